@@ -201,18 +201,6 @@ describe("a command that says too much", () => {
   });
 });
 
-test.each([
-  ["/no/such/tool", "not_found"],
-  ["no-such-tool-anywhere", "not_found"],
-  ["", "not_found"],
-  [tools, "not_a_file"],
-  [join(import.meta.dir, "processes.ts"), "not_executable"],
-  [join(tools, "no-interpreter"), "missing_interpreter"],
-])("%j cannot start: %s", async (tool, reason) => {
-  const result = await runner.run({ argv: [tool, "-a"], env: {}, timeoutMs: 20_000 });
-  expect(result).toMatchObject({ started: false, failure: { reason } });
-});
-
 test("an already aborted signal starts nothing", async () => {
   const result = await runner.run(request("hang", { signal: AbortSignal.abort() }));
   expect(result).toMatchObject({ started: false, failure: { reason: "aborted" } });

@@ -109,11 +109,3 @@ test("every section that takes effect at once is named as the file spells it", (
   expect(needRestart).toEqual([]);
   expect(configChanges(after, after).sections).toEqual([]);
 });
-
-test("what only a restart changes is named there alone", () => {
-  const after = config('[storage]\ndirectory = "/srv"\n[http]\nport = 9000');
-  expect(configChanges(config(""), after)).toMatchObject({
-    sections: [],
-    needRestart: ["http.port", "storage.directory"],
-  });
-});

@@ -1,24 +1,24 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createKeyWatch, KEY_WATCH_MS } from "../../src/daemon/keys.ts";
-import type { Log, LogFields } from "../../src/domain/log.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
+import { recordingLog } from "../store/recording-log.ts";
 
+let directory = "";
+let clock = fixedClock(0);
+beforeEach(() => {
+  directory = temporaryDirectory();
+  clock = fixedClock(NOW);
+});
 afterEach(cleanUp);
 
 const NOW = Date.parse("2026-03-02T12:00:00.000Z");
 
 /** A daemon's watch on a directory, with timers that the test fires. */
-function watched(
-  directory: string,
-  clock: { now(): number },
-  wrap: (store: Store) => Store = (store) => store,
-) {
-  const told: { message: string; fields: LogFields }[] = [];
-  const write = (message: string, fields: LogFields = {}) => void told.push({ message, fields });
-  const log: Log = { debug: write, info: write, warn: write, error: write };
+function watched(wrap: (store: Store) => Store = (store) => store) {
+  const log = recordingLog();
   const waiting: { ms: number; run: () => void }[] = [];
   const store = open(directory);
   const watch = createKeyWatch(wrap(store), createKeys({ store, clock }), log, {
@@ -35,13 +35,12 @@ function watched(
     tick: () => waiting.shift()?.run(),
     /** What was told since the last call. */
     news: () =>
-      told.splice(0).map(({ message, fields }) => [message, fields.name ?? null, fields.via ?? null]),
-    told,
+      log.lines.splice(0).map(({ message, fields }) => [message, fields.name ?? null, fields.via ?? null]),
+    told: log.lines,
   };
 }
 
-const commandLine = (directory: string, clock: { now(): number }) =>
-  createKeys({ store: open(directory, { mode: "cli" }), clock });
+const commandLine = () => createKeys({ store: open(directory, { mode: "cli" }), clock });
 
 function made(keys: ReturnType<typeof createKeys>, name: string): string {
   const result = keys.create(plainKey({ name }));
@@ -51,10 +50,8 @@ function made(keys: ReturnType<typeof createKeys>, name: string): string {
 
 describe("what the command line does to keys", () => {
   test("is told at the next look, once, within five seconds", () => {
-    const directory = temporaryDirectory();
-    const clock = fixedClock(NOW);
-    const daemon = watched(directory, clock);
-    const beside = commandLine(directory, clock);
+    const daemon = watched();
+    const beside = commandLine();
     expect(KEY_WATCH_MS).toBeLessThan(5000);
     expect(daemon.waiting.map(({ ms }) => ms)).toEqual([KEY_WATCH_MS]);
 
@@ -86,10 +83,8 @@ describe("what the command line does to keys", () => {
   });
 
   test("is not what the daemon does itself, and uses are no change", () => {
-    const directory = temporaryDirectory();
-    const clock = fixedClock(NOW);
-    const daemon = watched(directory, clock);
-    const beside = commandLine(directory, clock);
+    const daemon = watched();
+    const beside = commandLine();
     const own = made(daemon.watch.keys, "own");
     made(beside, "beside");
     daemon.tick();
@@ -102,10 +97,8 @@ describe("what the command line does to keys", () => {
   });
 
   test("is told after a start when no daemon ran, and what was told before is not", () => {
-    const directory = temporaryDirectory();
-    const clock = fixedClock(NOW);
-    made(commandLine(directory, clock), "first");
-    const before = watched(directory, clock);
+    made(commandLine(), "first");
+    const before = watched();
     expect(before.news()).toEqual([["API key created", "first", "command line"]]);
     clock.advance(1000);
     const own = made(before.watch.keys, "own");
@@ -114,20 +107,18 @@ describe("what the command line does to keys", () => {
     before.store.close();
 
     clock.advance(1000);
-    const meanwhile = commandLine(directory, clock);
+    const meanwhile = commandLine();
     made(meanwhile, "second");
     meanwhile.revoke(own);
-    expect(watched(directory, clock).news().sort()).toEqual([
+    expect(watched().news().sort()).toEqual([
       ["API key created", "second", "command line"],
       ["API key revoked", "own", "command line"],
     ]);
   });
 
   test("a store that fails is told once, and the next look catches up", () => {
-    const directory = temporaryDirectory();
-    const clock = fixedClock(NOW);
     let broken = false;
-    const daemon = watched(directory, clock, (store) => ({
+    const daemon = watched((store) => ({
       ...store,
       state: {
         ...store.state,
@@ -138,7 +129,7 @@ describe("what the command line does to keys", () => {
       },
     }));
     broken = true;
-    made(commandLine(directory, clock), "grafana");
+    made(commandLine(), "grafana");
     daemon.tick();
     daemon.tick();
     expect(daemon.news()).toEqual([["Changes to API keys cannot be looked for", null, null]]);

@@ -1,11 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { openDaemonStore, startDespiteDamage } from "../../src/daemon/store.ts";
 import { corrupt, StoreError } from "../../src/store/database/store-error.ts";
 import { createKeys } from "../../src/store/keys.ts";
-import { createLogging, type LogLine } from "../../src/system/log.ts";
-import { fill } from "../store/filled.ts";
+import { createLogging } from "../../src/system/log.ts";
 import { cleanUp, later, open, quickDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
 
@@ -56,22 +55,6 @@ describe("a start", () => {
 
 describe("the store of a daemon", () => {
   const logging = createLogging({ level: "info", clock, sinks: [] });
-
-  test("after damage is a new one, with the keys; its lines can be written again", () => {
-    const directory = quickDirectory();
-    const first = open(directory);
-    const filled = fill(first);
-    first.close();
-    writeFileSync(first.path, "not a database");
-    const { store, replayLines } = openDaemonStore({ directory, backupBeforeUpgrade: true }, logging, null);
-    later(() => store.close());
-    expect(readdirSync(directory).filter((name) => name.includes(".corrupt-"))).toHaveLength(1);
-    const keys = createKeys({ store, clock });
-    expect(keys.verify(filled.keys[1] ?? "").outcome).toBe("valid");
-    const lines: LogLine[] = [];
-    replayLines((line) => void lines.push(line));
-    expect(lines.map(({ level, source }) => [level, source])).toEqual([["error", "store"]]);
-  });
 
   test("loses nothing to a connection of before that lingers", () => {
     const directory = quickDirectory();

@@ -33,12 +33,8 @@ function played(requests: Request[], rules: SeatRules) {
   };
 }
 
-const rules = (
-  whenFull: "queue" | "deny",
-  pools: (number | null)[],
-  kept: SeatRules["kept"] = [],
-): SeatRules => {
-  return { pools, kept, whenFull };
+const rules = (whenFull: "queue" | "deny", pools: (number | null)[], kept: SeatRules["kept"] = []) => {
+  return { pools, kept, whenFull } satisfies SeatRules;
 };
 const vip = [{ seats: 1, isFor: ({ user }: { user: string }) => user === "vip" }];
 const patience = { patienceMs: 15 * MINUTE };

@@ -9,7 +9,6 @@ import type { MonitoredServer } from "../../../src/domain/server.ts";
 import { createDenialReader } from "../../../src/history/feature-counts.ts";
 import { denialPage } from "../../../src/store/denial-queries.ts";
 import { createDenialSources, createDenials } from "../../../src/store/denials.ts";
-
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored, picture } from "../../http/make.ts";
@@ -125,17 +124,6 @@ describe("a debug log", () => {
     expect(watch.logging()).toMatchObject([{ state: "on", since: T }]);
   });
 
-  test("that is killed without an end loses and doubles nothing", async () => {
-    await begun();
-    appendFileSync(logFile, denied("12:00:01") + out("12:00:01", "bob"));
-    await pass(2);
-    // No stop: what was in memory is gone. Another process, the same store.
-    begin();
-    await pass(30);
-    expect(rows()).toEqual(["ada 1 denied"]);
-    expect(told).toHaveLength(1);
-  });
-
   test("that is not there is said once, is no zero, and is read again when it is back", async () => {
     rmSync(logFile);
     begin();
@@ -154,24 +142,6 @@ describe("a debug log", () => {
     appendFileSync(logFile, denied("12:00:30"));
     await pass(30);
     expect(counted()).toBe(1);
-  });
-
-  test("that is encrypted is said to be", async () => {
-    await begun();
-    writeFileSync(logFile, new Uint8Array(Array.from({ length: 500 }, (_, index) => (index * 37) % 256)));
-    await pass(4);
-    const encrypted = { state: "unreadable", message: expect.stringContaining("encrypted report log") };
-    expect(watch.logging()).toMatchObject([encrypted]);
-    // It stays so, whether or not it grows, and over a restart.
-    await pass(4);
-    expect(watch.logging()).toMatchObject([encrypted]);
-    await watch.stop();
-    await begun();
-    expect(watch.logging()).toMatchObject([encrypted]);
-    writeFileSync(logFile, denied("12:00:10"));
-    await pass(30);
-    expect(watch.logging()).toMatchObject([{ state: "on" }]);
-    expect(told).toHaveLength(1);
   });
 
   test("while the store fails nothing is told, and after it each denial is told and stored once, over a crash too", async () => {
