@@ -1,6 +1,5 @@
 import type { RunCommand } from "./alerts/notify/command.ts";
 import { createDenialWatch } from "./collector/log-tail/denial-watch.ts";
-import type { CommandRunner } from "./collector/run-command.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/load.ts";
@@ -10,17 +9,23 @@ import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createEventBus, createStatusLog } from "./daemon/events.ts";
-import { createHostService, createLoopLag, type HostService, sampleReader } from "./daemon/host.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
-import { createMeters, createRemoteWrite, type Meters } from "./daemon/meters.ts";
+import {
+  createHostService,
+  createLoopLag,
+  createMeters,
+  createRemoteWrite,
+  type HostService,
+  type Meters,
+  sampleReader,
+} from "./daemon/meters.ts";
 
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
 import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import type { LogOf } from "./domain/log.ts";
-import type { PollOutcome } from "./domain/poll.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock } from "./domain/time/clock.ts";
 import { systemTimers } from "./domain/time/timers.ts";
@@ -87,6 +92,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   const build = overrides.build ?? buildInfo();
   const logging = overrides.logging ?? processLogging(config.log, environment);
   const log = logging.logOf;
+  const time = { clock, timers: systemTimers };
   const teardown = createTeardown(log("system"));
   const { part } = teardown;
   const { configFile: file = null, loadConfig: load = null } = overrides;
@@ -113,12 +119,21 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const denials = watchDenials(records);
     const { run } = part("commands", createToolRunner(environment));
     const requests = createRequestCounters();
-    const polling = poll(records, run, requests.unaskedMs, (outcome) => meters.polled(outcome));
+    const polling = createPolling({
+      ...records,
+      ...time,
+      config: running.current,
+      environment,
+      run,
+      unaskedMs: requests.unaskedMs,
+      polled: (outcome) => meters.polled(outcome),
+      log,
+    });
     const host = createHostService(store.directory, clock);
     const alerts = watchAlerts(records, host, run);
     const lag = part("event loop", createLoopLag());
     const read = sampleReader(host, live.snapshot);
-    const sampler = part("sampler", createSampler({ bus, clock, timers: systemTimers, read }));
+    const sampler = part("sampler", createSampler({ ...time, bus, read }));
     const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
     const hub = openStreams(bus, sampler, people.keys, pseudonyms);
     const view = () => ({
@@ -165,13 +180,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   /** What is stored of polls and events: the bus, the live pictures, history and its ends. */
   function keepRecords(store: Store, replayLines: (sink: LogSink) => void) {
     const storeLog = log("store");
+    const common = { ...time, store, log: storeLog };
     // Before this process stores anything: it goes by what was stored last.
     const watch = createClockWatch({
-      store,
-      clock,
+      ...common,
       elapsed: () => performance.now(),
       isSynchronised: () => isClockSynchronised(environment.PATH),
-      log: storeLog,
     });
     const { bus, events, logSink } = createEventBus(store, clock, storeLog);
     const removeSink = logging.addSink(logSink);
@@ -180,44 +194,33 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       removeSink();
       bus.flush();
     });
-    const kept = createHistory({ store, clock, timers: systemTimers, log: storeLog });
+    const kept = createHistory(common);
     part("packing of history", kept).start();
     const live = createLive({
-      store,
+      ...common,
       commit: bus.commit,
       servers: config.servers,
       recorder: kept.recorder,
       orderIds: (ids) => shuffle(ids, Math.random),
-      clock,
-      timers: systemTimers,
-      log: storeLog,
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
-    const client = createHistoryClient<HistoryAnswers & DayQueries>({
-      path: store.path,
-      clock,
-      onDamage: store.metDamage,
-      log: storeLog,
-    });
+    const { path, metDamage: onDamage } = store;
+    const client = createHistoryClient<HistoryAnswers & DayQueries>({ path, clock, onDamage, log: storeLog });
     const history = part("history", client);
     const days = createDayKeeper({
-      store,
+      ...common,
       history,
-      clock,
-      timers: systemTimers,
-      log: storeLog,
       intervals: () =>
         Object.fromEntries(live.snapshot().servers.map(({ server }) => [server.id, server.intervalMs])),
     });
     part("sums of days", days).start();
     const keep = () => running.current().retention;
-    const retention = createRetention({ store, watch, timers: systemTimers, keep, log: storeLog });
+    const retention = createRetention({ ...common, watch, keep });
     part("retention", retention).start();
     const backups = createDailyBackups({
       directory: store.directory,
       keep: () => running.current().storage.backups,
-      clock,
-      timers: systemTimers,
+      ...time,
       log: storeLog,
     });
     part("daily backups", backups).start();
@@ -227,38 +230,28 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   type Records = ReturnType<typeof keepRecords>;
 
-  function poll(
-    { store, live }: Records,
-    run: CommandRunner["run"],
-    unaskedMs: () => number,
-    polled: (outcome: PollOutcome) => void,
-  ) {
-    return createPolling({
+  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand) {
+    const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
+    return createAlertService({
+      ...records,
+      ...time,
       config: running.current,
-      environment,
-      store,
-      clock,
+      host,
       run,
-      snapshot: live.snapshot,
-      record(outcome, nextPollAt) {
-        polled(outcome);
-        return live.record(outcome, nextPollAt);
-      },
-      unaskedMs,
-      log,
+      log: log("alerts"),
     });
   }
 
-  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand) {
-    const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
-    const from = { config: running.current, host, clock, timers: systemTimers, run, log: log("alerts") };
-    return createAlertService({ ...records, ...from });
-  }
-
   function pushMetrics({ snapshot }: Live, meters: Meters, instance: string) {
-    const settings = () => running.current().remoteWrite;
-    const from = { meters, snapshot, clock, timers: systemTimers, log: log("system") };
-    const push = createRemoteWrite({ ...from, config: settings, instance });
+    const wanted = () => running.current().remoteWrite;
+    const push = createRemoteWrite({
+      ...time,
+      config: wanted,
+      meters,
+      snapshot,
+      instance,
+      log: log("system"),
+    });
     push.configured();
     return part("remote write", push);
   }
@@ -269,8 +262,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       sources: createDenialSources(store),
       commit: bus.commit,
       servers: config.servers,
-      clock,
-      timers: systemTimers,
+      ...time,
       log: log("collector"),
     });
     part("denials", watch);

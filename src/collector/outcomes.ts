@@ -129,11 +129,7 @@ export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRa
   return async () => ({ ...rest, stdout: await out(), stderr: await err() });
 }
 
-/** Below this size a frame costs more than it saves. */
-const MIN_COMPRESSED = 512;
-
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
-  if (bytes.length < MIN_COMPRESSED) return async () => bytes;
   const frame = Bun.zstdCompress(bytes, { level: 1 });
   // The bytes are not held; a failure (out of memory) reaches the reader.
   frame.catch(() => {});

@@ -10,7 +10,6 @@ import { createSender, createTargets, type Target } from "../alerts/notify/targe
 import { createMaintenance, createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
 import type { DenialEvent } from "../domain/events.ts";
-import type { HttpDeps } from "../http/deps.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks, type Events } from "../store/events.ts";
@@ -19,11 +18,6 @@ import { createNotifications } from "../store/notifications.ts";
 import type { Store } from "../store/open/open.ts";
 
 const PAGE_EVENTS = 500;
-
-/** Alerts with their notifications. */
-export interface AlertService extends Pick<AlertEngine, "firing" | "start" | "configured" | "stop"> {
-  readonly port: HttpDeps["alerts"];
-}
 
 export interface AlertServiceDeps
   extends Pick<AlertEngineDeps, "live" | "host" | "clock" | "timers" | "log"> {
@@ -35,8 +29,8 @@ export interface AlertServiceDeps
   readonly run: RunCommand;
 }
 
-/** Puts the engine between the pictures, the store and the senders. */
-export function createAlertService(deps: AlertServiceDeps): AlertService {
+/** Alerts with their notifications: the engine between the pictures, the store and the senders. */
+export function createAlertService(deps: AlertServiceDeps) {
   const { store, bus, config, run, clock, timers, log } = deps;
   const rows = createAlerts(store);
   const queue = createNotifications(store, clock.now());

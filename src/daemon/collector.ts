@@ -7,6 +7,7 @@ import { findTool } from "../collector/tool.ts";
 import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LogOf } from "../domain/log.ts";
+import type { PollOutcome } from "../domain/poll.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { systemTimers } from "../domain/time/timers.ts";
 import type { Live } from "../live/live.ts";
@@ -18,10 +19,7 @@ import { createKnownHostsStore } from "../store/servers.ts";
  * Runs the vendors' tools with the daemon's $PATH and $HOME, and nothing else of its environment. A daemon that ends at
  * once (a second signal, a stop that takes too long) takes them with it.
  */
-export function createToolRunner({
-  PATH = "",
-  HOME = "/",
-}: Environment): Pick<CommandRunner, "run" | "stop"> {
+export function createToolRunner({ PATH = "", HOME = "/" }: Environment) {
   const runner = createCommandRunner({ path: PATH, home: HOME });
   process.on("exit", runner.killNow);
   return {
@@ -40,8 +38,9 @@ export interface PollingDeps {
   readonly clock: Clock;
   readonly log: LogOf;
   readonly run: CommandRunner["run"];
-  readonly record: Live["record"];
-  readonly snapshot: Live["snapshot"];
+  readonly live: Pick<Live, "record" | "snapshot">;
+  /** Counts a poll. */
+  readonly polled: (outcome: PollOutcome) => void;
   /** Milliseconds since the last HTTP request. */
   readonly unaskedMs: () => number;
 }
@@ -51,7 +50,7 @@ const ASKED_LATELY_MS = 100;
 
 /** Polls on a schedule, and commands that people ask for. */
 export function createPolling(deps: PollingDeps) {
-  const { config, store, clock, log, run, record } = deps;
+  const { config, store, live, clock, log, run } = deps;
   const path = deps.environment.PATH ?? "";
   const poller = createPoller({
     run,
@@ -64,7 +63,7 @@ export function createPolling(deps: PollingDeps) {
     log: log("collector"),
   });
   const before = new Map(
-    deps.snapshot().servers.map((picture) => [picture.server.id, picture.pollDurationMs]),
+    live.snapshot().servers.map((picture) => [picture.server.id, picture.pollDurationMs]),
   );
   const collector = createCollector({
     servers: config().servers,
@@ -73,12 +72,15 @@ export function createPolling(deps: PollingDeps) {
     timers: systemTimers,
     random: Math.random,
     poll: poller.poll,
-    record,
+    record(outcome, nextPollAt) {
+      deps.polled(outcome);
+      return live.record(outcome, nextPollAt);
+    },
     forget: poller.forget,
     hungBefore: ({ id, timeoutMs }) => (before.get(id) ?? 0) >= timeoutMs,
     log: log("collector"),
   });
   const settings = () => config().execute;
-  const execute = createExecutor({ managerOf, run, findTool: (names) => findTool(names, path), settings });
+  const execute = createExecutor({ run, findTool: (names) => findTool(names, path), settings });
   return { collector, execute };
 }

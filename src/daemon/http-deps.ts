@@ -16,7 +16,7 @@ import type { Events } from "../store/events.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
 import type { HostSample } from "../system/host-metrics.ts";
-import type { LoopLag } from "./host.ts";
+import type { LoopLag } from "./meters.ts";
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
 /** The parts of the daemon that answer requests. What a route can have as it is, stands in `AppDeps` already. */

@@ -15,7 +15,6 @@ import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import type { AppDeps } from "../../src/http/routes/deps.ts";
-import { managerOf } from "../../src/managers/registry.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
 import * as a from "../domain/make.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
@@ -332,7 +331,6 @@ export function executor(
 ): AppDeps["execute"] {
   return createExecutor({
     run,
-    managerOf,
     findTool: ([name = ""]) => `/opt/tools/${name}`,
     settings: () => ({ enabled: commands !== null, commands: commands ?? [] }),
   });

@@ -2,8 +2,8 @@ import { ARGUMENTS } from "../../config/forms.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
-import type { MonitoredServer } from "../../domain/server.ts";
-import type { BuiltInCommand, Manager } from "../../managers/manager.ts";
+import type { BuiltInCommand } from "../../managers/manager.ts";
+import { managerOf } from "../../managers/registry.ts";
 import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
 /** What would be run, and nothing else. */
@@ -23,7 +23,6 @@ export interface PlanRequest {
 }
 
 export interface PlanDeps {
-  readonly managerOf: (name: MonitoredServer["manager"]) => Pick<Manager, "tools" | "commands" | "utility">;
   /** The program to try of several names, from $PATH. */
   readonly findTool: (names: readonly string[]) => string;
 }
@@ -71,7 +70,7 @@ function planBuiltIn(
   command: BuiltInCommand,
   picture: ServerPicture,
   args: Arguments,
-  { managerOf, findTool }: PlanDeps,
+  { findTool }: PlanDeps,
 ): readonly string[] {
   const { server } = picture;
   const manager = managerOf(server.manager);

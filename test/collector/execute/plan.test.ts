@@ -12,7 +12,7 @@ import type { ManagerName } from "../../../src/domain/words.ts";
 import { managerOf } from "../../../src/managers/registry.ts";
 import { checkout, feature, monitored, picture } from "../../http/make.ts";
 
-const deps = { managerOf, findTool: ([name = ""]: readonly string[]) => `/opt/tools/${name}` };
+const deps = { findTool: ([name = ""]: readonly string[]) => `/opt/tools/${name}` };
 
 function asked(
   command: string,
