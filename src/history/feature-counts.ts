@@ -1,6 +1,6 @@
 import type { FeatureId } from "../domain/history.ts";
 import type { UnmetRequest } from "../domain/stats/demand.ts";
-import type { Rows } from "../store/denial-queries.ts";
+import type { Rows } from "../store/conditions.ts";
 
 /** What one statement says of a range, remembered: a question about a whole site asks it for thousands of features. */
 export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {

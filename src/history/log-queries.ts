@@ -1,7 +1,7 @@
 import type { LogLevel, LogSource } from "../domain/words.ts";
-import type { Rows } from "../store/denial-queries.ts";
+import type { Rows } from "../store/conditions.ts";
+import { allOf, type Condition, compared, noneOf, oneOf } from "../store/conditions.ts";
 import { lineMatcher, mayHave, wordsOf } from "../store/log-words.ts";
-import { allOf, type Condition, compared, noneOf, oneOf } from "./filters.ts";
 import type { HistorySource } from "./reader.ts";
 
 /** Which log lines are meant; null = all. Times are epoch ms, [start, end). */

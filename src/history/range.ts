@@ -4,8 +4,8 @@ import type { Heatmap } from "../domain/stats/heatmap.ts";
 import { coveredMs, NO_ROLLUP, type Rollup, sumsOfRollup } from "../domain/stats/rollup.ts";
 import { eachSpan } from "../domain/stats/spans.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import type { Named } from "../store/conditions.ts";
 import { hourEnd, type KnownFeature } from "./buckets.ts";
-import type { Named } from "./filters.ts";
 import type { HistorySource, Range } from "./reader.ts";
 
 /** How rows are sorted where they are made: a field of theirs. */

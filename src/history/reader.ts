@@ -9,6 +9,7 @@ import {
   rollupOf,
 } from "../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { allOf, type Named, oneOf } from "../store/conditions.ts";
 import {
   dayOf,
   dayOfKey,
@@ -20,7 +21,6 @@ import {
 } from "./buckets.ts";
 import { readDayRollup, readHours } from "./codec.ts";
 import { createDenialReader } from "./feature-counts.ts";
-import { allOf, type Named, oneOf } from "./filters.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
 

@@ -1,6 +1,6 @@
 import type { Series, Step } from "../domain/history.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
-import type { Rows } from "../store/denial-queries.ts";
+import type { Rows } from "../store/conditions.ts";
 import { dayOf, type KnownFeature, packedKey } from "./buckets.ts";
 import { samplesOfDay } from "./codec.ts";
 import { oncePerRange } from "./feature-counts.ts";

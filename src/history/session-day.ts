@@ -1,7 +1,7 @@
 import type { HeldNames, HeldSeats } from "../domain/stats/held-seats.ts";
 import { DAY_MS } from "../domain/time/time.ts";
+import type { SessionFilter } from "../store/conditions.ts";
 import { ByteReader, putNumber } from "./codec.ts";
-import type { SessionFilter } from "./filters.ts";
 
 /**
  * The seats that sessions held on a UTC day: the length of the names, the names as JSON under zstd, and numbers. They

@@ -1,29 +1,69 @@
 import type { FeatureId } from "../domain/history.ts";
 import type { HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
-import type { Rows } from "../store/denial-queries.ts";
-import type { KnownFeature } from "./buckets.ts";
-import { createFeatureCounts } from "./feature-counts.ts";
+import { DAY_MS } from "../domain/time/time.ts";
 import {
   allOf,
-  IS_LONG,
-  LONG_MS,
-  ofFeature,
-  overlapping,
+  type Condition,
+  compared,
+  type Rows,
   type SessionFilter,
   sessionCondition,
-} from "./filters.ts";
+} from "../store/conditions.ts";
+import type { KnownFeature } from "./buckets.ts";
+import { createFeatureCounts } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
 const UNSTORED_USERS = 2 ** 40;
 
 /** What the statistics need of a session. */
-export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
+const HELD_COLUMNS = `server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
 /** The same of sessions whose names are known: texts take longer to read than numbers. */
 const FEATURE_COLUMNS = `count, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt,
   end_reason AS endReason`;
+
+function ofFeature({ server, daemon, feature }: FeatureId): Condition {
+  return { sql: "server_id = ? AND daemon = ? AND feature = ?", values: [server, daemon, feature] };
+}
+
+/** As in the index `sessions_long`, word for word: else it is not used. */
+const IS_LONG = "ended_at - began_at > 86400000";
+const LONG_MS = DAY_MS;
+
+/**
+ * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
+ * parentheses with the columns asked for. Several SELECTs that exclude each other where there is a start, because each
+ * has an index of its own; an OR of them would read every session there is. What began before the end and ended more than
+ * a day after it is a long one, and there are as many of these as there are seats, at most, for all were held at one
+ * moment; the rest ended by then. What is open at `now` says nothing of what is still to come.
+ */
+export function overlapping(
+  columns: string,
+  filter: Condition,
+  start: number | null,
+  end: number | null,
+  now: number,
+): Condition {
+  const parts: Condition[] = [];
+  const select = (sql: string, values: readonly number[], from = "sessions") => {
+    const where = allOf([filter, compared("began_at <", end), { sql, values }]);
+    parts.push({ sql: `SELECT ${columns} FROM ${from} WHERE ${where.sql}`, values: where.values });
+  };
+  if (start === null) select("TRUE", []);
+  else if (end === null) select("ended_at > ?", [start]);
+  else {
+    const soon = end + LONG_MS;
+    select("ended_at > ? AND ended_at <= ?", [start, soon]);
+    select(`ended_at > ? AND ${IS_LONG}`, [Math.max(start, soon)], "sessions INDEXED BY sessions_long");
+  }
+  if (start !== null && start < now) select("ended_at IS NULL", []);
+  return {
+    sql: `(${parts.map(({ sql }) => sql).join(" UNION ALL ")})`,
+    values: parts.flatMap(({ values }) => values),
+  };
+}
 
 const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
   WHERE server_id = ?1 AND daemon = ?2 AND feature = ?3`;

@@ -1,5 +1,5 @@
 import type { Alert, AlertRule, AlertState, Severity } from "../domain/alerts.ts";
-import { isAmong, type Rows, whereAll } from "./denial-queries.ts";
+import { allOf, oneOf, type Rows } from "./conditions.ts";
 
 /** Null = any. */
 export interface AlertFilter {
@@ -24,16 +24,17 @@ export function alertPage(
   limit: number,
   offset: number,
 ): { readonly rows: readonly ListedAlert[]; readonly total: number } {
-  const { where, values } = whereAll([
-    isAmong("severity", severities),
-    isAmong("server", servers),
-    isAmong("rule", rules),
-    acknowledged === null ? null : [`acknowledged_at IS ${acknowledged ? "NOT " : ""}NULL`],
-    state === null ? null : [`resolved_at IS ${state === "firing" ? "" : "NOT "}NULL`],
+  const only = (sql: string | false) => (sql === false ? null : { sql, values: [] });
+  const { sql, values } = allOf([
+    oneOf("severity", severities),
+    oneOf("server", servers),
+    oneOf("rule", rules),
+    only(acknowledged !== null && `acknowledged_at IS ${acknowledged ? "NOT " : ""}NULL`),
+    only(state !== null && `resolved_at IS ${state === "firing" ? "" : "NOT "}NULL`),
   ]);
-  const [count] = read.all<{ total: number }>(`SELECT count(*) AS total FROM alerts${where}`, ...values);
+  const [count] = read.all<{ total: number }>(`SELECT count(*) AS total FROM alerts WHERE ${sql}`, ...values);
   const rows = read.all<ListedAlert>(
-    `SELECT ${COLUMNS} FROM alerts${where} ORDER BY id DESC LIMIT ? OFFSET ?`,
+    `SELECT ${COLUMNS} FROM alerts WHERE ${sql} ORDER BY id DESC LIMIT ? OFFSET ?`,
     ...values,
     limit,
     offset,

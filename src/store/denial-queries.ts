@@ -1,24 +1,15 @@
 import type { Denial } from "../domain/denials.ts";
+import {
+  allOf,
+  type Condition,
+  compared,
+  type Rows,
+  type SessionFilter,
+  sessionCondition,
+} from "./conditions.ts";
 
-/**
- * Reading denials: plain functions over any read-only connection, so that they run beside the writer or in a worker.
- * Ranges are [start, end), epoch ms; null = any.
- */
-export interface Rows {
-  /** Rows of a SELECT; parameters are bound. */
-  all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
-}
-
-export interface DenialFilter {
-  readonly servers: readonly string[] | null;
-  readonly daemons: readonly string[] | null;
-  readonly features: readonly string[] | null;
-  readonly users: readonly string[] | null;
-  /** Whatever the case. */
-  readonly hosts: readonly string[] | null;
-  readonly start: number | null;
-  readonly end: number | null;
-}
+/** Whose denials; [start, end), epoch ms; null = any. */
+type DenialFilter = SessionFilter & { readonly start: number | null; readonly end: number | null };
 
 export const DENIAL_SORTS = [
   ...(["timestamp", "server", "daemon", "feature", "user", "host", "count", "reason", "code"] as const),
@@ -48,10 +39,10 @@ export interface DenialRow extends Omit<Denial, "server" | "feature" | "user"> {
 
 /** Sorted as asked, else the newest first. */
 export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
-  const { where, values } = whereOf(query);
-  const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials${where}`, ...values);
+  const { sql, values } = conditionOf(query);
+  const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials WHERE ${sql}`, ...values);
   const list = rows.all<DenialRow>(
-    `SELECT * FROM denials${where} ORDER BY ${orderOf(query.sort)} LIMIT ? OFFSET ?`,
+    `SELECT * FROM denials WHERE ${sql} ORDER BY ${orderOf(query.sort)} LIMIT ? OFFSET ?`,
     ...values,
     query.limit ?? -1,
     query.offset,
@@ -64,42 +55,18 @@ export function deniedPeople(
   rows: Rows,
   filter: DenialFilter,
 ): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
-  const { where, values } = whereOf({ ...filter, users: null, hosts: null });
+  const { sql, values } = conditionOf({ ...filter, users: null, hosts: null });
   const distinct = (column: "user" | "host") =>
     rows
-      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM denials${where}`, ...values)
+      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM denials WHERE ${sql}`, ...values)
       .flatMap(({ name }) => name || []);
   return { users: distinct("user"), hosts: distinct("host") };
 }
 
-function whereOf({ servers, daemons, features, users, hosts, start, end }: DenialFilter) {
+function conditionOf({ start, end, ...filter }: DenialFilter): Condition {
   const known = (names: readonly string[] | null) => names?.filter((name) => name !== "") ?? null;
-  return whereAll([
-    isAmong("server_id", servers),
-    isAmong("daemon", daemons),
-    isAmong("feature", known(features)),
-    isAmong("user", known(users)),
-    isAmong("lower(host)", hosts?.map((name) => name.toLowerCase()) ?? null),
-    start === null ? null : ["at >= ?", start],
-    end === null ? null : ["at < ?", end],
-  ]);
-}
-
-/** A condition of SQL, and the value that is bound in it. */
-type Condition = readonly [sql: string, value?: string | number];
-
-/** One bound list, however long: SQLite limits the number of parameters. Null = any. */
-export function isAmong(column: string, list: readonly string[] | null): Condition | null {
-  return list === null ? null : [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(list)];
-}
-
-/** All conditions that are not null, as a WHERE clause. */
-export function whereAll(conditions: readonly (Condition | null)[]) {
-  const given = conditions.filter((condition) => condition !== null);
-  return {
-    where: given.length === 0 ? "" : ` WHERE ${given.map(([sql]) => sql).join(" AND ")}`,
-    values: given.flatMap(([, value]) => value ?? []),
-  };
+  const named = { ...filter, features: known(filter.features), users: known(filter.users) };
+  return allOf([sessionCondition(named), compared("at >=", start), compared("at <", end)]);
 }
 
 /** Of the sorts that are not the name of a column with a value in each row. */

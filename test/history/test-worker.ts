@@ -1,6 +1,6 @@
-import type { Named } from "../../src/history/filters.ts";
 import type { Reader } from "../../src/history/reader.ts";
 import { serveHistory } from "../../src/history/serve.ts";
+import type { Named } from "../../src/store/conditions.ts";
 
 // A worker of history with queries of tests; one is a long statement, which nothing calls off.
 declare const self: Worker;

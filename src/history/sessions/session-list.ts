@@ -2,8 +2,9 @@ import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import { type Asked, type Holdings, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { overlapping, type SessionFilter, sessionCondition } from "../filters.ts";
+import { type SessionFilter, sessionCondition } from "../../store/conditions.ts";
 import type { Reader } from "../reader.ts";
+import { overlapping } from "../session-reader.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
 
 /** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */

@@ -4,7 +4,7 @@ import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { histogramOfRollup } from "../../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
-import type { Named } from "../filters.ts";
+import type { Named } from "../../store/conditions.ts";
 import { featuresOver } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 

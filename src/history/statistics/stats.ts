@@ -3,8 +3,8 @@ import { autoInterval, bucketEdges, type Interval, type Point } from "../../doma
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { Asked } from "../../domain/stats/held-seats.ts";
 import { coveredMs } from "../../domain/stats/rollup.ts";
+import type { Named } from "../../store/conditions.ts";
 import type { KnownFeature } from "../buckets.ts";
-import type { Named } from "../filters.ts";
 import { featuresOver, historyBegins, pointsFor, type SortBy, sortedBy } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 

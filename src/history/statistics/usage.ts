@@ -12,8 +12,8 @@ import {
 } from "../../domain/stats/held-seats.ts";
 import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { DAY_MS } from "../../domain/time/time.ts";
+import type { SessionFilter } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
-import type { SessionFilter } from "../filters.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, Range } from "../reader.ts";
 

@@ -1,0 +1,62 @@
+/**
+ * Reading with conditions: plain functions over any read-only connection, so that they run beside the writer or in a
+ * worker.
+ */
+export interface Rows {
+  /** Rows of a SELECT; parameters are bound. */
+  all<Row>(sql: string, ...parameters: (string | number | null)[]): Row[];
+}
+
+/** Whose sessions, or denials; null = any. Several names are alternatives. Hosts are the same in any case. */
+export interface SessionFilter {
+  readonly servers: readonly string[] | null;
+  readonly daemons: readonly string[] | null;
+  readonly features: readonly string[] | null;
+  readonly users: readonly string[] | null;
+  readonly hosts: readonly string[] | null;
+}
+
+/** Which features; null = any. */
+export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
+
+/** A condition of SQL with what is bound in it. */
+export interface Condition {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+export function allOf(conditions: readonly (Condition | null)[]): Condition {
+  const given = conditions.filter((condition) => condition !== null);
+  return {
+    sql: given.length === 0 ? "TRUE" : given.map(({ sql }) => `(${sql})`).join(" AND "),
+    values: given.flatMap(({ values }) => values),
+  };
+}
+
+/** One bound list, however long: SQLite limits the number of parameters. Null = any name. */
+export function oneOf(column: string, names: readonly string[] | null | undefined): Condition | null {
+  if (names == null) return null;
+  return { sql: `${column} IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+export function noneOf(column: string, names: readonly string[]): Condition {
+  return { sql: `${column} NOT IN (SELECT value FROM json_each(?))`, values: [JSON.stringify(names)] };
+}
+
+/** A comparison with an instant; null = at any time. */
+export function compared(comparison: string, at: number | null): Condition | null {
+  return at === null ? null : { sql: `${comparison} ?`, values: [at] };
+}
+
+export function sessionCondition({ servers, daemons, features, users, hosts }: SessionFilter): Condition {
+  return allOf([
+    oneOf("server_id", servers),
+    oneOf("daemon", daemons),
+    oneOf("feature", features),
+    oneOf("user", users),
+    oneOf(
+      "lower(host)",
+      hosts?.map((host) => host.toLowerCase()),
+    ),
+  ]);
+}
