@@ -17,7 +17,7 @@ import { unpackSessionDay } from "./session-day.ts";
 const UNSTORED_USERS = 2 ** 40;
 
 /** What the statistics need of a session. */
-const HELD_COLUMNS = `server_id AS server, daemon, feature, user, host, count,
+export const HELD_COLUMNS = `id, server_id AS server, daemon, feature, user, host, count,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 
 /** The same of sessions whose names are known: texts take longer to read than numbers. */
