@@ -20,7 +20,9 @@ async function withHistory() {
   const log = recordingLog();
   const workers: Worker[] = [];
   const client = createHistoryClient<typeof TEST_QUERIES>({
-    ...{ path: rig.store.path, clock: rig.clock, log },
+    path: rig.store.path,
+    clock: rig.clock,
+    log,
     startWorker() {
       const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
       workers.push(worker);
@@ -71,7 +73,9 @@ describe("queries of history, in a worker", () => {
     const log = recordingLog();
     const clock = { now: () => a.NOON };
     const client = createHistoryClient<typeof TEST_QUERIES>({
-      ...{ path: "/nowhere/licmond.db", clock, log },
+      path: "/nowhere/licmond.db",
+      clock,
+      log,
       startWorker: () => new Worker(new URL("./test-worker.ts", import.meta.url).href),
     });
     later(() => client.stop());
@@ -126,7 +130,10 @@ describe("queries that nobody waits for", () => {
     const workers: Worker[] = [];
     const alive = { now: 0, most: 0 };
     const client = createHistoryClient<typeof TEST_QUERIES>({
-      ...{ path: rig.store.path, clock: rig.clock, log: recordingLog(), stuckMs: 50 },
+      path: rig.store.path,
+      clock: rig.clock,
+      log: recordingLog(),
+      stuckMs: 50,
       startWorker() {
         const worker = new Worker(new URL("./test-worker.ts", import.meta.url).href);
         workers.push(worker);

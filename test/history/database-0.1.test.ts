@@ -14,6 +14,7 @@ import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import type { Store } from "../../src/store/open/open.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
+import { questionOver } from "./rig.ts";
 import { makeDays } from "./sessions/rig.ts";
 
 afterEach(cleanUp);
@@ -45,22 +46,13 @@ const digest = (value: unknown) =>
 /** The answers as 0.1.0 called their fields. */
 async function answersOf(store: Store, now: number, range: { start: number; end: number }) {
   const read = createReader(store.sqlite, { now });
-  const filter = { servers: null, daemons: null, features: null, users: null, hosts: null };
-  const asked = { now, intervals: INTERVALS, ...range, filter, timezone: "UTC", offset: 0 };
-  const stats = await statsQuery(read, {
-    ...{ ...asked, interval: "1h", series: true, sort: null, limit: null },
-  });
-  const { cells } = await heatmapQuery(read, { ...range, filter, timezone: "Europe/Berlin" });
-  const efficiency = await efficiencyQuery(read, { ...asked, limit: 10 });
-  const usage = await usageQuery(read, {
-    ...{ ...asked, groupBy: ["user"], limit: 10 },
-    sort: { field: "lastUsedAt", descending: true },
-  });
-  const sessions = await sessionsQuery(read, {
-    ...{ ...asked, limit: 1000 },
-    sort: { field: "firstSeenAt", descending: false },
-  });
   const { start, end } = range;
+  const asked = questionOver(start, end, now, { intervals: INTERVALS });
+  const stats = await statsQuery(read, { ...asked, interval: "1h", series: true, sort: null, limit: null });
+  const { cells } = await heatmapQuery(read, { ...asked, timezone: "Europe/Berlin" });
+  const efficiency = await efficiencyQuery(read, { ...asked, limit: 10 });
+  const usage = await usageQuery(read, { ...asked, groupBy: ["user"], limit: 10 });
+  const sessions = await sessionsQuery(read, { ...asked, sort: { field: "firstSeenAt", descending: false } });
   return {
     start,
     end,
@@ -77,9 +69,9 @@ async function answersOf(store: Store, now: number, range: { start: number; end:
       affected: whatIf.filter((one) => one.total < (total ?? 0)),
     })),
     usage: usage.rows
-      .map(({ keys, heldSeatHours, sessions: held, peakHeld, lastUsedAt }) => ({
-        ...{ user: keys.user ?? "", seatHours: heldSeatHours, sessions: held, peak: peakHeld, lastUsedAt },
-      }))
+      .map(({ user, heldSeatHours: seatHours, sessions, peakHeld: peak, lastUsedAt }) => {
+        return { user: user ?? "", seatHours, sessions, peak, lastUsedAt };
+      })
       .sort((a, b) => (a.user < b.user ? -1 : 1)),
     sessions: sessions.total,
   };

@@ -5,17 +5,15 @@ import { createDenialSources, createDenials } from "../../src/store/denials.ts";
 
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
-import { asking, createRig, outcomeOf } from "./rig.ts";
+import { asking, createRig, oldSession, outcomeOf } from "./rig.ts";
 
 afterEach(cleanUp);
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-const session = (user: string, from: number, to: number): OldSession => ({
-  ...{ daemon: "snpslmd", feature: "compiler", user, host: "ws1", version: null, handle: null, data: null },
-  ...{ ordinal: 0, part: 0, count: 1, startedAt: from, endedAt: to, endReason: "checkin" },
-});
+const session = (user: string, startedAt: number, endedAt: number) =>
+  oldSession({ user, startedAt, endedAt });
 
 /** Three hours of polls that name nobody, rolled up; the fourth hour has begun. */
 async function polled() {

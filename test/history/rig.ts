@@ -2,10 +2,12 @@ import type { Step } from "../../src/domain/history.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import type { HeldSession } from "../../src/domain/stats/held-seats.ts";
 import type { UsageKey } from "../../src/domain/stats/usage.ts";
 import type { KnownFeature } from "../../src/history/buckets.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createReader, type Reader } from "../../src/history/reader.ts";
+import type { OldSession } from "../../src/history/sessions/import-sessions.ts";
 import { sessionsQuery } from "../../src/history/sessions/session-list.ts";
 import { efficiencyQuery } from "../../src/history/statistics/efficiency.ts";
 import { type StatsQuery, statsQuery } from "../../src/history/statistics/stats.ts";
@@ -28,7 +30,11 @@ export function createRig(
   const process = () => {
     const history = createHistory({ store, clock, timers, log });
     const live = createLive({
-      ...{ store, servers, clock, log, recorder: history.recorder },
+      store,
+      servers,
+      clock,
+      log,
+      recorder: history.recorder,
       commit: async (work) => store.transaction(() => work()),
       timers: { after: () => () => {} },
     });
@@ -36,7 +42,9 @@ export function createRig(
   };
   let running = process();
   return {
-    ...{ store, clock, log },
+    store,
+    clock,
+    log,
     history: () => running.history,
     live: () => running.live,
     /** A new process over the same store. */
@@ -58,32 +66,71 @@ export function createRig(
 
 export const ANY = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
+/** A question about everything, which any query of history takes; the rest is as its test wants it. */
+export function questionOver<More extends object>(start: number, end: number, now: number, more: More) {
+  const base = { start, end, now, intervals: {}, filter: ANY, timezone: "UTC", limit: 1000, offset: 0 };
+  const sort = { field: "heldSeatHours", descending: true } as const;
+  const question = { ...base, interval: null, series: false, sort };
+  return { ...question, ...more } as Omit<typeof question, keyof More> & More;
+}
+
+/** A session that an old log tells of. */
+export const oldSession = (change: Partial<OldSession> = {}): OldSession => ({
+  daemon: "snpslmd",
+  feature: "compiler",
+  user: "ada",
+  host: "ws1",
+  version: null,
+  handle: null,
+  data: null,
+  ordinal: 0,
+  part: 0,
+  count: 1,
+  startedAt: a.NOON,
+  endedAt: a.NOON + 1000,
+  endReason: "checkin",
+  ...change,
+});
+
+/** Stores sessions as their columns say; others have a plain value. */
+export function sessionPutter(store: Store, daemon = "acmed") {
+  const insert = store.sqlite.query<null, (string | number | null)[]>(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at,
+       ended_at, end_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (
+    id: number,
+    beganAt: number,
+    seenAt: number,
+    endedAt: number | null,
+    more: Partial<HeldSession> = {},
+  ) => {
+    const { server = "eda", feature = "solver", user = "ada", host = null, count = 1 } = more;
+    const { lastSeenAt = endedAt ?? seenAt, endReason = endedAt === null ? null : "checkin" } = more;
+    const names = [server, more.daemon ?? daemon, feature, user, host, count];
+    insert.run(id, ...names, beganAt, seenAt, lastSeenAt, endedAt, endReason);
+  };
+}
+
 /** Questions about one feature, each over a reader of its own. */
 export function asking(
   { reader, clock }: Pick<ReturnType<typeof createRig>, "reader" | "clock">,
   feature: string,
   intervals: Readonly<Record<string, number>> = {},
 ) {
-  const filter = { ...ANY, features: [feature] };
-  const over = (start: number, end: number) => {
-    const asked = { start, end, now: clock.time, intervals, filter, timezone: "UTC", limit: 100, offset: 0 };
-    return { ...asked, interval: null, series: false };
-  };
+  const over = (start: number, end: number) =>
+    questionOver(start, end, clock.time, { intervals, filter: { ...ANY, features: [feature] }, limit: 100 });
+  const bySeen = { field: "firstSeenAt", descending: false } as const;
   const stats = (start: number, end: number, more: Partial<StatsQuery> = {}) =>
     statsQuery(reader(), { ...over(start, end), sort: null, ...more });
   return {
     stats,
     row: async (start: number, end: number) => (await stats(start, end)).rows[0],
     usage: (start: number, end: number, ...groupBy: UsageKey[]) =>
-      usageQuery(reader(), {
-        ...over(start, end),
-        groupBy,
-        sort: { field: "lastUsedAt", descending: false },
-      }),
+      usageQuery(reader(), { ...over(start, end), groupBy }),
     efficiency: async (start: number, end: number) =>
       (await efficiencyQuery(reader(), over(start, end))).rows[0],
-    sessions: (start: number, end: number) =>
-      sessionsQuery(reader(), { ...over(start, end), sort: { field: "firstSeenAt", descending: false } }),
+    sessions: (start: number, end: number) => sessionsQuery(reader(), { ...over(start, end), sort: bySeen }),
   };
 }
 

@@ -9,10 +9,18 @@ const HOUR = 3_600_000;
 const TOTAL = 3;
 
 const step = (at: number, used: number | null, queued: number | null = 0): Step => ({
-  ...{ at, used, queued, total: used === null ? null : TOTAL, reserved: 0, unlimited: false },
+  at,
+  used,
+  queued,
+  total: used === null ? null : TOTAL,
+  reserved: 0,
+  unlimited: false,
 });
 const denied = (at: number, count: number, until = at): UnmetRequest => ({
-  ...{ outcome: "denied", at, until, count },
+  outcome: "denied",
+  at,
+  until,
+  count,
 });
 const range = (steps: readonly Step[], end = HOUR) => ({ steps, start: 0, end });
 
@@ -27,7 +35,10 @@ describe("demand beyond the seats", () => {
   test("nobody knows it without a log, and an empty queue proves nothing", () => {
     const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], false);
     expect(made.demand).toEqual({
-      ...{ deniedRequests: null, deniedSeats: null, queuedRequests: null, queuedSeatHours: null },
+      deniedRequests: null,
+      deniedSeats: null,
+      queuedRequests: null,
+      queuedSeatHours: null,
       knownFrom: "none",
     });
     expect([whatIf(made, 4), whatIf(made, 2)]).toEqual([
@@ -39,7 +50,11 @@ describe("demand beyond the seats", () => {
   test("a log without denials proves that there was none", () => {
     const made = demandOf(range([step(0, TOTAL)]), TOTAL, [], true);
     expect(made.demand).toEqual({
-      ...{ deniedRequests: 0, deniedSeats: 0, queuedRequests: 0, queuedSeatHours: 0, knownFrom: "log" },
+      deniedRequests: 0,
+      deniedSeats: 0,
+      queuedRequests: 0,
+      queuedSeatHours: 0,
+      knownFrom: "log",
     });
     expect(whatIf(made, 4)).toEqual([0, 0]);
   });
@@ -49,7 +64,10 @@ describe("demand beyond the seats", () => {
     const steps = [step(0, 3), step(600_000, 3, 2), step(1_200_000, 3, 5), step(1_800_000, 3)];
     const made = demandOf(range(steps), TOTAL, [], false);
     expect(made.demand).toEqual({
-      ...{ deniedRequests: null, deniedSeats: null, queuedRequests: 2, queuedSeatHours: 1.1667 },
+      deniedRequests: null,
+      deniedSeats: null,
+      queuedRequests: 2,
+      queuedSeatHours: 1.1667,
       knownFrom: "queue",
     });
     expect([4, 5, 6, 8].map((total) => whatIf(made, total))).toEqual([

@@ -75,7 +75,8 @@ function sorted(keys: UsageGroup["keys"]) {
 export function byKeys(groups: readonly UsageGroup[]): Map<string, Omit<UsageGroup, "keys">> {
   return new Map(
     groups
-      .map(({ keys, ...figures }) => {
+      .map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => {
+        const figures = { heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt };
         const host = keys.host == null ? {} : { host: keys.host.toLowerCase() };
         return [JSON.stringify(sorted({ ...keys, ...host })), figures] as const;
       })

@@ -30,14 +30,18 @@ function held(rolled: Rolled, start: number): HeldSession {
   const at = start + rolled.from * MINUTE;
   const { user, host, feature, server, daemon, count } = rolled;
   return {
-    ...{ user, host, feature, server, count, daemon },
-    ...{
-      beganAt: at,
-      firstSeenAt: at,
-      lastSeenAt: at,
-      endedAt: at + rolled.minutes * MINUTE,
-      endReason: null,
-    },
+    user,
+    host,
+    feature,
+    server,
+    count,
+    daemon,
+
+    beganAt: at,
+    firstSeenAt: at,
+    lastSeenAt: at,
+    endedAt: at + rolled.minutes * MINUTE,
+    endReason: null,
   };
 }
 
@@ -128,7 +132,10 @@ describe("usage", () => {
               },
               0,
             ),
-            ...{ user: `user${user}`, beganAt: from * HALF_DAY, endedAt: (from + length) * HALF_DAY },
+
+            user: `user${user}`,
+            beganAt: from * HALF_DAY,
+            endedAt: (from + length) * HALF_DAY,
           }));
           const [start, end] = [2 * HALF_DAY, 9 * HALF_DAY];
           const plain = createPlainUsage(by, start, end, "UTC");
@@ -162,9 +169,25 @@ describe("usage", () => {
 
 describe("when seats were held", () => {
   const base: Session = {
-    ...{ id: 1, server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: null, display: null },
-    ...{ qualifier: null, version: null, count: 1, handle: null, startedAt: null, endReason: null },
-    ...{ beganAt: 0, firstSeenAt: 10_000, lastSeenAt: 10_000, endedAt: null },
+    id: 1,
+    server: "eda",
+    daemon: "acmed",
+    feature: "solver",
+    user: "ada",
+    host: null,
+    display: null,
+
+    qualifier: null,
+    version: null,
+    count: 1,
+    handle: null,
+    startedAt: null,
+    endReason: null,
+
+    beganAt: 0,
+    firstSeenAt: 10_000,
+    lastSeenAt: 10_000,
+    endedAt: null,
   };
 
   test.each<[string, Partial<Session>, number | null, number, number]>([
@@ -280,7 +303,12 @@ describe("efficiency", () => {
       count,
     });
     const step = (from: number, used: number | null) => ({
-      ...{ at: from, used, total: 5, reserved: 0, queued: 0, unlimited: false },
+      at: from,
+      used,
+      total: 5,
+      reserved: 0,
+      queued: 0,
+      unlimited: false,
     });
     const list = [at(0, 100), at(10, 20, 2), at(20, 30), at(20, 40), at(50, 60), at(200, 300)];
     const steps = [step(0, 1), step(10, 4), step(20, null), step(50, 3)];

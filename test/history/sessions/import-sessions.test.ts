@@ -4,25 +4,14 @@ import { createSessionImport, type OldSession } from "../../../src/history/sessi
 import { createSessions } from "../../../src/history/sessions/sessions.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
+import * as a from "../../domain/make.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
+import { oldSession } from "../rig.ts";
 
 afterEach(cleanUp);
 
-const AT = Date.UTC(2026, 0, 30, 12);
-const session = (change: Partial<OldSession> = {}): OldSession => ({
-  ...{
-    daemon: "acmed",
-    feature: "solver",
-    user: "ada",
-    host: "ws01",
-    version: null,
-    handle: null,
-    data: null,
-  },
-  ...{ ordinal: 0, part: 0, count: 1, startedAt: AT, endedAt: AT + 1000, endReason: "checkin" },
-  ...change,
-});
+const AT = a.NOON;
 
 function fresh(): Store {
   const store = open(temporaryDirectory());
@@ -59,7 +48,7 @@ describe("sessions of old logs", () => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (parts, chance) => {
           const store = fresh();
-          const sessions = parts.map((part) => session({ ...part, endedAt: part.startedAt + 5000 }));
+          const sessions = parts.map((part) => oldSession({ ...part, endedAt: part.startedAt + 5000 }));
           expect(add(store, sessions)).toBe(sessions.length);
           const before = rowsOf(store);
           expect(before).toHaveLength(sessions.length);
@@ -83,7 +72,7 @@ describe("sessions of old logs", () => {
 
   test("a thousand seats of one user in one second, on two servers", () => {
     const store = fresh();
-    const many = Array.from({ length: 1000 }, (_, ordinal) => session({ ordinal }));
+    const many = Array.from({ length: 1000 }, (_, ordinal) => oldSession({ ordinal }));
     for (const server of ["eda", "cad"]) expect(add(store, many, server)).toBe(1000);
     for (const server of ["cad", "eda"]) expect(add(store, many, server)).toBe(0);
     expect(rowsOf(store)).toHaveLength(2000);
@@ -93,7 +82,9 @@ describe("sessions of old logs", () => {
     const store = fresh();
     add(
       store,
-      [3, 1, 2].map((hour) => session({ startedAt: AT + hour * 3_600_000, endedAt: AT + hour * 3_600_001 })),
+      [3, 1, 2].map((hour) =>
+        oldSession({ startedAt: AT + hour * 3_600_000, endedAt: AT + hour * 3_600_001 }),
+      ),
     );
     const ended = rowsOf(store).map(({ ended_at }) => ended_at);
     expect(ended).toEqual([...ended].sort((a, b) => a - b));
@@ -101,9 +92,9 @@ describe("sessions of old logs", () => {
 
   test("an end that is known now replaces one that was not, and no other", () => {
     const store = fresh();
-    add(store, [session({ endReason: "unobserved" }), session({ ordinal: 1 })]);
+    add(store, [oldSession({ endReason: "unobserved" }), oldSession({ ordinal: 1 })]);
     const longer = { endedAt: AT + 9000, endReason: "server_restart" as const };
-    expect(add(store, [session(longer), session({ ordinal: 1, ...longer })])).toBe(0);
+    expect(add(store, [oldSession(longer), oldSession({ ordinal: 1, ...longer })])).toBe(0);
     expect(
       rowsOf(store)
         .map(({ ended_at, end_reason }) => [ended_at - AT, end_reason])
@@ -116,7 +107,7 @@ describe("sessions of old logs", () => {
 
   test("leave the numbers above zero to what the daemon sees", () => {
     const store = fresh();
-    add(store, [session()]);
+    add(store, [oldSession()]);
     expect(createSessions(store).nextId()).toBe(1);
   });
 });

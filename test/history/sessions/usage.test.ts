@@ -11,6 +11,7 @@ import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, fixedClock, open, temporaryDirectory } from "../../store/place.ts";
 import { recordingLog } from "../../store/recording-log.ts";
+import { questionOver, sessionPutter } from "../rig.ts";
 import { INTERVALS, makeDays } from "./rig.ts";
 
 afterEach(cleanUp);
@@ -55,30 +56,12 @@ const question = fc.record({
 test("usage is the same whichever days are packed, and as told by every session by itself", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
-  const insert = store.sqlite.query<null, (string | number | null)[]>(
-    `INSERT INTO sessions (id, server_id, daemon, feature, user, host, count, began_at, first_seen_at, last_seen_at,
-       ended_at, end_reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const put = (
-    { began, lasted, unseen, reason, late, server, daemon, feature, user, host, count }: Rolled,
-    id: number,
-  ) => {
-    const end = reason === null ? null : (began + lasted) * HOUR;
-    const seen = Math.max(began + late, began + lasted - unseen) * HOUR;
-    insert.run(
-      id,
-      server,
-      daemon,
-      feature,
-      user,
-      host,
-      count,
-      began * HOUR,
-      (began + late) * HOUR,
-      seen,
-      end,
-      reason,
-    );
+  const putSession = sessionPutter(store);
+  const put = ({ began, lasted, unseen, reason, late, ...names }: Rolled, id: number) => {
+    const lastSeenAt = Math.max(began + late, began + lasted - unseen) * HOUR;
+    const endedAt = reason === null ? null : (began + lasted) * HOUR;
+    const more = { ...names, lastSeenAt, endReason: reason };
+    putSession(id, began * HOUR, (began + late) * HOUR, endedAt, more);
   };
   type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
   type Question = typeof question extends fc.Arbitrary<infer T> ? T : never;
@@ -100,14 +83,9 @@ test("usage is the same whichever days are packed, and as told by every session 
         if (hosts !== null && !hosts.some((one) => one.toLowerCase() === host)) continue;
         plain.add(row, holdingOf(row));
       }
-      const { rows } = await usageQuery(read, {
-        ...{ ...asked, start, end, filter, groupBy: by, timezone, limit: 1000, offset: 0 },
-        sort: { field: "heldSeatHours", descending: true },
-      });
-      const told = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
-        ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
-      }));
-      expect(byKeys(told)).toEqual(byKeys(plain.groups()));
+      const more = { intervals: INTERVALS, filter, groupBy: by, timezone };
+      const { rows } = await usageQuery(read, questionOver(start, end, now, more));
+      expect(byKeys(rows)).toEqual(byKeys(plain.groups()));
       // The hours of a feature are the same, whether it is named or one of all.
       const { servers, daemons } = filter;
       const solvers = (servers ?? SERVERS).flatMap((server) =>
@@ -149,12 +127,8 @@ test("usage is the same whichever days are packed, and as told by every session 
 test("what happens while a day is packed has it packed once more", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
-  const put = (id: number) =>
-    store.sqlite.run(
-      `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
-         end_reason) VALUES (?, 'eda', 'acmed', 'solver', 'ada', 1, 0, 0, 0, ?, 'checkin')`,
-      [id, id * HOUR],
-    );
+  const putSession = sessionPutter(store);
+  const put = (id: number) => putSession(id, 0, 0, id * HOUR, { lastSeenAt: 0 });
   put(1);
   let more = 1;
   const meanwhile = () => {
@@ -164,16 +138,10 @@ test("what happens while a day is packed has it packed once more", async () => {
     sessions: 1,
     sites: 0,
   });
-  const { rows } = await usageQuery(createReader(store.sqlite, { now: 2 * DAY_MS }), {
-    ...{ now: 2 * DAY_MS, intervals: {}, start: 0, end: DAY_MS, groupBy: ["user"], timezone: "UTC" },
-    ...{
-      filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
-      limit: 10,
-      offset: 0,
-    },
-    sort: { field: "heldSeatHours", descending: true },
-  });
-  expect(rows.map(({ sessions, heldSeatHours }) => ({ sessions, heldSeatHours }))).toEqual([
-    { sessions: 3, heldSeatHours: 6 },
-  ]);
+  const read = createReader(store.sqlite, { now: 2 * DAY_MS });
+  const { rows } = await usageQuery(
+    read,
+    questionOver(0, DAY_MS, 2 * DAY_MS, { groupBy: ["user"] as const }),
+  );
+  expect(rows).toMatchObject([{ sessions: 3, heldSeatHours: 6 }]);
 });

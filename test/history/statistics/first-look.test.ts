@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { createSessionImport } from "../../../src/history/sessions/import-sessions.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { asking, createRig, pollOf } from "../rig.ts";
+import { asking, createRig, oldSession, pollOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -47,11 +47,14 @@ test("unless a log tells of it", async () => {
   const { rig, usage, stats } = await site();
   rig.store.transaction(() =>
     createSessionImport(rig.store).add("eda", [
-      {
-        ...{ daemon: "snpslmd", feature: "solver", user: "bruno", host: "render-01", version: null },
-        ...{ handle: null, data: null, ordinal: 0, part: 0, count: 1, endReason: "unobserved" as const },
-        ...{ startedAt: a.NOON - 2 * HOUR, endedAt: a.NOON },
-      },
+      oldSession({
+        feature: "solver",
+        user: "bruno",
+        host: "render-01",
+        endReason: "unobserved",
+        startedAt: a.NOON - 2 * HOUR,
+        endedAt: a.NOON,
+      }),
     ]),
   );
   // Hosts are told as they were printed last.

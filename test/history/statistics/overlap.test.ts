@@ -6,6 +6,7 @@ import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
+import { questionOver, sessionPutter } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -26,10 +27,7 @@ const session = fc.record({
 test("sessions are found wherever a range lies, as by looking at each of them", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
-  const insert = store.sqlite.query<null, (string | number | null)[]>(
-    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at,
-       end_reason) VALUES (?, 'eda', 'acmed', ?, 'ada', 1, ?, ?, ?, ?, 'checkin')`,
-  );
+  const put = sessionPutter(store);
   await fc.assert(
     fc.asyncProperty(
       fc.array(session, { maxLength: 40 }),
@@ -41,7 +39,7 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
           const beganAt = began * HOUR;
           const seenAt = beganAt + Math.min(late, lasted) * HOUR;
           const endedAt = isOpen ? null : beganAt + lasted * HOUR;
-          insert.run(id, feature, beganAt, seenAt, endedAt ?? seenAt, endedAt);
+          put(id, beganAt, seenAt, endedAt, { feature });
           return { id, feature, beganAt, seenAt, endedAt };
         });
         const wanted = plain.filter(
@@ -51,11 +49,8 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
           rows.map(({ id }) => id).sort((a, b) => a - b);
         const read = createReader(store.sqlite, { now: 300 * DAY });
 
-        const { rows, total } = await sessionsQuery(read, {
-          ...{ now: 300 * DAY, intervals: {}, start, end, limit: 1000, offset: 0 },
-          filter: { servers: null, daemons: null, features: null, users: null, hosts: null },
-          sort: { field: "firstSeenAt", descending: true },
-        });
+        const sort = { field: "firstSeenAt", descending: true } as const;
+        const { rows, total } = await sessionsQuery(read, questionOver(start, end, 300 * DAY, { sort }));
         expect([total, ids(rows)]).toEqual([wanted.length, ids(wanted)]);
         // Seats are held from the first reading on.
         const held = wanted.filter(({ seenAt }) => seenAt < end);

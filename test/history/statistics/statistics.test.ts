@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Session } from "../../../src/domain/session.ts";
 import { bucketEdges, INTERVALS } from "../../../src/domain/stats/bucketed.ts";
 import { holdingsAt } from "../../../src/domain/stats/held-seats.ts";
-import type { UsageGroup } from "../../../src/domain/stats/usage.ts";
+import type { UsageKey } from "../../../src/domain/stats/usage.ts";
 import { sessionsQuery } from "../../../src/history/sessions/session-list.ts";
 import { SESSION_COLUMNS } from "../../../src/history/sessions/sessions.ts";
 import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
@@ -12,8 +12,9 @@ import { statsQuery } from "../../../src/history/statistics/stats.ts";
 import { usageQuery } from "../../../src/history/statistics/usage.ts";
 import * as a from "../../domain/make.ts";
 import { wallClock, ZONES } from "../../domain/stats/histories.ts";
+import { byKeys } from "../../domain/stats/plain-usage.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig } from "../rig.ts";
+import { ANY, createRig, questionOver } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -156,8 +157,9 @@ const near = (got: number | null | undefined, wanted: number | null, by = 0.010_
   else expect(Math.abs((got ?? Number.NaN) - wanted), `${got} for ${wanted}`).toBeLessThanOrEqual(by);
 };
 
-const FILTER = { servers: null, daemons: null, features: ["solver"] };
-const asked = (now: number) => ({ now, intervals: { eda: intervalMs } });
+const FILTER = { ...ANY, features: ["solver"] };
+const intervals = { eda: intervalMs };
+const OF_SOLVER = { filter: FILTER, intervals };
 
 /** Starts around days on which clocks are set, so that ranges lie over them. */
 const start = fc.constantFrom(
@@ -182,19 +184,8 @@ test("figures and series agree with plain loops over the raw polls", async () =>
           end: Math.max(until + tail * 1000 - 3600_000, at + head * 1000 + 1000),
         };
         const now = until + 1000;
-        const told = await statsQuery(rig.reader(now), {
-          ...{
-            ...range,
-            ...asked(now),
-            interval,
-            timezone,
-            series: true,
-            sort: null,
-            limit: null,
-            offset: 0,
-          },
-          filter: FILTER,
-        });
+        const more = { ...OF_SOLVER, interval, timezone, series: true, sort: null, limit: null };
+        const told = await statsQuery(rig.reader(now), questionOver(range.start, range.end, now, more));
         const seconds = secondsOf(raws, range.start, range.end, now);
         const known = seconds.filter((poll) => poll !== null);
         const used = known.map((poll) => poll.users?.length ?? 0);
@@ -298,13 +289,11 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       };
       const read = rig.reader(now);
       const plain = sessionsOf(raws, now);
-      const nobody = { servers: null, daemons: null, features: null, users: null, hosts: null };
-
       const listed = sessionsQuery(read, {
-        ...{ ...asked(now), start: null, end: null, filter: nobody, limit: 1000, offset: 0 },
+        ...questionOver(0, 0, now, { intervals, start: null, end: null }),
         sort: { field: "firstSeenAt", descending: false },
       });
-      const { holdingOf } = holdingsAt(read.lastReadings(), asked(now));
+      const { holdingOf } = holdingsAt(read.lastReadings(), { now, intervals });
       const shown = read.all<Session>(`SELECT ${SESSION_COLUMNS} FROM sessions`).map((session) => {
         const { user, beganAt: from, firstSeenAt: firstSeen, lastSeenAt, endedAt: ended } = session;
         const seen = raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at);
@@ -315,18 +304,9 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       expect(shown.toSorted(order)).toEqual(plain.toSorted(order));
       expect(listed.total).toBe(plain.length);
 
-      const { rows } = await usageQuery(read, {
-        ...{
-          ...range,
-          ...asked(now),
-          filter: nobody,
-          groupBy: ["user"],
-          timezone: "UTC",
-          limit: 100,
-          offset: 0,
-        },
-        sort: { field: "heldSeatHours", descending: true },
-      });
+      const usage = (from: number, to: number, groupBy: readonly UsageKey[]) =>
+        usageQuery(read, questionOver(from, to, now, { intervals, groupBy }));
+      const { rows } = await usage(range.start, range.end, ["user"]);
       const clipped = plain
         .map((one) => ({
           ...one,
@@ -342,30 +322,17 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
         uniqueUsers: 1,
         lastUsedAt: Math.max(...own.map(({ to }) => to)),
       }));
-      const plainRows = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
-        ...{ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt },
-      }));
       // All together are never more than a reading had.
-      const [together] = (
-        await usageQuery(read, {
-          ...{ ...asked(now), start: at, end: now, filter: nobody, groupBy: ["feature"], timezone: "UTC" },
-          ...{ limit: 1, offset: 0, sort: { field: "heldSeatHours", descending: true } },
-        })
-      ).rows;
+      const [together] = (await usage(at, now, ["feature"])).rows;
       if (together !== undefined)
         expect(together.peakHeld).toBe(Math.max(...raws.map(({ users }) => users?.length ?? 0)));
-      const byUser = (x: Pick<UsageGroup, "keys">, y: Pick<UsageGroup, "keys">) =>
-        (x.keys.user ?? "") < (y.keys.user ?? "") ? -1 : 1;
-      expect(plainRows.toSorted(byUser)).toEqual(wanted.toSorted(byUser));
+      expect(byKeys(rows)).toEqual(byKeys(wanted));
       expect(rows.map(({ heldSeatHours }) => heldSeatHours)).toEqual(
         rows.map(({ heldSeatHours }) => heldSeatHours).toSorted((x, y) => y - x),
       );
 
-      const [efficiency] = (
-        await efficiencyQuery(read, {
-          ...{ ...range, ...asked(now), filter: FILTER, limit: 10, offset: 0 },
-        })
-      ).rows;
+      const question = questionOver(range.start, range.end, now, OF_SOLVER);
+      const [efficiency] = (await efficiencyQuery(read, question)).rows;
       if (efficiency === undefined) return;
       const used = secondsOf(raws, range.start, range.end, now).flatMap((poll) => poll?.users?.length ?? []);
       for (const { seat, busyPercent } of efficiency.seats)

@@ -38,7 +38,12 @@ describe("a range past the samples", () => {
     const told = await stats(FIRST + HALF, FIRST + 2 * HOUR_MS + HALF, more);
     expect(told).toMatchObject({ start: FIRST, end: FIRST + 3 * HOUR_MS, interval: "1h", resolution: "1h" });
     expect(told.rows[0]).toMatchObject({
-      ...{ averageUsed: 3, peakUsed: 4, p95Used: 4, coverage: 1, averageUtilization: 37.5, usedSeatHours: 9 },
+      averageUsed: 3,
+      peakUsed: 4,
+      p95Used: 4,
+      coverage: 1,
+      averageUtilization: 37.5,
+      usedSeatHours: 9,
       points: [0, 1, 2].map((hour) => ({ at: FIRST + hour * HOUR_MS, used: 3, peakUsed: 4, total: 8 })),
     });
   });

@@ -4,13 +4,12 @@ import { DAY_MS } from "../../../src/domain/time/time.ts";
 import { type HeatmapQuery, heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";
-import { createRig, outcomeOf } from "../rig.ts";
-import { makeDays } from "./rig.ts";
+import { ANY, createRig, outcomeOf, questionOver } from "../rig.ts";
+import { makeDays } from "../sessions/rig.ts";
 
 afterEach(cleanUp);
 
 const MINUTE = 60_000;
-const EVERYTHING = { servers: null, daemons: null, features: null };
 
 /** Four days of two features, polled every quarter or so, with a gap. */
 async function site() {
@@ -32,37 +31,34 @@ const rounded = (cells: readonly HeatCellRecord[]) =>
 
 test("the heat map of all features is the same with days made ready as without", async () => {
   const rig = await site();
-  const ask = async (more: Partial<HeatmapQuery> = {}) =>
-    await heatmapQuery(rig.reader(), {
-      ...{ start: a.NOON + 17 * MINUTE, end: rig.clock.time, timezone: "Europe/Berlin", filter: EVERYTHING },
-      ...more,
-    });
+  const { time } = rig.clock;
+  const ask = (timezone: string, filter: HeatmapQuery["filter"] = ANY) =>
+    heatmapQuery(rig.reader(), questionOver(a.NOON + 17 * MINUTE, time, time, { timezone, filter }));
   // Berlin by hours, Kathmandu by quarters.
   const zones = ["Europe/Berlin", "Asia/Kathmandu"];
-  const before = await Promise.all(zones.map((timezone) => ask({ timezone })));
+  const before = await Promise.all(zones.map((timezone) => ask(timezone)));
   expect(await makeDays(rig.store, rig.clock, rig.log)).toEqual({ sessions: 0, sites: 4 });
   const made = rig.reader().all<{ day: number }>("SELECT day FROM site_days WHERE data IS NOT NULL");
   expect(made.length).toBe(4);
   for (const [at, timezone] of zones.entries()) {
-    const told = await ask({ timezone });
+    const told = await ask(timezone);
     expect(told.features).toBe(2);
     expect(rounded(told.cells)).toEqual(rounded(before[at]?.cells ?? []));
   }
   // They are read: figures that are put into one of them are told.
   rig.store.sqlite.run("UPDATE site_days SET data = zeroblob(length(data))");
-  expect(rounded((await ask()).cells)).not.toEqual(rounded(before[0]?.cells ?? []));
-  const one = { servers: null, daemons: null, features: ["solver"] };
-  expect(Math.max(...(await ask({ filter: one })).cells.map(({ peakUsed }) => peakUsed ?? 0))).toBe(4);
+  expect(rounded((await ask("Europe/Berlin")).cells)).not.toEqual(rounded(before[0]?.cells ?? []));
+  const filter = { ...ANY, features: ["solver"] };
+  expect(Math.max(...(await ask("Europe/Berlin", filter)).cells.map(({ peakUsed }) => peakUsed ?? 0))).toBe(
+    4,
+  );
 });
 
 test("a day whose hours are packed again is made again, when they are", async () => {
   const rig = await site();
   await makeDays(rig.store, rig.clock, rig.log);
-  const day = () =>
-    rig
-      .reader()
-      .all<{ day: number }>("SELECT day FROM site_days ORDER BY day")
-      .map((row) => row.day);
+  const days = "SELECT day FROM site_days ORDER BY day";
+  const day = () => Array.from(rig.reader().all<{ day: number }>(days), (row) => row.day);
   const all = day();
   rig.history().reopen(a.NOON + DAY_MS, a.NOON + DAY_MS + 1);
   const opened = Math.floor((a.NOON + DAY_MS) / DAY_MS);
@@ -71,4 +67,33 @@ test("a day whose hours are packed again is made again, when they are", async ()
   rig.history().packAll();
   expect((await makeDays(rig.store, rig.clock, rig.log)).sites).toBe(all.length);
   expect(day()).toEqual(all);
+});
+
+test.each([
+  [5_000, 1],
+  [700, 7],
+])("of %p features no more than %p days are in memory at once", async (count, days) => {
+  const rig = createRig();
+  await rig.poll(outcomeOf({ at: a.NOON, counts: new Map([["solver", { total: 3, used: 1, queued: 0 }]]) }));
+  const reader = rig.reader();
+  const feature = rig.feature("solver");
+  const slices = new Map<number, number>();
+  const read = {
+    ...reader,
+    features: () => Array.from({ length: count }, () => feature),
+    series(one: typeof feature, from: number, to: number) {
+      slices.set(from, to);
+      return reader.series(one, from, to);
+    },
+  };
+  const [start, end] = [a.NOON - 10 * DAY_MS, a.NOON + DAY_MS];
+  const { cells } = await heatmapQuery(read, questionOver(start, end, end, {}));
+  expect(cells.length).toBe(168);
+  const edges = [...slices].flat();
+  expect([Math.min(...edges), Math.max(...edges)]).toEqual([start, end]);
+  for (const [from, to] of slices) {
+    expect(to - from).toBeLessThanOrEqual(days * DAY_MS);
+    // The next one begins there, at the edge of what is stored.
+    if (to !== end) expect([slices.has(to), to % DAY_MS]).toEqual([true, 0]);
+  }
 });
