@@ -1,18 +1,31 @@
-/** A licmond that opens a store, says so, and holds it until its input ends. Arguments: directory, mode. */
-
+/**
+ * A licmond that opens a store and holds it until its input ends. Arguments: directory, mode ("daemon", "cli"), and "write":
+ * it commits keys one after the other, and says each once it is committed.
+ */
 import { StoreError } from "../../src/store/database/store-error.ts";
+import { createKeys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open/open.ts";
+import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
 
-const [directory = "", mode = "daemon"] = process.argv.slice(2);
+const [directory = "", mode, work] = process.argv.slice(2);
+const lockWaitMs = work === "write" ? 5_000 : 0;
 try {
   const store = openStore({
     directory,
     log: recordingLog(),
-    mode: mode === "cli" ? "cli" : "daemon",
-    lockWaitMs: 0,
+    lockWaitMs,
+    mode: mode === "cli" ? mode : "daemon",
   });
-  console.log("open");
+  if (work === undefined) console.log("open");
+  const keys = createKeys({ store, clock: { now: () => Date.now() } });
+  for (let n = 0; work === "write"; n++) {
+    const made = keys.create(plainKey({ name: `${process.pid}-${n}` }));
+    if (made.outcome !== "created") throw new Error(made.outcome);
+    process.stdout.write(`${made.presented}\n`);
+    // SQLite hands its write lock to whichever asks first: commands that never pause would starve a daemon, and none does.
+    if (mode === "cli") await Bun.sleep(1);
+  }
   await Bun.stdin.text();
   store.close();
 } catch (error) {

@@ -18,8 +18,18 @@ import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { canMount, isRoot, makeForeign, NEWER, NOBODY } from "../backup/shared.ts";
 import { noise, overwrite } from "../damage.ts";
-import { cleanUp, firstLine, later, open, spawnScript, temporaryDirectory } from "../place.ts";
+import {
+  cleanUp,
+  firstLine,
+  later,
+  linesOf,
+  open,
+  quickDirectory,
+  spawnScript,
+  temporaryDirectory,
+} from "../place.ts";
 import { plainKey } from "../plain-key.ts";
+import { recordingLog } from "../recording-log.ts";
 
 afterEach(cleanUp);
 
@@ -254,6 +264,22 @@ describe("two at once", () => {
     expect(daemon.checkDatabase().ok).toBe(true);
   });
 
+  test("a daemon and a command may write at the same time", async () => {
+    const directory = quickDirectory();
+    const keys = keysOf(open(directory));
+    const writer = spawnScript("holder.ts", [directory, "cli", "write"]);
+    later(() => writer.kill("SIGKILL"));
+    const made: string[] = [];
+    for await (const line of linesOf(writer.stdout)) {
+      const own = keys.create(plainKey({ name: `beside ${made.length}` }));
+      made.push(line, own.outcome === "created" ? own.presented : "");
+      if (made.length >= 60) break;
+    }
+    expect(made.filter((key) => keys.verify(key).outcome !== "valid")).toEqual([]);
+    writer.kill("SIGKILL");
+    await writer.exited;
+  });
+
   test("a command of a newer version does not change the tables under a running daemon", () => {
     const directory = temporaryDirectory();
     const daemon = open(directory);
@@ -284,6 +310,56 @@ describe("two at once", () => {
       expect(store.checkDatabase().ok).toBe(true);
     },
   );
+});
+
+test("kill -9 at any moment loses nothing that was committed", async () => {
+  const directory = quickDirectory();
+  const made: string[] = [];
+  // Commits seen before the end, which comes while the writer is anywhere in the next one.
+  const rounds = [1, 2, 7, 23, 40];
+  for (const commits of rounds) {
+    const writer = spawnScript("holder.ts", [directory, "daemon", "write"]);
+    later(() => writer.kill("SIGKILL"));
+    let seen = 0;
+    // Lines that are in the pipe already are read on: they too were told.
+    for await (const line of linesOf(writer.stdout)) {
+      made.push(line);
+      if (++seen === commits) writer.kill("SIGKILL");
+    }
+    await writer.exited;
+    expect([writer.signalCode, seen >= commits]).toEqual(["SIGKILL", true]);
+    const store = open(directory);
+    const keys = keysOf(store);
+    expect(made.filter((key) => keys.verify(key).outcome !== "valid")).toEqual([]);
+    // The one commit that may have stood when the word of it was lost.
+    expect(keys.count() - made.length).toBeLessThanOrEqual(rounds.length);
+    expect(store.db.get<string[]>("PRAGMA integrity_check")).toEqual(["ok"]);
+    store.close();
+  }
+}, 60_000);
+
+test("what a killed licmond left half made goes with the next daemon, not with a command beside one", () => {
+  const directory = quickDirectory();
+  const daemon = open(directory);
+  const left = ["licmond.db.restoring-journal", "licmond.db.rescuing", "state.db.copy-4711"];
+  // These begin the same, and are not licmond's.
+  const others = [
+    "licmond.db.restoring.txt",
+    "licmond.db.upgrading-notes",
+    "licmond.db.replaced-20260131T081530Z",
+  ];
+  for (const name of [...left, ...others]) writeFileSync(join(directory, name), name);
+  mkdirSync(join(directory, "licmond.db.upgrading"));
+  const there = (names: readonly string[]) => names.filter((name) => existsSync(join(directory, name)));
+  open(directory, { mode: "cli" });
+  expect(there(left)).toEqual(left);
+  daemon.close();
+  const log = recordingLog();
+  open(directory, { log });
+  expect([there(left), there([...others, "licmond.db.upgrading"]).length]).toEqual([[], 4]);
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    "Files that a killed licmond left half made were removed",
+  ]);
 });
 
 describe("the check of a working store", () => {

@@ -168,6 +168,18 @@ describe("state.db and its copy", () => {
   });
 });
 
+test("a secret is made once, is the same for a command and after a restart, and another elsewhere", () => {
+  const directory = quickDirectory();
+  const store = open(directory);
+  const secret = installationSecret(store, "pseudonyms", (bytes) => new Uint8Array(bytes).fill(7));
+  expect(secret).toEqual(Buffer.alloc(32, 7));
+  for (const each of [store, open(directory, { mode: "cli" })])
+    expect(installationSecret(each, "pseudonyms")).toEqual(secret);
+  store.close();
+  expect(installationSecret(open(directory), "pseudonyms")).toEqual(secret);
+  expect(installationSecret(open(quickDirectory()), "pseudonyms")).not.toEqual(secret);
+});
+
 describe("rows that both files have", () => {
   /** Ids of the rows that state.db has, once what waits is written. */
   const idsOf = async ({ state }: Store, table: string) => {
