@@ -17,7 +17,12 @@ const told = async (service: (emit: Emit) => void) =>
   );
 
 const outcome = (serverId: string, code: "TIMEOUT" | null, durationMs: number): PollOutcome => ({
-  ...{ serverId, startedAt: 0, finishedAt: durationMs, durationMs, reading: null, reachability: [] },
+  serverId,
+  startedAt: 0,
+  finishedAt: durationMs,
+  durationMs,
+  reading: null,
+  reachability: [],
   error: code === null ? null : { code, message: "", details: null },
   raw: {
     argv: [],
@@ -77,14 +82,17 @@ const VIEW: ServiceView = {
 
 test("the daemon tells of itself in base units, and nothing that it does not know", async () => {
   const seen = await told((emit) => emitService(VIEW, emit));
-  expect(sampleOf(seen, "licmond_alerts_firing", { rule: "usage", severity: "warning" })).toBe(2);
-  expect(sampleOf(seen, "licmond_alerts_firing", { rule: "disk", severity: "critical" })).toBe(0);
-  expect(sampleOf(seen, "licmond_event_loop_lag_seconds")).toBe(0.0125);
-  expect(sampleOf(seen, "licmond_storage_used_ratio")).toBe(0.375);
-  expect(sampleOf(seen, "licmond_config_last_reload_successful")).toBe(0);
-  expect(sampleOf(seen, "licmond_config_last_reload_timestamp_seconds")).toBe(1_700_000_000.5);
-  expect(sampleOf(seen, "process_start_time_seconds")).toBe(1_700_000_000);
-  expect(sampleOf(seen, "process_virtual_memory_bytes")).toBeUndefined();
+  for (const [name, value, labels] of [
+    ["licmond_alerts_firing", 2, { rule: "usage", severity: "warning" }],
+    ["licmond_alerts_firing", 0, { rule: "disk", severity: "critical" }],
+    ["licmond_event_loop_lag_seconds", 0.0125],
+    ["licmond_storage_used_ratio", 0.375],
+    ["licmond_config_last_reload_successful", 0],
+    ["licmond_config_last_reload_timestamp_seconds", 1_700_000_000.5],
+    ["process_start_time_seconds", 1_700_000_000],
+    ["process_virtual_memory_bytes", undefined],
+  ] as const)
+    expect([name, sampleOf(seen, name, labels)]).toEqual([name, value]);
   const fresh = { ...VIEW, lastReload: null, disk: null, databaseBytes: null, eventLoopLagMs: null };
   const names = [...(await told((emit) => emitService(fresh, emit))).keys()];
   expect(names.filter((name) => /reload|used_ratio|database|lag/.test(name))).toEqual([]);

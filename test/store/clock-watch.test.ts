@@ -17,9 +17,14 @@ function rig({ isEmpty = false } = {}) {
     store.sqlite.run("INSERT INTO events VALUES (?1, ?1, 'log', 'info', 'system', NULL, '{}')", [NOON]);
   const log = recordingLog();
   let elapsed = 0;
-  const clock = { now: () => at.now };
-  const isSynchronised = async () => at.synchronised;
-  const create = () => createClockWatch({ store, clock, elapsed: () => elapsed, isSynchronised, log });
+  const create = () =>
+    createClockWatch({
+      store,
+      clock: { now: () => at.now },
+      elapsed: () => elapsed,
+      isSynchronised: async () => at.synchronised,
+      log,
+    });
   const at = {
     now: NOON,
     synchronised: false,
@@ -35,8 +40,7 @@ function rig({ isEmpty = false } = {}) {
         at.watch.save();
       }
       // What the kernel is asked is answered.
-      await Promise.resolve();
-      await Promise.resolve();
+      await Bun.sleep(0);
       return look;
     },
     restart() {

@@ -27,13 +27,8 @@ function created(keys: Keys, change: Partial<NewKey> = {}) {
 describe("a key", () => {
   test("is told once and kept as it was wanted", () => {
     const { keys } = make();
-    const wanted = plainKey({
-      anonymize: true,
-      expiresAt: NOW + 1000,
-      dailyQuota: 1,
-      monthlyQuota: 2,
-      requestsPerMinute: 3,
-    });
+    const limits = { dailyQuota: 1, monthlyQuota: 2, requestsPerMinute: 3 };
+    const wanted = plainKey({ anonymize: true, expiresAt: NOW + 1000, ...limits });
     const { key, presented } = created(keys, wanted);
     expect(key).toEqual({
       ...wanted,
@@ -50,15 +45,15 @@ describe("a key", () => {
 
   test("is stored without its secret", () => {
     const { keys, store } = make();
-    const { presented } = created(keys);
-    const secret = parseKey(presented)?.secret ?? "";
-    const raw = Buffer.from(secret, "base64url");
+    const secret = parseKey(created(keys).presented)?.secret ?? "";
     const files = readdirSync(store.directory).map((file) => readFileSync(join(store.directory, file)));
     const stored = Buffer.concat(files);
-    expect(stored.includes("grafana")).toBe(true);
-    expect(stored.includes(secret)).toBe(false);
-    expect(stored.includes(raw)).toBe(false);
-    expect(stored.includes(new Bun.CryptoHasher("sha256").update(secret).digest())).toBe(true);
+    const hash = new Bun.CryptoHasher("sha256").update(secret).digest();
+    expect(["grafana", hash].map((each) => stored.includes(each))).toEqual([true, true]);
+    expect([secret, Buffer.from(secret, "base64url")].map((each) => stored.includes(each))).toEqual([
+      false,
+      false,
+    ]);
   });
 
   test("with a fault is refused", () => {
@@ -190,11 +185,10 @@ describe("the last use", () => {
   ])("%s", (_, first, shown) => {
     const { keys } = make();
     const { key } = created(keys);
-    keys.touch(key.id, NOW + first);
-    keys.flush();
-    keys.touch(key.id, NOW + 10);
-    expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + shown);
-    keys.flush();
+    for (const at of [first, 10]) {
+      keys.touch(key.id, NOW + at);
+      keys.flush();
+    }
     expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + shown);
   });
 
@@ -207,7 +201,6 @@ describe("the last use", () => {
     store.db.run("PRAGMA query_only = OFF");
     keys.flush();
     expect(store.db.get<number[]>("SELECT at FROM key_uses")).toEqual([NOW + 3]);
-    expect(keys.get(key.id)?.lastUsedAt).toBe(NOW + 3);
   });
 });
 
@@ -229,11 +222,9 @@ test("what another process does to a key holds for the next request", () => {
   const { key, presented } = created(keys);
   const beside = open(store.directory, { mode: "cli" });
   const other = createKeys({ store: beside, clock });
-  expect(keys.verify(presented).outcome).toBe("valid");
   beside.state.db.run(`UPDATE api_keys SET daily_quota = 7 WHERE id = '${key.id}'`);
   expect(keys.verify(presented)).toMatchObject({ outcome: "valid", key: { dailyQuota: 7 } });
-  const late = other.create(plainKey({ name: "late" }));
-  if (late.outcome !== "created") throw new Error(late.outcome);
+  const late = created(other, { name: "late" });
   expect(keys.verify(late.presented).outcome).toBe("valid");
   other.revoke(key.id);
   expect(keys.verify(presented).outcome).toBe("revoked");

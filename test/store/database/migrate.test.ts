@@ -4,7 +4,6 @@ import { getTableName, is } from "drizzle-orm";
 import { getTableConfig, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { migrate, schemaVersion } from "../../../src/store/database/migrate.ts";
 import * as schema from "../../../src/store/database/schema.ts";
-import { StoreError } from "../../../src/store/database/store-error.ts";
 import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { cleanUp, later } from "../place.ts";
 
@@ -97,17 +96,6 @@ describe("migrations", () => {
     ]);
   });
 
-  test("are run once: a second start changes nothing", () => {
-    const sqlite = memory();
-    const counted: Migration[] = [
-      PARENT_AND_CHILD,
-      { name: "0002-row", sql: "INSERT INTO parent (word) VALUES ('once')" },
-    ];
-    migrate(sqlite, "x.db", counted);
-    migrate(sqlite, "x.db", counted);
-    expect(rows<{ word: string }>(sqlite, "SELECT word FROM parent")).toEqual([{ word: "once" }]);
-  });
-
   test("may rebuild a table that others refer to without losing their rows", () => {
     const sqlite = memory();
     migrate(sqlite, "x.db", [PARENT_AND_CHILD]);
@@ -140,16 +128,9 @@ describe("migrations", () => {
       PARENT_AND_CHILD,
       { name: "0002-broken", sql: "CREATE TABLE half (x TEXT); INSERT INTO nowhere VALUES (1);" },
     ];
-    let error: unknown;
-    try {
-      migrate(sqlite, "/var/lib/licmond/licmond.db", broken);
-    } catch (thrown) {
-      error = thrown;
-    }
-    expect(error).toBeInstanceOf(StoreError);
-    expect(error).toMatchObject({ code: "MIGRATION" });
-    expect(String(error)).toContain(
-      "/var/lib/licmond/licmond.db could not be brought to schema 2 (0002-broken)",
+    const says = "/var/lib/licmond.db could not be brought to schema 2 (0002-broken)";
+    expect(() => migrate(sqlite, "/var/lib/licmond.db", broken)).toThrow(
+      expect.objectContaining({ code: "MIGRATION", message: expect.stringContaining(says) }),
     );
     expect(schemaVersion(sqlite)).toBe(1);
     expect(shape(sqlite).map(({ name }) => name)).not.toContain("half");
@@ -172,23 +153,18 @@ describe("the declared tables are as the migrations make them", () => {
         .map(([file, sqlite]) => [getTableName(table), file, table, sqlite] as const),
     ),
   )("%s in %s", (name, _, table, sqlite) => {
-    const wanted = getTableConfig(table).columns.map((column) => ({
-      name: column.name,
-      type: column.getSQLType().toUpperCase(),
-      notNull: column.notNull || column.primary,
-      key: column.primary,
-    }));
-    const found = rows<{ name: string; type: string; notnull: number; pk: number }>(
-      sqlite,
-      `PRAGMA table_info(${name})`,
-    ).map((column) => ({
-      name: column.name,
-      type: column.type,
-      // The key of a table without a rowid, and a rowid's alias, are never null, whether they say so or not.
-      notNull: column.notnull === 1 || column.pk > 0,
-      key: column.pk > 0,
-    }));
-    expect(wanted).toEqual(found);
+    const wanted = getTableConfig(table).columns.map((column) => [
+      column.name,
+      column.getSQLType().toUpperCase(),
+      column.notNull || column.primary,
+      column.primary,
+    ]);
+    // The key of a table without a rowid, and a rowid's alias, are never null, whether they say so or not.
+    const found = sqlite
+      .query(`SELECT name, type, "notnull" OR pk > 0, pk > 0 FROM pragma_table_info('${name}')`)
+      .values()
+      .map(([column, type, notNull, key]) => [column, type, notNull === 1, key === 1]);
+    expect<unknown[]>(wanted).toEqual(found);
   });
 
   test("and each is in a file", () => {
