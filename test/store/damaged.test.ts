@@ -23,7 +23,7 @@ import { checkBeforeOpening } from "../../src/store/open/start-check.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
 import { fillPage, noise, overwrite, PAGE, pagesOf } from "./damage.ts";
 import { type Filled, fill } from "./filled.ts";
-import { cleanUp, later, open, quickDirectory } from "./place.ts";
+import { cleanUp, open, quickDirectory } from "./place.ts";
 import { plainKey } from "./plain-key.ts";
 import { recordingLog } from "./recording-log.ts";
 
@@ -98,22 +98,17 @@ describe("a damaged database", () => {
     damageEvents(path);
     const { store } = openDespite(directory);
     const keys = createKeys({ store, clock });
-    expect(filled.keys.map((key) => keys.verify(key).outcome)).toEqual([
-      "revoked",
-      ...Array(filled.keys.length - 1).fill("valid"),
-    ]);
+    const [first, ...others] = filled.keys.map((key) => keys.verify(key).outcome);
+    expect([first, ...new Set(others)]).toEqual(["revoked", "valid"]);
     expect(installationSecret(store, "pseudonyms")).toEqual(Buffer.from(filled.secret));
     const alerts = createAlerts(store);
-    expect(alerts.firing()).toMatchObject([
-      { id: 7, acknowledgedBy: "ada", comment: "known", silencedUntil: 99 },
-    ]);
+    const acknowledged = { acknowledgedBy: "ada", comment: "known", silencedUntil: 99 };
+    expect(alerts.firing()).toMatchObject([{ id: 7, ...acknowledged }]);
     expect(alerts.nextId()).toBe(8);
     const events = createEvents(store);
     expect(events.highestReserved()).toBeGreaterThanOrEqual(filled.newestId);
-    expect(logStats(createReader(store.sqlite, { now: Date.now() }), [])).toMatchObject({
-      total: 1,
-      bySource: { audit: 1 },
-    });
+    const stats = logStats(createReader(store.sqlite, { now: Date.now() }), []);
+    expect(stats).toMatchObject({ total: 1, bySource: { audit: 1 } });
     // A client that resumes from an id of before learns that older events are gone.
     expect(events.deletedThrough()).toBeGreaterThanOrEqual(filled.newestId);
   });
@@ -142,17 +137,14 @@ describe("a damaged database", () => {
     expect(() => open(directory, { migrations, damaged: "move-aside" })).toThrow(StoreError);
     expect(readdirSync(directory).sort()).toEqual(before);
     const keys = createKeys({ store: openDespite(directory).store, clock });
-    expect(filled.keys.filter((key) => keys.verify(key).outcome === "valid").length).toBe(
-      filled.keys.length - 1,
-    );
+    expect(filled.keys.filter((key) => keys.verify(key).outcome !== "valid")).toHaveLength(1);
   });
 
   test("is refused where nobody asked for a new one, and beside a daemon", () => {
     const { directory, path } = place();
     overwrite(path, 0, noise(16));
-    for (const options of [{}, { mode: "cli", damaged: "move-aside" }] as const) {
+    for (const options of [{}, { mode: "cli", damaged: "move-aside" }] as const)
       expect(() => open(directory, options)).toThrow(StoreError);
-    }
     expect(aside(directory)).toEqual([]);
   });
 
@@ -165,7 +157,9 @@ describe("a damaged database", () => {
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     store.sqlite.run("PRAGMA cache_size = 0");
     store.sqlite.run("PRAGMA shrink_memory");
-    damageOpenFile(path, page);
+    // In a process of its own: closing a second descriptor here would drop SQLite's locks.
+    const script = `dd if=/dev/zero of="$0" bs=${PAGE} seek=${page - 1} count=1 conv=notrunc status=none`;
+    expect(Bun.spawnSync(["sh", "-c", script, path]).success).toBe(true);
     expect(() => createEvents(store).page(0, 10_000)).toThrow(/is damaged/);
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "CORRUPT" });
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
@@ -197,8 +191,7 @@ test("a write-ahead log whose database is not there, as kill -9 may leave it, is
   const directory = quickDirectory();
   for (const name of ["licmond.db-wal", "state.db", "state.db-wal", "state.db.copy"])
     copyFileSync(join(from.directory, name), join(directory, name));
-  const { store } = openDespite(directory);
-  works(store);
+  works(openDespite(directory).store);
   expect(aside(directory)).toHaveLength(1);
 });
 
@@ -245,9 +238,8 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
       if ("at" in what) overwrite(target, what.at, what.bytes);
       const before = readFileSync(target);
       const log = recordingLog();
-      let store: Store;
       try {
-        store = openStore({ directory, log, lockWaitMs: 0, damaged: "move-aside" });
+        openStore({ directory, log, lockWaitMs: 0, damaged: "move-aside" }).close();
       } catch (error) {
         // The marks by which another program or a newer licmond is known: such a file is not ours to move.
         expect(error).toBeInstanceOf(StoreError);
@@ -255,18 +247,10 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
         expect("at" in what && what.at < 72 && what.at + what.bytes.length > 60).toBe(true);
         return;
       }
-      later(() => store.close());
       const [moved] = aside(directory);
       if (moved === undefined) expect(log.lines).toEqual([]);
       else expect(readFileSync(moved).equals(before)).toBe(true);
-      store.close();
     }),
     { numRuns: 100 },
   );
 }, 60_000);
-
-/** In a process of its own: closing a second descriptor here would drop SQLite's locks. */
-function damageOpenFile(path: string, page: number): void {
-  const script = `dd if=/dev/zero of="$0" bs=${PAGE} seek=${page - 1} count=1 conv=notrunc status=none`;
-  if (!Bun.spawnSync(["sh", "-c", script, path]).success) throw new Error("dd failed");
-}

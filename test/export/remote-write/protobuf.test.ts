@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { compress, uncompress } from "snappyjs";
 import { encodeLabel, encodeRequest, STALE, sortedLabels } from "../../../src/export/remote-write/series.ts";
 import { readRequest } from "./read-request.ts";
 
@@ -49,15 +48,5 @@ describe("a write request", () => {
     // value.StaleNaN = 0x7ff0000000000002, little-endian, behind the key of field 1.
     expect(hex).toContain("090200000000" + "00f07f");
     expect(readRequest(encoded)[0]?.value).toBeNaN();
-  });
-
-  test("comes back out of snappy as it went in", () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 5_000 }), fc.integer({ min: 1, max: 60 }), (bytes, times) => {
-        const long = new Uint8Array(Buffer.concat(Array.from({ length: times }, () => bytes)));
-        expect(Buffer.from(uncompress(compress(long))).equals(Buffer.from(long))).toBe(true);
-      }),
-      { numRuns: 50 },
-    );
   });
 });

@@ -120,13 +120,12 @@ describe("state.db and its copy", () => {
   test("what came back from the copy is said, in the log and by the check", async () => {
     const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const damaged = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 2));
-    const [line] = damaged.log.lines;
-    expect(line).toMatchObject({ level: "error", message: CAME_BACK });
-    expect(existsSync(String(line?.fields.movedTo))).toBe(true);
-    expect(damaged.store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    expect(existsSync(String(damaged.log.lines[0]?.fields.movedTo))).toBe(true);
     const missing = reopen(bytes, (directory) => rmSync(join(directory, "state.db")));
-    expect(missing.log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
-    expect(missing.store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    for (const { log, store } of [damaged, missing]) {
+      expect(log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
+      expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
+    }
   });
 
   test("without a usable copy a damaged one is begun anew, and that is said", async () => {
@@ -144,8 +143,7 @@ describe("state.db and its copy", () => {
     const { bytes, filled } = await killed();
     const place = reopen(bytes);
     place.store.close();
-    const directory = join(quickDirectory(), "commands");
-    mkdirSync(directory);
+    const directory = quickDirectory();
     for (const name of ["licmond.db", "state.db", "state.db.copy"])
       copyFileSync(join(place.directory, name), join(directory, name));
     fillPage(join(directory, "state.db"), 1, 0);
@@ -210,12 +208,14 @@ describe("rows that both files have", () => {
     const alerts = createAlerts(store);
     const [alert] = alerts.firing();
     if (alert === undefined) throw new Error("no alert");
-    store.transaction(() => alerts.write({ ...alert, id: 8, silencedUntil: null, resolvedAt: 10 }));
-    expect(await idsOf(store, "alerts")).toEqual([7]);
-    store.transaction(() => alerts.write({ ...alert, resolvedAt: 10 }));
-    expect(await idsOf(store, "alerts")).toEqual([7]);
-    store.transaction(() => alerts.write({ ...alert, silencedUntil: null, resolvedAt: 10 }));
-    expect(await idsOf(store, "alerts")).toEqual([]);
+    for (const [id, silencedUntil, left] of [
+      [8, null, [7]],
+      [7, 99, [7]],
+      [7, null, []],
+    ] as const) {
+      store.transaction(() => alerts.write({ ...alert, id, silencedUntil, resolvedAt: 10 }));
+      expect(await idsOf(store, "alerts")).toEqual([...left]);
+    }
   });
 
   test("are those of licmond.db again at the next start, as kill -9 may have come between the two", async () => {
