@@ -57,22 +57,16 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
   /** When each key was last used, written or not. */
   const uses = new Map(store.read(() => storedUses.all()).map(({ id, at }) => [id, at]));
   const unwritten = new Set<string>();
+  const rows = (db: Db) => db.select().from(apiKeys);
   // Prepared: each request reads its key, so that what another process did to it holds at once (6 µs).
-  const byId = state.db
-    .select()
-    .from(apiKeys)
+  const byId = rows(state.db)
     .where(eq(apiKeys.id, sql.placeholder("id")))
     .prepare();
   const rowOf = (id: string) => state.read(() => byId.get({ id }));
 
+  const isNamed = (name: string) => eq(apiKeys.name, name);
   const isActive = () =>
     and(isNull(apiKeys.revokedAt), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, clock.now())));
-  const activeNamed = (db: Db, name: string) =>
-    db
-      .select()
-      .from(apiKeys)
-      .where(and(eq(apiKeys.name, name), isActive()))
-      .get();
 
   function record({ secretHash: _, ...row }: Row): KeyRecord {
     return { ...row, lastUsedAt: uses.get(row.id) ?? null, state: keyState(row, clock.now()) };
@@ -89,21 +83,12 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
       const problem = keyProblem(wanted, clock.now());
       if (problem !== null) throw new RangeError(problem.message);
       const parts = makeKey(random);
-      const row: Row = {
-        id: parts.id,
-        name: wanted.name,
-        role: wanted.role,
-        secretHash: Buffer.from(hashOf(parts.secret)),
-        anonymize: wanted.anonymize,
-        createdAt: clock.now(),
-        expiresAt: wanted.expiresAt,
-        revokedAt: null,
-        dailyQuota: wanted.dailyQuota,
-        monthlyQuota: wanted.monthlyQuota,
-        requestsPerMinute: wanted.requestsPerMinute,
-      };
+      const secretHash = Buffer.from(hashOf(parts.secret));
+      const row: Row = { ...wanted, id: parts.id, secretHash, createdAt: clock.now(), revokedAt: null };
       return state.change((db): CreateKeyResult => {
-        const taken = activeNamed(db, wanted.name);
+        const taken = rows(db)
+          .where(and(isNamed(wanted.name), isActive()))
+          .get();
         if (taken !== undefined) return { outcome: "name-taken", key: record(taken) };
         db.insert(apiKeys).values(row).run();
         return { outcome: "created", key: record(row), presented: printKey(parts) };
@@ -111,17 +96,8 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
     },
 
     /** Every key, revoked ones included, oldest first. */
-    list(): readonly KeyRecord[] {
-      const oldestFirst = [asc(apiKeys.createdAt), asc(apiKeys.id)];
-      const rows = state.read(() =>
-        state.db
-          .select()
-          .from(apiKeys)
-          .orderBy(...oldestFirst)
-          .all(),
-      );
-      return rows.map(record);
-    },
+    list: (): readonly KeyRecord[] =>
+      state.read(() => rows(state.db).orderBy(asc(apiKeys.createdAt), asc(apiKeys.id)).all()).map(record),
 
     get,
 
@@ -129,15 +105,13 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
     find(idOrName: string): KeyRecord | null {
       const byItsId = isKeyId(idOrName) ? get(idOrName) : null;
       if (byItsId !== null) return byItsId;
-      const newest = () =>
-        state.db
-          .select()
-          .from(apiKeys)
-          .where(eq(apiKeys.name, idOrName))
-          .orderBy(desc(apiKeys.createdAt), desc(apiKeys.id))
-          .limit(1)
-          .get();
-      const row = state.read(() => activeNamed(state.db, idOrName) ?? newest());
+      const order = [desc(sql`${isActive()}`), desc(apiKeys.createdAt), desc(apiKeys.id)];
+      const row = state.read(() =>
+        rows(state.db)
+          .where(isNamed(idOrName))
+          .orderBy(...order)
+          .get(),
+      );
       return row === undefined ? null : record(row);
     },
 
@@ -145,7 +119,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
     revoke(id: string): "revoked" | "gone" | "unknown" {
       const revokedAt = clock.now();
       return state.change((db) => {
-        const row = db.select().from(apiKeys).where(eq(apiKeys.id, id)).get();
+        const row = rows(db).where(eq(apiKeys.id, id)).get();
         if (row === undefined) return "unknown";
         if (row.revokedAt !== null) return "gone";
         db.update(apiKeys).set({ revokedAt }).where(eq(apiKeys.id, id)).run();

@@ -32,7 +32,6 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
   );
   const counters = new Map(store.read(() => stored.all()).map(({ keyId, ...counter }) => [keyId, counter]));
   const unwritten = new Set<string>();
-  let cleanedMonth: number | null = null;
 
   // Prepared SQL: written every second for each key in use.
   const write = sqlite.query<null, [Counter & { keyId: string }]>(
@@ -75,20 +74,16 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
     /** Writes what was counted since the last call. On a StoreError it stays to be written. */
     flush(): void {
       if (unwritten.size === 0) return;
-      const monthAt = monthStart(clock.now());
-      const outdated = monthAt - DAY_MS;
-      // Once a month: keys that were not used since are forgotten, here and in the database.
-      const isNewMonth = cleanedMonth !== monthAt;
+      // Keys that were not used this month are forgotten, here and in the database.
+      const outdated = monthStart(clock.now()) - DAY_MS;
       store.transaction(() => {
         for (const keyId of unwritten) {
           const counter = counters.get(keyId);
           if (counter !== undefined) write.run({ keyId, ...counter });
         }
-        if (isNewMonth) forget.run(outdated);
+        forget.run(outdated);
       });
       unwritten.clear();
-      cleanedMonth = monthAt;
-      if (!isNewMonth) return;
       for (const [keyId, { dayAt }] of counters) if (dayAt < outdated) counters.delete(keyId);
     },
   };

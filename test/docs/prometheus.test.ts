@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { DENIALS, POLLS } from "../../src/export/meters.ts";
+import { DENIALS, POLLS, PROCESS, SERVICE } from "../../src/export/meters.ts";
 import { REMOTE_WRITE } from "../../src/export/remote-write/writer.ts";
 import { FEATURE, SERVER } from "../../src/export/server-metrics.ts";
-import { PROCESS, SERVICE } from "../../src/export/service-metrics.ts";
+
 import { REQUESTS } from "../../src/http/request-counters.ts";
 import { DOCS, expressionsOf, readDashboard } from "./dashboard.ts";
 

@@ -2,9 +2,13 @@ import { expect, test } from "bun:test";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import type { Emit } from "../../src/export/family.ts";
-import { createDenialMeter, createPollMeter } from "../../src/export/meters.ts";
+import {
+  createDenialMeter,
+  createPollMeter,
+  emitService,
+  type ServiceView,
+} from "../../src/export/meters.ts";
 
-import { emitService, type ServiceView } from "../../src/export/service-metrics.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { readProcessMetrics } from "../../src/system/host-metrics.ts";
 import { parseText, sampleOf } from "./parse-text.ts";

@@ -209,14 +209,13 @@ export function createWriter(deps: WriterDeps) {
 function createPause(timers: Timers) {
   let end = () => {};
   return {
-    pass: (ms: number) =>
-      new Promise<void>((resolve) => {
-        const cancel = timers.after(ms, resolve);
-        end = () => {
-          cancel();
-          resolve();
-        };
-      }),
+    async pass(ms: number): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancel = timers.after(ms, resolve);
+      end = resolve;
+      await promise;
+      cancel();
+    },
     end: () => end(),
   };
 }

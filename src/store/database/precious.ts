@@ -90,11 +90,6 @@ export function copyBoth({ history, state: statePath }: Paths, to: string): void
   }
 }
 
-/** Removes it from a licmond.db that begins to be used. */
-export function unpackState(sqlite: Database): void {
-  sqlite.run("DROP TABLE api_keys; DROP TABLE secrets;");
-}
-
 /**
  * The state that a licmond.db brings along, in memory; null when it brings none. `sqlite` null = it cannot be read: then
  * the side copy that 0.1 kept of it counts. Throws what SQLite throws.

@@ -40,12 +40,10 @@ export function checkBeforeOpening(
     assertOurs(sqlite, path, migrations);
     if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
   } catch (error) {
-    const known = asStoreError(error, path);
-    if (known === null) {
-      // Tables and rows that are not as the schema has them; anything else is a bug.
-      if (errorCode(error)?.startsWith("SQLITE_") !== true) throw error;
-      throw corrupt(`The database ${path} is damaged`, error);
-    }
+    // Tables and rows that are not as the schema has them; what is no error of SQLite is a bug.
+    const isDamage = asStoreError(error, path) === null && errorCode(error)?.startsWith("SQLITE_") === true;
+    const known = isDamage ? corrupt(`The database ${path} is damaged`, error) : asStoreError(error, path);
+    if (known === null) throw error;
     // What this connection may not do, the next one says better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
   } finally {

@@ -4,15 +4,7 @@ import type { Log } from "../../domain/log.ts";
 import { exchange, fileSize, makeFresh, type Paths } from "../database/files.ts";
 
 import { schemaVersion } from "../database/migrate.ts";
-import {
-  IN_ONE_FILE,
-  putRows,
-  readRows,
-  revoke,
-  stateIn,
-  stateOf,
-  unpackState,
-} from "../database/precious.ts";
+import { IN_ONE_FILE, putRows, readRows, revoke, stateIn, stateOf } from "../database/precious.ts";
 import { openReader, tableNames } from "../database/read-only.ts";
 import { StoreError } from "../database/store-error.ts";
 import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
@@ -131,7 +123,7 @@ export function takeInState(
   if (history !== null && isOther) markHole(history, markIn(state, "reserved"));
   putState(paths, state, isOther ? "replaced" : null, now);
   // 0.1's rows are removed by the migration: until then 0.1 may be started on them.
-  if (history !== null && isBackup) unpackState(history);
+  if (history !== null && isBackup) history.run("DROP TABLE api_keys; DROP TABLE secrets;");
   else if (history !== null && names.includes("event_marks")) carryOver(history, paths.state, 0, false);
   return carried;
 }
