@@ -2,7 +2,7 @@ import type { Conditions } from "../../alerts/evaluator.ts";
 import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
 import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
-import { ALERT_RULES, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
+import { ALERT_RULES, type Alert, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
@@ -40,10 +40,8 @@ const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
 export async function checkAlerts(config: Config, days: number, io: CommandIo): Promise<void> {
   const end = io.now();
   const start = end - days * DAY_MS;
-  const conditions: Conditions = {
-    settingsOf: createSettings(config.alerts),
-    inMaintenance: createMaintenance(config.maintenance),
-  };
+  const [settingsOf, inMaintenance] = [createSettings(config.alerts), createMaintenance(config.maintenance)];
+  const conditions: Conditions = { settingsOf, inMaintenance };
   const firings = await withDatabase(config.storage.directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });
     const pictures = lastPictures(config, end);
@@ -95,13 +93,10 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   });
 
   const denials = createReplay(conditions, blank);
-  for (const { daemon, feature, at } of read.all<{ daemon: string; feature: string; at: number }>(
-    `SELECT daemon, feature, at FROM denials
-       WHERE server_id = ? AND at >= ? AND at < ? AND outcome = 'denied' ORDER BY at`,
-    server.id,
-    start,
-    end,
-  ))
+  const sql = `SELECT daemon, feature, at FROM denials
+                 WHERE server_id = ? AND at >= ? AND at < ? AND outcome = 'denied' ORDER BY at`;
+  type Row = { readonly daemon: string; readonly feature: string; readonly at: number };
+  for (const { daemon, feature, at } of read.all<Row>(sql, server.id, start, end))
     denials.denial({ server: server.id, daemon, feature: feature || null, count: 1, at });
   denials.pass(end);
 
@@ -111,11 +106,10 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   return [...replays, denials, dates].flatMap((replay) => replay.firings());
 }
 
+type SeenAt = readonly [at: number, picture: ServerPicture | null];
+
 /** What each look saw, until the next one; null = nothing was known. */
-function spansOf(
-  looks: readonly (readonly [at: number, picture: ServerPicture | null])[],
-  end: number,
-): Span[] {
+function spansOf(looks: readonly SeenAt[], end: number): Span[] {
   return looks.flatMap(([from, picture], index) => {
     const until = looks[index + 1]?.[0] ?? end;
     return picture === null ? [] : [{ from, until, picture }];
@@ -124,42 +118,28 @@ function spansOf(
 
 /** The server, and each of its daemons, by the events of their statuses. */
 function statusSpans({ read, blank, start, end }: Past): Span[][] {
-  const events = read
-    .all<{ body: string }>(
-      "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id",
-      blank.server.id,
-      start,
-    )
-    .map(({ body }) => JSON.parse(body) as ServerStatusEvent);
-  const picture = ({ daemon, to }: ServerStatusEvent): ServerPicture => {
+  const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id";
+  const rows = read.all<{ readonly body: string }>(sql, blank.server.id, start);
+  const events = rows.map(({ body }) => JSON.parse(body) as ServerStatusEvent);
+  const seenAt = ({ daemon, to, timestamp }: ServerStatusEvent): SeenAt => {
     const status = to as ServerPicture["status"];
-    if (daemon !== null)
-      return {
-        ...blank,
-        state: "ok",
-        daemons: [{ ...NO_DAEMON, name: daemon, status: to }],
-      } as ServerPicture;
     // A poll that yields nothing leaves `unknown`, unless the server is known to be down.
-    return { ...blank, status, state: status === "unknown" ? "stale" : "ok" };
+    const own = { status, state: status === "unknown" ? "stale" : "ok" };
+    const only = { state: "ok", daemons: [{ ...NO_DAEMON, name: daemon, status }] };
+    return [Date.parse(timestamp), { ...blank, ...(daemon === null ? own : only) } as ServerPicture];
   };
-  return [...Map.groupBy(events, ({ daemon }) => daemon).values()].map((own) =>
-    spansOf(
-      own.map((event) => [Date.parse(event.timestamp), picture(event)]),
-      end,
-    ),
-  );
+  const byDaemon = Map.groupBy(events, ({ daemon }) => daemon);
+  return [...byDaemon.values()].map((each) => spansOf(each.map(seenAt), end));
 }
 
 /** The numbers of one feature. */
 function countSpans({ read, blank, start, end }: Past, known: KnownFeature): Span[] {
-  const looks = read
-    .series(known, start, end)
-    .steps.map(({ at, total, used, reserved, queued, unlimited }) => {
-      if (used === null) return [at, null] as const;
-      const utilization = unlimited || total === null ? null : percent(used, total);
-      const counts = { total, used, reserved, queued, unlimited, utilization };
-      return [at, withFeature(blank, known, counts)] as const;
-    });
+  const looks = read.series(known, start, end).steps.map(({ at, ...counts }): SeenAt => {
+    const { total, used, unlimited } = counts;
+    if (used === null) return [at, null];
+    const utilization = unlimited || total === null ? null : percent(used, total);
+    return [at, withFeature(blank, known, { ...counts, utilization })];
+  });
   return spansOf(looks, end);
 }
 
@@ -203,9 +183,9 @@ function tableOf(firings: readonly Firing[], { notifications }: Config, now: num
   const row = (rule: AlertRule, where: string, list: readonly Firing[]): string[] => {
     const ms = list.reduce((sum, { from, until }) => sum + ((until ?? now) - from), 0);
     const last = Math.max(...list.map(({ from }) => from));
+    const isSevere = (least: Alert["severity"]) => list.some(({ severity }) => isAtLeast(severity, least));
     const wanting = notifications.filter(
-      ({ severity, rules }) =>
-        (rules?.includes(rule) ?? true) && list.some((firing) => isAtLeast(firing.severity, severity)),
+      (each) => (each.rules?.includes(rule) ?? true) && isSevere(each.severity),
     );
     const told = `${wanting.length} of ${countOf(notifications.length, "target")}`;
     return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];
@@ -214,11 +194,9 @@ function tableOf(firings: readonly Firing[], { notifications }: Config, now: num
   const rows = ALERT_RULES.filter((each) => !NOT_KEPT.includes(each)).flatMap((rule) => {
     const own = byRule.get(rule);
     if (own === undefined) return [[rule, "", "never", "", "", ""]];
-    const groups = [
-      ...Map.groupBy(own, ({ subject: { server, daemon, feature } }) =>
-        [server, daemon, feature].filter(Boolean).join("/"),
-      ),
-    ].sort(([, a], [, b]) => b.length - a.length);
+    const where = ({ subject: { server, daemon, feature } }: Firing) =>
+      [server, daemon, feature].filter(Boolean).join("/");
+    const groups = [...Map.groupBy(own, where)].sort(([, a], [, b]) => b.length - a.length);
     const more = groups.slice(MAX_SHOWN).map(([, list]) => list);
     const shown = groups.slice(0, MAX_SHOWN).map(([where, list]) => row(rule, where, list));
     return more.length === 0 ? shown : [...shown, row(rule, `${more.length} more`, more.flat())];
