@@ -11,7 +11,7 @@ import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE, listenToSignals, warningsOn } from "./io.ts";
+import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
 
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
@@ -22,14 +22,12 @@ const KEY_NAME = "demo";
 /** The simulated debug logs are written once a second. */
 const WRITE_MS = 1_000;
 
-type DemoIo = Pick<CommandIo, "out" | "err" | "terminal">;
-
 /** What a demo needs of the rest of the program; tests give it another daemon and another end. */
 export interface DemoDeps {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon(config: Config): Promise<{ start(): Promise<unknown>; stop(): Promise<unknown> }>;
   /** Fills a fresh directory with the history of so many days, while `goOn` says so. */
-  makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void>;
+  makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: CommandIo): Promise<void>;
   /** Resolves `wanted` when the demo is to end (Ctrl-C), until `quit`. */
   listenForEnd(): { readonly wanted: Promise<unknown>; quit(): void };
 }
@@ -75,7 +73,7 @@ export function demoCommand(deps: DemoDeps): Command {
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
-async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promise<void> {
+async function runDemo(options: DemoOptions, deps: DemoDeps, io: CommandIo): Promise<void> {
   const wanted = options.port ?? DEFAULT_PORT;
   const port = choosePort(options.host, wanted, options.port !== undefined);
   const temporary = options.directory === undefined;
@@ -85,9 +83,7 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
     const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
     const demo = demoSite({ ...options, port, directory }, ahead);
     let isOver = false;
-    void end.wanted.then(() => {
-      isOver = true;
-    });
+    void end.wanted.then(() => (isOver = true));
     if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
     if (isOver) return;
     const writeLogs = createDemoLogs(demo, Date.now());
@@ -112,7 +108,7 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: DemoIo): Promis
   }
 }
 
-async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: DemoIo): Promise<void> {
+async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: CommandIo): Promise<void> {
   const begun = performance.now();
   const bar = createProgress(`Making ${days} days of history`, io);
   const made = await makeDemoHistory(demo, days, Date.now(), warningsOn(io), (done) => {
@@ -125,7 +121,7 @@ async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io
 }
 
 /** Writes the logs until the returned function is called, or until writing fails, which it says. */
-function keepWriting(writeLogs: (now: number) => void, { err }: DemoIo): () => void {
+function keepWriting(writeLogs: (now: number) => void, { err }: CommandIo): () => void {
   const write = () => {
     try {
       writeLogs(Date.now());
@@ -146,10 +142,8 @@ function choosePort(host: string, wanted: number, given: boolean): number {
   } catch (error) {
     const isTaken = codeOf(error) === "EADDRINUSE";
     if (isTaken && !given) return listenOnce(host, 0);
-    const why = isTaken
-      ? `another program listens on ${host}:${wanted}; name another --port, or none for a free one`
-      : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`;
-    throw new Error(why, { cause: error });
+    const taken = `another program listens on ${host}:${wanted}; name another --port, or none for a free one`;
+    throw new Failure(isTaken ? taken : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`);
   }
 }
 
@@ -159,20 +153,18 @@ function listenOnce(hostname: string, port: number): number {
 }
 
 /** A key for this run. The one of an earlier run in the same directory cannot be shown again and is revoked. */
-async function makeAdminKey(directory: string, io: DemoIo): Promise<string> {
-  const store = openStore({ directory, log: warningsOn(io), mode: "cli" });
-  try {
-    const keys = createKeys({ store, clock: systemClock });
-    const earlier = keys.find(KEY_NAME);
-    if (earlier !== null) keys.revoke(earlier.id);
-    const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
-    const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
-    if (made.outcome !== "created")
-      throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
-    return made.presented;
-  } finally {
-    store.close();
-  }
+async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
+  using closing = new DisposableStack();
+  const store = closing.adopt(openStore({ directory, log: warningsOn(io), mode: "cli" }), ({ close }) =>
+    close(),
+  );
+  const keys = createKeys({ store, clock: systemClock });
+  const earlier = keys.find(KEY_NAME);
+  if (earlier !== null) keys.revoke(earlier.id);
+  const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
+  const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
+  if (made.outcome === "created") return made.presented;
+  throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
 }
 
 function welcome(config: Config, seed: number, key: string, temporary: boolean): string {

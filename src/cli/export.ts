@@ -88,26 +88,23 @@ interface Output {
   end(isWhole: boolean): Promise<void>;
 }
 
-function standardOutput(io: CommandIo): Output {
+function standardOutput({ out, flushed }: CommandIo): Output {
   return {
     write(text) {
-      io.out(text);
-      return io.flushed();
+      out(text);
+      return flushed();
     },
-    end: () => Promise.resolve(),
+    end: async () => {},
   };
 }
 
-/** The rows name people: the file is its owner's alone. */
-const OWNER_ONLY = 0o600;
-
-/** A file appears when it is whole; a pipe or a device is written to as it is. */
+/** A file appears when it is whole, its owner's alone, because rows name people; a pipe or a device is written as it is. */
 async function fileOutput(path: string): Promise<Output> {
   const known = await stat(path).catch(() => null);
   const direct = known !== null && !known.isFile();
   const target = direct ? path : `${path}.part`;
   const flags = constants.O_WRONLY | constants.O_CREAT | (direct ? 0 : constants.O_TRUNC);
-  const file = await open(target, flags, OWNER_ONLY);
+  const file = await open(target, flags, 0o600);
   return {
     write: (text) => file.appendFile(text),
     async end(isWhole) {

@@ -1,5 +1,5 @@
 import { escapeControls } from "../domain/plain-text.ts";
-import { type CommandIo, mayColour } from "./io.ts";
+import { type CommandIo, countOf, EXIT_FAILURE, mayColour } from "./io.ts";
 
 const GAP = "  ";
 /** A column is never cut below this: the line is longer than a very narrow terminal instead. */
@@ -67,7 +67,10 @@ export interface Progress {
   end(line: string): void;
 }
 
-export function createProgress(what: string, { err, terminal }: ProgressIo): Progress {
+export function createProgress(
+  what: string,
+  { err, terminal }: Pick<CommandIo, "err" | "terminal">,
+): Progress {
   // The first is painted at once, also by a process that is younger than that.
   let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
@@ -91,8 +94,6 @@ export function createProgress(what: string, { err, terminal }: ProgressIo): Pro
   };
 }
 
-type ProgressIo = Pick<CommandIo, "err"> & { readonly terminal: { readonly err: boolean } };
-
 /** Takes findings one by one and prints each as it comes. */
 export interface Report {
   fine(what: string, message: string): void;
@@ -101,8 +102,8 @@ export interface Report {
   problem(what: string, message: string, fix: string | null): void;
 }
 
-/** Prints on stdout. */
-export function createReport(io: CommandIo): Report & { problems(): number } {
+/** Prints on stdout. `end` says how many problems there were, which fail the command, or else `fine`. */
+export function createReport(io: CommandIo): Report & { end(fine: string): void } {
   const colour = mayColour(io, "out");
   let problems = 0;
   // Names of the config and words of tools may hold anything.
@@ -116,6 +117,9 @@ export function createReport(io: CommandIo): Report & { problems(): number } {
       line("PROBLEM", "31", what, message);
       if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
     },
-    problems: () => problems,
+    end(fine) {
+      io.out(problems === 0 ? fine : `${countOf(problems, "problem")}.\n`);
+      if (problems > 0) io.exitCode(EXIT_FAILURE);
+    },
   };
 }

@@ -99,7 +99,10 @@ function painted(terminal: boolean) {
   const err = (more: string) => {
     text += more;
   };
-  return { progress: createProgress("Copying", { err, terminal: { err: terminal } }), text: () => text };
+  return {
+    progress: createProgress("Copying", { err, terminal: { out: terminal, err: terminal } }),
+    text: () => text,
+  };
 }
 
 test("a bar on a terminal: the first step is painted, however young the process is, and the next ones not at once", () => {

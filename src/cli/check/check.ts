@@ -2,7 +2,7 @@ import { credentialOfPath } from "../../config/credentials.ts";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../../config/load.ts";
 import { readTls } from "../../http/tls.ts";
 import { command, flag, integer, optionOr, text } from "../command.ts";
-import { type CommandIo, countOf, EXIT_FAILURE, Failure, problemLines, readConfig } from "../io.ts";
+import { type CommandIo, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
@@ -62,9 +62,7 @@ async function checkAll(
     await checkAges(look);
     await checkUnit(look, unit, io.out);
   }
-  const count = report.problems();
-  io.out(count === 0 ? "All is well.\n" : `${countOf(count, "problem")}.\n`);
-  if (count > 0) io.exitCode(EXIT_FAILURE);
+  report.end("All is well.\n");
 }
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
