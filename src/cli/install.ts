@@ -1,7 +1,16 @@
 import { statSync } from "node:fs";
 import { loadConfig } from "../config/load.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { createHost, type Host, kindOf, textOf } from "../install/host.ts";
+import {
+  createHost,
+  type Host,
+  hasProgram,
+  isSystemdHost,
+  kindOf,
+  serviceState,
+  systemRun,
+  textOf,
+} from "../install/host.ts";
 import { install as installAll } from "../install/install.ts";
 import { LAYOUT, UNIT_NAME } from "../install/layout.ts";
 import {
@@ -13,7 +22,7 @@ import {
   StepError,
   type Verb,
 } from "../install/pass.ts";
-import { hasProgram, isSystemdHost, serviceState, systemRun } from "../install/service.ts";
+
 import { uninstall as removeAll } from "../install/uninstall.ts";
 import { command, flag, text } from "./command.ts";
 import { INITIAL_CONFIG } from "./init.ts";

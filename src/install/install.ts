@@ -9,10 +9,17 @@ import {
   versionOf,
   writeWhole,
 } from "./files.ts";
-import { kindOf, type OwnerName, ownerOf, rootsOwn, serviceAccount } from "./host.ts";
+import {
+  kindOf,
+  type OwnerName,
+  ownerOf,
+  restartService,
+  rootsOwn,
+  serviceAccount,
+  serviceState,
+} from "./host.ts";
 import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME, withMark } from "./layout.ts";
-import { fileAt, mayWrite, type Pass } from "./pass.ts";
-import { restartService, runStep, serviceState } from "./service.ts";
+import { fileAt, mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface InstallWanted {
   /** The new binary. */

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import { type Host, kindOf, obstacle } from "./host.ts";
+import { type Host, kindOf, must, obstacle } from "./host.ts";
 
 /** What one step found or did. */
 export interface Finding {
@@ -83,6 +83,11 @@ export class StepError extends Error {
   constructor(subject: string, why: string, cause?: unknown) {
     super(`${subject}: ${why}`, { cause });
   }
+}
+
+/** A step that is a command line. */
+export function runStep(pass: Pass, line: string, what: string, timeoutMs?: number): Promise<void> {
+  return pass.change(line, what, () => must(pass.run, line, timeoutMs));
 }
 
 /** Whether something can be written at a path of the host; refuses when not. */

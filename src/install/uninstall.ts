@@ -2,10 +2,9 @@ import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { isLicmondBinary } from "./files.ts";
-import { type FileKind, kindOf, serviceAccount } from "./host.ts";
+import { type FileKind, kindOf, must, SERVICE_TIMEOUT_MS, serviceAccount, serviceState } from "./host.ts";
 import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
-import { mayWrite, type Pass } from "./pass.ts";
-import { must, runStep, SERVICE_TIMEOUT_MS, serviceState } from "./service.ts";
+import { mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface UninstallWanted {
   /** Config, data and user, too. */

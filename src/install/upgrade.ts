@@ -1,10 +1,9 @@
 import { renameSync } from "node:fs";
 import { restoreCopy, type WayBack, wayBack } from "../store/backup/way-back.ts";
 import { isLicmondBinary, isOlder, replaceBinary, sameBytes, versionOf } from "./files.ts";
-import { type Host, rootsOwn } from "./host.ts";
+import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS } from "./host.ts";
 import { LAYOUT, UNIT_NAME } from "./layout.ts";
-import { fileAt, type Pass } from "./pass.ts";
-import { must, restartService, runStep, SERVICE_TIMEOUT_MS } from "./service.ts";
+import { fileAt, type Pass, runStep } from "./pass.ts";
 
 /** `none`: no unit of ours, or no systemd to ask. */
 export type ServiceNow = "runs" | "stopped" | "none";

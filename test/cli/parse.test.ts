@@ -20,14 +20,6 @@ test("from a file, with an id and a zone", async () => {
   });
 });
 
-test("what cannot be used is called by its name", async () => {
-  expect((await run(FLEXNET, { stdin: "" })).err).toBe("licmond: stdin is empty\n");
-  const { err } = await run(FLEXNET, { stdin: "bash: lmutil: not found\n" });
-  expect(err).toBe(
-    "line 1: bash: lmutil: not found\nlicmond: stdin has nothing in it that flexnet's tool prints\n",
-  );
-});
-
 test("what the tool says of a failed query is laid to no file", async () => {
   await using place = await createPlace();
   const file = join(place.folder, "saved-output.txt");
@@ -73,11 +65,11 @@ test("a server that is down: its record, the tool's words, exit 1", async () => 
   expect(JSON.parse(out)).toMatchObject({ servers: [{ error: { code: "LICENSE_SERVER_UNREACHABLE" } }] });
 });
 
-test.each([[""], ["bash: lmutil: not found\n"], ["\u0000\u0001\u0002"]])(
-  "%j is no output of the tool: exit 1, nothing on stdout",
-  async (stdin) => {
-    const { exitCode, out, err } = await run(FLEXNET, { stdin });
-    expect({ exitCode, out }).toEqual({ exitCode: 1, out: "" });
-    expect(err).not.toBe("");
-  },
-);
+const NOTHING = "licmond: stdin has nothing in it that flexnet's tool prints\n";
+test.each([
+  ["", "licmond: stdin is empty\n"],
+  ["bash: lmutil: not found\n", `line 1: bash: lmutil: not found\n${NOTHING}`],
+  ["\u0000\u0001\u0002", expect.stringContaining(NOTHING)],
+])("%j is no output of the tool: exit 1, nothing on stdout", async (stdin, err) => {
+  expect(await run(FLEXNET, { stdin })).toEqual({ exitCode: 1, out: "", err });
+});

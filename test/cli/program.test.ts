@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { listenToSignals } from "../../src/cli/io.ts";
 import { createProgress } from "../../src/cli/terminal.ts";
 import { run } from "./rig.ts";
 
@@ -118,4 +120,21 @@ test("no bar elsewhere, but a line at the begin and one at the end", () => {
   bar.progress.at(0.5);
   bar.progress.end("done");
   expect(bar.text()).toBe("Copying …\ndone\n");
+});
+
+test("the first asks, the second insists, SIGHUP reloads, and then nobody listens", () => {
+  const source = new EventEmitter();
+  const seen: string[] = [];
+  const quit = listenToSignals(
+    {
+      stop: (signal) => void seen.push(`stop ${signal}`),
+      exitNow: (signal) => void seen.push(`exit ${signal}`),
+      reload: () => void seen.push("reload"),
+    },
+    source,
+  );
+  for (const signal of ["SIGHUP", "SIGTERM", "SIGINT", "SIGHUP"]) source.emit(signal, signal);
+  expect(seen).toEqual(["reload", "stop SIGTERM", "exit SIGINT", "reload"]);
+  quit();
+  expect(["SIGTERM", "SIGINT", "SIGHUP"].map((signal) => source.listenerCount(signal))).toEqual([0, 0, 0]);
 });

@@ -1,5 +1,16 @@
-import { describe, expect, test } from "bun:test";
-import { hostInfo, networkInterfaces, osName, parseNetDev } from "../../src/system/host-info.ts";
+import { afterEach, describe, expect, test } from "bun:test";
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import {
+  hostInfo,
+  isClockSynchronised,
+  networkInterfaces,
+  osName,
+  parseNetDev,
+} from "../../src/system/host-info.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
+
+afterEach(cleanUp);
 
 const NET_DEV = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
@@ -86,4 +97,17 @@ describe("interfaces", () => {
     const all = networkInterfaces().flatMap(({ addresses }) => addresses.map(({ address }) => address));
     expect(all.some((address) => address === "127.0.0.1" || address === "::1")).toBe(true);
   });
+});
+
+test.each([
+  ["synchronised", '[ "$*" = "show --property=NTPSynchronized --value" ] && echo yes', true],
+  ["not synchronised", "echo no", false],
+  ["no systemd to ask", "echo 'Failed to connect to bus' >&2; exit 1", false],
+  ["no timedatectl", null, false],
+])("the clock: %s", async (_, script, expected) => {
+  const folder = temporaryDirectory();
+  const program = join(folder, "timedatectl");
+  if (script !== null) await Bun.write(program, `#!/bin/sh\n${script}\n`);
+  if (script !== null) chmodSync(program, 0o755);
+  expect(await isClockSynchronised(folder)).toBe(expected);
 });

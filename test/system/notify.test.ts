@@ -1,18 +1,14 @@
-import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openNotifySocket, unixAddress } from "../../src/system/notify.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
 import { receiveNotifications } from "./notify-receiver.ts";
 
-async function folder(): Promise<AsyncDisposable & { path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "licmond-notify-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
-}
+afterEach(cleanUp);
 
 test.each(["path", "abstract"])("messages arrive whole and in order: %s", async (kind) => {
-  await using place = await folder();
-  const name = kind === "path" ? join(place.path, "notify") : `@${place.path}`;
+  const folder = temporaryDirectory();
+  const name = kind === "path" ? join(folder, "notify") : `@${folder}`;
   using receiver = receiveNotifications(name);
   const socket = await openNotifySocket(name);
   expect(socket.send(["READY=1", "STATUS=größer → 1"])).toBe(true);
@@ -24,8 +20,7 @@ test.each(["path", "abstract"])("messages arrive whole and in order: %s", async 
 });
 
 test("whoever listens no more, and a full queue, are told by the answer, at once", async () => {
-  await using place = await folder();
-  const name = join(place.path, "notify");
+  const name = join(temporaryDirectory(), "notify");
   const socket = await openNotifySocket(name);
   expect(socket.send(["READY=1"])).toBe(false);
   using receiver = receiveNotifications(name);

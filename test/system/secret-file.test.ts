@@ -1,22 +1,18 @@
-import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { readSecretFile } from "../../src/system/secret-file.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
-test("a secret is the file without the line end behind it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "licmond-secret-"));
-  try {
-    const read = async (content: string) => {
-      await Bun.write(join(folder, "secret"), content);
-      return readSecretFile(join(folder, "secret"));
-    };
-    expect(await read("HUSH\r\n")).toEqual({ text: "HUSH" });
-    expect(await read(" HUSH\n\n")).toEqual({ text: " HUSH\n" });
-    expect(await read("\n")).toEqual({ problem: "is empty" });
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+afterEach(cleanUp);
+
+test.each([
+  ["HUSH\r\n", { text: "HUSH" }],
+  [" HUSH\n\n", { text: " HUSH\n" }],
+  ["\n", { problem: "is empty" }],
+])("a secret is the file without the line end behind it: %j", async (content, read) => {
+  const file = join(temporaryDirectory(), "secret");
+  await Bun.write(file, content);
+  expect(await readSecretFile(file)).toEqual(read);
 });
 
 test("one that is not there: a credential is told from a file, and neither path is said", async () => {

@@ -1,7 +1,9 @@
-import { describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
+
+afterEach(cleanUp);
 
 const FOLDER = join(import.meta.dir, "../../systemd");
 const UNIT = join(FOLDER, "licmond.service");
@@ -10,11 +12,6 @@ async function run(...argv: string[]): Promise<{ exitCode: number; output: strin
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { LC_ALL: "C" } });
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   return { exitCode: await child.exited, output: out + err };
-}
-
-async function folder(): Promise<AsyncDisposable & { path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "licmond-unit-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
 const lacking = (program: string) => (Bun.which(program) === null ? ` (skipped: no ${program} here)` : "");
@@ -28,8 +25,7 @@ describe.skipIf(analyze !== "")(`the unit, as systemd-analyze sees it${analyze}`
   });
 
   test("nothing in it is unknown or wrong", async () => {
-    await using place = await folder();
-    const file = join(place.path, "licmond.service");
+    const file = join(temporaryDirectory(), "licmond.service");
     // The binary need not be installed here; anything that can be run stands for it.
     await Bun.write(file, (await Bun.file(UNIT).text()).replaceAll("/usr/local/bin/licmond", "/bin/true"));
     const { exitCode, output } = await run("systemd-analyze", "verify", "--man=no", file);
@@ -43,12 +39,12 @@ const sysusers = lacking("systemd-sysusers") || lacking("systemd-tmpfiles");
 test.skipIf(sysusers !== "" || process.getuid?.() !== 0)(
   `its user and directories are made${sysusers || (process.getuid?.() === 0 ? "" : " (skipped: not root)")}`,
   async () => {
-    await using place = await folder();
-    await mkdir(join(place.path, "etc"));
-    const root = `--root=${place.path}`;
+    const folder = temporaryDirectory();
+    await mkdir(join(folder, "etc"));
+    const root = `--root=${folder}`;
     const made = await run("systemd-sysusers", root, join(FOLDER, "licmond.sysusers.conf"));
     expect(made).toMatchObject({ exitCode: 0 });
-    const passwd = await Bun.file(join(place.path, "etc/passwd")).text();
+    const passwd = await Bun.file(join(folder, "etc/passwd")).text();
     const [, , uid = "", , ...rest] =
       passwd
         .split("\n")
@@ -57,12 +53,12 @@ test.skipIf(sysusers !== "" || process.getuid?.() !== 0)(
     expect(Number(uid)).toBeGreaterThan(0);
     expect(rest).toEqual(["License monitoring daemon", "/var/lib/licmond", "/usr/sbin/nologin"]);
 
-    const group = (await Bun.file(join(place.path, "etc/group")).text()).match(/^licmond:x:(\d+):/m)?.[1];
+    const group = (await Bun.file(join(folder, "etc/group")).text()).match(/^licmond:x:(\d+):/m)?.[1];
     const kept = await run("systemd-tmpfiles", root, "--create", join(FOLDER, "licmond.tmpfiles.conf"));
     expect(kept).toMatchObject({ exitCode: 0 });
-    const folders = ["licmond", "licmond/secrets"].map((name) => join(place.path, "etc", name));
+    const folders = ["licmond", "licmond/secrets"].map((name) => join(folder, "etc", name));
     const { output } = await run("stat", "-c", "%n %a %u %g", ...folders);
-    const listed = output.replaceAll(`${place.path}/etc/`, "");
+    const listed = output.replaceAll(`${folder}/etc/`, "");
     expect(listed).toBe(`licmond 750 0 ${group}\nlicmond/secrets 700 0 0\n`);
   },
 );

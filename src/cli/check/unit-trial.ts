@@ -3,9 +3,9 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { locate } from "../../collector/tool.ts";
 import { codeOf } from "../../domain/error-code.ts";
-import type { Run } from "../../install/host.ts";
+import { lastWords, type Run } from "../../install/host.ts";
 import { TRIAL_LINES } from "../../install/layout.ts";
-import { lastWords } from "../../install/service.ts";
+
 import { type CommandIo, wholeStdin } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { DEFAULT_CONFIG_FILE } from "../../config/load.ts";
 import { messageOf } from "../../domain/error-code.ts";
+import { isSystemdHost, systemRun } from "../../install/host.ts";
 import { UNIT_NAME } from "../../install/layout.ts";
-import { isSystemdHost, systemRun } from "../../install/service.ts";
 import { exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { Report } from "../terminal.ts";
 import type { Look } from "./files.ts";
