@@ -2,7 +2,6 @@ import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
 import { buildConfig, type Config } from "../config/config.ts";
-
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { shuffle } from "../domain/polls/track-sessions.ts";
@@ -13,7 +12,6 @@ import { createSimulatedLog } from "../simulator/debug-log.ts";
 import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
 import { createSite, type Site } from "../simulator/site.ts";
 import { createDenialSources, createDenials } from "../store/denials.ts";
-
 import { openStore } from "../store/open/open.ts";
 import { outcomeOf } from "./parse.ts";
 

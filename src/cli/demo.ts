@@ -12,7 +12,6 @@ import { openStore } from "../store/open/open.ts";
 import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
-
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 

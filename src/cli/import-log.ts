@@ -6,7 +6,6 @@ import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-
 import { createLineCutter } from "../managers/debug-log/lines.ts";
 import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
 import { createDenialSources, createDenials } from "../store/denials.ts";
-
 import type { Store } from "../store/open/open.ts";
 import { createServers } from "../store/servers.ts";
 import type { DatedLog } from "./import-sources.ts";

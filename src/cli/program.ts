@@ -4,7 +4,6 @@ import { escapeControls } from "../domain/plain-text.ts";
 import { versionLine } from "../system/build-info.ts";
 import { type Command, flag, type Group } from "./command.ts";
 import { helpText, readWords, scan, unknownOption } from "./command-line.ts";
-
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageError } from "./io.ts";
 
 /**

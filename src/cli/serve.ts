@@ -1,6 +1,5 @@
 import { type Config, guardedFiles } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
-
 import { loadConfig } from "../config/load.ts";
 import type { Started } from "../daemon.ts";
 import type { LogOf } from "../domain/log.ts";

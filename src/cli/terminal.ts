@@ -57,27 +57,18 @@ const WIDTH = 30;
 /** A terminal is not painted more often than this. */
 const PAINT_MS = 50;
 
-/** Tells how far a long work is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
-export interface Progress {
-  /** 0–1; null where that cannot be told. */
-  at(done: number | null): void;
-  /** Takes the bar away. */
-  clear(): void;
-  /** Takes the bar away and leaves one line. */
-  end(line: string): void;
-}
+export type Progress = ReturnType<typeof createProgress>;
 
-export function createProgress(
-  what: string,
-  { err, terminal }: Pick<CommandIo, "err" | "terminal">,
-): Progress {
+/** Tells how far a long work is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
+export function createProgress(what: string, { err, terminal }: Pick<CommandIo, "err" | "terminal">) {
   // The first is painted at once, also by a process that is younger than that.
   let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
   // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
   const clear = () => terminal.err && err("\r\u001b[K");
   return {
-    at(done) {
+    /** 0–1; null where that cannot be told. */
+    at(done: number | null) {
       const now = performance.now();
       if (!terminal.err || now - paintedAt < PAINT_MS) return;
       paintedAt = now;
@@ -86,8 +77,10 @@ export function createProgress(
       const full = Math.round(share * WIDTH);
       err(`\r${what}  ${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${Math.floor(share * 100)} %`);
     },
+    /** Takes the bar away. */
     clear: () => void clear(),
-    end(line) {
+    /** Takes the bar away and leaves one line. */
+    end(line: string) {
       clear();
       err(`${line}\n`);
     },

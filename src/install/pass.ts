@@ -21,25 +21,11 @@ type Apply = () => unknown;
  * One walk through the steps of `install`, `upgrade` or `uninstall` on a host. Each verb is a plain function that is
  * walked twice: the first pass only looks, and collects what would change and what is refused; the second pass acts.
  */
-export interface Pass extends Host {
-  readonly found: readonly Finding[];
-  /** Everything is as it should be. */
-  fine(subject: string, why: string): void;
-  change(subject: string, what: string, apply: Apply): Promise<void>;
-  /** `beside` lays something beside the file that stays. */
-  keep(subject: string, why: string, advice: string, beside?: Apply): Promise<void>;
-  /** Nothing at all is changed while one step refuses. */
-  refuse(subject: string, why: string, fix: string): void;
-  /** This pass has changed the subject, or would have. */
-  changed(subject: string): boolean;
-  /** Some step has something to do. */
-  hasWork(): boolean;
-}
-
+export type Pass = ReturnType<typeof createPass>;
 export type Verb = (pass: Pass) => Promise<void>;
 
 /** `tell` gets each step when it is done. An acting pass throws StepError at the first step that fails. */
-export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}): Pass {
+export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}) {
   const found: Finding[] = [];
   let work = false;
   const note = (subject: string, kind: Finding["kind"], words: string, advice: string | null = null) => {
@@ -59,20 +45,25 @@ export function createPass(host: Host, acts: boolean, tell: (finding: Finding) =
   return {
     ...host,
     found,
-    fine: (subject, why) => note(subject, "nothing", why),
-    async change(subject, what, apply) {
+    /** Everything is as it should be. */
+    fine: (subject: string, why: string) => note(subject, "nothing", why),
+    async change(subject: string, what: string, apply: Apply) {
       await run(subject, apply);
       note(subject, "do", what);
     },
-    async keep(subject, why, advice, beside) {
+    /** `beside` lays something beside the file that stays. */
+    async keep(subject: string, why: string, advice: string, beside?: Apply) {
       if (beside !== undefined) await run(subject, beside);
       note(subject, "keep", why, advice);
     },
-    refuse(subject, why, fix) {
+    /** Nothing at all is changed while one step refuses. */
+    refuse(subject: string, why: string, fix: string) {
       if (acts) throw new StepError(subject, why);
       note(subject, "refuse", why, fix);
     },
-    changed: (subject) => found.some((each) => each.subject === subject && each.kind === "do"),
+    /** This pass has changed the subject, or would have. */
+    changed: (subject: string) => found.some((each) => each.subject === subject && each.kind === "do"),
+    /** Some step has something to do. */
     hasWork: () => work,
   };
 }

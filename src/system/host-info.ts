@@ -35,29 +35,21 @@ export async function isClockSynchronised(path: string | undefined): Promise<boo
   }
 }
 
-/** What does not change while licmond runs. */
-export interface HostInfo {
-  readonly hostname: string;
-  /** For people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
-  readonly os: string;
-  /** e.g. `6.1.0-18-amd64` */
-  readonly kernel: string;
-  /** As Node.js calls it: `x64`, `arm64`. */
-  readonly arch: string;
-  readonly cpuModel: string | null;
-  readonly cpuCount: number;
-  readonly memoryBytes: number;
-}
+export type HostInfo = ReturnType<typeof hostInfo>;
 
-export function hostInfo(readFile: ReadFile = readSystemFile): HostInfo {
+/** What does not change while licmond runs. */
+export function hostInfo(readFile: ReadFile = readSystemFile) {
   // Inside a sandbox without /proc these calls throw, where they would have nothing to tell.
   const processors = attempt(cpus) ?? [];
   const model = processors[0]?.model.replace(/\s+/g, " ").trim() ?? "";
   return {
     hostname: hostname(),
+    /** For people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
     os: osName(readFile("/etc/os-release") ?? readFile("/usr/lib/os-release")) ?? `${type()} ${release()}`,
+    /** e.g. `6.1.0-18-amd64` */
     kernel: release(),
-    arch: arch(),
+    /** As Node.js calls it: `x64`, `arm64`. */
+    arch: arch() as string,
     // Virtual and ARM machines often have no name for their CPU.
     cpuModel: model === "" || model.toLowerCase() === "unknown" ? null : model,
     cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),

@@ -134,21 +134,16 @@ function fieldIn(text: string | null, name: string): number | null {
   return found === null ? null : Number(found[1]);
 }
 
-/** What the system tells of this process; null where it does not (no /proc). */
-export interface ProcessMetrics {
-  /** User and system time since the start. */
-  readonly cpuSeconds: number;
-  readonly memoryBytes: number;
-  readonly virtualBytes: number | null;
-  readonly openFds: number | null;
-  readonly maxFds: number | null;
-}
+export type ProcessMetrics = ReturnType<typeof readProcessMetrics>;
 
-/** Reads three small things of /proc/self (proc(5)): below a millisecond. `list` throws when it cannot read a directory. */
+/**
+ * What the system tells of this process; null where it does not (no /proc). Reads three small things of /proc/self
+ * (proc(5)): below a millisecond. `list` throws when it cannot read a directory.
+ */
 export function readProcessMetrics(
   readFile: ReadFile = readSystemFile,
   list: (path: string) => readonly string[] = readdirSync,
-): ProcessMetrics {
+) {
   const { user, system } = process.cpuUsage();
   const virtualKilobytes = fieldIn(readFile("/proc/self/status"), "VmSize");
   let openFds: number | null = null;
@@ -159,6 +154,7 @@ export function readProcessMetrics(
     // No /proc: unknown.
   }
   return {
+    /** User and system time since the start. */
     cpuSeconds: (user + system) / 1e6,
     memoryBytes: process.memoryUsage.rss(),
     virtualBytes: virtualKilobytes === null ? null : virtualKilobytes * 1024,

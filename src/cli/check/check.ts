@@ -6,7 +6,6 @@ import { type CommandIo, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
-
 import { checkExport, checkListening } from "./network.ts";
 import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";

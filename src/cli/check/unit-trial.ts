@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, s
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { locate } from "../../collector/tool.ts";
+import type { Environment } from "../../config/environment.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import { lastWords, type Run } from "../../install/host.ts";
 import { TRIAL_LINES } from "../../install/layout.ts";
@@ -14,21 +15,7 @@ export interface Question extends UnitNeeds {
   readonly port: number;
 }
 
-export interface Answer {
-  /** In the order of the question. */
-  readonly files: readonly {
-    /** Code of the system's error, `NOT_IN_PATH` of a program that is not found; null = it can be used. */
-    readonly error: string | null;
-    /** What lies at each place: {@link identityOf}. */
-    readonly places: readonly string[];
-  }[];
-  /** Credentials that the unit does not hand over. */
-  readonly missing: readonly string[];
-  readonly mayListen: boolean;
-  /** `PATH` and what begins with `LICMOND_`. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly noNewPrivileges: boolean;
-}
+export type Answer = ReturnType<typeof answerTo>;
 
 export interface Trial extends Answer {
   /** A property of the unit, as `systemctl show` prints it; empty where it is not known. */
@@ -57,13 +44,8 @@ export async function tryUnit(
     await writeFile(answered, "", { mode });
     const binary = await reachableBinary(unit, folder);
     const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
-    const text = [
-      serviceLines(unit),
-      TRIAL_LINES,
-      ...own,
-      ...lines,
-      `ExecStart=${binary.path} check --trial`,
-    ];
+    const exec = `ExecStart=${binary.path} check --trial`;
+    const text = [serviceLines(unit), TRIAL_LINES, ...own, ...lines, exec];
     await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, { mode });
     // Its dependencies are the service's: nothing else is to be started for a check.
     const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
@@ -113,22 +95,23 @@ export async function answerTrial(io: CommandIo): Promise<void> {
   io.out(JSON.stringify(answerTo(question, io.env)));
 }
 
-export function answerTo(
-  { files, credentials, port }: Question,
-  env: Readonly<Record<string, string | undefined>>,
-): Answer {
+export function answerTo({ files, credentials, port }: Question, env: Environment) {
   const given = env.CREDENTIALS_DIRECTORY ?? "";
   const shown = Object.entries(env).filter(([name]) => name === "PATH" || name.startsWith("LICMOND_"));
   const found = (names: readonly string[]) => names.map((name) => locate(name, env.PATH ?? "")).find(Boolean);
+  const names = credentials.map(({ name }) => name);
   return {
+    /** In the order of the question. */
     files: files.map(({ path, names, access, places, isNew }) => ({
+      /** Code of the system's error, `NOT_IN_PATH` of a program that is not found; null = it can be used. */
       error: errorOf(names.length === 0 ? path : (found(names) ?? null), access, isNew),
+      /** What lies at each place. */
       places: places.map(identityOf),
     })),
-    missing: credentials
-      .map(({ name }) => name)
-      .filter((name) => given === "" || !existsSync(join(given, name))),
+    /** Credentials that the unit does not hand over. */
+    missing: names.filter((name) => given === "" || !existsSync(join(given, name))),
     mayListen: mayListen(port),
+    /** `PATH` and what begins with `LICMOND_`. */
     environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
     noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),
   };

@@ -11,25 +11,21 @@ import { unitNeeds } from "./unit-needs.ts";
 import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
 
 /** What the check needs of the host; tests bring their own. */
-export interface UnitHost {
-  readonly isRoot: boolean;
-  readonly hasSystemd: () => Promise<boolean>;
-  /** The unit with its drop-ins as one text; null = it is not installed. */
-  readonly unit: () => Promise<string | null>;
-  readonly attempt: (unit: string, lines: readonly string[], question: Question) => Promise<Trial>;
-}
+export type UnitHost = ReturnType<typeof thisHost>;
 
-function thisHost(): UnitHost {
+function thisHost() {
   const run = systemRun();
   return {
     // Only the binary can be started by systemd.
     isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
     hasSystemd: () => isSystemdHost(run),
+    /** The unit with its drop-ins as one text; null = it is not installed. */
     unit: async () => {
       const { ok, stdout } = await run(["systemctl", "cat", "--no-pager", UNIT_NAME]);
       return ok && stdout.includes("[Service]") ? stdout : null;
     },
-    attempt: (unit, lines, question) => tryUnit(unit, lines, question, run),
+    attempt: (unit: string, lines: readonly string[], question: Question) =>
+      tryUnit(unit, lines, question, run),
   };
 }
 
