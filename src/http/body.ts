@@ -3,7 +3,7 @@ import type { ValueError } from "@sinclair/typebox/value";
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import { printPath, problemsOf } from "../domain/schema-problems.ts";
-import { shown } from "./shown.ts";
+import { shown } from "./query.ts";
 
 /** Unknown fields are problems: a misspelt `expiresAt` must not make an eternal key. */
 export function fields<T extends TProperties>(properties: T, options: { description?: string } = {}) {

@@ -26,12 +26,11 @@ const CLIENT_GONE = 499;
 export function errorAnswer(
   known: ApiError,
   thrown: unknown,
-  request: Request,
-  exchange: Exchange | null,
+  { request, id: requestId, route, caller }: Exchange,
   now: number,
   log: Log,
 ): Response {
-  const of = { requestId: exchange?.id, method: request.method, path: exchange?.route?.path ?? null };
+  const of = { requestId, method: request.method, path: route?.path ?? null };
   if (request.signal.aborted && thrown instanceof DOMException && thrown.name === "AbortError") {
     log.debug("The client went away before its answer", of);
     return new Response(null, { status: CLIENT_GONE });
@@ -43,8 +42,7 @@ export function errorAnswer(
     log.error("Request failed", { ...of, code, cause: trace });
   }
   // Paths of the host and the tool's own words are not for anonymized keys.
-  const hidden = exchange?.caller?.anonymize === true && /^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(code);
-  const requestId = exchange?.id ?? Bun.randomUUIDv7();
+  const hidden = caller?.anonymize === true && /^(LICENSE|COMMAND|TIMEOUT|UPSTREAM)/.test(code);
   const body: ErrorBody = {
     error: reasonOf(status),
     code,

@@ -17,9 +17,8 @@ import {
   validKey,
 } from "./exchange.ts";
 import { createLimits } from "./limits.ts";
-import { sentValues } from "./query.ts";
+import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
-import { shown } from "./shown.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
@@ -71,12 +70,12 @@ export function createGate(
 
   return new Elysia({ name: "gate" })
     .use(gated)
-    .onError({ as: "global" }, ({ code, error, request, exchange }) => {
+    .onError({ as: "global" }, ({ code, error, exchange }) => {
       // What reading a body throws comes wrapped.
       const thrown = error instanceof ParseError ? error.cause : error;
       const known = apiErrorOf(code, thrown);
-      if (exchange !== null) audit.refused(exchange, known.code);
-      return finish(exchange, errorAnswer(known, thrown, request, exchange, clock.now(), log));
+      audit.refused(exchange, known.code);
+      return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {
       const exchange = open(context.request);
@@ -189,9 +188,7 @@ export function createGate(
       const message = "Commands are off: execute.enabled = true in the config turns them on.";
       throw new ApiError("AUTH_INSUFFICIENT", message);
     }
-    if (route.path.startsWith("/ws/")) {
-      checkSocketOrigin(exchange);
-    }
+    if (route.path.startsWith("/ws/")) checkSocketOrigin(exchange);
   }
 
   /**
@@ -220,8 +217,8 @@ export function createGate(
    * `Vary`, which adds up. Not through Elysia's `set.headers`: for these it makes every Response again, with its body
    * as a stream, which costs a large answer a tenth of its rate. The log has no query: it may hold a key.
    */
-  function finish(exchange: Exchange | null, answer: Response): Response {
-    if (exchange === null || exchange.answered) return answer;
+  function finish(exchange: Exchange, answer: Response): Response {
+    if (exchange.answered) return answer;
     exchange.answered = true;
     for (const name in exchange.headers) {
       const own = answer.headers.get(name);

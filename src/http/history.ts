@@ -11,11 +11,12 @@ import {
   type Parameter,
   type PEOPLE,
   type STORED_LIST,
+  shown,
   storedPage,
   type Values,
 } from "./query.ts";
 import type { ReadRange } from "./query-time.ts";
-import { shown } from "./shown.ts";
+
 import { closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
 /** What a query over history may name. */

@@ -5,7 +5,7 @@ import type { HttpSettings } from "./deps.ts";
 import type { TlsMaterial } from "./tls.ts";
 
 /**
- * Bun refuses a longer body with a bare 413, before any of our code. It holds no byte of a body that nobody reads
+ * Bun refuses a longer body with a bare 413, before any of our code. It holds no byte of a body that is not read
  * (tried: 300 MB at an unread route, memory flat), so the cap that counts is the soft one, with its error body.
  */
 const HARD_CAP_BYTES = Number.MAX_SAFE_INTEGER;

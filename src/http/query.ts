@@ -10,7 +10,6 @@ import {
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import { RULE, type TextRule, textRule } from "../domain/text-types.ts";
-import { shown } from "./shown.ts";
 
 /** A query parameter as a TypeBox type, whose static type is that of the value, for the route as for a typed client. */
 export type Parameter<T> = TUnsafe<T> & { readonly [RULE]: ParameterRule<T> };
@@ -180,24 +179,28 @@ interface Bounds {
 /** A whole number in plain decimal digits, within bounds. */
 export function integer(description: string, bounds: Bounds, absent?: number): Parameter<number> {
   const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
+  const example = absent ?? within(bounds, 100);
   const ifAbsent = absent !== undefined && { default: absent };
-  const options = { type: "integer", description, example: absent ?? within(bounds, 100), ...ifAbsent };
-  return numeric(takes, /^-?\d{1,16}$/, bounds, options);
+  return single(numeric(takes, /^-?\d{1,16}$/, bounds), {
+    ...bounds,
+    type: "integer",
+    description,
+    example,
+    ...ifAbsent,
+  });
 }
 
 /** A number in plain decimals (`12`, `12.5`), within bounds. */
 export function decimal(description: string, bounds: Bounds): Parameter<number> {
   const takes = `a number from ${bounds.minimum} to ${bounds.maximum} in plain decimals`;
-  const options = { type: "number", description, example: within(bounds, 80) };
-  return numeric(takes, /^-?\d{1,15}(\.\d{1,15})?$/, bounds, options);
+  const options = { ...bounds, type: "number", description, example: within(bounds, 80) };
+  return single(numeric(takes, /^-?\d{1,15}(\.\d{1,15})?$/, bounds), options);
 }
 
-function numeric(takes: string, form: RegExp, bounds: Bounds, options: SchemaOptions): Parameter<number> {
-  const read = (sent: string) => {
-    const value = form.test(sent) ? Number(sent) : Number.NaN;
-    return value >= bounds.minimum && value <= bounds.maximum ? value : undefined;
-  };
-  return single({ takes, read }, { ...bounds, ...options });
+function numeric(takes: string, form: RegExp, bounds: Bounds): TextRule<number> {
+  const read = (sent: string) =>
+    form.test(sent) && within(bounds, Number(sent)) === Number(sent) ? Number(sent) : undefined;
+  return { takes, read };
 }
 
 function within({ minimum, maximum }: Bounds, value: number): number {
@@ -258,4 +261,22 @@ export const STORED_LIST = { limit: integer("Most rows to answer.", ROWS, 100), 
 /** The page of a stored list. */
 export function storedPage({ limit = 100, offset = 0 }: Values<typeof STORED_LIST>) {
   return { limit, offset };
+}
+
+const LONGEST = 100;
+/** A key, whole or in part, or its secret alone: 43 characters of base64url. */
+const KEY_LIKE = /lmk_[A-Za-z0-9_-]*|[A-Za-z0-9_-]{43,}/g;
+
+/**
+ * A value of the client's, fit for a message: anything like a key masked, cut at 100 characters, control
+ * characters (line separators and direction marks too) escaped, in quotes.
+ */
+export function shown(value: string): string {
+  const masked = value.replaceAll(KEY_LIKE, (key) => (key.startsWith("lmk_") ? "lmk_***" : "***"));
+  const cut = masked.length > LONGEST ? `${masked.slice(0, LONGEST)}…` : masked;
+  const escaped = cut.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`,
+  );
+  return `"${escaped}"`;
 }

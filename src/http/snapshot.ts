@@ -13,7 +13,7 @@ import {
 } from "./answers/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
-import { shown } from "./shown.ts";
+import { shown } from "./query.ts";
 
 /**
  * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so after a poll

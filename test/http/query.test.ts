@@ -11,13 +11,14 @@ import {
   names,
   queryOf,
   STORED_LIST,
+  shown,
   sortBy,
   text,
   wordList,
 } from "../../src/http/query.ts";
 
 import { checkRange, endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
-import { shown } from "../../src/http/shown.ts";
+
 import { bench, NOW } from "./make.ts";
 
 const QUERY = queryOf({

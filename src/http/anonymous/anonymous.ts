@@ -119,7 +119,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
   const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
   if (error === null && people === 0) return feature;
-  // Sorted anew: the tool's own order may be that of the real names.
+  // Sorted by pseudonym: the tool's own order may be that of the real names.
   const rows = <Row extends CheckoutPicture | QueueReading>(real: readonly Row[]): readonly Row[] => {
     const made = real.map((row) => ({ ...row, ...holder(row, pseudonyms), display: null, qualifier: null }));
     return ordered(made, { field: "user", descending: false }, ["host", "handle"]);
@@ -159,20 +159,20 @@ export const ANONYMOUS_FORM = {
 
 /** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
 export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
-  const told = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<
+  const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<
     AnyEvent,
     LogEvent | MetricsEvent
   >;
-  if (told.type === "alert") return JSON.stringify(anonymousAlert(told));
-  if (told.type === "server_status") {
+  if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
+  if (named.type === "server_status") {
     // Why a daemon is down stands there in the tool's words; of a server it is our own.
-    return JSON.stringify({ ...told, reason: told.daemon === null ? told.reason : null });
+    return JSON.stringify({ ...named, reason: named.daemon === null ? named.reason : null });
   }
   return JSON.stringify({
-    ...told,
-    user: told.user === null ? null : pseudonyms.user(told.user),
-    host: told.host === null ? null : pseudonyms.host(told.host),
-    ...("display" in told && { display: null }),
-    ...("reason" in told && { reason: null }),
+    ...named,
+    user: named.user === null ? null : pseudonyms.user(named.user),
+    host: named.host === null ? null : pseudonyms.host(named.host),
+    ...("display" in named && { display: null }),
+    ...("reason" in named && { reason: null }),
   });
 }

@@ -17,8 +17,8 @@ import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { flag, names, queryOf, STORED_LIST, storedPage, word, wordList } from "../query.ts";
-import { shown } from "../shown.ts";
+import { flag, names, queryOf, STORED_LIST, shown, storedPage, word, wordList } from "../query.ts";
+
 import { namedServers } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 

@@ -11,9 +11,9 @@ import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts
 import { fields } from "../body.ts";
 import { documented, record } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { queryOf, STORED_LIST, sortBy, storedPage } from "../query.ts";
+import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records.ts";
-import { shown } from "../shown.ts";
+
 import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
@@ -33,6 +33,9 @@ const Body = fields({
   monthlyQuota: Type.Optional(Quota),
   requestsPerMinute: Type.Optional(Quota),
 });
+
+/** What a key is unless the body says otherwise. */
+const UNLIMITED = { anonymize: false, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
 
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
 const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_LIST });
@@ -64,15 +67,8 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
     .post(
       "/api/keys",
       async ({ exchange, body, status }) => {
-        const wanted: NewKey = {
-          name: body.name,
-          role: body.role,
-          expiresAt: body.expiresAt ? Date.parse(body.expiresAt) : null,
-          anonymize: body.anonymize ?? false,
-          dailyQuota: body.dailyQuota ?? null,
-          monthlyQuota: body.monthlyQuota ?? null,
-          requestsPerMinute: body.requestsPerMinute ?? null,
-        };
+        const expiresAt = body.expiresAt ? Date.parse(body.expiresAt) : null;
+        const wanted: NewKey = { ...UNLIMITED, ...body, expiresAt };
         const problem = keyProblem(wanted, clock.now());
         if (problem !== null) {
           throw new ApiError("INVALID_FIELD", `Field "${problem.field}": ${problem.message}.`);

@@ -9,9 +9,9 @@ import { NOT_MODIFIED } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented, record } from "../docs/documented.ts";
 import { type Exchange, gated, requirePermission } from "../exchange.ts";
-import { flag, names, queryOf } from "../query.ts";
+import { flag, names, queryOf, shown } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
-import { shown } from "../shown.ts";
+
 import { type Join, knownServer, namedServers, perPicture, textPiece } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 

@@ -4,7 +4,7 @@ import { permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
 import type { Exchange } from "../exchange.ts";
-import { shown } from "../shown.ts";
+import { shown } from "../query.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
 
@@ -89,7 +89,7 @@ export function openStream(
    * and events are published in the turn of their commit. A current sample comes last.
    */
   async function resume(client: StreamClient, after: number): Promise<void> {
-    const told = (...notes: string[]) => {
+    const notice = (...notes: string[]) => {
       const resumed = { type: "resume", from: after, oldest: history.oldestId() };
       return notes.length === 0 ? resumed : { ...resumed, notes };
     };
@@ -100,7 +100,9 @@ export function openStream(
     const ahead =
       after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
     const notes = [...ahead, ...gaps()];
-    client.send(ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, told(...notes)));
+    client.send(
+      ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, notice(...notes)),
+    );
 
     if (stream === "metrics") {
       const chunk = chunkOf(
@@ -110,7 +112,7 @@ export function openStream(
       if (chunk !== null) client.send(chunk);
     } else await replay(client, after);
     // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
-    for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), told(note)));
+    for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), notice(note)));
     if (client.gone) return;
     hub.goLive(client);
     hub.wantSample(client);
