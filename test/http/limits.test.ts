@@ -1,40 +1,32 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { NewKey } from "../../src/domain/keys.ts";
 import type { HttpSettings } from "../../src/http/deps.ts";
-import type { AppDeps } from "../../src/http/routes/deps.ts";
 import { createQuotas } from "../../src/store/quotas.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
 import { plainKey } from "../store/plain-key.ts";
 import { closeDoors, handshake, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
-interface Limited extends Bench {
+type Limited = Bench & {
   /** Changed as a reload would. */
   settings: HttpSettings;
   readonly quotas: ReturnType<typeof createQuotas>;
-  /** A key of its own figures. */
-  make(change: Partial<NewKey>): string;
+};
+
+/** A daemon of plain objects with these limits, and quotas in a real store. */
+function limited(limits: Partial<HttpSettings["limits"]>, more: Partial<HttpSettings> = {}): Limited {
+  const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => made.now } });
+  const settings = { ...bench().deps.settings(), limits: { ...PLENTY, ...limits }, ...more };
+  const at = bench({ quotas, settings: () => made.settings });
+  const made: Limited = Object.assign(at, { settings, quotas });
+  return made;
 }
 
-/** A daemon of plain objects with these limits, and quotas in a real store. The test file must `afterEach(cleanUp)`. */
-function limited(
-  limits: Partial<HttpSettings["limits"]>,
-  more: Partial<HttpSettings> = {},
-  over: Partial<AppDeps> = {},
-): Limited {
-  const clock = { now: () => at.now };
-  const quotas = createQuotas({ store: open(temporaryDirectory()), clock });
-  const at = bench({ quotas, settings: () => made.settings, ...over });
-  const made: Limited = Object.assign(at, {
-    settings: { ...bench().deps.settings(), limits: { ...PLENTY, ...limits }, ...more },
-    quotas,
-    make(change: Partial<NewKey>) {
-      const created = at.deps.keys.create(plainKey({ name: `own ${at.deps.keys.count()}`, ...change }));
-      if (created.outcome !== "created") throw new Error(created.outcome);
-      return created.presented;
-    },
-  });
-  return made;
+/** A key of its own figures. */
+function keyWith(at: Bench, change: Partial<NewKey>): string {
+  const created = at.deps.keys.create(plainKey({ name: `own ${at.deps.keys.count()}`, ...change }));
+  if (created.outcome !== "created") throw new Error(created.outcome);
+  return created.presented;
 }
 
 /** The `RateLimit-*` of an answer: capacity, what remains, seconds until full; null when it has none. */
@@ -254,7 +246,7 @@ describe("the key's bucket", () => {
 
   test("is each key's own, with its own rate where it has one", async () => {
     const at = limited({ burst: 1, requestsPerMinute: 600 });
-    const slow = at.make({ requestsPerMinute: 6 });
+    const slow = keyWith(at, { requestsPerMinute: 6 });
     const retry = async (key: string) => {
       await at.get(SUMMARY, { key });
       return (await at.get(SUMMARY, { key })).headers.get("retry-after");
@@ -266,7 +258,7 @@ describe("the key's bucket", () => {
 
   test("never allows a key more at once than its own requests a minute", async () => {
     const at = limited({ burst: 100, requestsPerMinute: 600 });
-    const slow = at.make({ requestsPerMinute: 5 });
+    const slow = keyWith(at, { requestsPerMinute: 5 });
     const seen = [];
     for (let n = 0; n < 6; n++) seen.push((await at.get(SUMMARY, { key: slow })).status);
     expect(seen).toEqual([200, 200, 200, 200, 200, 429]);
@@ -275,7 +267,7 @@ describe("the key's bucket", () => {
       5,
       expect.stringMatching(/5 a minute, 5 at once/),
     ]);
-    const fast = at.make({ requestsPerMinute: 6000 });
+    const fast = keyWith(at, { requestsPerMinute: 6000 });
     expect(rateOf(await at.get(SUMMARY, { key: fast }))?.[0]).toBe(100);
   });
 
@@ -350,8 +342,8 @@ describe("a quota", () => {
 
   test("of the key beats the config's, and holds for it alone", async () => {
     const at = limited({ dailyQuota: 1 });
-    const rich = at.make({ dailyQuota: 3 });
-    const poor = at.make({ monthlyQuota: 2, dailyQuota: 9 });
+    const rich = keyWith(at, { dailyQuota: 3 });
+    const poor = keyWith(at, { monthlyQuota: 2, dailyQuota: 9 });
     const passed = async (key: string) => {
       let n = 0;
       while ((await at.get(SUMMARY, { key })).status === 200) n++;

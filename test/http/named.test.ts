@@ -148,21 +148,10 @@ describe("a name that nobody knows", () => {
   });
 });
 
-describe("times that count from now", () => {
-  test.each<[string, number]>([
-    ["start=-7d", 1],
-    ["start=-61m&end=now", 1],
-    ["start=-7d&end=-2h", 0],
-  ])("sessions?%s", async (query, total) => {
-    const { body } = await json(await site(), `sessions?daemon=betad&${query}`);
-    expect(body.total).toBe(total);
-  });
-
-  test("stats tell the range that was meant", async () => {
-    const { body } = await json(await site(), "stats?start=-90m&end=-30m");
-    expect([body.start, body.end]).toEqual([
-      new Date(NOW - 90 * MINUTE).toISOString(),
-      new Date(NOW - 30 * MINUTE).toISOString(),
-    ]);
-  });
+test("times may count from now: stats tell the range that was meant", async () => {
+  const { body } = await json(await site(), "stats?start=-90m&end=-30m");
+  expect([body.start, body.end]).toEqual([
+    new Date(NOW - 90 * MINUTE).toISOString(),
+    new Date(NOW - 30 * MINUTE).toISOString(),
+  ]);
 });
