@@ -15,7 +15,7 @@ import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/anonymous.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
-import type { HealthChecks } from "./records.ts";
+import type { HealthChecks, Metrics } from "./records.ts";
 
 /**
  * Everything the routes need from the rest of the daemon, but the streams. The composition root fills it; tests fill it
@@ -101,15 +101,5 @@ export interface DaemonStatus {
   readonly eventLoopLagMs: number | null;
 }
 
-/** Counters since the start. Requests by status are counted here in http. */
-export interface DaemonCounters {
-  readonly polls: { readonly ok: number; readonly partial: number; readonly failed: number };
-  /** Lines that no rule knew, over all polls. */
-  readonly parseProblems: number;
-  readonly streamClients: number;
-  /** Resident set of the daemon. */
-  readonly memoryBytes: number;
-  /** User and system time of the daemon. */
-  readonly cpuSeconds: number;
-  readonly eventLoopLagMs: number | null;
-}
+/** Counters since the start, as `/api/metrics` shows them. Requests by status are counted here in http. */
+export type DaemonCounters = Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];

@@ -235,3 +235,31 @@ export const HealthChecks = Type.Object({
   clock: HealthCheck,
 });
 export type HealthChecks = Static<typeof HealthChecks>;
+
+const Count = Type.Integer({ minimum: 0 });
+const Percent = nullable(Type.Number({ minimum: 0 }));
+
+export const Metrics = Type.Object(
+  {
+    type: words(["metrics"]),
+    timestamp: Timestamp,
+    cpu: Percent,
+    memory: Percent,
+    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
+    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+    requests: Type.Object({
+      total: Count,
+      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+    }),
+    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+    streamClients: Count,
+    process: Type.Object({
+      memoryBytes: Count,
+      cpuSeconds: Type.Number({ minimum: 0 }),
+      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+    }),
+  },
+  { title: "Metrics" },
+);
+export type Metrics = Static<typeof Metrics>;

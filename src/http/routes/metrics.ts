@@ -1,37 +1,12 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
 import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
+import { Metrics } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
-
-const Count = Type.Integer({ minimum: 0 });
-const Percent = nullable(Type.Number({ minimum: 0 }));
-
-const Metrics = record("Metrics", {
-  type: words(["metrics"]),
-  timestamp: Timestamp,
-  cpu: Percent,
-  memory: Percent,
-  system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
-  requests: Type.Object({
-    total: Count,
-    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-  }),
-  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-  parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
-  streamClients: Count,
-  process: Type.Object({
-    memoryBytes: Count,
-    cpuSeconds: Type.Number({ minimum: 0 }),
-    eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
-  }),
-});
 
 /** Bodies of a text answer, for the document. */
 const TEXT_CONTENT = {
