@@ -16,9 +16,9 @@ import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
-import { homeRoutes, hostRoutes, serviceRoutes } from "./routes/service.ts";
+import { homeRoutes, serviceRoutes } from "./routes/service.ts";
 
-import { sessionRoutes, statisticsRoutes } from "./routes/statistics.ts";
+import { statisticsRoutes } from "./routes/statistics.ts";
 
 import { streamRoutes } from "./routes/streams.ts";
 
@@ -64,13 +64,11 @@ function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
   const deps = createRouteDeps(http, audit, counters);
   return new Elysia({ name: "api" })
     .use(serviceRoutes(deps))
-    .use(hostRoutes(deps))
     .use(metricsRoutes(deps))
     .use(licenseRoutes(deps))
     .use(seatRoutes(deps))
     .use(serverRoutes(deps))
     .use(statisticsRoutes(deps))
-    .use(sessionRoutes(deps))
     .use(expirationRoutes(deps))
     .use(alertRoutes(deps))
     .use(executeRoutes(deps))

@@ -58,8 +58,11 @@ const Reloaded = record("Reloaded", {
   }),
 });
 
-/** The daemon itself. Health is for load balancers and probes: it needs no key, so it names no server. */
-export function serviceRoutes({ clock, build, daemon, collector, keys, health, live, audit }: RouteDeps) {
+/**
+ * The daemon itself, the machine it runs on, and its way to the license servers as the last polls found it. Health is for load balancers and probes: it needs no key, so it names no server.
+ */
+export function serviceRoutes(deps: RouteDeps) {
+  const { clock, build, daemon, collector, keys, health, host, settings, live, audit } = deps;
   let last: { readonly at: number; readonly checks: HealthChecks | Promise<HealthChecks> } | null = null;
 
   function checksNow(): HealthChecks | Promise<HealthChecks> {
@@ -149,6 +152,45 @@ export function serviceRoutes({ clock, build, daemon, collector, keys, health, l
         answers: { 200: { description: "The new config holds", schema: Reloaded } },
         errors: ["CONFLICT"],
       }),
+    )
+    .get(
+      "/api/server-info",
+      () => {
+        const { cpuModel, cpuCount, ...info } = host.info();
+        return {
+          ...pick(info, "hostname", "os", "kernel", "arch", "memoryBytes"),
+          cpu: { model: cpuModel, count: cpuCount },
+          timezone: settings().timezone,
+          bun: build.bun,
+          version: build.version,
+          build: build.commit,
+        };
+      },
+      documented("read", "Host", "The host and the binary", {
+        answers: { 200: { description: "Host and binary", schema: ServerInfo } },
+      }),
+    )
+    .get(
+      "/api/network",
+      ({ server }) => {
+        const configured = settings();
+        const { servers } = live.snapshot();
+        return {
+          interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
+          listening: [{ host: configured.host, port: server?.port ?? configured.port }],
+          members: servers.flatMap(({ server: { id }, reachability }) =>
+            reachability.map((member) => ({
+              server: id,
+              ...pick(member, "host", "port", "reachable", "connectMs", "error"),
+              addresses: [...member.addresses],
+            })),
+          ),
+        };
+      },
+      documented("read", "Host", "Interfaces and the way to the license servers", {
+        description: "Reachability is measured with each poll and served from the snapshot.",
+        answers: { 200: { description: "Network", schema: Network } },
+      }),
     );
 }
 
@@ -224,47 +266,3 @@ const Network = record("Network", {
     }),
   ),
 });
-
-/** The machine licmond runs on, and its way to the license servers as the last polls found it. */
-export function hostRoutes({ host, build, live, settings }: RouteDeps) {
-  return new Elysia({ name: "routes/host" })
-    .get(
-      "/api/server-info",
-      () => {
-        const { cpuModel, cpuCount, ...info } = host.info();
-        return {
-          ...pick(info, "hostname", "os", "kernel", "arch", "memoryBytes"),
-          cpu: { model: cpuModel, count: cpuCount },
-          timezone: settings().timezone,
-          bun: build.bun,
-          version: build.version,
-          build: build.commit,
-        };
-      },
-      documented("read", "Host", "The host and the binary", {
-        answers: { 200: { description: "Host and binary", schema: ServerInfo } },
-      }),
-    )
-    .get(
-      "/api/network",
-      ({ server }) => {
-        const configured = settings();
-        const { servers } = live.snapshot();
-        return {
-          interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
-          listening: [{ host: configured.host, port: server?.port ?? configured.port }],
-          members: servers.flatMap(({ server: { id }, reachability }) =>
-            reachability.map((member) => ({
-              server: id,
-              ...pick(member, "host", "port", "reachable", "connectMs", "error"),
-              addresses: [...member.addresses],
-            })),
-          ),
-        };
-      },
-      documented("read", "Host", "Interfaces and the way to the license servers", {
-        description: "Reachability is measured with each poll and served from the snapshot.",
-        answers: { 200: { description: "Network", schema: Network } },
-      }),
-    );
-}

@@ -66,53 +66,6 @@ const Logging = record("DenialLogging", {
   message: nullable(Type.String({ description: "Why not, and what would help" })),
 });
 
-/** Who had what and when, who was denied what, and whether denials can be seen at all. */
-export function sessionRoutes({ denials, reader }: RouteDeps) {
-  /** Whether denials of these servers can be seen. Paths of the host are not for everybody. */
-  function loggingOf(ids: readonly string[], anonymize: boolean) {
-    const found = denials.logging().filter(({ server }) => ids.includes(server));
-    return found.map(({ since, message, ...logging }) => ({
-      ...logging,
-      message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
-      since: iso(since),
-    }));
-  }
-
-  return new Elysia({ name: "routes/sessions" })
-    .use(gated)
-    .get(
-      "/api/licenses/sessions",
-      async ({ exchange, query }) => {
-        const { asked } = await reader.read(exchange, query, openRange);
-        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
-        return reader.answer(exchange, "sessions", { ...asked, sort });
-      },
-      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
-        description: "Those that overlap the range, the newest first unless told otherwise.",
-        query: SESSIONS,
-        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
-        errors: ["NOT_FOUND", "TIMEOUT"],
-      }),
-    )
-    .get(
-      "/api/licenses/denials",
-      async ({ exchange, query }) => {
-        const { asked, servers } = await reader.read(exchange, query, openRange);
-        const ids = servers.map(({ server }) => server.id);
-        const logging = loggingOf(ids, asked.anonymize);
-        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
-        return reader.answer(exchange, "denials", question);
-      },
-      documented("read", "Licenses", "Denied requests, newest first", {
-        description:
-          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
-        query: DENIALS,
-        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
-        errors: ["NOT_FOUND", "TIMEOUT"],
-      }),
-    );
-}
-
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
 
@@ -160,10 +113,54 @@ const Heatmap = record("Heatmap", {
   ...RangeFields,
 });
 
-/** Figures over a range: of features, of each seat, by hour and weekday, by user. */
-export function statisticsRoutes({ reader }: RouteDeps) {
+/**
+ * Who had what and when, who was denied what, and figures over a range: of features, of each seat, by hour and weekday,
+ * by user.
+ */
+export function statisticsRoutes({ denials, reader }: RouteDeps) {
+  /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
+  function loggingOf(ids: readonly string[], anonymize: boolean) {
+    const found = denials.logging().filter(({ server }) => ids.includes(server));
+    return found.map(({ since, message, ...logging }) => ({
+      ...logging,
+      message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
+      since: iso(since),
+    }));
+  }
+
   return new Elysia({ name: "routes/statistics" })
     .use(gated)
+    .get(
+      "/api/licenses/sessions",
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, openRange);
+        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
+        return reader.answer(exchange, "sessions", { ...asked, sort });
+      },
+      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
+        description: "Those that overlap the range, the newest first unless told otherwise.",
+        query: SESSIONS,
+        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
+        errors: ["NOT_FOUND", "TIMEOUT"],
+      }),
+    )
+    .get(
+      "/api/licenses/denials",
+      async ({ exchange, query }) => {
+        const { asked, servers } = await reader.read(exchange, query, openRange);
+        const ids = servers.map(({ server }) => server.id);
+        const logging = loggingOf(ids, asked.anonymize);
+        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
+        return reader.answer(exchange, "denials", question);
+      },
+      documented("read", "Licenses", "Denied requests, newest first", {
+        description:
+          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
+        query: DENIALS,
+        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
+        errors: ["NOT_FOUND", "TIMEOUT"],
+      }),
+    )
     .get(
       "/api/licenses/stats",
       async ({ exchange, query }) => {
