@@ -240,21 +240,14 @@ export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[
 }
 
 /** Files that only the daemon may use: its config to write, its TLS key and secrets to read. */
-export function guardedFiles(
-  config: Config,
-  configFile: string | null,
-  environment: Environment,
-): readonly { readonly setting: string; readonly file: string; readonly kind: "secret" | "config" }[] {
-  const { tls } = config.http;
-  const secrets: SecretFile[] = [
-    ...(tls === null ? [] : [["http.tls_key", tls.key] as const]),
-    ...secretFiles(config),
+export function guardedFiles(config: Config, configFile: string | null, environment: Environment) {
+  const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [
+    ["config", configFile, "config"],
+    ["http.tls_key", config.http.tls?.key ?? null, "secret"],
+    ...secretFiles(config).map(([setting, file]) => [setting, file, "secret"] as const),
   ];
-  return [
-    ...(configFile === null ? [] : [{ setting: "config", file: configFile, kind: "config" as const }]),
-    ...secrets
-      // systemd keeps what it hands over.
-      .filter(([, file]) => credentialOfPath(file, environment) === null)
-      .map(([setting, file]) => ({ setting, file, kind: "secret" as const })),
-  ];
+  // systemd keeps what it hands over.
+  return named.flatMap(([setting, file, kind]) =>
+    file === null || credentialOfPath(file, environment) !== null ? [] : [{ setting, file, kind }],
+  );
 }

@@ -1,24 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { draws, hash } from "../../src/simulator/random.ts";
 
-describe("hash", () => {
-  test("does not run keys together, and tells numbers from their text", () => {
-    expect(hash("ab", "c")).not.toBe(hash("a", "bc"));
-    expect(hash(12, 3)).not.toBe(hash(1, 23));
-    expect(hash("7")).not.toBe(hash(7));
-  });
-
-  test("neighbours are far apart: every bit is set about half of the time", () => {
-    const set = new Array<number>(32).fill(0);
-    for (let day = 0; day < 4000; day++) {
-      const bits = hash(7, "eda", "person", day);
-      for (let bit = 0; bit < 32; bit++) set[bit] = (set[bit] ?? 0) + ((bits >>> bit) & 1);
-    }
-    for (const count of set) {
-      expect(count).toBeGreaterThan(1800);
-      expect(count).toBeLessThan(2200);
-    }
-  });
+test("a hash does not run keys together, and tells numbers from their text", () => {
+  expect(hash("ab", "c")).not.toBe(hash("a", "bc"));
+  expect(hash(12, 3)).not.toBe(hash(1, 23));
+  expect(hash("7")).not.toBe(hash(7));
 });
 
 test("draws of equal keys are equal, stay in their bounds, reach both ends, and are even", () => {

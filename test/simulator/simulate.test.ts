@@ -101,11 +101,6 @@ describe("rlmstat", () => {
     expect(read("rlm", rlmstat("-p", "denoise-gpu").stdout).features).toHaveLength(1);
     expect(rlmstat("-v").stdout).toStartWith("rlmutil v14.2\n");
   });
-
-  test("unknown option: usage on stderr, exit 1", () => {
-    const stderr = expect.stringContaining("usage: rlmstat");
-    expect(rlmstat("-frobnicate")).toEqual({ stdout: "", stderr, exitCode: 1 });
-  });
 });
 
 test.each([

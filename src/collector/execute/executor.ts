@@ -4,14 +4,15 @@ import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts";
 import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
-import { type CommandPlan, type PlanDeps, type PlanRequest, planCommand } from "./plan.ts";
+import { type CommandPlan, type FindTool, type PlanRequest, planCommand } from "./plan.ts";
 
 /** Commands that run at the same time. */
 const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const RETRY_SECONDS = 5;
 
-interface ExecutorDeps extends PlanDeps {
+interface ExecutorDeps {
+  readonly findTool: FindTool;
   /** The config's section, asked each time: a reload holds at once. */
   readonly settings: () => Config["execute"];
   readonly run: CommandRunner["run"];
@@ -36,7 +37,7 @@ export function createExecutor(deps: ExecutorDeps) {
       throw new ApiError("INVALID_FIELD", `Field "command" names no command; there are ${names}.`);
     },
     /** What would be run. Throws ApiError. */
-    plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps),
+    plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps.findTool),
     /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
     async run(plan: CommandPlan) {
       if (running >= MAX_RUNNING) {

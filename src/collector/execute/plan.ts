@@ -22,16 +22,14 @@ export interface PlanRequest {
   readonly timeoutMs: number | null;
 }
 
-export interface PlanDeps {
-  /** The program to try of several names, from $PATH. */
-  readonly findTool: (names: readonly string[]) => string;
-}
+/** The program to try of several names, from $PATH. */
+export type FindTool = (names: readonly string[]) => string;
 
 /**
  * A command of the catalogue with a request's arguments → the argv to run. Throws ApiError: MISSING_FIELD,
  * INVALID_FIELD, and what {@link findCheckout} throws. No message holds a value of the request.
  */
-export function planCommand(entry: CatalogueEntry, request: PlanRequest, deps: PlanDeps): CommandPlan {
+export function planCommand(entry: CatalogueEntry, request: PlanRequest, findTool: FindTool): CommandPlan {
   const { picture, args } = request;
   const { name: command, takes, template, needsServer } = entry;
   checkArguments(command, takes, args);
@@ -39,7 +37,7 @@ export function planCommand(entry: CatalogueEntry, request: PlanRequest, deps: P
   if (needsServer && picture === null) throw missing("server", `${command} acts on a license server`);
   if (template === null) {
     if (picture === null) throw new Error("A built-in command acts on a server");
-    const argv = planBuiltIn(entry.name, picture, args, deps);
+    const argv = planBuiltIn(entry.name, picture, args, findTool);
     return { command, timeoutMs, env: { TZ: picture.server.timezone }, argv };
   }
   const values = new Map(Object.entries(args));
@@ -70,7 +68,7 @@ function planBuiltIn(
   command: BuiltInCommand,
   picture: ServerPicture,
   args: Arguments,
-  { findTool }: PlanDeps,
+  findTool: FindTool,
 ): readonly string[] {
   const { server } = picture;
   const manager = managerOf(server.manager);

@@ -12,7 +12,7 @@ import type { ManagerName } from "../../../src/domain/words.ts";
 import { managerOf } from "../../../src/managers/registry.ts";
 import { checkout, feature, monitored, picture } from "../../http/make.ts";
 
-const deps = { findTool: ([name = ""]: readonly string[]) => `/opt/tools/${name}` };
+const findTool = ([name = ""]: readonly string[]) => `/opt/tools/${name}`;
 
 function asked(
   command: string,
@@ -22,7 +22,7 @@ function asked(
 ) {
   const entry = catalogue.catalogueOf(configured).get(command);
   if (entry === undefined) throw new Error(`no ${command}`);
-  return planCommand(entry, { picture: of, args, timeoutMs: null }, deps);
+  return planCommand(entry, { picture: of, args, timeoutMs: null }, findTool);
 }
 
 function refusal(work: () => unknown): ApiError {
