@@ -221,7 +221,7 @@ function ms(text: string | undefined, otherwise = "0s"): number {
   return parseDuration(text ?? otherwise) ?? Number.NaN;
 }
 
-/** What nobody may write to, however deep. */
+/** Read-only at every depth. */
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
 /** A file of one secret, by the setting that names it. */

@@ -34,7 +34,7 @@ export function credentialOfPath(path: string, environment: Environment): string
 }
 
 /**
- * Whether there is a credential of that name: told only where it can be known, which is in the service's main process.
+ * Whether there is a credential of that name. The answer is no only where it can be known, which is in the service's main process.
  * A command that reads the same config elsewhere is not kept from its work, ExecReload= included, from which systemd
  * (252) hides the credentials that it names. `isMissing` is true only of what is certainly not there.
  */

@@ -125,7 +125,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A problem before anybody has looked where it stands. */
+/** A problem before its place is looked up. */
 export interface Finding {
   readonly path: KeyPath;
   readonly message: string;

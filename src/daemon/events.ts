@@ -9,7 +9,7 @@ import { createEvents } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 import type { LogSink } from "../system/log.ts";
 
-/** The bus over the store: events are committed, then told. */
+/** The bus over the store: events are committed, then published. */
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
   /** Highest id whose reserve the store could not write yet; 0 = none. */

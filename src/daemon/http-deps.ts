@@ -133,7 +133,7 @@ export function createLogsPort(store: Store, bus: Pick<Bus, "commit" | "lastPubl
   };
 }
 
-// What `/api/health` says of the parts. For everybody: no names of servers, no paths.
+// What `/api/health` says of the parts. Anyone may read it: no names of servers, no paths.
 
 /** A schedule this late does not keep itself any more. */
 const OVERDUE_MS = 5 * 60_000;

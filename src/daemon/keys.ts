@@ -45,7 +45,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
 
 /**
  * The audit trail (`log`) of what the command line does to keys beside the daemon, and did while none ran: a command has
- * no event ids to give, so the daemon finds it in the database. How far it has told is kept there too.
+ * no event ids to give, so the daemon finds it in the database. How far the trail goes is kept there too.
  */
 export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log: Log, timers: Timers) {
   const marks = createMarks(state);

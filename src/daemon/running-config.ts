@@ -92,7 +92,7 @@ export function createRunningConfig({ config, file, load, clock, log }: RunningC
     /** Path of its file; null when the defaults run. */
     file: () => runningFile,
     lastReload: () => last,
-    /** Who takes up what a reload brings. */
+    /** Names the part that takes up what a reload brings. */
     connect(parts: Prepare) {
       prepare = parts;
     },

@@ -20,7 +20,7 @@ const STATUS_MS = 3_000;
 const RETRY_MS = 250;
 const RETRIES = 120;
 
-/** The service manager of this process's surroundings; null when there is none, or it cannot be told anything. */
+/** The service manager of this process's surroundings; null when there is none, or its socket cannot be opened. */
 export async function connectServiceManager(
   environment: Environment,
   log: Log,
@@ -107,7 +107,7 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
       shown = oneLine(`Could not start: ${messageOf(reason)}`);
       tell(`STATUS=${shown}`);
     },
-    /** The port answers. From now on `ask` is called every few seconds, and its answer told when it has changed. */
+    /** The port answers. From now on `ask` is called every few seconds, and its answer is sent when it has changed. */
     ready(ask: () => string) {
       status = ask;
       tell("READY=1", ...newest());

@@ -83,7 +83,7 @@ function planBuiltIn(
   if (filled != null) return [...manager.utility(tool, utility), ...filled];
   throw new ApiError(
     "INVALID_FIELD",
-    `Field "args" names a checkout that ${utility} cannot be told of without meaning others too, or of which too little is known.`,
+    `Field "args" names a checkout that ${utility} cannot be given without meaning others too, or about which too little is known.`,
   );
 }
 
@@ -117,7 +117,7 @@ function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, st
 /** Matches listed when the arguments fit several checkouts. */
 const MAX_LISTED = 10;
 
-/** A checkout that a request named, with the ways in which a tool can be told of it and of no other. */
+/** A checkout that a request named, with the ways in which it can be named to a tool without meaning others. */
 interface FoundCheckout {
   readonly feature: FeaturePicture;
   readonly checkout: CheckoutPicture;
