@@ -26,7 +26,7 @@ export interface Shape {
 const ZONE = "UTC";
 const DAEMON = "scaled";
 const VERSION = "v11.19.5";
-/** Checkouts per user: people work at several machines, as on real sites. */
+/** Checkouts per user: people hold seats of several features at their one machine, as on real sites. */
 const PER_USER = 3;
 
 /** What `lmstat -a -i` prints for one server of that size. Equal shapes give equal texts. */
@@ -66,6 +66,7 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
   const first = Math.floor((checkouts * index) / features);
   const used = Math.floor((checkouts * (index + 1)) / features) - first;
   const total = Math.ceil(used * 1.25) + 10;
+  const users = Math.ceil(checkouts / PER_USER);
   const draw = draws(1, "scale", index);
   const midnight = Math.floor(INSTANT / DAY) * DAY;
   const own = { version: "v2026.09", total, used, unlimited: false };
@@ -79,12 +80,12 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
     pools: [{ ...own, number: null, vendorString: null, kind: "floating", expiry: PERMANENT }],
     checkouts: Array.from({ length: used }, (_, at): CheckoutReading => {
       const number = first + at;
-      const who = Math.floor(number / PER_USER) + 1;
+      const who = (number % users) + 1;
       // The same all day, and some of them equal, as on real sites.
       const startedAt = midnight - draw.integer(0, DAY / MINUTE) * MINUTE;
       return {
         user: `user${String(who).padStart(5, "0")}`,
-        host: `ws-${String(number + 1).padStart(6, "0")}${"x".repeat(padding)}`,
+        host: `ws-${String(who).padStart(6, "0")}${"x".repeat(padding)}`,
         display: `:${draw.integer(0, 9)}`,
         qualifier: null,
         version: "v2026.09",

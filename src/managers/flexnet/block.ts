@@ -9,7 +9,7 @@ export type FeatureHeader = Pick<FeatureReading, "name" | "total" | "used" | "un
 const PREFIX = "Users of ";
 const CANNOT = ": Cannot get users of ";
 const COUNTS =
-  /^\(Total of (\d{1,15}) licen[sc]es? issued;\s+Total of (\d{1,15}) licen[sc]es? in use\)[ \t]*$/i;
+  /^.{9}(.+):[ \t]*\(Total of (\d{1,15}) licen[sc]es? issued;\s+Total of (\d{1,15}) licen[sc]es? in use\)[ \t]*$/is;
 const ODD = /^Users of (.+?):(?:[ \t](.*))?$/s;
 const ISSUED = /\bTotal of (\d{1,15}) licen[sc]es? issued\b/i;
 const IN_USE = /\bTotal of (\d{1,15}) licen[sc]es? in use\b/i;
@@ -28,8 +28,8 @@ export function startsHeader(trimmed: string): boolean {
  */
 export function parseHeader(trimmed: string): FeatureHeader | null {
   if (!startsHeader(trimmed)) return null;
-  const counts = bracket(trimmed, "(Total of ", COUNTS);
-  if (counts !== null) return counted(counts.name, Number(counts.found[1]), Number(counts.found[2]));
+  const [, name, total, used] = COUNTS.exec(trimmed) ?? [];
+  if (name !== undefined) return counted(name, Number(total), Number(used));
   const cannot = trimmed.indexOf(CANNOT, PREFIX.length);
   if (cannot > PREFIX.length) return failed(trimmed.slice(PREFIX.length, cannot), trimmed.slice(cannot + 2));
   const uncounted = bracket(trimmed, "(Uncounted", UNCOUNTED);

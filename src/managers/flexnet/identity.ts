@@ -43,14 +43,13 @@ export function readIdentity(text: string, from: number, to: number, hosts: Know
 }
 
 function splitMany(text: string, hosts: KnownHosts): Identity {
-  const found = [...text.matchAll(/[^ ]+/g)];
-  const starts = found.map(({ index }) => index);
-  const words = found.map(([each]) => each);
+  /** Words, and the blanks between them. */
+  const parts = text.split(/( +)/);
+  const words = parts.filter((_, index) => index % 2 === 0);
   const count = words.length;
   const word = (index: number) => words[index] ?? "";
-  /** Words in front of `index`, and from there on, with the blanks between them as printed. */
-  const before = (index: number) => text.slice(0, (starts[index - 1] ?? 0) + word(index - 1).length);
-  const rest = (index: number) => (index < count ? text.slice(starts[index]) : null);
+  const before = (index: number) => parts.slice(0, 2 * index - 1).join("");
+  const rest = (index: number) => (index < count ? parts.slice(2 * index).join("") : null);
   const indexOr = (index: number) => (index === -1 ? count : index);
 
   const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));

@@ -1,6 +1,6 @@
 import type { CheckoutReading, QueueReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
-import { createDigits, endOfText, execAt, isBlank, isDigit, skipBlanks } from "../scan.ts";
+import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts";
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
@@ -10,17 +10,13 @@ export type LineEnd = "known" | "any";
 const START_MARK = "), start ";
 const QUEUE_MARK = ") queued for ";
 const QUEUED = { known: /(\d{1,9}) licen[sc]es?[ \t]*$/iy, any: /(\d{1,9}) licen[sc]es?\b/iy };
-const SEATS = /, \d{1,12} licenses?/y;
-const PID = /, PID: \d{1,12}/y;
-const LINGER = /,? ?\(linger: \d{1,12}(?: \/ \d{1,12})?\)/iy;
+const PID = ", PID: ";
+const LICENSE = " license";
+const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
+const VERSION = /^[\w.]+$/;
 const NEXT_PART = /[,(]|$/g;
 
-const SPACE = 0x20;
-const OPEN = 0x28;
 const CLOSE = 0x29;
-const DOT = 0x2e;
-const SLASH = 0x2f;
-const UNDERSCORE = 0x5f;
 
 /**
  * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
@@ -30,13 +26,15 @@ const UNDERSCORE = 0x5f;
  */
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
-  let identity: Identity = { user: "", host: null, display: null, qualifier: null, guessed: false };
+  let guessed = false;
   let version: string | null = null;
   let lastVersion = "";
   let handle: string | null = null;
   let line = "";
-  let serverFrom = 0;
-  let serverTo = 0;
+  /** Where the server's bracket begins, and where its `SRV/PORT` ends. */
+  let open = 0;
+  let serverEnd = 0;
+  /** The identity's place. */
   let from = 0;
   let to = 0;
   /** 0 where the line prints none, which means one. */
@@ -46,40 +44,38 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let lingerSeconds: number | null = null;
 
   /** `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`, the last bracket closing at `close`. */
-  function holder(text: string, start: number, close: number): boolean {
-    let open = close - 1;
-    let blank = close;
-    let slashed = false;
-    for (let code = text.charCodeAt(open); open > 0 && code !== OPEN; code = text.charCodeAt(--open)) {
-      if (code === SLASH) slashed = true;
-      else if (code === SPACE && blank === close) blank = open;
-    }
-    if (open < 1 || !slashed) return false;
-    handle = blank + 1 < close ? text.slice(blank + 1, close) : null;
+  function holder(text: string, start: number, close: number): Identity | null {
+    open = text.lastIndexOf("(", close - 1);
+    const slash = open < 1 ? -1 : text.indexOf("/", open);
+    if (slash === -1 || slash > close) return null;
+    const blank = text.lastIndexOf(" ", close - 1);
+    handle = blank > open && blank + 1 < close ? text.slice(blank + 1, close) : null;
     line = text;
-    serverFrom = open + 1;
-    serverTo = blank;
+    serverEnd = blank > open ? blank : close;
 
     from = start;
     to = endOfText(text, from, open);
     version = null;
     if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text);
-    if (to <= from) return false;
-    identity = readIdentity(text, from, to, hosts);
-    return true;
+    if (to <= from) return null;
+    const identity = readIdentity(text, from, to, hosts);
+    guessed = identity.guessed;
+    return identity;
   }
 
   /** Takes a bracket at the end of the identity as the version, when something stands before it. */
   function versionBefore(text: string): void {
-    let open = to - 2;
-    while (open > from && isVersion(text.charCodeAt(open))) open--;
-    if (open <= from || open === to - 2) return;
-    if (text.charCodeAt(open) !== OPEN || !isBlank(text.charCodeAt(open - 1))) return;
+    const bracket = text.lastIndexOf("(", to - 2);
+    const length = to - bracket - 2;
+    if (bracket <= from || length === 0 || !isBlank(text.charCodeAt(bracket - 1))) return;
     // The lines of a pool nearly all name one version.
-    if (lastVersion.length !== to - open - 2 || !text.startsWith(lastVersion, open + 1))
-      lastVersion = text.slice(open + 1, to - 1);
+    if (lastVersion.length !== length || !text.startsWith(lastVersion, bracket + 1)) {
+      const named = text.slice(bracket + 1, to - 1);
+      if (!VERSION.test(named)) return;
+      lastVersion = named;
+    }
     version = lastVersion;
-    to = endOfText(text, from, open);
+    to = endOfText(text, from, bracket);
   }
 
   /**
@@ -101,29 +97,24 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
 
   /** Index behind the part at `at`, -1 when none stands there that is new. */
   function tailPart(text: string, at: number): number {
-    const seats = count === 0 ? numberAt(SEATS, text, at) : 0;
-    if (seats > 0) {
-      count = seats;
-      return SEATS.lastIndex;
+    if (pid === null && text.startsWith(PID, at)) {
+      const number = digits.read(text, at + PID.length, 12);
+      if (number !== -1) {
+        pid = number;
+        return digits.end;
+      }
+    } else if (count === 0 && text.startsWith(", ", at)) {
+      const number = digits.read(text, at + 2, 12);
+      if (number > 0 && text.startsWith(LICENSE, digits.end)) {
+        count = number;
+        const end = digits.end + LICENSE.length;
+        return text.startsWith("s", end) ? end + 1 : end;
+      }
     }
-    const process = pid === null ? numberAt(PID, text, at) : -1;
-    if (process !== -1) {
-      pid = process;
-      return PID.lastIndex;
-    }
-    const linger = lingerSeconds === null ? numberAt(LINGER, text, at) : -1;
-    if (linger === -1) return -1;
-    lingerSeconds = linger;
+    const linger = lingerSeconds === null ? execAt(LINGER, text, at) : null;
+    if (linger === null) return -1;
+    lingerSeconds = Number(linger[1]);
     return LINGER.lastIndex;
-  }
-
-  /** The first number of what the expression finds at this place; -1 when it finds nothing. No array for each line. */
-  function numberAt(sticky: RegExp, text: string, at: number): number {
-    sticky.lastIndex = at;
-    if (!sticky.test(text)) return -1;
-    let from = at;
-    while (!isDigit(text.charCodeAt(from))) from++;
-    return digits.read(text, from, 12);
   }
 
   return {
@@ -134,7 +125,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       const time = close + START_MARK.length;
       const startedAt = times.read(text, time);
       const known = readTail(text, startedAt === undefined ? time : times.end) && startedAt !== undefined;
-      if ((!known && end === "known") || !holder(text, start, close)) return null;
+      const identity = known || end === "any" ? holder(text, start, close) : null;
+      if (identity === null) return null;
       return {
         user: identity.user,
         host: identity.host,
@@ -156,19 +148,14 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       if (mark === -1) return null;
       const found = execAt(QUEUED[end], text, mark + QUEUE_MARK.length);
       const seats = found === null ? 0 : Number(found[1]);
-      if (seats < 1 || !holder(text, start, mark)) return null;
+      const identity = seats < 1 ? null : holder(text, start, mark);
+      if (identity === null) return null;
       const { user, host, display, qualifier } = identity;
       return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
     /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
-    server: () => line.slice(serverFrom, serverTo),
+    server: () => line.slice(open + 1, serverEnd),
     /** Of the line read last: the place of an identity that was split without evidence, else null. */
-    guessedAt: () => (identity.guessed ? { from, to } : null),
+    guessedAt: () => (guessed ? { from, to } : null),
   };
-}
-
-/** Letters, digits, `_` and `.`. */
-function isVersion(code: number): boolean {
-  const letter = code | 0x20;
-  return isDigit(code) || (letter >= 0x61 && letter <= 0x7a) || code === DOT || code === UNDERSCORE;
 }

@@ -24,12 +24,11 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
  * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
  */
 export function parseTableRow(text: string, order: TableOrder, zone: string) {
-  const found = [...text.matchAll(/[^ \t]+/g)];
-  const words = found.length;
-  const word = (index: number) => found[index]?.[0] ?? "";
-  /** Words with the blanks between them. */
-  const range = (from: number, last: number) =>
-    text.slice(found[from]?.index, (found[last]?.index ?? 0) + word(last).length);
+  /** Words, and the blanks between them. */
+  const parts = text.split(/([ \t]+)/);
+  const words = (parts.length + 1) / 2;
+  const word = (index: number) => parts[2 * index] ?? "";
+  const range = (from: number, last: number) => parts.slice(2 * from, 2 * last + 1).join("");
   const vendorLast = order === "expires-vendor";
 
   let expiryAt = words - (vendorLast ? 2 : 1);
@@ -63,8 +62,8 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
  * count twice while it is idle. Of copies, the one under the daemon that its pool line names stays, else the first.
  */
 export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
+  if (new Set(blocks.map(({ name }) => name)).size === blocks.length) return blocks;
   const contents = contentsOfNamesakes(blocks);
-  if (contents.size === 0) return blocks;
   const listOf = joinLists(contents);
   const kept = new Map<string, Block>();
   const dropped = new Set<Block>();
@@ -118,14 +117,16 @@ function joinLists(contents: ReadonlyMap<Block, string>): (block: Block) => stri
  * and expiry; a row that no pool line stands for becomes a pool of its feature. It never adds to a feature's counts.
  */
 export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
-  const byFeature = Map.groupBy(rows, ({ feature }) => feature);
-  const byOwner = Map.groupBy(rows, ({ vendor, feature }) => `${vendor}\n${feature}`);
+  if (rows.length === 0) return;
+  const ofVendor = Map.groupBy(rows, ({ vendor, feature }) => `${vendor}\n${feature}`);
+  // Blocks whose daemon the output does not name take the rows of every vendor.
+  const isNameless = blocks.some(({ daemon }) => daemon === "");
+  const ofAny = isNameless ? Map.groupBy(rows, ({ feature }) => `\n${feature}`) : ofVendor;
   for (const [owner, same] of Map.groupBy(blocks, ({ daemon, name }) => `${daemon}\n${name}`)) {
-    const [first] = same;
-    if (first === undefined) continue;
-    const own = (first.daemon === "" ? byFeature.get(first.name) : byOwner.get(owner)) ?? [];
-    if (same.length === 1) joinRows(first, own);
-    else joinSeveral(same, own);
+    const own = (owner.startsWith("\n") ? ofAny : ofVendor).get(owner) ?? [];
+    const [only, second] = same;
+    if (second !== undefined) joinSeveral(same, own);
+    else if (only !== undefined) joinRows(only, own);
   }
 }
 
