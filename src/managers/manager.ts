@@ -3,6 +3,22 @@ import type { ManagerName } from "../domain/words.ts";
 import type { DebugLog } from "./debug-log/debug-log.ts";
 
 /**
+ * argv prefix of a manager's utility, where `tool` runs its status query: an all-in-one program takes the utility's
+ * name as its first word; beside the programs of `single`, which are utilities themselves, lies each of the others.
+ */
+export function utilityOf(
+  tool: readonly string[],
+  name: string,
+  single: readonly string[],
+): readonly string[] {
+  const path = tool.at(-1) ?? "";
+  const [, folder = "", program = "", extension = ""] = /^(.*[/\\])?([^/\\]*?)(\.exe)?$/i.exec(path) ?? [];
+  if (program.toLowerCase() === name) return tool;
+  if (!single.includes(program.toLowerCase())) return [...tool, name];
+  return [...tool.slice(0, -1), `${folder}${name}${extension}`];
+}
+
+/**
  * A license manager: what to run, text → Reading, Reading → text. Everything that differs between license managers
  * stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
  */
@@ -38,7 +54,7 @@ export interface ParsedAddress {
   readonly members: readonly { readonly host: string; readonly port: number | null }[];
 }
 
-export interface ToolCommand {
+interface ToolCommand {
   readonly argv: readonly string[];
   /** Additions to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -47,16 +63,16 @@ export interface ToolCommand {
 /** Commands that every manager has for `POST /api/execute`, by the names under which it knows them. */
 export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
 export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
-export type ManagerCommands = Readonly<Record<BuiltInCommand, CommandTemplate>>;
+type ManagerCommands = Readonly<Record<BuiltInCommand, CommandTemplate>>;
 
-export interface CommandTemplate {
+interface CommandTemplate {
   /** The utility that does it, e.g. `lmremove`. */
   readonly utility: string;
   /** Ways to say it to the utility; `remove` may have one by handle and one by names. */
   readonly forms: readonly CommandForm[];
 }
 
-export interface CommandForm {
+interface CommandForm {
   /** By what it names a checkout. */
   readonly by?: "handle" | "names";
   /**

@@ -1,6 +1,23 @@
 import { isUtf8 } from "node:buffer";
-import type { Reading } from "../domain/reading.ts";
+import { MAX_UNPARSED_KEPT, type Reading, type UnparsedLine } from "../domain/reading.ts";
 import type { ReadingParser } from "./manager.ts";
+
+/** Characters kept of a line. */
+const MAX_LENGTH = 500;
+
+/** Lines of one output that no rule knew: all are counted, the first are kept. */
+export function createUnparsed() {
+  const unparsed: UnparsedLine[] = [];
+  let unparsedLines = 0;
+  return {
+    /** `line`: its number, from 1. */
+    add(text: string, line: number): void {
+      unparsedLines++;
+      if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, MAX_LENGTH) });
+    },
+    read: (): Pick<Reading, "unparsedLines" | "unparsed"> => ({ unparsedLines, unparsed }),
+  };
+}
 
 /** Bytes decoded at a time: well under a millisecond of parsing, or two before the code is compiled. */
 const CHUNK_BYTES = 16 * 1024;

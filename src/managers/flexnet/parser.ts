@@ -1,7 +1,7 @@
 import type { DaemonReading, Reading, ToolError } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { createUnparsed } from "../read-output.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
-import { createUnparsed } from "../unparsed.ts";
 import type { Block, FeatureHeader } from "./block.ts";
 import { closeBlock, consistencyOf, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";

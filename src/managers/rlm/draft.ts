@@ -10,10 +10,9 @@ import type {
   ToolError,
 } from "../../domain/reading.ts";
 import { UNKNOWN_EXPIRY } from "../../domain/reading.ts";
-import { createUnparsed } from "../unparsed.ts";
-import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
+import { createUnparsed } from "../read-output.ts";
+import { createHeaders, type PoolCounts, type PoolHeader, type UsageLine } from "./license-lines.ts";
 import { type ErrorBlock, toToolError } from "./sections.ts";
-import { createHeaders, type UsageLine } from "./usage-line.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 export type MemberDraft = Mutable<MemberReading>;

@@ -1,5 +1,5 @@
-import type { Manager, ParsedAddress } from "../manager.ts";
-import { utilityOf } from "../utility.ts";
+import { type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
+
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
 

@@ -2,8 +2,16 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
 import { createReport, type DaemonDraft, type MemberDraft, type ProductDraft } from "./draft.ts";
-import type { PoolCounts, PoolHeader } from "./pool-lines.ts";
-import { isPoolDetail, parsePoolCounts, parsePoolHeader } from "./pool-lines.ts";
+import {
+  createHeaders,
+  isPoolDetail,
+  type PoolCounts,
+  type PoolHeader,
+  parsePoolCounts,
+  parsePoolHeader,
+  parseUsageLine,
+} from "./license-lines.ts";
+
 import {
   ADVICE,
   ADVICE_POINT,
@@ -23,7 +31,6 @@ import {
   SOFTWARE_VERSION,
   TOOL_VERSION,
 } from "./sections.ts";
-import { createHeaders, parseUsageLine } from "./usage-line.ts";
 
 /** For lines that stand in no section: there are no headers to know them by. */
 const NO_HEADERS = createHeaders();

@@ -159,17 +159,6 @@ describe("errors", () => {
     expect(reading).toMatchObject({ features: [], unparsedLines: 0, recognised: true });
   });
 
-  test.each<[string, string, number]>([
-    ['Cannot connect to license server (-15,570:111 "Connection refused")', "unreachable", -15],
-    ['Cannot find license file. (-1,359:2 "No such file or directory")', "query", -1],
-    ["lmgrd is not running: Server node is down or not responding (-96,7)", "unreachable", -96],
-  ])("%s", (words, kind, major) => {
-    const line = words.startsWith("lmgrd") ? words : `Error getting status: ${words}`;
-    const reading = readText(`lmutil - Copyright (c) 1989-2016 Flexera.\n\n${line}\n`);
-    expect(reading).toMatchObject({ errors: [{ message: line, kind, major }] });
-    expect(reading).toMatchObject({ members: [], features: [], unparsedLines: 0, recognised: true });
-  });
-
   test("a member that answers with an error is not shown to be down", () => {
     const text = around([]).replace(UP, "lic: Cannot read data. (-16,287)");
     const error = { kind: "query", major: -16 };
@@ -386,15 +375,6 @@ describe("shapes that other parsers trip over", () => {
       const strange = asked("1@a,2@b,3@c", up("x"));
       expect(strange).toEqual(["1@a unknown", "2@b unknown", "3@c unknown", "null@x up"]);
     });
-  });
-
-  test("several servers in one output", () => {
-    const reading = readText(fixture("two-servers"));
-    expect(reading.unparsedLines).toBe(0);
-    expect(reading.members.map(({ host }) => host)).toEqual(["one", "two"]);
-    const totals = reading.features.map(({ daemon, total }) => `${daemon} ${total}`);
-    expect(totals).toEqual(["firstd 2", "secondd 7"]);
-    expect(featureOf(reading, "Tool", "firstd").pools[0]?.expiry.expiresOn).toBe("2024-02-29");
   });
 
   test("equal lines with one handle are checkouts of their own", () => {

@@ -8,8 +8,14 @@ import type {
   ReaderOptions,
 } from "../../debug-log/debug-log.ts";
 import { noCounts } from "../../debug-log/debug-log.ts";
-import { createFirstDay, createLogDates, createToUtc } from "./dates.ts";
-import { createHeadReader, DAY_SECONDS, isDull, printedDate } from "./head.ts";
+import {
+  createFirstDay,
+  createHeadReader,
+  createLogDates,
+  createToUtc,
+  DAY_SECONDS,
+  printedDate,
+} from "./dates.ts";
 import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
@@ -164,7 +170,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       const from = head.message;
       const kind = kindAt(text, from);
       if (kind !== null) seatLine(kind, text, text.indexOf(":", from) + 1, day, second);
-      else if (text.length > from && !isDull(text, from)) otherMessage(text, from, day, second);
+      else if (text.length > from) otherMessage(text, from, day, second);
       else counts.otherMessages++;
     },
     near(at) {
