@@ -22,15 +22,11 @@ function bareName(argument: string): string {
   return argument.replace(/^[<[]|(\.\.\.)?[>\]]$/g, "");
 }
 
-interface Scanned {
-  readonly values: ReadonlyMap<string, readonly string[]>;
-  readonly args: readonly string[];
-  /** The first word that looks like an option and is none. */
-  readonly unknown: string | null;
-}
-
-/** Tells options from arguments; of a group, and where arguments are passed on, only those before the first argument. */
-export function scan(declared: Command | Group, words: readonly string[]): Scanned {
+/**
+ * Tells options from arguments; of a group, and where arguments are passed on, only those before the first argument.
+ * `unknown` is the first word that looks like an option and is none.
+ */
+export function scan(declared: Command | Group, words: readonly string[]) {
   const known = optionsOf(declared);
   const isCut = "commands" in declared || declared.passesOn === true;
   const types = [...known].map(([name, { value, short }]) => {

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
-import { buildConfig, type Config } from "../config/config.ts";
+import { buildConfig } from "../config/config.ts";
 import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { shuffle } from "../domain/polls/track-sessions.ts";
@@ -15,34 +15,17 @@ import { createDenialSources, createDenials } from "../store/denials.ts";
 import { openStore } from "../store/open/open.ts";
 import { outcomeOf } from "./parse.ts";
 
-/** What a user who starts a demo may choose. */
-export interface DemoOptions {
-  readonly host: string;
-  /** Undefined: the usual one, or a free one when it is taken. */
-  readonly port?: number | undefined;
-  /** Undefined: a temporary one that goes with the demo. */
-  readonly directory?: string | undefined;
-  readonly seed: number;
-  /** Between two polls of a server, e.g. `10s`. */
-  readonly interval: string;
-  /** Days of history to begin with. */
-  readonly history: number;
-  /** Moment of the week that the people of the site begin with, ms since Monday 00:00; undefined: a working one. */
-  readonly at?: number | undefined;
-}
+/** The site that a demo shows. */
+export type DemoSite = ReturnType<typeof demoSite>;
 
-/** The site that a demo shows: its options beside what was found out at its start. */
-export interface DemoSite {
-  readonly config: Config;
-  readonly site: Site;
+/** What a demo shows and where; `interval` is the time between two polls of a server, e.g. `10s`. */
+export interface SiteOptions extends Readonly<Record<"host" | "directory" | "interval", string>> {
+  readonly port: number;
+  readonly seed: number;
 }
 
 /** The config that a file of this content would give: every simulated server, asked through `licmond simulate`. */
-export function demoSite(
-  options: DemoOptions & { readonly port: number; readonly directory: string },
-  ahead: number,
-): DemoSite {
-  const { host, port, directory, interval, seed } = options;
+export function demoSite({ host, port, directory, interval, seed }: SiteOptions, ahead: number) {
   const timezone = hostZone();
   const servers = SERVERS.map(({ id, name, manager, address, labels, debugLog }) => {
     const site = [`--server=${id}`, `--seed=${seed}`, `--timezone=${timezone}`, `--ahead=${ahead}`];

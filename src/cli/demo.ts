@@ -9,8 +9,8 @@ import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
-import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
-import { createDemoLogs, type DemoOptions, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
+import { type Command, command, type Given, integer, option, optionOr, reader, text } from "./command.ts";
+import { createDemoLogs, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
@@ -53,22 +53,22 @@ const KEEP = "keep the data here (default: a temporary directory, removed at the
 const BEGIN =
   'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
 
+const OPTIONS = {
+  port: option("<port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535)),
+  host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
+  directory: text("<directory>", KEEP),
+  at: option("<moment>", BEGIN, moment),
+  seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
+  interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
+  history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
+};
+type DemoOptions = Given<typeof OPTIONS>["options"];
+
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export const demo = demoCommand(REAL);
 
 export function demoCommand(deps: DemoDeps): Command {
-  return command({
-    options: {
-      port: option("<port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535)),
-      host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
-      directory: text("<directory>", KEEP),
-      at: option("<moment>", BEGIN, moment),
-      seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
-      interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
-      history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
-    },
-    run: ({ options }, io) => runDemo(options, deps, io),
-  });
+  return command({ options: OPTIONS, run: ({ options }, io) => runDemo(options, deps, io) });
 }
 
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */

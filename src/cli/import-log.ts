@@ -4,21 +4,13 @@ import type { MonitoredServer } from "../domain/server.ts";
 import { createImportedFeatures, createSessionImport } from "../history/sessions/import-sessions.ts";
 import { type DebugLog, type DebugLogCounts, noCounts } from "../managers/debug-log/debug-log.ts";
 import { createLineCutter } from "../managers/debug-log/lines.ts";
-import { createPairing, type PairedSession, type PairingCounts } from "../managers/debug-log/pairing.ts";
+import { createPairing, type PairedSession } from "../managers/debug-log/pairing.ts";
 import { createDenialSources, createDenials } from "../store/denials.ts";
 import type { Store } from "../store/open/open.ts";
 import { createServers } from "../store/servers.ts";
 import type { DatedLog } from "./import-sources.ts";
 
-export interface ImportReport {
-  readonly counts: DebugLogCounts;
-  readonly pairing: PairingCounts;
-  /** `old`: those that retention would delete. */
-  readonly sessions: { added: number; known: number; observed: number; old: number };
-  readonly denials: { added: number; widened: number; known: number; old: number };
-  from: number | null;
-  to: number | null;
-}
+export type ImportReport = Awaited<ReturnType<typeof importLogs>>;
 
 export interface ImportTarget {
   readonly store: Store;
@@ -48,7 +40,7 @@ export async function importLogs(
   server: MonitoredServer,
   debugLog: DebugLog,
   given: readonly DatedLog[],
-): Promise<ImportReport> {
+) {
   const sessions = createSessionImport(store);
   if (isBeside) sessions.beside();
   else sessions.alone();
@@ -62,12 +54,13 @@ export async function importLogs(
     if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
   });
 
-  const report: Omit<ImportReport, "pairing"> = {
+  const report = {
     counts: noCounts(),
+    /** `old`: those that retention would delete. */
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
-    from: null,
-    to: null,
+    from: null as number | null,
+    to: null as number | null,
   };
   let waiting: PairedSession[] = [];
   let unwritten = 0;

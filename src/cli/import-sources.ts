@@ -65,22 +65,14 @@ async function* piecesOf(
   }
 }
 
-/** A log and when it begins. */
-export interface DatedLog {
-  readonly source: LogSource;
-  /** Day of its first line, in days since 1970-01-01. */
-  readonly day: number;
-  /** No line of it prints a date. */
-  readonly inferred: boolean;
-  /** Time of the first line with a time, epoch ms; null when there is none. */
-  readonly firstAt: number | null;
-}
+export type DatedLog = Awaited<ReturnType<typeof dated>>;
 
 /**
- * Reads as much of a log as tells when it begins: to its first date, then to its first time. Rejects with LogReadError
- * where it is none.
+ * A log and when it begins: `day` of its first line, in days since 1970-01-01; `inferred` when no line of it prints a
+ * date; `firstAt`, epoch ms, is the time of its first line with one. Reads as much of it as tells that, to its first
+ * date, then to its first time. Rejects with LogReadError where it is none.
  */
-export async function dated(source: LogSource, zone: string, debugLog: DebugLog): Promise<DatedLog> {
+export async function dated(source: LogSource, zone: string, debugLog: DebugLog) {
   const finder = debugLog.createFirstDay(zone);
   let hasDate = false;
   const find = (text: string) => {

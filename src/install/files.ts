@@ -91,16 +91,12 @@ export function sameBytes(one: string, other: string): boolean {
 const VERSION_LINE = /^licmond (\d+\.\d+\.\d+\S*) \((\S+)\)$/m;
 const VERSION_TIMEOUT_MS = 10_000;
 
-export type VersionAnswer =
-  | { readonly ok: true; readonly version: string; readonly line: string }
-  | { readonly ok: false; readonly why: string };
-
 /** Asks a licmond executable which one it is, and so whether it runs on this host. */
-export async function versionOf(run: Run, binary: string): Promise<VersionAnswer> {
+export async function versionOf(run: Run, binary: string) {
   const { ok, stdout, words } = await run([binary, "version"], VERSION_TIMEOUT_MS);
   const [line, version] = VERSION_LINE.exec(stdout) ?? [];
-  if (ok && line !== undefined && version !== undefined) return { ok: true, version, line };
-  return { ok: false, why: words === "" ? "it does not tell its version" : words };
+  if (ok && line !== undefined && version !== undefined) return { ok: true, version, line } as const;
+  return { ok: false, why: words === "" ? "it does not tell its version" : words } as const;
 }
 
 /** By semver's numbers, a pre-release (`1.2.0-rc.1`) before its release. */

@@ -17,23 +17,21 @@ export interface Ran {
 
 export type Run = (argv: readonly string[], timeoutMs?: number) => Promise<Ran>;
 
-/** The system that is installed on: this host, or a directory that holds (or will hold) one. */
-export interface Host {
-  /** Null = this host. Else files are laid below this directory, and nothing is run. */
-  readonly root: string | null;
-  /** Numeric id of the installing user. */
-  readonly uid: number;
-  /** Where a path of the host lies. */
-  at(path: string): string;
-  /** For this host only; below a root it rejects. */
-  readonly run: Run;
-}
+export type Host = ReturnType<typeof createHost>;
 
-export function createHost(root: string | null, uid: number, run: Run): Host {
-  if (root === null) return { root, uid, at: (path) => path, run };
-  const base = resolve(root);
+/** The system that is installed on: this host, or a directory that holds (or will hold) one. */
+export function createHost(root: string | null, uid: number, run: Run) {
+  const base = root === null ? null : resolve(root);
   const refuse: Run = (argv) => Promise.reject(new Error(`${argv[0]} is not run for a system below ${base}`));
-  return { root: base, uid, at: (path) => join(base, path), run: refuse };
+  return {
+    /** Null = this host. Else files are laid below this directory, and nothing is run. */
+    root: base,
+    /** Numeric id of the installing user. */
+    uid,
+    /** Where a path of the host lies. */
+    at: (path: string) => (base === null ? path : join(base, path)),
+    run: base === null ? run : refuse,
+  };
 }
 
 export type FileKind = "missing" | "file" | "directory" | "symlink" | "other";
@@ -194,11 +192,11 @@ export function systemRun(): Run {
   const runner = createCommandRunner({ path: SYSTEM_PATH, home: "/" });
   return async (argv, timeoutMs = RUN_TIMEOUT_MS) => {
     const result = await runner.run({ argv, env: {}, timeoutMs });
-    if (!result.started) return { ok: false, exitCode: null, stdout: "", words: result.failure.message };
-    const decoder = new TextDecoder();
-    const [stdout, stderr] = [decoder.decode(result.stdout), decoder.decode(result.stderr)];
-    if (result.timedOut)
-      return { ok: false, exitCode: null, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
+    const failed = { ok: false, exitCode: null };
+    if (!result.started) return { ...failed, stdout: "", words: result.failure.message };
+    const stdout = new TextDecoder().decode(result.stdout);
+    const stderr = new TextDecoder().decode(result.stderr);
+    if (result.timedOut) return { ...failed, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
     const words = (stderr.trim() || stdout.trim()).slice(-2000);
     return { ok: result.exitCode === 0, exitCode: result.exitCode, stdout, words };
   };

@@ -4,18 +4,13 @@ import manifest from "../../package.json" with { type: "json" };
 declare const BUILD_VERSION: string | undefined;
 declare const BUILD_COMMIT: string | undefined;
 
-export interface BuildInfo {
-  /** `1.2.3`, as in package.json. */
-  readonly version: string;
-  /** Commit the binary was built from; null when run from source. */
-  readonly commit: string | null;
-  /** Version of Bun inside. */
-  readonly bun: string;
-}
+export type BuildInfo = ReturnType<typeof buildInfo>;
 
-export function buildInfo(): BuildInfo {
+export function buildInfo() {
   return {
+    /** `1.2.3`, as in package.json. */
     version: typeof BUILD_VERSION === "string" ? BUILD_VERSION : manifest.version,
+    /** Commit the binary was built from; null when run from source. */
     commit: typeof BUILD_COMMIT === "string" ? BUILD_COMMIT : null,
     bun: Bun.version,
   };

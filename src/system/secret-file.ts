@@ -4,16 +4,7 @@ import { codeOf } from "../domain/error-code.ts";
 import { readSystemFile } from "./host-metrics.ts";
 
 /** A file that users other than its owner, root and the daemon can get at. */
-interface Exposure {
-  readonly file: string;
-  /** `0644` */
-  readonly mode: string;
-  readonly may: "read" | "written" | "read and written";
-  /** `every user`, or `the group staff`. */
-  readonly who: string;
-  /** The command that mends it. */
-  readonly fix: string;
-}
+export type Exposure = NonNullable<ReturnType<typeof exposureOf>>;
 
 const READ = 4;
 const WRITE = 2;
@@ -24,11 +15,7 @@ const SEARCH = 1;
  * root's, and a user's own group, which has the user's number and no other member. Null when nothing is wrong, and for a
  * file that is not there. Access control lists are not known here.
  */
-export function exposureOf(
-  file: string,
-  kind: "secret" | "config",
-  groups: readonly number[],
-): Exposure | null {
+export function exposureOf(file: string, kind: "secret" | "config", groups: readonly number[]) {
   const stats = statOf(file);
   if (stats === null) return null;
   const { uid, gid } = stats;
@@ -49,7 +36,9 @@ export function exposureOf(
     file,
     mode: octal(mode),
     may: ({ [READ]: "read", [WRITE]: "written" } as const)[byAll | byGroup] ?? "read and written",
+    /** `every user`, or `the group staff`. */
     who: byAll === 0 ? `the group ${groupName(gid)}` : "every user",
+    /** The command that mends it. */
     fix,
   };
 }

@@ -13,7 +13,7 @@ import { createReader, type Reader } from "../../history/reader.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { openStore } from "../../store/open/open.ts";
 import { createPictures } from "../../store/pictures.ts";
-import { type CommandIo, countOf } from "../io.ts";
+import { type CommandIo, countOf, Failure, readConfig } from "../io.ts";
 import { printTable } from "../terminal.ts";
 
 const DAY_MS = 86_400_000;
@@ -37,7 +37,10 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
 
 /** Says what each rule would have done over the stored history, by the config as it is now. Throws StoreError. */
-export async function checkAlerts(config: Config, days: number, io: CommandIo): Promise<void> {
+export async function checkAlerts(named: string | undefined, days: number, io: CommandIo): Promise<void> {
+  const { config } = await readConfig(named, io);
+  if (config.servers.length === 0)
+    throw new Failure("the config names no server: there is nothing that a rule could have told of");
   const end = io.now();
   const start = end - days * DAY_MS;
   const [settingsOf, inMaintenance] = [createSettings(config.alerts), createMaintenance(config.maintenance)];

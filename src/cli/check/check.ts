@@ -29,7 +29,7 @@ export const check = command({
   run({ options, config }, io) {
     if (options.trial) return answerTrial(io);
     if (options["config-only"]) return checkConfigOnly(config, io);
-    if (options.alerts) return tryAlerts(config, options.days, io);
+    if (options.alerts) return checkAlerts(config, options.days, io);
     return checkAll(config, !options["no-poll"], options.unit, io);
   },
 });
@@ -75,11 +75,4 @@ async function checkConfigOnly(named: string | undefined, io: CommandIo): Promis
   // What the unit hands over stays what it was when the service started, and is hidden from this command.
   if ([cert, key].some((path) => credentialOfPath(path, io.env) !== null)) return;
   readTls({ cert, key });
-}
-
-async function tryAlerts(named: string | undefined, days: number, io: CommandIo): Promise<void> {
-  const { config } = await readConfig(named, io);
-  if (config.servers.length === 0)
-    throw new Failure("the config names no server: there is nothing that a rule could have told of");
-  await checkAlerts(config, days, io);
 }
