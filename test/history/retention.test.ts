@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { coveredMs, type Rollup } from "../../src/domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
-import { createHistoryRetention } from "../../src/history/retention.ts";
+import { createHistoryRetention, createTakeBack } from "../../src/history/retention.ts";
 import { MOST_ROWS } from "../../src/store/database/transaction.ts";
+import { createMarks } from "../../src/store/events.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { createRig, outcomeOf } from "./rig.ts";
@@ -82,4 +83,100 @@ test("one step does little, and nothing is left to do in the end", async () => {
   expect(steps).toBeGreaterThanOrEqual(20_000 / MOST_ROWS);
   const left = rig.store.sqlite.query("SELECT count(*) AS n FROM coverage").get();
   expect(left).toEqual({ n: 0 });
+});
+
+const AHEAD_MS = 500 * DAY_MS;
+const counts = new Map([["compiler", { total: 10, used: 3, queued: 0 }]]);
+
+/** Two hours of polls, two more by a clock that is ahead, and one more after it is right again. */
+async function afterWrongClock() {
+  const rig = createRig([a.server({ intervalMs: HOUR_MS })]);
+  const first = Math.floor(a.NOON / DAY_MS) * DAY_MS;
+  for (const at of [0, HOUR_MS, AHEAD_MS, AHEAD_MS + HOUR_MS]) {
+    await rig.poll(outcomeOf({ at: first + at, counts }));
+  }
+  rig.clock.time = first + AHEAD_MS + 2 * DAY_MS;
+  rig.history().packAll();
+  rig.clock.time = first + 2 * HOUR_MS;
+  await rig.poll(outcomeOf({ at: rig.clock.time, counts }));
+  return { rig, first, now: rig.clock.time, takeBack: createTakeBack(rig.store) };
+}
+
+test("history of times that are still to come goes, and what was read by a right clock stays", async () => {
+  const { rig, first, now, takeBack } = await afterWrongClock();
+  const { sqlite } = rig.store;
+  sqlite.run(`INSERT INTO site_days VALUES (${Math.floor((now + AHEAD_MS) / DAY_MS)}, NULL)`);
+  const used = () => rig.reader().series(rig.feature("compiler"), first, now + 1).steps;
+  const before = used();
+  const ahead = () =>
+    ["coverage WHERE from_at", "samples WHERE at", "history_open WHERE at"]
+      .map((table) => `SELECT count(*) AS n FROM ${table} > ${now + DAY_MS}`)
+      .concat(
+        ["sample_days", "rollup_hours", "rollup_days"].map(
+          (table) => `SELECT count(*) AS n FROM ${table} WHERE key / 16777216 > ${now / DAY_MS + 1}`,
+        ),
+        `SELECT count(*) AS n FROM site_days WHERE day > ${now / DAY_MS + 1}`,
+      )
+      .map((query) => sqlite.query<{ n: number }, []>(query).get()?.n ?? 0);
+  expect(ahead().reduce((sum, n) => sum + n)).toBeGreaterThan(4);
+
+  while (takeBack.step(now) > 0);
+  expect(ahead()).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  expect(used()).toEqual(before);
+  expect(before.length).toBeGreaterThan(1);
+});
+
+test("no session holds its seats until a time that is still to come", async () => {
+  const { rig, first, now, takeBack } = await afterWrongClock();
+  const { sqlite } = rig.store;
+  const insert = sqlite.query(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
+     VALUES (?, 'eda', 'snpslmd', 'compiler', 'ann', 1, ?, ?, ?, ?, ?)`,
+  );
+  const wrong = first + AHEAD_MS;
+  const rows: [number, number, number, number, number | null, string | null][] = [
+    [1_001, first, first, first, first + HOUR_MS, "checkin"],
+    [1_002, first, first, wrong, wrong + 1, "checkin"],
+    [1_003, wrong, wrong, wrong, wrong + 1, "checkin"],
+    [1_004, first, wrong, wrong, null, null],
+    // A log may tell of times to come; what it says is not ours to change.
+    [-1, wrong, wrong, wrong, wrong + 1, "checkin"],
+  ];
+  for (const row of rows) insert.run(...row);
+
+  while (takeBack.step(now) > 0);
+  const left = sqlite
+    .query<Record<string, unknown>, []>(
+      `SELECT id, began_at AS began, first_seen_at AS first, last_seen_at AS last, ended_at AS ended, end_reason AS reason
+       FROM sessions WHERE id > 1000 OR id < 0 ORDER BY id`,
+    )
+    .all();
+  expect(left).toEqual([
+    { id: -1, began: wrong, first: wrong, last: wrong, ended: wrong + 1, reason: "checkin" },
+    { id: 1_001, began: first, first, last: first, ended: first + HOUR_MS, reason: "checkin" },
+    { id: 1_002, began: first, first, last: now, ended: now, reason: "unobserved" },
+    { id: 1_004, began: first, first: now, last: now, ended: null, reason: null },
+  ]);
+});
+
+test("sessions are known from the oldest that is stored, when the mark says a time that is still to come", async () => {
+  const { rig, first, now, takeBack } = await afterWrongClock();
+  const marks = createMarks(rig.store);
+  const mark = () => marks.get("deleted_sessions");
+  marks.set("deleted_sessions", first + AHEAD_MS);
+  takeBack.mendMark(now, false);
+  expect(mark()).toBe(first + AHEAD_MS);
+  takeBack.mendMark(now, true);
+  expect(mark()).toBe(now);
+  marks.set("deleted_sessions", first + AHEAD_MS);
+  rig.store.sqlite.run(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
+     VALUES (1001, 'eda', 'snpslmd', 'compiler', 'ann', 1, ${first}, ${first}, ${first}, ${first + HOUR_MS}, 'checkin')`,
+  );
+  takeBack.mendMark(now, false);
+  expect(mark()).toBe(first + HOUR_MS);
+  // A mark of the past stands, whatever older sessions are imported.
+  marks.set("deleted_sessions", now - 1);
+  takeBack.mendMark(now, false);
+  expect(mark()).toBe(now - 1);
 });

@@ -9,8 +9,7 @@ import {
   INTERVALS,
   type Interval,
 } from "../../../src/domain/stats/bucketed.ts";
-
-import { eachSpan } from "../../../src/domain/stats/spans.ts";
+import { eachSpan, sumOfSeries } from "../../../src/domain/stats/spans.ts";
 import { DAYS, type Poll, randomPolls, seconds, seriesOf, wallClock, ZONES } from "./histories.ts";
 
 const HOUR = 3_600_000;
@@ -136,4 +135,31 @@ describe("points", () => {
     bucketed.addSpan({ ...step, used: 2 }, HOUR / 2, HOUR + 1);
     expect(bucketed.points().map(({ peakUsed }) => peakUsed)).toEqual([2, 2, null, 1]);
   });
+});
+
+test("several features as one agree with plain loops over every second", () => {
+  const length = 3600;
+  fc.assert(
+    fc.property(fc.array(randomPolls(length, 60), { maxLength: 4 }), (features) => {
+      const held = features.map((polls) => seconds(polls, length));
+      const wanted = Array.from({ length }, (_, second) => {
+        const known = held.flatMap((polls) => polls[second] ?? []);
+        const unlimited = known.some((poll) => poll.unlimited);
+        const limited = known.length > 0 && !unlimited && known.every((poll) => poll.total !== null);
+        const sum = (values: readonly (number | null)[]) => values.reduce<number>((a, b) => a + (b ?? 0), 0);
+        return [
+          known.length > 0 ? sum(known.map(({ used }) => used)) : null,
+          limited ? sum(known.map(({ total }) => total)) : null,
+          unlimited,
+        ];
+      });
+      const got: unknown[] = Array.from({ length }, () => [null, null, false]);
+      const series = features.map((polls) => seriesOf(polls, 0, length * 1000));
+      eachSpan(sumOfSeries(series, 0, length * 1000), (step, from, to) => {
+        for (let at = from; at < to; at += 1000) got[at / 1000] = [step.used, step.total, step.unlimited];
+      });
+      expect(got).toEqual(wanted);
+    }),
+    { numRuns: 20 },
+  );
 });

@@ -1,13 +1,16 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { DenialOutcome } from "../../../src/domain/denials.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../src/domain/time/time.ts";
 import { createSessionImport, type OldSession } from "../../../src/history/sessions/import-sessions.ts";
 import { createSessions } from "../../../src/history/sessions/sessions.ts";
+import { createDenialSources, createDenials } from "../../../src/store/denials.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import * as a from "../../domain/make.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
-import { oldSession } from "../rig.ts";
+import { asking, createRig, oldSession, outcomeOf } from "../rig.ts";
 
 afterEach(cleanUp);
 
@@ -110,4 +113,102 @@ describe("sessions of old logs", () => {
     add(store, [oldSession()]);
     expect(createSessions(store).nextId()).toBe(1);
   });
+});
+
+const session = (user: string, startedAt: number, endedAt: number) =>
+  oldSession({ user, startedAt, endedAt });
+
+/** Three hours of polls that name nobody, rolled up; the fourth hour has begun. */
+async function polled() {
+  const rig = createRig();
+  for (let at = a.NOON; at <= a.NOON + 3 * HOUR_MS; at += MINUTE_MS) {
+    await rig.poll(outcomeOf({ at, counts: new Map([["compiler", { total: 5, used: 1, queued: 0 }]]) }));
+  }
+  rig.clock.advance(5 * MINUTE_MS);
+  rig.history().packAll();
+  const { row } = asking(rig, "compiler");
+  const users = async (start: number, end: number) => {
+    const figures = await row(start, end);
+    return [figures?.uniqueUsers, figures?.sessions];
+  };
+  const take = (...sessions: OldSession[]) =>
+    rig.store.transaction(() => createSessionImport(rig.store).add("eda", sessions));
+  const unsettled = () =>
+    rig.store.sqlite
+      .query<{ at: number }, []>("SELECT at FROM history_open WHERE span = 3600000 ORDER BY at")
+      .all()
+      .map(({ at }) => (at - a.NOON) / HOUR_MS);
+  return { rig, row, users, take, unsettled };
+}
+
+test("imported sessions have the hours that were polled rolled up again, and no others", async () => {
+  const { rig, users, take, unsettled } = await polled();
+  expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([0, 0]);
+  const before = unsettled();
+  expect(before.every((hour) => hour >= 3)).toBe(true);
+
+  expect(take(session("ada", a.NOON - 5 * HOUR_MS, a.NOON - HOUR_MS))).toBe(1);
+  expect(unsettled()).toEqual(before);
+  take(
+    session("bob", a.NOON - HOUR_MS, a.NOON + HOUR_MS + MINUTE_MS),
+    session("cyd", a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS),
+  );
+  expect(unsettled()).toEqual([0, 1, ...before]);
+  // At once, and when it is rolled up.
+  expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([2, 2]);
+  rig.history().packAll();
+  expect(unsettled()).toEqual(before);
+  expect(await users(a.NOON, a.NOON + 3 * HOUR_MS)).toEqual([2, 2]);
+  expect(await users(a.NOON, a.NOON + HOUR_MS)).toEqual([1, 1]);
+  expect(await users(a.NOON + 2 * HOUR_MS, a.NOON + 3 * HOUR_MS)).toEqual([0, 0]);
+});
+
+test("the end that a longer log tells has its hours rolled up again", async () => {
+  const { rig, users, take } = await polled();
+  take({ ...session("ada", a.NOON + MINUTE_MS, a.NOON + HOUR_MS), endReason: "unobserved" });
+  rig.history().packAll();
+  expect(await users(a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS)).toEqual([0, 0]);
+  expect(take(session("ada", a.NOON + MINUTE_MS, a.NOON + 2 * HOUR_MS))).toBe(0);
+  rig.history().packAll();
+  expect(await users(a.NOON + HOUR_MS, a.NOON + 2 * HOUR_MS)).toEqual([1, 1]);
+});
+
+test("denials count where they were seen: also before the first poll, and not in what is still to come", async () => {
+  const { rig, row } = await polled();
+  const of = { server: "eda", daemon: "snpslmd", feature: "compiler", host: null, reason: null, code: null };
+  const denial = (at: number, outcome: DenialOutcome = "denied") => ({
+    ...of,
+    user: `user${at}`,
+    at,
+    until: at,
+    count: 1,
+    attempts: 1,
+    outcome,
+  });
+  rig.store.transaction(() => {
+    const sources = createDenialSources(rig.store);
+    sources.cover("eda", a.NOON - 3 * HOUR_MS, a.NOON - 2 * HOUR_MS);
+    sources.begin("eda", a.NOON + MINUTE_MS);
+    createDenials(rig.store).write(
+      [
+        ...[a.NOON - 3 * HOUR_MS, a.NOON - 2 * HOUR_MS - 1, a.NOON + HOUR_MS].map((at) => denial(at)),
+        denial(a.NOON - 2 * HOUR_MS - 2, "queued"),
+        denial(a.NOON + HOUR_MS + 1, "queued"),
+      ].map((one) => ({ denial: one, told: true })),
+    );
+  });
+  const denials = async (start: number, end: number) => (await row(start, end))?.denials;
+  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON + 2 * HOUR_MS)).toBe(3);
+  expect(await denials(a.NOON - 30 * HOUR_MS, a.NOON + 30 * HOUR_MS)).toBe(3);
+  expect(await denials(a.NOON - 3 * HOUR_MS + 1, a.NOON + HOUR_MS)).toBe(1);
+  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 2 * HOUR_MS)).toBe(2);
+  // Nobody saw any log then.
+  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON - 4 * HOUR_MS)).toBeNull();
+  expect(await denials(a.NOON - HOUR_MS, a.NOON - MINUTE_MS)).toBeNull();
+  rig.history().packAll();
+  expect(await denials(a.NOON - 5 * HOUR_MS, a.NOON + 2 * HOUR_MS)).toBe(3);
+  const { time } = rig.clock;
+  expect(await denials(time - MINUTE_MS, time + HOUR_MS)).toBe(0);
+  expect(await denials(time, time + HOUR_MS)).toBeNull();
+  expect(await denials(time + 10 * HOUR_MS + 1, time + 13 * HOUR_MS)).toBeNull();
 });

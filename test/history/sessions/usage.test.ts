@@ -16,7 +16,8 @@ import { INTERVALS, makeDays } from "./rig.ts";
 
 afterEach(cleanUp);
 
-const HOUR = 3_600_000;
+import { HOUR_MS } from "../../../src/domain/time/time.ts";
+
 const SERVERS = ["eda", "cad"];
 
 /** Hours since the first day began, many of them where days meet. */
@@ -58,17 +59,17 @@ test("usage is the same whichever days are packed, and as told by every session 
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
   const putSession = sessionPutter(store);
   const put = ({ began, lasted, unseen, reason, late, ...names }: Rolled, id: number) => {
-    const lastSeenAt = Math.max(began + late, began + lasted - unseen) * HOUR;
-    const endedAt = reason === null ? null : (began + lasted) * HOUR;
+    const lastSeenAt = Math.max(began + late, began + lasted - unseen) * HOUR_MS;
+    const endedAt = reason === null ? null : (began + lasted) * HOUR_MS;
     const more = { ...names, lastSeenAt, endReason: reason };
-    putSession(id, began * HOUR, (began + late) * HOUR, endedAt, more);
+    putSession(id, began * HOUR_MS, (began + late) * HOUR_MS, endedAt, more);
   };
   type Rolled = typeof session extends fc.Arbitrary<infer T> ? T : never;
   type Question = typeof question extends fc.Arbitrary<infer T> ? T : never;
   async function agrees(questions: readonly Question[]) {
     for (const { edges, by, timezone, filter } of questions) {
-      const [start = 0, end = 0] = edges.toSorted((a, b) => a - b).map((hour) => hour * HOUR);
-      const now = 200 * HOUR;
+      const [start = 0, end = 0] = edges.toSorted((a, b) => a - b).map((hour) => hour * HOUR_MS);
+      const now = 200 * HOUR_MS;
       const read = createReader(store.sqlite, { now });
       const asked = { now, intervals: INTERVALS };
       const plain = createPlainUsage(by, start, end, timezone);
@@ -106,7 +107,7 @@ test("usage is the same whichever days are packed, and as told by every session 
       async (list, late, questions, packedAt) => {
         for (const table of ["sessions", "session_days"]) store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
-        await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
+        await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
         // Sessions of an old log, and ones that end only now: some in days that are packed.
         late.forEach((one, at) => {
           put(one, list.length + at);
@@ -116,7 +117,7 @@ test("usage is the same whichever days are packed, and as told by every session 
         );
         await agrees(questions);
         // What the news took away is made again.
-        await makeDays(store, fixedClock(packedAt * HOUR), recordingLog());
+        await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
         await agrees(questions);
       },
     ),
@@ -128,7 +129,7 @@ test("what happens while a day is packed has it packed once more", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured([monitored("eda")]);
   const putSession = sessionPutter(store);
-  const put = (id: number) => putSession(id, 0, 0, id * HOUR, { lastSeenAt: 0 });
+  const put = (id: number) => putSession(id, 0, 0, id * HOUR_MS, { lastSeenAt: 0 });
   put(1);
   let more = 1;
   const meanwhile = () => {

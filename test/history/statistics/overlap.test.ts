@@ -10,8 +10,9 @@ import { questionOver, sessionPutter } from "../rig.ts";
 
 afterEach(cleanUp);
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
+import { HOUR_MS } from "../../../src/domain/time/time.ts";
+
+const DAY = 24 * HOUR_MS;
 
 /** Hours, with many that are equal or lie a day apart: where the parts of a range meet. */
 const hours = fc.oneof(fc.integer({ min: 0, max: 120 }), fc.constantFrom(0, 24, 25, 47, 48, 49, 72, 96));
@@ -33,12 +34,12 @@ test("sessions are found wherever a range lies, as by looking at each of them", 
       fc.array(session, { maxLength: 40 }),
       fc.uniqueArray(hours, { minLength: 2, maxLength: 2 }),
       async (list, edges) => {
-        const [start = 0, end = 0] = edges.sort((a, b) => a - b).map((hour) => hour * HOUR);
+        const [start = 0, end = 0] = edges.sort((a, b) => a - b).map((hour) => hour * HOUR_MS);
         store.sqlite.run("DELETE FROM sessions");
         const plain = list.map(({ began, late, lasted, open: isOpen, feature }, id) => {
-          const beganAt = began * HOUR;
-          const seenAt = beganAt + Math.min(late, lasted) * HOUR;
-          const endedAt = isOpen ? null : beganAt + lasted * HOUR;
+          const beganAt = began * HOUR_MS;
+          const seenAt = beganAt + Math.min(late, lasted) * HOUR_MS;
+          const endedAt = isOpen ? null : beganAt + lasted * HOUR_MS;
           put(id, beganAt, seenAt, endedAt, { feature });
           return { id, feature, beganAt, seenAt, endedAt };
         });
