@@ -1,6 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
 import { textRule } from "../domain/text-types.ts";
-import { parseDuration } from "../domain/time/duration.ts";
+import { parseDuration } from "../domain/time/time.ts";
 import { isDate, isZone } from "../domain/time/zone.ts";
 import { type Parameter, single } from "./query.ts";
 

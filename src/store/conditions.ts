@@ -60,3 +60,12 @@ export function sessionCondition({ servers, daemons, features, users, hosts }: S
     ),
   ]);
 }
+
+/** Users and hosts in rows; `from` is a table with its condition. */
+export function peopleIn(rows: Rows, from: string, values: Condition["values"]) {
+  const distinct = (column: "user" | "host") =>
+    rows
+      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM ${from}`, ...values)
+      .flatMap(({ name }) => name || []);
+  return { users: distinct("user"), hosts: distinct("host") };
+}

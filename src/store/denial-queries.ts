@@ -3,6 +3,7 @@ import {
   allOf,
   type Condition,
   compared,
+  peopleIn,
   type Rows,
   type SessionFilter,
   sessionCondition,
@@ -51,16 +52,9 @@ export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
 }
 
 /** Users and hosts with a denial that the filter lets through. */
-export function deniedPeople(
-  rows: Rows,
-  filter: DenialFilter,
-): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
+export function deniedPeople(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf({ ...filter, users: null, hosts: null });
-  const distinct = (column: "user" | "host") =>
-    rows
-      .all<{ name: string | null }>(`SELECT DISTINCT ${column} AS name FROM denials WHERE ${sql}`, ...values)
-      .flatMap(({ name }) => name || []);
-  return { users: distinct("user"), hosts: distinct("host") };
+  return peopleIn(rows, `denials WHERE ${sql}`, values);
 }
 
 function conditionOf({ start, end, ...filter }: DenialFilter): Condition {

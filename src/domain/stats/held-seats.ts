@@ -138,11 +138,19 @@ export function heldSeatsOf(
     const holding = holdingOf(session);
     if (holding === null) continue;
     const { server, daemon, feature, user, host, count } = session;
-    const ofFeature = placeOf(`f${server}\0${daemon}\0${feature}`, names.features, [server, daemon, feature]);
-    const ofUser = placeOf(`u${user}`, names.users, user);
-    const ofHost = placeOf(host === null ? "h" : `h${host}`, names.hosts, host);
-    const key = `${ofFeature} ${ofUser} ${ofHost} ${count}`;
-    const holder = placeOf(key, holders, [ofFeature, ofUser, ofHost, count]);
+    const ofFeature = `f${server}\0${daemon}\0${feature}`;
+    const ofUser = `u${user}`;
+    const ofHost = host === null ? "h" : `h${host}`;
+    const key = `${ofFeature}\0${ofUser}\0${ofHost}\0${count}`;
+    // Most sessions are of a holder that is known: one look is enough.
+    const holder =
+      places.get(key) ??
+      placeOf(key, holders, [
+        placeOf(ofFeature, names.features, [server, daemon, feature]),
+        placeOf(ofUser, names.users, user),
+        placeOf(ofHost, names.hosts, host),
+        count,
+      ]);
     all.push({ holding, holder });
   }
   all.sort((a, b) => a.holding.from - b.holding.from);

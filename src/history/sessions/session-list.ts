@@ -2,7 +2,7 @@ import type { SessionRecord } from "../../domain/history-records.ts";
 import type { Session } from "../../domain/session.ts";
 import { type Asked, type Holdings, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { type SessionFilter, sessionCondition } from "../../store/conditions.ts";
+import { peopleIn, type SessionFilter, sessionCondition } from "../../store/conditions.ts";
 import type { Reader } from "../reader.ts";
 import { overlapping } from "../session-reader.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
@@ -57,15 +57,10 @@ export function namesOf(
   read: Pick<Reader, "all" | "now">,
   filter: SessionFilter,
   { start, end }: { readonly start: number | null; readonly end: number | null },
-): { readonly users: readonly string[]; readonly hosts: readonly string[] } {
+) {
   const anybody = sessionCondition({ ...filter, users: null, hosts: null });
-  const distinct = (column: string) => {
-    const { sql, values } = overlapping(`${column} AS name`, anybody, start, end, read.now);
-    return read
-      .all<{ name: string | null }>(`SELECT DISTINCT name FROM ${sql}`, ...values)
-      .flatMap(({ name }) => (name === null ? [] : [name]));
-  };
-  return { users: distinct("user"), hosts: distinct("host") };
+  const { sql, values } = overlapping("user, host", anybody, start, end, read.now);
+  return peopleIn(read, sql, values);
 }
 
 /** The API's record, with the names as they are. */

@@ -53,11 +53,8 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
 
   /** For each session that began in the range the seats in use with it. */
   async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[]> {
-    const held: Parameters<typeof levelsAtBegin>[0][number][] = [];
-    for (const session of await source.featureSessions(feature, start, end)) {
-      const { count, firstSeenAt } = session;
-      held.push({ ...holdingOf(session), count, firstSeenAt });
-    }
+    const sessions = await source.featureSessions(feature, start, end);
+    const held = sessions.map((session) => ({ ...session, ...holdingOf(session) }));
     return levelsAtBegin(held, steps, start, end);
   }
 }
