@@ -18,8 +18,6 @@ export interface ReachabilityDeps {
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Opens a TCP connection and closes it; rejects when it cannot. */
   readonly touch: (address: string, port: number, signal: AbortSignal) => Promise<void>;
-  /** Milliseconds of a clock that never jumps. */
-  readonly elapsed: () => number;
   readonly timeoutMs: number;
 }
 
@@ -36,12 +34,11 @@ export function createReachability(deps: ReachabilityDeps = systemNetwork): Meas
 export const systemNetwork: ReachabilityDeps = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   touch,
-  elapsed: () => performance.now(),
   timeoutMs: TIMEOUT_MS,
 };
 
 async function measure(
-  { resolve, touch, elapsed, timeoutMs }: ReachabilityDeps,
+  { resolve, touch, timeoutMs }: ReachabilityDeps,
   { host, port }: MemberAddress,
   outer: AbortSignal | undefined,
 ): Promise<MemberReachability> {
@@ -60,10 +57,10 @@ async function measure(
     addresses = await Promise.race([resolve(host), aborted]);
     if (port === null) return answer(null, null, "the address names no port");
     if (addresses.length === 0) return answer(false, null, "the name has no address");
-    const startedAt = elapsed();
+    const startedAt = performance.now();
     const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port, signal));
     await Promise.race([Promise.any(tries), aborted]);
-    return answer(true, Math.round((elapsed() - startedAt) * 100) / 100, null);
+    return answer(true, Math.round((performance.now() - startedAt) * 100) / 100, null);
   } catch (error) {
     if (outer?.aborted) return answer(null, null, "called off");
     if (late.signal.aborted) return answer(false, null, `no answer within ${timeoutMs / 1000} s`);

@@ -16,10 +16,8 @@ interface Scalar {
   readonly type: string;
 }
 
-const whole: TSchema = ConfigFile;
-
 /** Every scalar outside of lists, by the name of its variable: `http.port` is LICMOND_HTTP_PORT. */
-export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(whole, []));
+export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
 interface Overridden {
   /** The tables with the variables' values laid over them; the tables given stay as they are. */
@@ -67,17 +65,11 @@ function read(text: string, type: string): unknown {
   return text;
 }
 
-interface Node {
-  readonly [word: string]: unknown;
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, Node>>;
-}
-
-function scalarsOf(node: Node, path: readonly string[]): [string, Scalar][] {
-  return Object.entries(node.properties ?? {}).flatMap(([key, inner]): [string, Scalar][] => {
+function scalarsOf(schema: TSchema, path: readonly string[]): [string, Scalar][] {
+  return Object.entries<TSchema>(schema.properties ?? {}).flatMap(([key, inner]): [string, Scalar][] => {
     const here = [...path, key];
     if (inner.properties !== undefined) return scalarsOf(inner, here);
-    if (!["string", "integer", "number", "boolean"].includes(inner.type ?? "")) return [];
-    return [[`LICMOND_${here.join("_").toUpperCase()}`, { path: here, type: inner.type ?? "" }]];
+    if (!["string", "integer", "number", "boolean"].includes(inner.type)) return [];
+    return [[`LICMOND_${here.join("_").toUpperCase()}`, { path: here, type: inner.type }]];
   });
 }

@@ -10,8 +10,8 @@ export interface FeatureState {
   readonly spec: FeatureSpec;
   readonly grants: readonly Grant[];
   readonly waits: readonly Wait[];
-  /** Of each of the spec's kept groups, the seats that none of them holds. */
-  readonly idleKept: readonly number[];
+  /** Kept seats that are not held. */
+  readonly idleKept: number;
 }
 
 /** Everything of a server at one instant that a manager's reading is made of. */
@@ -103,9 +103,8 @@ function featureBase({ daemon, name, pools }: FeatureSpec) {
 
 function flexnetFeature(state: ServerState, feature: FeatureState, index: number): FeatureReading {
   const { seed, zone, instant, spec: server } = state;
-  const { spec, grants, waits, idleKept } = feature;
+  const { spec, grants, waits, idleKept: idle } = feature;
   const base = featureBase(spec);
-  const idle = idleKept.reduce((sum, seats) => sum + seats, 0);
   const client = (request: Request, pool: number) => {
     const handle = String(handleOf(state, index, request));
     return { ...clientBase(spec, request, pool), display: request.actor.display, handle, pool };
@@ -132,10 +131,10 @@ function flexnetFeature(state: ServerState, feature: FeatureState, index: number
       })
       // They stand under their pools.
       .sort((a, b) => a.pool - b.pool || a.startedAt - b.startedAt),
-    reservations: spec.kept.flatMap(({ type, name }, kept) => {
-      const count = idleKept[kept] ?? 0;
-      return count > 0 ? [{ type, name, count, pool: 0 }] : [];
-    }),
+    reservations:
+      spec.kept !== null && idle > 0
+        ? [{ type: spec.kept.type, name: spec.kept.name, count: idle, pool: 0 }]
+        : [],
     queue: waits.map(({ request }) => client(request, 0)),
   };
 }
@@ -145,7 +144,7 @@ function rlmFeature(state: ServerState, { spec, grants }: FeatureState, index: n
   return {
     ...base,
     used: heldOf(grants),
-    reserved: base.unlimited ? null : spec.kept.reduce((sum, kept) => sum + kept.seats, 0),
+    reserved: base.unlimited ? null : (spec.kept?.seats ?? 0),
     pools: spec.pools.map((pool, at) => ({
       ...poolReading(state, pool, heldOf(grants, at)),
       // Numbers of their own only where one product has several, as rlmstat prints them.

@@ -1,17 +1,11 @@
 import { MINUTE } from "./calendar.ts";
 import type { Actor, Request } from "./demand.ts";
 
-/** Seats kept for some of the people. They take kept seats first, and give them back there. */
-export interface Kept {
-  readonly seats: number;
-  isFor(actor: Actor): boolean;
-}
-
 export interface SeatRules {
   /** Seats of each pool; null has no end. A request is served from one pool, the first in which it fits. */
   readonly pools: readonly (number | null)[];
-  /** Seats of the first pool. */
-  readonly kept: readonly Kept[];
+  /** Seats of the first pool kept for some of the people, who take these first and give them back there. */
+  readonly kept: { readonly seats: number; isFor(actor: Actor): boolean } | null;
   /** `queue`: a request without a seat waits in line. `deny`: it is refused, and tried again while patience lasts. */
   readonly whenFull: "queue" | "deny";
 }
@@ -22,8 +16,8 @@ export interface Grant {
   readonly startedAt: number;
   readonly endsAt: number;
   readonly pool: number;
-  /** Index of the kept seats that some of these came from, and how many; null when from none. */
-  readonly fromKept: { readonly kept: number; readonly seats: number } | null;
+  /** How many of these are kept seats. */
+  readonly fromKept: number;
 }
 
 /** A place in the queue from `from` until just before `to`. */
@@ -59,9 +53,8 @@ interface Event {
 
 /** Plays a week through: requests meet seats, in the order of time. */
 export function seat(requests: readonly Request[], rules: SeatRules): Schedule {
-  const keptSeats = rules.kept.reduce((sum, { seats }) => sum + seats, 0);
-  const open = rules.pools.map((seats, pool) => (seats ?? Infinity) - (pool === 0 ? keptSeats : 0));
-  const idle = rules.kept.map(({ seats }) => seats);
+  let idle = rules.kept?.seats ?? 0;
+  const open = rules.pools.map((seats, pool) => (seats ?? Infinity) - (pool === 0 ? idle : 0));
   const grants: Grant[] = [];
   const waits: Wait[] = [];
   const denials: Denial[] = [];
@@ -75,17 +68,17 @@ export function seat(requests: readonly Request[], rules: SeatRules): Schedule {
   };
 
   const take = (request: Request, now: number): boolean => {
-    const kept = rules.kept.findIndex((one) => one.isFor(request.actor));
+    const mayTakeKept = rules.kept?.isFor(request.actor) === true;
     for (const pool of rules.pools.keys()) {
-      const own = pool === 0 ? Math.min(request.count, idle[kept] ?? 0) : 0;
+      const own = pool === 0 && mayTakeKept ? Math.min(request.count, idle) : 0;
       if ((open[pool] ?? 0) + own < request.count) continue;
       const endsAt = Math.min(now + request.wantedMs, request.latestEnd);
       const move = (seats: number) => {
         open[pool] = (open[pool] ?? 0) + seats * (request.count - own);
-        if (own > 0) idle[kept] = (idle[kept] ?? 0) + seats * own;
+        idle += seats * own;
       };
       move(-1);
-      grants.push({ request, startedAt: now, endsAt, pool, fromKept: own > 0 ? { kept, seats: own } : null });
+      grants.push({ request, startedAt: now, endsAt, pool, fromKept: own });
       at(endsAt, 0, () => {
         move(1);
         for (const waiting of line) if (take(waiting, endsAt)) leave(waiting, endsAt);

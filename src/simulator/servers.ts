@@ -49,11 +49,8 @@ export interface FeatureSpec {
   readonly use: UseSpec | null;
   /** A request without a seat is refused, also where others of the server wait: most clients do not queue. */
   readonly deny: boolean;
-  readonly kept: readonly {
-    readonly type: "user" | "group";
-    readonly name: string;
-    readonly seats: number;
-  }[];
+  /** Seats of the first pool that are kept for a user or a group. */
+  readonly kept: { readonly type: "user" | "group"; readonly name: string; readonly seats: number } | null;
 }
 
 type Range = readonly [min: number, max: number];
@@ -113,12 +110,12 @@ function pool(version: string, seats: number | null, expires: ExpirySpec, vendor
 }
 
 function feature(name: string, pools: PoolSpec | PoolSpec[], use: UseSpec | null): Feature {
-  return { name, pools: [pools].flat(), use, deny: false, kept: [] };
+  return { name, pools: [pools].flat(), use, deny: false, kept: null };
 }
 
 /** Some seats of a feature are kept for a group of the staff, or for one user. */
 function keep(name: string, seats: number, feature: Feature, type: "group" | "user" = "group"): Feature {
-  return { ...feature, kept: [{ type, name, seats }] };
+  return { ...feature, kept: { type, name, seats } };
 }
 
 function deny(feature: Feature): Feature {

@@ -31,10 +31,11 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     const known = schedules.get(key);
     if (known !== undefined) return known;
     const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
+    const { kept } = feature;
     const requests = demandOf({ seed, clock, server, feature, staff, week });
     const played = seat(requests, {
       pools: feature.pools.map((pool) => pool.seats),
-      kept: feature.kept.map(({ type, name, seats }) => ({ seats, isFor: (actor) => actor[type] === name })),
+      kept: kept && { seats: kept.seats, isFor: (actor) => actor[kept.type] === kept.name },
       whenFull: server.manager === "rlm" || feature.deny ? "deny" : "queue",
     });
     if (schedules.size >= MAX_CACHED) schedules.clear();
@@ -45,13 +46,11 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const featureAt = (server: ServerSpec, spec: FeatureSpec, week: Week, instant: number): FeatureState => {
     const { grants, waits } = play(server, spec, week);
     const held = grants.filter((grant) => grant.startedAt <= instant && instant < grant.endsAt);
-    const takenOf = (kept: number) =>
-      held.reduce((sum, { fromKept }) => (fromKept?.kept === kept ? sum + fromKept.seats : sum), 0);
     return {
       spec,
       grants: held,
       waits: waits.filter((wait) => wait.from <= instant && instant < wait.to),
-      idleKept: spec.kept.map(({ seats }, kept) => seats - takenOf(kept)),
+      idleKept: (spec.kept?.seats ?? 0) - held.reduce((sum, { fromKept }) => sum + fromKept, 0),
     };
   };
 

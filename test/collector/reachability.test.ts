@@ -10,7 +10,6 @@ const fake = (more: Partial<ReachabilityDeps>) =>
   createReachability({
     resolve: async () => ["192.0.2.1"],
     touch: async () => {},
-    elapsed: () => 0,
     timeoutMs: 50,
     ...more,
   });

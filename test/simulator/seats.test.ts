@@ -33,10 +33,10 @@ function played(requests: Request[], rules: SeatRules) {
   };
 }
 
-const rules = (whenFull: "queue" | "deny", pools: (number | null)[], kept: SeatRules["kept"] = []) => {
+const rules = (whenFull: "queue" | "deny", pools: (number | null)[], kept: SeatRules["kept"] = null) => {
   return { pools, kept, whenFull } satisfies SeatRules;
 };
-const vip = [{ seats: 1, isFor: ({ user }: { user: string }) => user === "vip" }];
+const vip = { seats: 1, isFor: ({ user }: { user: string }) => user === "vip" };
 const patience = { patienceMs: 15 * MINUTE };
 
 describe("seats", () => {
@@ -104,7 +104,7 @@ describe("seats", () => {
               ask(`u${index}`, 0, 0, { ...wish, ordinal: index, latestEnd: 900 * MINUTE }),
             )
             .sort((a, b) => a.askedAt - b.askedAt);
-          const { grants, waits } = seat(requests, { pools, kept: [], whenFull });
+          const { grants, waits } = seat(requests, { pools, kept: null, whenFull });
           for (const { startedAt } of grants) {
             for (const [pool, seats] of pools.entries()) {
               const used = grants
