@@ -20,10 +20,10 @@ const LABEL = /([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y;
  */
 export function parseText(text: string): ReadonlyMap<string, ParsedFamily> {
   if (!text.endsWith("\n")) throw new Error("the last line has no end");
-  const families = new Map<string, { name: string; type: string; help: string; samples: ParsedSample[] }>();
+  const families = new Map<string, ParsedFamily & { samples: ParsedSample[] }>();
   const series = new Set<string>();
   const lines = text.slice(0, -1).split("\n");
-  let current: { name: string; type: string; help: string; samples: ParsedSample[] } | null = null;
+  let current: (ParsedFamily & { samples: ParsedSample[] }) | null = null;
   for (const [index, line] of lines.entries()) {
     if (line === "# EOF" && index === lines.length - 1) break;
     const help = /^# HELP ([A-Za-z_:][\w:]*) (.+)$/.exec(line);
@@ -69,10 +69,9 @@ function parseLabels(inner: string): Record<string, string> {
 }
 
 function numberOf(text: string): number {
-  if (text === "+Inf") return Number.POSITIVE_INFINITY;
-  if (text === "-Inf") return Number.NEGATIVE_INFINITY;
-  const value = Number(text);
-  if (Number.isNaN(value) || !/^[+-]?[\d.]+(e[+-]\d+)?$/.test(text)) throw new Error(`no number: ${text}`);
+  const value = Number(text.replace(/Inf$/, "Infinity"));
+  if (!/^([+-]Inf|[+-]?[\d.]+(e[+-]\d+)?)$/.test(text) || Number.isNaN(value))
+    throw new Error(`no number: ${text}`);
   return value;
 }
 

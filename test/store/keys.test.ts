@@ -224,7 +224,9 @@ test("what another process does to a key holds for the next request", () => {
   const other = createKeys({ store: beside, clock });
   beside.state.db.run(`UPDATE api_keys SET daily_quota = 7 WHERE id = '${key.id}'`);
   expect(keys.verify(presented)).toMatchObject({ outcome: "valid", key: { dailyQuota: 7 } });
+  const before = store.state.dataVersion();
   const late = created(other, { name: "late" });
+  expect(store.state.dataVersion()).not.toBe(before);
   expect(keys.verify(late.presented).outcome).toBe("valid");
   other.revoke(key.id);
   expect(keys.verify(presented).outcome).toBe("revoked");

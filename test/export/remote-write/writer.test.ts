@@ -12,6 +12,7 @@ import {
 } from "../../../src/export/remote-write/writer.ts";
 import { createVirtualTime } from "../../collector/virtual-time.ts";
 import { picture } from "../../http/make.ts";
+import { recordingLog } from "../../store/recording-log.ts";
 import { nameOf, type ReadSeries, readRequest } from "./read-request.ts";
 
 const SETTINGS: WriterSettings = {
@@ -28,9 +29,10 @@ function rig(more: Partial<WriterDeps> = {}) {
   const start = time.clock.now();
   const answers: Posted[] = [];
   const got: { readonly target: WriteTarget; readonly series: ReadSeries[] }[] = [];
-  const logged: string[] = [];
-  const log = (level: string) => (message: string, fields?: object) =>
-    void logged.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  const log = recordingLog();
+  /** What was logged at a level: message and fields. */
+  const logged = (level: string) =>
+    log.lines.filter((line) => line.level === level).map(({ message, fields }) => [message, fields]);
   let servers: readonly ServerPicture[] = [];
   let standing: Posted = { outcome: "taken" };
   const ticks = gauge("ticks", "Ticks.");
@@ -45,16 +47,16 @@ function rig(more: Partial<WriterDeps> = {}) {
     clock: time.clock,
     timers: time.timers,
     random: () => 1,
-    log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+    log,
     inSlices: createSlices(() => 0),
     ...more,
   });
   const metric = (name: string, outcome?: string): number | undefined => {
-    let found: number | undefined;
+    const found: number[] = [];
     writer.emit((family, labels, value) => {
-      if (family.name === name && (outcome === undefined || labels[0]?.[1] === outcome)) found = value;
+      if (family.name === `licmond_remote_write_${name}` && labels[0]?.[1] === outcome) found.push(value);
     });
-    return found;
+    return found[0];
   };
   return {
     time,
@@ -64,21 +66,25 @@ function rig(more: Partial<WriterDeps> = {}) {
     logged,
     metric,
     start,
-    show: (...next: ServerPicture[]) => {
+    show(...next: ServerPicture[]) {
       servers = next;
     },
-    stand: (answer: Posted) => {
+    stand(answer: Posted) {
       standing = answer;
     },
     /** Values of the ticks that were posted, in order. */
     ticks: () =>
       got.flatMap(({ series }) =>
-        series.filter((one) => nameOf(one).startsWith("ticks")).map(({ value }) => value),
+        series.flatMap((one) => (nameOf(one).startsWith("ticks") ? one.value : [])),
       ),
   };
 }
 
-const FAILED: Posted = { outcome: "failed", why: "It answered 503", retryAfterMs: null };
+const FAILED: Extract<Posted, { outcome: "failed" }> = {
+  outcome: "failed",
+  why: "It answered 503",
+  retryAfterMs: null,
+};
 const REFUSED: Posted = { outcome: "refused", status: 400, why: "It answered 400: no" };
 
 describe("the writer", () => {
@@ -87,13 +93,10 @@ describe("the writer", () => {
     at.writer.configure(SETTINGS);
     await at.time.pass(25_000);
     expect(at.ticks()).toEqual([0, 10, 20]);
-    expect(at.got.map(({ series }) => series[0]?.timestamp)).toEqual([
-      at.start,
-      at.start + 10_000,
-      at.start + 20_000,
-    ]);
+    const times = at.got.map(({ series }) => (series[0]?.timestamp ?? 0) - at.start);
+    expect(times).toEqual([0, 10_000, 20_000]);
     expect(at.got[0]?.series.map(nameOf)).toEqual(["ticks{site=muc}"]);
-    expect(at.metric("licmond_remote_write_samples_total", "sent")).toBe(3);
+    expect(at.metric("samples_total", "sent")).toBe(3);
     await at.writer.stop();
     await at.time.pass(60_000);
     expect(at.got).toHaveLength(3);
@@ -123,13 +126,8 @@ describe("the writer", () => {
   test("sorts the labels, those before the name too, and lets a series' own label beat an outer one", async () => {
     const at = rig();
     at.show(picture("eda"));
-    const labels = [
-      ["zone", "1"],
-      ["server", "outer"],
-      ["Site", "muc"],
-      ["empty", ""],
-    ] as const;
-    at.writer.configure({ ...SETTINGS, labels });
+    const outer = { zone: "1", server: "outer", Site: "muc", empty: "" };
+    at.writer.configure({ ...SETTINGS, labels: Object.entries(outer) });
     await at.time.pass(1_000);
     const series = at.got.flatMap((one) => one.series);
     for (const one of series) {
@@ -138,9 +136,7 @@ describe("the writer", () => {
       expect([names[0], names[1]]).toEqual(["Site", "__name__"]);
       expect(names).not.toContain("empty");
     }
-    const seats = series.find(
-      (one) => Object.fromEntries(one.labels).__name__ === "license_feature_seats_used",
-    );
+    const seats = series.find((one) => nameOf(one).startsWith("license_feature_seats_used{"));
     expect(Object.fromEntries(seats?.labels ?? [])).toMatchObject({ server: "eda", zone: "1", Site: "muc" });
   });
 
@@ -165,22 +161,23 @@ describe("the writer", () => {
     const tries = at.got.length - 1;
     // 1, 2, 4, 8, 16 and 32 s behind the first failure.
     expect(tries).toBe(6);
-    expect(at.metric("licmond_remote_write_failures_total")).toBe(6);
-    expect(at.metric("licmond_remote_write_pending_samples")).toBe(6);
+    expect(at.metric("failures_total")).toBe(6);
+    expect(at.metric("pending_samples")).toBe(6);
     at.got.length = 1;
     at.stand({ outcome: "taken" });
     await at.time.pass(LONGEST_PAUSE_MS);
     expect(at.ticks()).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]);
-    expect(at.metric("licmond_remote_write_pending_bytes")).toBe(0);
-    expect(at.logged.filter((line) => /^(warn|error|info)/.test(line))).toEqual([
-      'warn Metrics could not be written and are kept for another try {"error":"It answered 503","failures":1,"waiting":1}',
-      expect.stringMatching(/^info Metrics are written again/),
+    expect(at.metric("pending_bytes")).toBe(0);
+    const fields = { error: "It answered 503", failures: 1, waiting: 1 };
+    expect(at.logged("warn")).toEqual([
+      ["Metrics could not be written and are kept for another try", fields],
     ]);
+    expect(at.logged("info")).toEqual([["Metrics are written again", expect.anything()]]);
   });
 
   test("waits as long as the receiver asks", async () => {
     const at = rig();
-    at.answers.push({ outcome: "failed", why: "It answered 429", retryAfterMs: 45_000 });
+    at.answers.push({ ...FAILED, retryAfterMs: 45_000 });
     at.writer.configure(SETTINGS);
     await at.time.pass(44_000);
     expect(at.got).toHaveLength(1);
@@ -193,11 +190,10 @@ describe("the writer", () => {
     at.answers.push(REFUSED, REFUSED);
     at.writer.configure(SETTINGS);
     await at.time.pass(35_000);
-    expect(at.metric("licmond_remote_write_samples_total", "refused")).toBe(2);
-    expect(at.metric("licmond_remote_write_samples_total", "sent")).toBe(2);
-    expect(at.logged.filter((line) => line.startsWith("error"))).toEqual([
-      'error The receiver refuses metrics, and they are lost {"error":"It answered 400: no","count":1}',
-    ]);
+    expect(at.metric("samples_total", "refused")).toBe(2);
+    expect(at.metric("samples_total", "sent")).toBe(2);
+    const fields = { error: "It answered 400: no", count: 1 };
+    expect(at.logged("error")).toEqual([["The receiver refuses metrics, and they are lost", fields]]);
   });
 
   test("holds a bounded backlog over a month without a receiver, and says once that it throws away", async () => {
@@ -207,13 +203,13 @@ describe("the writer", () => {
     let most = 0;
     for (let day = 0; day < 30; day++) {
       await at.time.pass(86_400_000);
-      most = Math.max(most, at.metric("licmond_remote_write_pending_bytes") ?? 0);
+      most = Math.max(most, at.metric("pending_bytes") ?? 0);
     }
     expect(most).toBeLessThanOrEqual(20_000);
     expect(most).toBeGreaterThan(0);
-    const pending = at.metric("licmond_remote_write_pending_samples") ?? 0;
-    expect(at.metric("licmond_remote_write_samples_total", "dropped")).toBe(30 * 144 + 1 - pending);
-    expect(at.logged.filter((line) => line.startsWith("error"))).toHaveLength(1);
+    const pending = at.metric("pending_samples") ?? 0;
+    expect(at.metric("samples_total", "dropped")).toBe(30 * 144 + 1 - pending);
+    expect(at.logged("error")).toHaveLength(1);
     at.got.length = 0;
     at.stand({ outcome: "taken" });
     await at.time.pass(LONGEST_PAUSE_MS);
@@ -239,13 +235,13 @@ describe("the writer", () => {
 
   test("tries at once when the token may have changed", async () => {
     const at = rig();
-    at.answers.push(FAILED, FAILED, FAILED, FAILED, FAILED);
+    at.stand(FAILED);
     at.writer.configure(SETTINGS);
     await at.time.pass(20_000);
-    const before = at.got.length;
+    at.got.length = 0;
     at.writer.configure({ ...SETTINGS, tokenFile: "/run/token" });
     await at.time.pass(0);
-    expect(at.got.length).toBeGreaterThan(before);
+    expect(at.got.length).toBeGreaterThan(0);
   });
 
   test("splits what is much into requests of 2,000 samples", async () => {

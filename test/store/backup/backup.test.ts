@@ -15,17 +15,13 @@ import { join } from "node:path";
 import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
 import { examineDatabase } from "../../../src/store/backup/worker.ts";
 import { requireSpace } from "../../../src/store/database/files.ts";
-import { createKeys } from "../../../src/store/keys.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { fill } from "../filled.ts";
 import { cleanUp, open, quickDirectory } from "../place.ts";
-import { plainKey } from "../plain-key.ts";
 import { isRoot, makeForeign, NEWER, NOBODY, refusal } from "./shared.ts";
 
 afterEach(cleanUp);
-
-const clock = { now: () => Date.now() };
 
 function place() {
   const directory = quickDirectory();
@@ -62,27 +58,6 @@ describe("a backup", () => {
     expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(store.checkDatabase().ok).toBe(true);
-  });
-
-  test("takes nothing away from a writer meanwhile", async () => {
-    const { directory, store, file } = place();
-    const keys = createKeys({ store, clock });
-    // It waits for nobody: a writer who found the database locked would be told so at once.
-    store.sqlite.run("PRAGMA busy_timeout = 0");
-    let made = 0;
-    const done = take(directory, file).finally(() => {
-      over = true;
-    });
-    let over = false;
-    while (!over) {
-      keys.create(plainKey({ name: `meanwhile-${made++}` }));
-      await Bun.sleep(1);
-    }
-    const { keys: copied } = await done;
-    expect(made).toBeGreaterThan(3);
-    // One moment of it: those made before, none twice.
-    expect(copied).toBeGreaterThanOrEqual(29);
-    expect(copied).toBeLessThanOrEqual(29 + made);
   });
 
   test("never takes the place of a file without being told to", async () => {
