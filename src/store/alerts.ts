@@ -12,12 +12,8 @@ export type Alerts = ReturnType<typeof createAlerts>;
 /** Stored alerts, and what the evaluator remembers between polls. Writes run in the caller's transaction. */
 export function createAlerts(store: Store) {
   const { db, read, state } = store;
-  const newest = read(() =>
-    db
-      .select({ id: max(alerts.id) })
-      .from(alerts)
-      .get(),
-  );
+  const ids = db.select({ id: max(alerts.id) }).from(alerts);
+  const newest = read(() => ids.get());
   // Ids of alerts that licmond.db has forgotten are not given again.
   const given = state.sqlite.query<{ id: number }, []>(
     "SELECT seq AS id FROM sqlite_sequence WHERE name = 'alerts'",
@@ -40,12 +36,10 @@ export function createAlerts(store: Store) {
     /** Inserts or replaces. */
     write(alert: Alert): void {
       const { id, ...rest } = { ...alert, told: JSON.stringify(alert.told) };
-      const put = (into: Db) =>
-        into
-          .insert(alerts)
-          .values({ id, ...rest })
-          .onConflictDoUpdate({ target: alerts.id, set: rest })
-          .run();
+      const put = (into: Db) => {
+        const row = into.insert(alerts).values({ id, ...rest });
+        row.onConflictDoUpdate({ target: alerts.id, set: rest }).run();
+      };
       put(db);
       const isOver = alert.resolvedAt !== null && alert.silencedUntil === null;
       store.inState((into) => (isOver ? into.delete(alerts).where(eq(alerts.id, id)).run() : put(into)));
@@ -60,13 +54,9 @@ export function createAlerts(store: Store) {
       const subject = JSON.stringify({ rule, server, daemon, feature, detail });
       const target = alertWatches.subject;
       store.inBoth((each) => {
-        if (body === null) each.delete(alertWatches).where(eq(target, subject)).run();
-        else
-          each
-            .insert(alertWatches)
-            .values({ subject, body })
-            .onConflictDoUpdate({ target, set: { body } })
-            .run();
+        if (body === null) return void each.delete(alertWatches).where(eq(target, subject)).run();
+        const put = each.insert(alertWatches).values({ subject, body });
+        put.onConflictDoUpdate({ target, set: { body } }).run();
       });
     },
     /** By server. */
@@ -74,12 +64,9 @@ export function createAlerts(store: Store) {
       new Map(read(() => db.select().from(alertBaselines).all()).map(({ server, body }) => [server, body])),
     writeBaseline(server: string, body: string | null): void {
       const target = alertBaselines.server;
-      if (body === null) db.delete(alertBaselines).where(eq(target, server)).run();
-      else
-        db.insert(alertBaselines)
-          .values({ server, body })
-          .onConflictDoUpdate({ target, set: { body } })
-          .run();
+      if (body === null) return void db.delete(alertBaselines).where(eq(target, server)).run();
+      const put = db.insert(alertBaselines).values({ server, body });
+      put.onConflictDoUpdate({ target, set: { body } }).run();
     },
     /** Deletes one step of the alerts that ended before an instant; answers how many. */
     retainStep: (endedBefore: number): number =>

@@ -15,7 +15,7 @@ export interface ClockLook {
   readonly isTrusted: boolean;
 }
 
-export interface ClockWatchDeps {
+interface ClockWatchDeps {
   readonly store: Store;
   readonly clock: Clock;
   /** Milliseconds of a clock that never jumps. */

@@ -13,12 +13,8 @@ export type Notifications = ReturnType<typeof createNotifications>;
  */
 export function createNotifications(store: Store, now: number) {
   const { db, read } = store;
-  const newest = read(() =>
-    db
-      .select({ id: max(notifications.id) })
-      .from(notifications)
-      .get(),
-  );
+  const ids = db.select({ id: max(notifications.id) }).from(notifications);
+  const newest = read(() => ids.get());
   let last = Math.max(now, newest?.id ?? 0);
   return {
     /** Ids: increasing, also over restarts and when the queue has been empty. */

@@ -54,14 +54,8 @@ export function createKnownHostsStore(store: Store, log: Log) {
       if (saved.get(serverId) === mark) return;
       const hosts = JSON.stringify(kept);
       const target = knownHosts.serverId;
-      store.transaction(
-        () =>
-          void db
-            .insert(knownHosts)
-            .values({ serverId, hosts })
-            .onConflictDoUpdate({ target, set: { hosts } })
-            .run(),
-      );
+      const put = db.insert(knownHosts).values({ serverId, hosts });
+      store.transaction(() => void put.onConflictDoUpdate({ target, set: { hosts } }).run());
       saved.set(serverId, mark);
     },
     /** Oldest first; empty when none are known. What cannot be read is logged and learnt again. */

@@ -3,6 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { pathsOf } from "../database/files.ts";
 import { APPLICATION_ID, schemaVersion } from "../database/migrate.ts";
 import { openReader } from "../database/read-only.ts";
 import { copiesOf } from "../open/before-upgrade.ts";
@@ -26,10 +27,10 @@ export async function wayBack(
   directory: string,
   accepts: (file: string) => Promise<boolean>,
 ): Promise<WayBack> {
-  const database = join(directory, "licmond.db");
-  if (!existsSync(database) || (await isAccepted(schemaOf(database), accepts))) return { kind: "none" };
+  const database = pathsOf(directory).history;
+  if (!existsSync(database) || (await isAccepted(database, accepts))) return { kind: "none" };
   for (const copy of copiesOf(database))
-    if (await isAccepted(schemaOf(copy), accepts)) return { kind: "copy", database, copy };
+    if (await isAccepted(copy, accepts)) return { kind: "copy", database, copy };
   return { kind: "lost", database };
 }
 
@@ -38,25 +39,17 @@ export async function restoreCopy({ database, copy }: { database: string; copy: 
   await restore({ directory: dirname(database), file: copy, now: Date.now() });
 }
 
-function schemaOf(path: string): number {
+async function isAccepted(path: string, accepts: (file: string) => Promise<boolean>): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-schema-"));
   const sqlite = openReader(path);
   try {
-    return schemaVersion(sqlite);
-  } finally {
-    sqlite.close();
-  }
-}
-
-async function isAccepted(schema: number, accepts: (file: string) => Promise<boolean>): Promise<boolean> {
-  const folder = await mkdtemp(join(tmpdir(), "licmond-schema-"));
-  try {
     const file = join(folder, "empty.db");
-    const sqlite = new Database(file, { create: true });
-    sqlite.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    sqlite.run(`PRAGMA user_version = ${schema}`);
-    sqlite.close();
+    const empty = new Database(file, { create: true });
+    empty.run(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${schemaVersion(sqlite)}`);
+    empty.close();
     return await accepts(file);
   } finally {
+    sqlite.close();
     rmSync(folder, { recursive: true });
   }
 }

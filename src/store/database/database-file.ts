@@ -117,14 +117,6 @@ export function createDatabaseFile(
     }
   }
 
-  const attempt = (step: string, work: () => void) => {
-    try {
-      work();
-    } catch (error) {
-      log.warn("Closing the database was not clean", { step, error: messageOf(error) });
-    }
-  };
-
   return {
     path,
     db: drizzle(sqlite) as Db,
@@ -145,10 +137,19 @@ export function createDatabaseFile(
     close(isLast: boolean): void {
       if (closed) return;
       closed = true;
-      attempt("optimize", () => sqlite.run("PRAGMA optimize"));
-      // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.
-      if (isLast) attempt("checkpoint", () => sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
-      attempt("close", () => sqlite.close());
+      const steps = {
+        optimize: () => sqlite.run("PRAGMA optimize"),
+        // The last connection takes the write-ahead log with it; beside a daemon it stays the daemon's.
+        checkpoint: () => isLast && sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"),
+        close: () => sqlite.close(),
+      };
+      for (const [step, work] of Object.entries(steps)) {
+        try {
+          work();
+        } catch (error) {
+          log.warn("Closing the database was not clean", { step, error: messageOf(error) });
+        }
+      }
     },
   };
 }

@@ -51,24 +51,24 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   if (error instanceof StoreError) return error;
   const code = errorCode(error);
   if (code === null) return null;
-  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code)) {
-    const fix = "Free space on its file system, or move storage.directory to a larger one.";
-    return new StoreError("FULL", `There is no space left for ${path}`, fix, error);
-  }
-  if (/^(SQLITE_BUSY|SQLITE_LOCKED)/.test(code)) {
-    const fix = "Look for programs that have the file open (fuser) and end them.";
-    return new StoreError("BUSY", `Another program keeps ${path} locked`, fix, error);
-  }
-  if (/^(SQLITE_CORRUPT|SQLITE_NOTADB)/.test(code)) {
-    const isNone = code.startsWith("SQLITE_NOTADB");
-    return corrupt(isNone ? `${path} is not a database` : `The database ${path} is damaged`, error);
-  }
+  const of = (fault: keyof typeof FIXES, message: string) =>
+    new StoreError(fault, message, FIXES[fault], error);
+  if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code))
+    return of("FULL", `There is no space left for ${path}`);
+  if (/^(SQLITE_BUSY|SQLITE_LOCKED)/.test(code)) return of("BUSY", `Another program keeps ${path} locked`);
+  if (code.startsWith("SQLITE_NOTADB")) return corrupt(`${path} is not a database`, error);
+  if (code.startsWith("SQLITE_CORRUPT")) return corrupt(`The database ${path} is damaged`, error);
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code))
     return notWritable(path, error);
   if (!/^(SQLITE_IOERR|EIO)/.test(code)) return null;
-  const fix = "Look at the disk: the kernel's log tells more.";
-  return new StoreError("IO", `Reading or writing ${path} failed (${code})`, fix, error);
+  return of("IO", `Reading or writing ${path} failed (${code})`);
 }
+
+const FIXES = {
+  FULL: "Free space on its file system, or move storage.directory to a larger one.",
+  BUSY: "Look for programs that have the file open (fuser) and end them.",
+  IO: "Look at the disk: the kernel's log tells more.",
+} as const;
 
 /** `message` has the path. */
 export function corrupt(message: string, cause?: unknown): StoreError {

@@ -62,13 +62,9 @@ export function backUpBeforeUpgrade(
 
 /** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
 export function copiesOf(path: string): string[] {
-  const prefix = `${basename(path)}.schema-`;
-  const stampOf = (name: string) => /^\d+-(\d{8}T\d{6}Z.*)$/.exec(name.slice(prefix.length))?.[1];
+  const stampOf = (name: string) => /\.schema-\d+-(\d{8}T\d{6}Z.*)$/.exec(name)?.[1] ?? "";
   return readdirSync(dirname(path))
-    .flatMap((name) => {
-      const stamp = name.startsWith(prefix) ? stampOf(name) : undefined;
-      return stamp === undefined ? [] : [{ file: join(dirname(path), name), stamp }];
-    })
-    .sort((a, b) => (a.stamp < b.stamp ? 1 : -1))
-    .map(({ file }) => file);
+    .filter((name) => name.startsWith(`${basename(path)}.schema-`) && stampOf(name) !== "")
+    .sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1))
+    .map((name) => join(dirname(path), name));
 }

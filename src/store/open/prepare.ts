@@ -139,16 +139,11 @@ function bringUpToDate(
   now: number,
   { log, onProgress, backUpBeforeUpgrade: isBackedUp = true }: PrepareOptions,
 ) {
-  const opened: Database[] = [];
-  const open = (path: string, wanted: readonly Migration[]) => {
-    const sqlite = openConnection(path, wanted, log);
-    opened.push(sqlite);
-    return sqlite;
-  };
+  const history = openConnection(paths.history, migrations, log);
+  let state: Database | null = null;
   try {
-    const history = open(paths.history, migrations);
     takeInState(paths, history, false, now);
-    const state = open(paths.state, STATE_MIGRATIONS);
+    state = openConnection(paths.state, STATE_MIGRATIONS, log);
     const [from, stateFrom] = [schemaVersion(history), schemaVersion(state)];
     if (stateFrom === 0 && tableNames(history).includes("key_uses"))
       log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
@@ -165,7 +160,8 @@ function bringUpToDate(
     rmSync(`${paths.history}.vital`, { force: true });
     return { history, state };
   } catch (error) {
-    for (const sqlite of opened) sqlite.close();
+    history.close();
+    state?.close();
     throw error;
   }
 }

@@ -101,9 +101,7 @@ export function createStateFile(file: DatabaseFile, copyPath: string, log: Log) 
   function writeWaiting(): void {
     const works = waiting;
     waiting = [];
-    const writeAll = () => {
-      for (const work of works) work(db);
-    };
+    const writeAll = () => works.forEach((work) => void work(db));
     if (works.length > 0 && !attempt(() => transaction(writeAll))) {
       waiting = works.slice(-MAX_WAITING);
       writeSoon(COPY_MS);
