@@ -202,10 +202,8 @@ export async function runVerb(
   await verb(look);
   const refusals = look.found.filter(({ kind }) => kind === "refuse");
   // Several steps may meet the same hindrance.
-  for (const text of new Set(
-    refusals.map(({ words, advice }) => `${lines(words)}\n  fix: ${lines(advice ?? "")}`),
-  ))
-    io.err(`licmond: ${text}\n`);
+  const texts = refusals.map(({ words, advice }) => `${lines(words)}\n  fix: ${lines(advice ?? "")}`);
+  for (const text of new Set(texts)) io.err(`licmond: ${text}\n`);
   if (refusals.length > 0) throw new Failure("nothing was changed");
   if (dryRun || !look.hasWork()) {
     look.found.forEach(print(dryRun ? "would" : "done"));
@@ -213,10 +211,8 @@ export async function runVerb(
     return { outcome: dryRun ? "planned" : "unchanged", pass: look };
   }
   const locked = lockInstallation(lockPath(host));
-  if ("holder" in locked)
-    throw new Failure(
-      `another licmond (process ${locked.holder}) is at work on this installation: nothing was changed`,
-    );
+  const busy = "is at work on this installation: nothing was changed";
+  if ("holder" in locked) throw new Failure(`another licmond (process ${locked.holder}) ${busy}`);
   const act = createPass(host, true, print("done"));
   try {
     await verb(act);

@@ -32,8 +32,7 @@ async function site() {
 describe("licmond export", () => {
   test("sessions as CSV, beside the daemon that holds the directory", async () => {
     await using at = await site();
-    const { ask } = at;
-    const { exitCode, out, err } = await ask("sessions");
+    const { exitCode, out, err } = await at.ask("sessions");
     expect(out.split("\r\n")).toEqual([
       "id,server,daemon,feature,user,host,display,version,count,handle,startedAt,firstSeenAt,lastSeenAt,endedAt,endReason,durationSeconds",
       `1,eda,snpslmd,compiler,"ann, the 2nd",,:0,v1.0,1,101,,${iso(0)},${iso(29)},${iso(30)},checkin,1800`,
@@ -44,17 +43,15 @@ describe("licmond export", () => {
 
   test("--bom: CSV that Excel reads as UTF-8; JSON has no mark", async () => {
     await using at = await site();
-    const { ask } = at;
-    const { out } = await ask("sessions");
-    expect((await ask("sessions", "--bom")).out).toBe(`\uFEFF${out}`);
-    expect((await ask("sessions", "--bom", "--format", "json")).out).toStartWith("[");
+    const { out } = await at.ask("sessions");
+    expect((await at.ask("sessions", "--bom")).out).toBe(`\uFEFF${out}`);
+    expect((await at.ask("sessions", "--bom", "--format", "json")).out).toStartWith("[");
   });
 
   test("samples as JSON: counts as they changed, and the gap", async () => {
     await using at = await site();
-    const { rig, ask } = at;
-    rig.history().packAll();
-    const { out } = await ask("samples", "--format", "json", "--start", iso(-600), "--end", iso(600));
+    at.rig.history().packAll();
+    const { out } = await at.ask("samples", "--format", "json", "--start", iso(-600), "--end", iso(600));
     const feature = { server: "eda", daemon: "snpslmd", feature: "compiler" };
     const counts = { ...feature, total: 2, reserved: 0, queued: 0, unlimited: false };
     expect(JSON.parse(out)).toEqual([
@@ -75,34 +72,31 @@ describe("licmond export", () => {
     [["logs"], 0],
   ])("%j", async (args, rows) => {
     await using at = await site();
-    const { ask } = at;
-    const { exitCode, out } = await ask(...args, "--format", "json");
+    const { exitCode, out } = await at.ask(...args, "--format", "json");
     expect([exitCode, (JSON.parse(out) as SessionRecord[]).length]).toEqual([0, rows]);
   });
 
   test("a file appears when it is whole, for its owner alone", async () => {
     await using at = await site();
-    const { place, ask } = at;
-    const file = join(place.folder, "out.csv");
-    expect(await ask("sessions", "-o", file)).toMatchObject({ exitCode: 0, out: "" });
+    const file = join(at.place.folder, "out.csv");
+    expect(await at.ask("sessions", "-o", file)).toMatchObject({ exitCode: 0, out: "" });
     expect(readFileSync(file, "utf8").split("\r\n").length).toBe(3);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(existsSync(`${file}.part`)).toBe(false);
-    const nowhere = await ask("sessions", "-o", join(place.folder, "no", "out.csv"));
+    const nowhere = await at.ask("sessions", "-o", join(at.place.folder, "no", "out.csv"));
     expect([nowhere.exitCode, nowhere.err]).toEqual([1, expect.stringContaining("cannot be written")]);
   });
 
   test("more rows than a slice, in order and once each", async () => {
     await using at = await site();
-    const { rig, ask } = at;
-    const insert = rig.store.sqlite.query(
+    const insert = at.rig.store.sqlite.query(
       `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at)
        VALUES (?, 'eda', 'd', 'f', 'u', 1, 1, 1, 1, 2)`,
     );
-    rig.store.transaction(() => {
+    at.rig.store.transaction(() => {
       for (let id = 2; id <= 12_001; id += 1) insert.run(id * 3);
     });
-    const { out } = await ask("sessions", "--format", "json");
+    const { out } = await at.ask("sessions", "--format", "json");
     const ids = (JSON.parse(out) as SessionRecord[]).map(({ id }) => id);
     expect(ids).toEqual([1, ...Array.from({ length: 12_000 }, (_, index) => (index + 2) * 3)]);
   });

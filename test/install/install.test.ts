@@ -1,16 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, lstatSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { install } from "../../src/install/install.ts";
 import { withMark } from "../../src/install/layout.ts";
-import type { Verb } from "../../src/install/pass.ts";
-import { createRig, LAYOUT, lookAt, NEW_BINARY, type Rig, runAll } from "./rig.ts";
-
-async function steps(rig: Rig, options: { start?: boolean; withoutSystemd?: boolean } = {}): Promise<Verb> {
-  const binary = await rig.binary(NEW_BINARY, "1.2.0");
-  const fresh = { binary, version: "1.2.0", configText: "# config\n", hasSysusers: true };
-  return (pass) => install(pass, { ...fresh, withoutSystemd: false, start: false, ...options });
-}
+import { createRig, LAYOUT, lookAt, NEW_BINARY, type Rig, runAll, steps } from "./rig.ts";
 
 const kinds = (plans: ReadonlyMap<string, { kind: string }>) => [...plans.values()].map(({ kind }) => kind);
 const modeOf = (rig: Rig, path: string) => (lstatSync(rig.host.at(path)).mode & 0o7777).toString(8);

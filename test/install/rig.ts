@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host, Ran, Run } from "../../src/install/host.ts";
+import { type InstallWanted, install } from "../../src/install/install.ts";
 import { LAYOUT } from "../../src/install/layout.ts";
 import { createPass, type Finding, type Verb } from "../../src/install/pass.ts";
 
@@ -101,6 +102,13 @@ export async function lookAt(rig: Rig, verb: Verb): Promise<readonly Finding["ki
   const look = createPass(rig.host, false);
   await verb(look);
   return look.found.map(({ kind }) => kind);
+}
+
+/** What `install` of 1.2.0 does. */
+export async function steps(rig: Rig, options: Partial<InstallWanted> = {}): Promise<Verb> {
+  const binary = await rig.binary(NEW_BINARY, "1.2.0");
+  const fresh = { binary, version: "1.2.0", configText: "# config\n", hasSysusers: true };
+  return (pass) => install(pass, { ...fresh, withoutSystemd: false, start: false, ...options });
 }
 
 export const NEW_BINARY = "/download/licmond";

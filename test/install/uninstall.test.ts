@@ -1,14 +1,11 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
-import { install } from "../../src/install/install.ts";
 import { type UninstallWanted, uninstall } from "../../src/install/uninstall.ts";
-import { createRig, LAYOUT, NEW_BINARY, type Rig, runAll } from "./rig.ts";
+import { createRig, LAYOUT, type Rig, runAll, steps } from "./rig.ts";
 
 async function installed(): Promise<Rig> {
   const rig = await createRig();
-  const binary = await rig.binary(NEW_BINARY, "1.2.0");
-  const fresh = { binary, version: "1.2.0", configText: "# config\n", hasSysusers: true };
-  await runAll(rig, (pass) => install(pass, { ...fresh, withoutSystemd: false, start: true }));
+  await runAll(rig, await steps(rig, { start: true }));
   await rig.write(`${LAYOUT.data}/licmond.db`, "data");
   Object.assign(rig.service, { active: true, enabled: true });
   rig.ran.length = 0;

@@ -47,7 +47,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
     if (name === null) file(what, path, { mayShow, credential });
     else credentials.push({ what, name });
   };
-  const program = (what: string, names: readonly string[], args: readonly string[] = []) => {
+  const program = (what: string, [first = "", ...args]: readonly string[], names = [first]) => {
     // What a program is told to run or to read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
     for (const arg of args) if (arg.startsWith("/")) file(what, arg);
     const path = names.map((name) => locate(name, environment.PATH ?? "")).find((found) => found !== null);
@@ -62,20 +62,18 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
     if (!enabled) continue;
     const { tools, parseAddress } = managerOf(manager);
-    program(`${id}: tool`, tool?.slice(0, 1) ?? tools, tool?.slice(1));
+    program(`${id}: tool`, tool ?? [], tool === null ? [...tools] : undefined);
     const parsed = parseAddress(address);
     if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);
     if (logFile !== null) file(`${id}: log_file`, logFile);
   }
   for (const [index, notification] of config.notifications.entries()) {
     const what = `notifications[${index}]`;
-    if (notification.type === "command")
-      program(`${what}.argv`, notification.argv.slice(0, 1), notification.argv.slice(1));
+    if (notification.type === "command") program(`${what}.argv`, notification.argv);
     else handed(`${what}.secret_file`, notification.secretFile, notification.type);
   }
   if (config.execute.enabled)
-    for (const { name, argv } of config.execute.commands)
-      program(`execute ${name}`, argv.slice(0, 1), argv.slice(1));
+    for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv);
   handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
   return { files, credentials };
 }

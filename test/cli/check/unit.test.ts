@@ -78,9 +78,7 @@ async function told(toml: string, given: Partial<typeof OPEN> = {}, host: Partia
     return { ...honest, noNewPrivileges, mayListen: may, files, property };
   };
   let out = "";
-  const print = (text: string) => {
-    out += text;
-  };
+  const print = (text: string) => (out += text);
   const report = {
     fine: (what: string, message: string) => void fine.push(`${what}: ${message}`),
     warning: (what: string, message: string) => void warnings.push(`${what}: ${message}`),
