@@ -9,13 +9,7 @@ import { namedServers } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
 import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
 import { type Opening, openStream } from "../streams/open-stream.ts";
-import {
-  STREAM_NAMES,
-  STREAM_QUERIES,
-  type StreamFilter,
-  type StreamName,
-  type Wanted,
-} from "../streams/stream-filter.ts";
+import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -61,7 +55,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     server?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => server?.timeout(request, LINGER_SECONDS);
-    return new Response(createSseStream(opening, opening.filterOf(query), onEnd), { headers: SSE_HEADERS });
+    return new Response(createSseStream(opening, query, onEnd), { headers: SSE_HEADERS });
   }
 
   function upgrade(stream: StreamName, asked: Asked): undefined {
@@ -154,11 +148,7 @@ const SSE_HEADERS = {
  * The body of a server-sent event stream. Events are pushed; the queue's size in bytes is what waits in the daemon,
  * because the server takes from it only what the socket accepts. `onEnd` is called when the daemon ends the stream.
  */
-function createSseStream(
-  opening: Opening,
-  filter: StreamFilter,
-  onEnd: () => void,
-): ReadableStream<Uint8Array> {
+function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): ReadableStream<Uint8Array> {
   let client: StreamClient | null = null;
   return new ReadableStream<Uint8Array>(
     {
@@ -179,7 +169,7 @@ function createSseStream(
               onEnd();
             },
           },
-          filter,
+          wanted,
         );
       },
       pull: () => client?.drained(),

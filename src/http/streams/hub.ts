@@ -136,9 +136,8 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     for (const client of members) client.send(HEARTBEAT);
   });
   const stopKeyCheck = repeat(KEY_CHECK_MS, () => {
-    const keys = new Set(Array.from(members, ({ keyId }) => keyId));
-    const ended = new Set([...keys].filter((id) => !keyHolds(id)));
-    for (const client of [...members]) if (ended.has(client.keyId)) client.end("key");
+    for (const [id, clients] of Map.groupBy(members, ({ keyId }) => keyId))
+      if (!keyHolds(id)) for (const client of clients) client.end("key");
   });
 
   const wantSample = (client: StreamClient) => {
@@ -171,10 +170,11 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     /** Counts the client in: it gets signs of life and is ended with its key, and still catches up by itself. */
     enter: (client: StreamClient) => void members.add(client),
     goLive,
-    /** Gives the client another filter, also while it catches up. */
+    /** Gives the client another filter, also while it catches up, and a sample by it. */
     refilter(client: StreamClient, filter: StreamFilter) {
       client.filter = filter;
       if (live.has(client)) goLive(client);
+      wantSample(client);
     },
     leave(client: StreamClient) {
       for (const set of [members, live, due]) set.delete(client);

@@ -8,13 +8,7 @@ import { shown } from "../query.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
 
-import {
-  createStreamFilter,
-  HIDDEN_FROM_VIEWERS,
-  type StreamFilter,
-  type StreamName,
-  type Wanted,
-} from "./stream-filter.ts";
+import { createStreamFilter, HIDDEN_FROM_VIEWERS, type StreamName, type Wanted } from "./stream-filter.ts";
 
 /** Events read from the store at a time: a millisecond or two of work. */
 const PAGE_EVENTS = 200;
@@ -46,16 +40,16 @@ export function openStream(
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, anonymous: caller.anonymize };
   const about = { keyId: caller.id, stream };
+  /** The filter of a query, within what the key may see. */
+  const filterOf = (wanted: Wanted) => createStreamFilter(stream, wanted, sight);
 
   return {
     stream,
-    /** The filter of a query, within what the key may see. */
-    filterOf: (wanted: Wanted) => createStreamFilter(stream, wanted, sight),
     /** Sends what was missed, then what comes. */
-    start(carrier: Carrier, filter: StreamFilter): StreamClient {
+    start(carrier: Carrier, wanted: Wanted): StreamClient {
       const client: StreamClient = createClient(
         caller.id,
-        filter,
+        filterOf(wanted),
         carrier,
         () => hub.leave(client),
         () => log.warn("A stream client reads too slowly and was cut off", about),
@@ -67,11 +61,7 @@ export function openStream(
       });
       return client;
     },
-    /** Gives the client another filter. */
-    refilter(client: StreamClient, filter: StreamFilter) {
-      hub.refilter(client, filter);
-      hub.wantSample(client);
-    },
+    refilter: (client: StreamClient, wanted: Wanted) => hub.refilter(client, filterOf(wanted)),
   };
 
   async function begin(client: StreamClient): Promise<void> {

@@ -30,7 +30,7 @@ export function createSocketHandlers(
   now: () => number,
   checkServers: (ids: readonly string[] | null) => void,
 ) {
-  const { stream, filterOf } = opening;
+  const { stream } = opening;
   const parse = STREAM_QUERIES[stream].parse;
   let query = firstQuery;
   let client: StreamClient | null = null;
@@ -50,7 +50,7 @@ export function createSocketHandlers(
             }),
           close: (reason) => ws.close(CLOSE_CODES[reason], ENDINGS[reason]),
         },
-        filterOf(parse(query)),
+        parse(query),
       );
     },
     message(ws: ServerWebSocket<unknown>, message: string | Buffer) {
@@ -86,7 +86,7 @@ export function createSocketHandlers(
     const { last_event_id: _, ...wanted }: Wanted = parse(changed);
     checkServers(wanted.server ?? null);
     query = changed;
-    opening.refilter(client, filterOf(wanted));
+    opening.refilter(client, wanted);
     return { type: "subscribed", ...wanted };
   }
 }
