@@ -28,16 +28,13 @@ export const UNIT_NAME = "licmond.service";
 /** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
 export const TRIAL_LINES: string = trialLines;
 
-/** A text that is installed under a mark. */
-export interface InstalledText {
-  readonly path: string;
-  readonly text: string;
-  /** How an administrator changes it without changing the file. */
-  readonly changeBy: string;
-}
+export type InstalledText = (typeof TEXTS)[number];
 
-/** In the order in which they are laid down. */
-export const TEXTS: readonly InstalledText[] = [
+/**
+ * Texts that are installed under a mark, in the order in which they are laid down. `changeBy`: how an administrator changes
+ * one without changing the file.
+ */
+export const TEXTS = [
   {
     path: LAYOUT.sysusers,
     text: sysusers,
@@ -49,7 +46,7 @@ export const TEXTS: readonly InstalledText[] = [
     changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
   },
   { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
-];
+] as const;
 
 /**
  * The first line of a text that licmond installed. By its hash of everything below an administrator's change is known

@@ -24,15 +24,12 @@ export interface Need {
   readonly credential: string | null;
 }
 
-export interface UnitNeeds {
-  readonly files: readonly Need[];
-  /** What the unit must hand over, by the setting that asks for it. */
-  readonly credentials: readonly { readonly what: string; readonly name: string }[];
-}
+export type UnitNeeds = ReturnType<typeof unitNeeds>;
 
 /** What the service needs. What is not there, or may be run by no user, is left to the other checks. */
-export function unitNeeds(config: Config, configFile: string | null, environment: Environment): UnitNeeds {
+export function unitNeeds(config: Config, configFile: string | null, environment: Environment) {
   const files: Need[] = [];
+  /** What the unit must hand over, by the setting that asks for it. */
   const credentials: { what: string; name: string }[] = [];
   const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) => {
     const found = { places: placesOf(path), isNew: modeOf(path) === null };
