@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { createAlertSite } from "./alert-site.ts";
 import { until, untilPrinted } from "./harness.ts";
 import type { FlexnetState } from "./lmstat.ts";
 import { createReceiver, type Receiver } from "./receiver.ts";
+import { createWatchedSite } from "./watched-site.ts";
 
 const webhook = ({ url }: Receiver, path: string, more = "") =>
   `[[notifications]]\ntype = "webhook"\nurl = "${url}${path}"\n${more}\n`;
@@ -30,7 +30,7 @@ async function untilTold(receiver: Receiver, wanted: readonly string[], path = "
 describe("an alert that somebody handles", () => {
   test.concurrent("is told once, reminded of until it is acknowledged, and told of when it ends", async () => {
     await using receiver = createReceiver();
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     await site.write(`[alerts]\nrecoveries = 1\nreminder = "1s"\n${webhook(receiver, "/hook")}`);
     await using at = await site.watch();
     await at.poll(used({ solver: 9 }), 3);
@@ -77,7 +77,7 @@ describe("an alert that somebody handles", () => {
 describe("a restart", () => {
   test.concurrent("kill -9: nothing fires twice, and nothing that ended or began meanwhile is forgotten", async () => {
     await using receiver = createReceiver();
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     await site.write(`[alerts]\nfailures = 4\nrecoveries = 2\n${webhook(receiver, "/hook")}`);
     const degraded: FlexnetState = { ...used({ solver: 9, mesher: 9 }), members: ["up", "up", "down"] };
     let fired: readonly { readonly id: number; readonly startedAt: string }[] = [];
@@ -109,7 +109,7 @@ describe("a restart", () => {
 describe("maintenance", () => {
   test.concurrent("what is bad in a window is not counted, and what stays bad behind it fires", async () => {
     await using receiver = createReceiver();
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     const hook = webhook(receiver, "/hook");
     const start = new Date(Date.now() - 60_000).toISOString();
     await site.write(

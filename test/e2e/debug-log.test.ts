@@ -1,22 +1,18 @@
 import { expect, test } from "bun:test";
 import { appendFile, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
-import { createAlertSite, type Watching } from "./alert-site.ts";
 import { SLOW, until, untilPrinted } from "./harness.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
-
-interface DenialRow {
-  readonly timestamp: string;
-  readonly until: string;
-  readonly user: string;
-  readonly feature: string;
-  readonly attempts: number;
-  readonly outcome: string;
-  readonly code: number | null;
-}
+import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 interface Page {
-  readonly denials: readonly DenialRow[];
+  readonly denials: readonly {
+    readonly timestamp: string;
+    readonly user: string;
+    readonly attempts: number;
+    readonly outcome: string;
+    readonly code: number | null;
+  }[];
   readonly logging: readonly {
     readonly state: string;
     readonly source: string;
@@ -24,15 +20,13 @@ interface Page {
   }[];
 }
 
-/** The server's clock, as it prints it. */
-const clock = (at: number) => new Date(at).toISOString().slice(11, 19);
-const lineAt = (words: string, at: number) => `${clock(at).replace(/^0/, " ")} (acmed) ${words}\n`;
-const ago = (seconds: number) => Date.now() - seconds * 1000;
-const full = '(Licensed number of users already reached. (-4,342:10054 ""))';
-const denied = (user: string, at = ago(30)) => lineAt(`DENIED: "solver" ${user}@ws01  ${full}`, at);
+/** A line of the server's log, half a minute ago by its clock. */
+const denied = (user: string, at = Date.now() - 30_000) => {
+  const clock = new Date(at).toISOString().slice(11, 19).replace(/^0/, " ");
+  return `${clock} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342:10054 ""))\n`;
+};
 
-const page = async (at: Watching): Promise<Page> =>
-  (await (await at.daemon.get("/api/licenses/denials?limit=1000", at.key)).json()) as Page;
+const page = (at: Watching) => at.ask<Page>("/api/licenses/denials?limit=1000");
 
 async function untilSeen(at: Watching, ...users: readonly string[]): Promise<void> {
   await until(`${users} are denied`, async () => {
@@ -41,47 +35,34 @@ async function untilSeen(at: Watching, ...users: readonly string[]): Promise<voi
   });
 }
 
-const untilState = (at: Watching, state: string) =>
-  until(`denials are ${state}`, async () => {
-    const { logging } = await page(at);
-    return logging[0]?.state === state ? logging[0] : undefined;
+const untilState = (at: Watching, state: string, message: RegExp | null) =>
+  until(`denials are ${state}: ${message}`, async () => {
+    const [logging] = (await page(at)).logging;
+    const isSaid = message === null ? logging?.message === null : message.test(logging?.message ?? "");
+    return (logging?.state === state && isSaid) || undefined;
   });
 
-/** Every denial event that was ever told, in order. */
-async function toldOf(at: Watching, count: number): Promise<string[]> {
-  const stop = new AbortController();
-  const path = "/stream/combined?events=denial&last_event_id=1";
-  const response = await at.daemon.get(path, at.key, { signal: stop.signal });
-  const told: string[] = [];
-  for await (const { name, data } of framesOf(response)) {
-    if (name === "denial") told.push(`${data.user} ${data.outcome}`);
-    if (told.length === count) break;
-  }
-  stop.abort();
-  return told;
-}
-
 test.concurrent("a log is followed over rotations of every kind and a kill -9: nothing is lost, nothing doubled", async () => {
-  await using site = await createAlertSite();
+  await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
-  await Bun.write(log, denied("before-anybody-looked"));
+  await Bun.write(log, denied("before-the-first-look"));
   await site.write("", `log_file = "${log}"`);
   /** When each is denied, in the whole seconds of the log. */
   const times = new Map<string, number>();
   const next = () => {
     const user = `u${times.size + 1}`;
-    const at = Math.floor(ago(30) / 1000) * 1000;
+    const at = Math.floor(Date.now() / 1000 - 30) * 1000;
     times.set(user, at);
     return denied(user, at);
   };
   const seen = (at: Watching) => untilSeen(at, ...times.keys());
   {
     await using at = await site.watch();
-    await untilState(at, "on");
+    await untilState(at, "on", null);
     await appendFile(log, next());
     await seen(at);
 
-    // Renamed, with a line that nobody has read yet.
+    // Renamed, with a line that was not read yet.
     await appendFile(log, next());
     await rename(log, `${log}.1`);
     await Bun.write(log, next());
@@ -94,7 +75,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await appendFile(log, next());
     await seen(at);
 
-    // Emptied: what nobody read is gone, and that is said.
+    // Emptied: what was not read is gone, and that is said.
     await Bun.write(log, next());
     await seen(at);
     await untilPrinted(at.daemon, "A part of a debug log was moved away before it was read");
@@ -120,63 +101,64 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
   for (const { attempts, outcome, code } of denials)
     expect([attempts, outcome, code]).toEqual([1, "denied", -4]);
   expect(logging).toMatchObject([{ state: "on", source: "debug_log", message: null }]);
-  const told = await toldOf(at, times.size);
+  const told: string[] = [];
+  for await (const { name, data } of framesOf(
+    at.daemon,
+    "/stream/combined?events=denial&last_event_id=1",
+    at.key,
+  )) {
+    if (name === "denial") told.push(`${data.user} ${data.outcome}`);
+    if (told.length === times.size) break;
+  }
   expect(told.sort()).toEqual([...times.keys()].map((user) => `${user} denied`).sort());
 });
 
 test.concurrent("a log that cannot be read is a state with its reason, and ends with it", async () => {
-  await using site = await createAlertSite();
+  await using site = await createWatchedSite();
   const log = join(site.folder, "logs", "acmed.log");
   await site.write("");
   {
     await using at = await site.watch();
-    expect(await untilState(at, "off")).toMatchObject({
-      source: null,
-      message: expect.stringContaining("log_file is not set"),
-    });
+    await untilState(at, "off", /log_file is not set/);
+    expect((await page(at)).logging).toMatchObject([{ source: null }]);
   }
   await site.write("", `log_file = "${log}"`);
   await using at = await site.watch();
-  expect(await untilState(at, "unreadable")).toMatchObject({ message: `${log} does not exist` });
-  // It appears: all of it is new.
+  await untilState(at, "unreadable", /acmed\.log does not exist$/);
   await mkdir(join(site.folder, "logs"));
-  await Bun.write(log, denied("first"));
-  await untilSeen(at, "first");
-  expect(await untilState(at, "on")).toMatchObject({ message: null });
 
-  const replaceBy = async (bytes: string | Uint8Array) => {
+  const wide = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(denied("wide"), "utf16le")]);
+  const encrypted = new Uint8Array(5_000).map((_, index) => (index * 7919) % 251);
+  const unreadable: readonly [RegExp, (() => Promise<unknown>) | null][] = [
+    [/UTF-16/, () => Bun.write(log, wide)],
+    [/encrypted report log/, () => Bun.write(log, encrypted)],
+    [/acmed\.log is a folder$/, () => mkdir(log)],
+  ];
+  const users: string[] = [];
+  for (const [reason, make] of [...unreadable, [null, null] as const]) {
+    // A log appears in the place of what was there: all of it is new.
+    users.push(`user${users.length}`);
     await rm(log, { recursive: true, force: true });
-    await Bun.write(log, bytes);
-  };
-  const utf16 = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(denied("wide"), "utf16le")]);
-  await replaceBy(utf16);
-  expect((await untilState(at, "unreadable")).message).toContain("UTF-16");
-  await appendFile(log, Buffer.from(denied("wider"), "utf16le"));
-  await replaceBy(denied("second"));
-  await untilSeen(at, "second");
-  await replaceBy(new Uint8Array(5_000).map((_, index) => (index * 7919) % 251));
-  expect((await untilState(at, "unreadable")).message).toContain("encrypted report log");
-  await rm(log);
-  await mkdir(log);
-  await until("it is a folder", async () =>
-    (await page(at)).logging[0]?.message === `${log} is a folder` ? true : undefined,
-  );
-  await rm(log, { recursive: true });
-  await Bun.write(log, denied("third"));
-  await untilSeen(at, "third");
-  expect((await page(at)).denials.map(({ user }) => user).sort()).toEqual(["first", "second", "third"]);
+    await Bun.write(log, denied(users.at(-1) ?? ""));
+    await untilSeen(at, ...users);
+    await untilState(at, "on", null);
+    await rm(log);
+    await make?.();
+    if (reason !== null) await untilState(at, "unreadable", reason);
+  }
+  expect((await page(at)).denials.map(({ user }) => user).sort()).toEqual(users);
 });
 
 /** In the fast run a tenth of it. */
 const LINE_MEGABYTES = SLOW ? 100 : 6;
 
 test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the next one is read`, async () => {
-  await using site = await createAlertSite();
+  await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");
   await site.write("", `log_file = "${log}"`);
   await using at = await site.watch();
-  await untilState(at, "on");
+  await untilState(at, "on", null);
   const before = await ownMegabytes(at.daemon.pid);
   const megabyte = "x".repeat(1e6);
   for (let index = 0; index < LINE_MEGABYTES; index++) await appendFile(log, megabyte);

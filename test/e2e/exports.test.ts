@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createAlertSite, type Watching } from "./alert-site.ts";
 import { BINARY, until } from "./harness.ts";
+import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 /** Names that a spreadsheet would take for a formula. */
 const USER = "=cmd|'/c calc'!A1_";
@@ -47,7 +47,7 @@ async function populated(at: Watching, log: string): Promise<void> {
 }
 
 test("every list and export as CSV: whole, counted, and nothing in it that a spreadsheet would run", async () => {
-  await using site = await createAlertSite();
+  await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");
   await site.write("[alerts]\nrecoveries = 1\n", `log_file = "${log}"\nname = "=SUM(A1)"`);
@@ -103,7 +103,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
 });
 
 test("what stdout cannot take is a failure that is told: never a whole export in a cut file", async () => {
-  await using site = await createAlertSite();
+  await using site = await createWatchedSite();
   await site.write("");
   {
     await using at = await site.watch();
@@ -137,7 +137,7 @@ describe("on a terminal", () => {
   }
 
   test("an export to a file has a bar that ends in a line, and the file is its owner's", async () => {
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     const log = join(site.folder, "acmed.log");
     await Bun.write(log, "");
     await site.write("", `log_file = "${log}"`);
@@ -160,7 +160,7 @@ describe("on a terminal", () => {
   });
 
   test("notify --test tells each target, and what came of it", async () => {
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     const paged = join(site.folder, "paged");
     const script = join(site.folder, "pager");
     await Bun.write(script, `#!/bin/sh\ncat > '${paged}'\n`);

@@ -64,6 +64,10 @@ export interface Daemon extends AsyncDisposable {
   output(): string;
   /** A request with a key; `path` from `/` on. */
   get(path: string, key?: string, init?: BunFetchRequestInit): Promise<Response>;
+  /** The JSON of an answer, whatever its status, as the caller expects it. */
+  json<Body>(path: string, key?: string, init?: BunFetchRequestInit): Promise<Body>;
+  /** A POST with a JSON body, or with none. */
+  post(path: string, key?: string, body?: unknown): Promise<Response>;
   /** Asks it to end and waits: the exit code, null when it had to be killed. */
   stop(): Promise<number | null>;
   /** `kill -9`, as a crash or a power cut would end it. */
@@ -121,6 +125,16 @@ export async function start(options: StartOptions): Promise<Daemon> {
         throw new Error(`${String(cause)}; licmond had printed:\n${printed}`, { cause });
       });
     },
+    json: async <Body>(...request: Parameters<Daemon["get"]>) =>
+      (await (await daemon.get(...request)).json()) as Body,
+    post: (path, key, body) =>
+      daemon.get(path, key, {
+        method: "POST",
+        ...(body !== undefined && {
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+        }),
+      }),
     stop: () => end("SIGTERM"),
     kill: async () => {
       await end("SIGKILL");

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createAlertSite } from "./alert-site.ts";
 import { BINARY, until } from "./harness.ts";
 import { createSite, type Site } from "./site.ts";
+import { createWatchedSite } from "./watched-site.ts";
 
 const SERVER =
   '[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
@@ -197,7 +197,7 @@ describe("licmond import", () => {
 });
 
 test("an import beside a daemon that answers and polls: each goes on with its work", async () => {
-  await using alone = await createAlertSite();
+  await using alone = await createWatchedSite();
   await alone.write(KEEP);
   const log = join(alone.folder, "debug.log");
   await Bun.write(log, LOG);

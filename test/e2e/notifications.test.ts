@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { SMTPServer } from "smtp-server";
 import { selfSigned } from "../alerts/notify/certificate.ts";
-import { createAlertSite } from "./alert-site.ts";
 import { until } from "./harness.ts";
 import { createReceiver, type JsonMessage } from "./receiver.ts";
+import { createWatchedSite } from "./watched-site.ts";
 
 /** What a license server may call its features. */
 const HOSTILE = ["<!channel>|click", "=cmd()", "@all*bold*`code`", "back\u2028line\u0085\u001b[31mred"];
@@ -61,7 +61,7 @@ describe("a burst of alerts with hostile names", () => {
     const startedAt = Date.now();
     await using untrusted = createReceiver(() => new Response(), selfSigned("127.0.0.1"));
     await using mail = await mailServer();
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     const secretFile = join(site.folder, "secret");
     await Bun.write(secretFile, "HUSH-secret\n");
     const pager = join(site.folder, "pager");
@@ -164,7 +164,7 @@ describe("kill -9", () => {
   test.concurrent("between queue and delivery: what was stored is told by the next process, under the same numbers", async () => {
     let broken = true;
     await using receiver = createReceiver(() => new Response(null, { status: broken ? 503 : 200 }));
-    await using site = await createAlertSite();
+    await using site = await createWatchedSite();
     await site.write(`[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}/hook"\n`);
     {
       await using at = await site.watch();

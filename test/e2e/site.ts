@@ -41,7 +41,8 @@ export interface FakeTool {
   says(output: string, exitCode?: number): Promise<void>;
 }
 
-export async function createSite(): Promise<Site> {
+/** `toml` is what stands in the config besides `[http]` and `[storage]`. */
+export async function createSite(toml = ""): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-e2e-"));
   const config = join(folder, "licmond.toml");
   const storage = join(folder, "storage");
@@ -83,6 +84,6 @@ export async function createSite(): Promise<Site> {
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
-  await site.configure("");
+  await site.configure(toml);
   return site;
 }

@@ -88,18 +88,13 @@ export async function replay(
   from: number,
   requestId: string,
 ): Promise<readonly Seen[]> {
-  const stop = new AbortController();
-  const response = await daemon.get(`/stream/logs?events=log&last_event_id=${from}`, key, {
-    signal: stop.signal,
-  });
   const seen: Seen[] = [];
-  for await (const frame of framesOf(response)) {
+  for await (const frame of framesOf(daemon, `/stream/logs?events=log&last_event_id=${from}`, key)) {
     if (frame.name === null) continue;
     const event = { id: frame.id, name: frame.name, data: frame.data };
     seen.push(event);
     if (requestIdOf(event) === requestId) break;
   }
-  stop.abort();
   return seen;
 }
 
@@ -111,13 +106,15 @@ export interface Frame {
   readonly text: string;
 }
 
-/** Takes an event stream apart, block by block; ends with it, and when it is cut. */
-export async function* framesOf(response: Response): AsyncGenerator<Frame> {
-  if (response.body === null) throw new Error("there is no stream");
+/** The blocks of an event stream, until it ends or is cut, or the reader leaves the loop. */
+export async function* framesOf(daemon: Daemon, path: string, key: string): AsyncGenerator<Frame> {
+  const stop = new AbortController();
+  const { body } = await daemon.get(path, key, { signal: stop.signal });
+  if (body === null) throw new Error("there is no stream");
   let rest = "";
   const decoder = new TextDecoder();
   try {
-    for await (const bytes of response.body) {
+    for await (const bytes of body) {
       rest += decoder.decode(bytes, { stream: true });
       const blocks = rest.split("\n\n");
       rest = blocks.pop() ?? "";
@@ -126,6 +123,8 @@ export async function* framesOf(response: Response): AsyncGenerator<Frame> {
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     // Cut in the middle: by the test, by the daemon's end, or because it read too slowly. Its reader sees which.
+  } finally {
+    stop.abort();
   }
 }
 

@@ -9,15 +9,12 @@ import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } f
 
 /** The comments with which a resume begins. */
 async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
-  const stop = new AbortController();
-  const response = await daemon.get(`/stream/logs?last_event_id=${from}`, key, { signal: stop.signal });
   const comments: string[] = [];
-  for await (const { text, name } of framesOf(response)) {
+  for await (const { text, name } of framesOf(daemon, `/stream/logs?last_event_id=${from}`, key)) {
     // The request's own line comes at the latest.
     if (name !== null) break;
     if (text.startsWith(":")) comments.push(text.slice(1));
   }
-  stop.abort();
   return comments;
 }
 
