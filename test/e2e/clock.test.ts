@@ -1,104 +1,92 @@
 import { expect, test } from "bun:test";
-import { type Daemon, until, untilPrinted } from "./harness.ts";
+import { until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
-import { createSite, serverToml } from "./site.ts";
+import { createWatchedSite, type Watching } from "./watched-site.ts";
 import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
 
 const DAY_S = 86_400;
 const DAY_MS = DAY_S * 1000;
 
-interface Answers {
-  readonly health: { status: string; uptimeSeconds: number; checks: { clock: { status: string } } };
-  readonly usage: { groups: { feature: string; sessions: number }[] };
-  readonly stats: { features: { sessions: number | null }[] };
-  readonly sessions: { sessions: { user: string; firstSeenAt: string; endedAt: string | null }[] };
+interface Health {
+  readonly status: string;
+  readonly uptimeSeconds: number;
+  readonly checks: { readonly clock: { readonly status: string } };
+}
+
+interface Session {
+  readonly user: string;
+  readonly firstSeenAt: string;
+  readonly endedAt: string | null;
 }
 
 test.skipIf(!HAS_COMPILER)(
   "a clock that is 500 days ahead deletes nothing, is warned of, and leaves nothing behind once it is right",
   async () => {
-    await using site = await createSite();
+    await using site = await createWatchedSite();
     const clock = await createWrongClock(site.folder);
-    const tool = await site.tool("lmutil");
-    await site.configure(serverToml("eda", tool.path, 'interval = "24h"'));
-    let key = "";
-    const ask = async (daemon: Daemon, path: string, method = "GET") => {
-      const response = await daemon.get(path, key, { method });
-      if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-      return await response.json();
-    };
-    const holds = async (daemon: Daemon, ...users: string[]) => {
+    const holds = (at: Watching, ...users: string[]) => {
       const holders = users.map((user) => ({ user, host: "ws01" }));
-      await tool.says(lmstat({ solver: { total: 4, holders } }));
-      await ask(daemon, "/api/licenses/rescan", "POST");
+      return at.poll(lmstat({ solver: { total: 4, holders } }));
     };
-    const answers = async (daemon: Daemon) =>
-      ({
-        health: await ask(daemon, "/api/health"),
-        usage: await ask(daemon, "/api/licenses/usage?group_by=feature"),
-        stats: await ask(daemon, "/api/licenses/stats"),
-        sessions: await ask(daemon, "/api/licenses/sessions"),
-      }) as Answers;
-    const usersOf = ({ sessions }: Answers) => sessions.sessions.map(({ user }) => user).sort();
+    const healthOf = (at: Watching) => at.ask<Health>("/api/health");
+    const sessionsOf = async (at: Watching, query = "") =>
+      (await at.ask<{ sessions: Session[] }>(`/api/licenses/sessions?${query}`)).sessions;
+    const usersOf = (sessions: readonly Session[]) => sessions.map(({ user }) => user).sort();
+    const usageOf = (at: Watching) => at.ask<object>("/api/licenses/usage?group_by=feature");
 
     {
-      await using daemon = await site.serve({ env: clock.env });
-      key = await site.key("admin");
-      await holds(daemon);
-      await holds(daemon, "ada", "bob");
-      await holds(daemon, "bob");
-      expect((await answers(daemon)).usage.groups).toMatchObject([{ sessions: 2 }]);
-      await daemon.stop();
+      await using at = await site.watch({ env: clock.env });
+      await holds(at);
+      await holds(at, "ada", "bob");
+      await holds(at, "bob");
+      expect(await usageOf(at)).toMatchObject({ groups: [{ sessions: 2 }] });
+      await at.daemon.stop();
     }
 
     await clock.set(500 * DAY_S);
     {
-      await using daemon = await site.serve({ env: clock.env });
-      await untilPrinted(daemon, "The clock is 500 days ahead of what was stored last");
+      await using at = await site.watch({ env: clock.env });
+      await untilPrinted(at.daemon, "The clock is 500 days ahead of what was stored last");
       // By then retention has looked. A reload has the alerts look, too.
-      await ask(daemon, "/api/reload", "POST");
-      const firing = "/api/licenses/alerts?rule=clock&state=firing";
-      await until("the alert fires", async () => {
-        const { alerts } = (await ask(daemon, firing)) as { alerts: unknown[] };
-        return alerts.length === 1 || undefined;
-      });
+      await at.reload();
+      await until(
+        "the alert fires",
+        async () => (await at.alerts("rule=clock&state=firing")).length === 1 || undefined,
+      );
       await until("health says so", async () => {
-        const { status, checks } = (await ask(daemon, "/api/health")) as Answers["health"];
+        const { status, checks } = await healthOf(at);
         return (status === "degraded" && checks.clock.status === "degraded") || undefined;
       });
-      const { sessions } = (await ask(
-        daemon,
-        "/api/licenses/sessions?start=2020-01-01",
-      )) as Answers["sessions"];
-      expect(sessions.map(({ user }) => user).sort()).toEqual(["ada", "bob"]);
+      expect(usersOf(await sessionsOf(at, "start=2020-01-01"))).toEqual(["ada", "bob"]);
       // Seats that are taken and given back by the wrong clock.
-      await holds(daemon, "bob", "eve");
-      await holds(daemon, "zoe");
+      await holds(at, "bob", "eve");
+      await holds(at, "zoe");
 
       // The clock is set right: the daemon is no younger for it.
-      const { uptimeSeconds: before } = (await answers(daemon)).health;
+      const { uptimeSeconds: before } = await healthOf(at);
       await clock.set(0);
       await until("a second passes", async () => {
-        const { uptimeSeconds } = (await ask(daemon, "/api/health")) as Answers["health"];
+        const { uptimeSeconds } = await healthOf(at);
         expect(uptimeSeconds).toBeGreaterThanOrEqual(before);
         return uptimeSeconds > before || undefined;
       });
-      await daemon.stop();
+      await at.daemon.stop();
     }
 
-    await using daemon = await site.serve({ env: clock.env });
-    await holds(daemon, "zoe");
+    await using at = await site.watch({ env: clock.env });
+    await holds(at, "zoe");
     const isPast = (time: string | null) => time === null || Date.parse(time) < Date.now() + DAY_MS;
-    const after = await until("nothing of the wrong clock is left", async () => {
-      const found = (await ask(daemon, "/api/licenses/sessions?end=2099-01-01")) as Answers["sessions"];
-      const past = found.sessions.every(({ firstSeenAt, endedAt }) => isPast(firstSeenAt) && isPast(endedAt));
-      return past ? await answers(daemon) : undefined;
+    await until("nothing of the wrong clock is left", async () => {
+      const found = await sessionsOf(at, "end=2099-01-01");
+      return found.every(({ firstSeenAt, endedAt }) => isPast(firstSeenAt) && isPast(endedAt)) || undefined;
     });
-    expect(usersOf(after)).toEqual(["ada", "bob", "zoe"]);
-    expect(after.health.checks.clock.status).toBe("healthy");
-    expect(after.usage.groups).toMatchObject([{ feature: "solver", sessions: 3 }]);
-    expect(after.stats.features).toMatchObject([{ sessions: expect.any(Number) }]);
-    const { database } = (await ask(daemon, "/api/status")) as { database: { oldestSampleAt: string } };
+    expect(usersOf(await sessionsOf(at))).toEqual(["ada", "bob", "zoe"]);
+    expect((await healthOf(at)).checks.clock.status).toBe("healthy");
+    expect(await usageOf(at)).toMatchObject({ groups: [{ feature: "solver", sessions: 3 }] });
+    expect(await at.ask<object>("/api/licenses/stats")).toMatchObject({
+      features: [{ sessions: expect.any(Number) }],
+    });
+    const { database } = await at.ask<{ database: { oldestSampleAt: string } }>("/api/status");
     expect(isPast(database.oldestSampleAt)).toBe(true);
   },
 );

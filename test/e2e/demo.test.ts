@@ -14,44 +14,37 @@ test("demo: six servers or more, polled through real tool output, an address and
     readonly id: string;
     readonly manager: string;
     readonly status: string;
-    readonly state: string;
     readonly unparsedLines: number;
     readonly nextPollAt: string | null;
   }
   const servers = await until("every server is polled", async () => {
-    const body = (await (await daemon.get("/api/licenses/servers", key)).json()) as { servers: ServerRow[] };
+    const { servers: rows } = await daemon.json<{ servers: ServerRow[] }>("/api/licenses/servers", key);
     // What its history ends with is there at once, without a next poll.
-    return body.servers.every((row) => row.status !== "unknown" && row.nextPollAt !== null)
-      ? body.servers
-      : undefined;
+    return rows.every((row) => row.status !== "unknown" && row.nextPollAt !== null) ? rows : undefined;
   });
   expect(servers.length).toBeGreaterThanOrEqual(6);
   expect(new Set(servers.map((row) => row.manager))).toEqual(new Set(["flexnet", "rlm"]));
   expect(servers.filter((row) => row.unparsedLines > 0)).toEqual([]);
   expect(servers.some((row) => row.status === "degraded")).toBe(true);
 
-  const summary = (await (await daemon.get("/api/licenses/summary", key)).json()) as {
-    seats: { total: number };
-  };
-  expect(summary.seats.total).toBeGreaterThan(0);
-  const raw = (await (await daemon.get(`/api/licenses/servers/${servers[0]?.id}/raw`, key)).json()) as {
-    argv: string[];
-  };
-  expect(raw.argv.join(" ")).toContain("simulate");
+  const { seats } = await daemon.json<{ seats: { total: number } }>("/api/licenses/summary", key);
+  expect(seats.total).toBeGreaterThan(0);
+  const raw = `/api/licenses/servers/${servers[0]?.id}/raw`;
+  expect((await daemon.json<{ argv: string[] }>(raw, key)).argv.join(" ")).toContain("simulate");
 
-  const stats = (await (await daemon.get("/api/licenses/stats?server=eda", key)).json()) as {
-    features: { coverage: number; peakUsed: number | null; denials: number | null }[];
-  };
+  const stats = await daemon.json<{ features: { coverage: number; denials: number | null }[] }>(
+    "/api/licenses/stats?server=eda",
+    key,
+  );
   expect(stats.features.length).toBeGreaterThan(3);
   for (const feature of stats.features) expect(feature.coverage).toBeGreaterThan(0.99);
-  // Every hour of the day somebody asks for more than there is.
+  // In every hour of the day more is asked for than there is.
   expect(stats.features.some(({ denials }) => denials !== null && denials > 20)).toBe(true);
 
-  const page = (await (await daemon.get("/api/licenses/denials?server=eda&user=regress", key)).json()) as {
-    total: number;
-    denials: { attempts: number; reason: string; outcome: string }[];
-    logging: { state: string; source: string }[];
-  };
+  const page = await daemon.json<{ total: number; denials: object[]; logging: object[] }>(
+    "/api/licenses/denials?server=eda&user=regress",
+    key,
+  );
   expect(page.total).toBeGreaterThan(40);
   // The newest may be one that is tried again just now.
   expect(page.denials).toContainEqual(expect.objectContaining({ attempts: 3, outcome: "denied" }));

@@ -5,7 +5,7 @@ import { BINARY, until } from "./harness.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 /** Names that a spreadsheet would take for a formula. */
-const USER = "=cmd|'/c calc'!A1_";
+const USER = "=cmd|'/c_calc'!A1_";
 const FEATURES = ["=1+1", "+sum", "-neg", "@at", 'plain,"quoted"'];
 
 /** Cells of RFC 4180. */
@@ -30,19 +30,17 @@ function dangerous(text: string): string[] {
 
 async function populated(at: Watching, log: string): Promise<void> {
   const features = Object.fromEntries(
-    FEATURES.map((name) => [name, { total: 3, used: 3, queued: 1, user: USER.replaceAll(" ", "_") }]),
+    FEATURES.map((name) => [name, { total: 3, used: 3, queued: 1, user: USER }]),
   );
   await at.poll({ features });
-  await at.poll({
-    features: { ...features, "=1+1": { total: 3, used: 1, user: USER.replaceAll(" ", "_") } },
-  });
+  await at.poll({ features: { ...features, "=1+1": { total: 3, used: 1, user: USER } } });
   const time = new Date(Date.now() - 60_000).toISOString().slice(11, 19);
   const full = "(Licensed number of users already reached. (-4,342))";
   await appendFile(log, `${time} (acmed) DENIED: "=1+1" =eve()@-host  ${full}\n`);
-  await until("the denial is there", async () => {
-    const page = (await (await at.daemon.get("/api/licenses/denials", at.key)).json()) as { total: number };
-    return page.total > 0 || undefined;
-  });
+  await until(
+    "the denial is there",
+    async () => (await at.ask<{ total: number }>("/api/licenses/denials")).total > 0 || undefined,
+  );
   await at.firing();
 }
 
@@ -65,7 +63,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
     const query = path.endsWith("/heatmap") ? `feature=${encodeURIComponent("=1+1")}&start=${day}` : "";
     const response = await at.daemon.get(`${path}?format=csv&${query}`, at.key);
     const text = await response.text();
-    expect([path, response.status, text.slice(0, 200)]).toEqual([path, 200, text.slice(0, 200)]);
+    expect([path, response.status]).toEqual([path, 200]);
     expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(response.headers.get("content-disposition")).toMatch(
       /^attachment; filename="licmond-[\w-]+\.csv"$/,
@@ -157,22 +155,5 @@ describe("on a terminal", () => {
     const shown = await onTerminal(`${BINARY} export denials --config ${site.config}`);
     expect(shown.text).not.toContain("Exporting");
     expect(shown.text).toContain("'=eve()");
-  });
-
-  test("notify --test tells each target, and what came of it", async () => {
-    await using site = await createWatchedSite();
-    const paged = join(site.folder, "paged");
-    const script = join(site.folder, "pager");
-    await Bun.write(script, `#!/bin/sh\ncat > '${paged}'\n`);
-    Bun.spawnSync(["chmod", "755", script]);
-    await site.write(
-      `[[notifications]]\ntype = "command"\nargv = ["${script}"]\n[[notifications]]\ntype = "webhook"\nurl = "http://127.0.0.1:1/token-HUSH"\n`,
-    );
-    const { text, exitCode } = await onTerminal(`${BINARY} notify --test --config ${site.config}`);
-    expect(exitCode).toBe(1);
-    expect(text).toMatch(/command pager \(notifications\[0\]\).*it was taken/);
-    expect(text).toMatch(/webhook 127\.0\.0\.1:1 \(notifications\[1\]\).*It cannot be reached/);
-    expect(text).not.toContain("HUSH");
-    expect(await Bun.file(paged).json()).toMatchObject({ type: "test", alerts: [] });
   });
 });

@@ -2,40 +2,30 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { BINARY, until } from "./harness.ts";
-import { createSite, type Site } from "./site.ts";
+import { createSite, type Site, serverToml } from "./site.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-const SERVER =
-  '[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "/bin/true"\ntimezone = "UTC"\n';
+const SERVER = serverToml("eda", "/bin/true", 'timezone = "UTC"');
 /** The log is older than what is kept by default. */
 const KEEP = '[retention]\nsessions = "100y"\n';
 const START = Date.UTC(2024, 11, 20);
 
 /** What an import left: every session and denial, without the numbers of rows. */
 function stored(site: Site): { sessions: unknown[]; denials: unknown[]; problems: unknown[] } {
-  const database = new Database(join(site.folder, "storage", "licmond.db"), { readonly: true });
-  try {
-    return {
-      sessions: database
-        .query(
-          "SELECT feature, user, host, count, began_at, ended_at, end_reason FROM sessions ORDER BY began_at, ended_at, feature, user, host",
-        )
-        .all(),
-      denials: database
-        .query(
-          "SELECT feature, user, host, at, until, attempts, outcome FROM denials ORDER BY at, feature, user",
-        )
-        .all(),
-      problems: database.query("PRAGMA integrity_check").all(),
-    };
-  } finally {
-    database.close();
-  }
+  using database = new Database(join(site.folder, "storage", "licmond.db"), { readonly: true });
+  const all = (sql: string) => database.query(sql).all();
+  return {
+    sessions: all(`SELECT feature, user, host, count, began_at, ended_at, end_reason FROM sessions
+                   ORDER BY began_at, ended_at, feature, user, host`),
+    denials: all(
+      "SELECT feature, user, host, at, until, attempts, outcome FROM denials ORDER BY at, feature, user",
+    ),
+    problems: all("PRAGMA integrity_check"),
+  };
 }
 
 async function site(log: string): Promise<Site & { readonly log: string }> {
-  const made = await createSite();
-  await made.configure(KEEP + SERVER);
+  const made = await createSite(KEEP + SERVER);
   const path = join(made.folder, "debug.log");
   await Bun.write(path, log);
   return { ...made, log: path, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
@@ -185,11 +175,8 @@ describe("licmond import", () => {
     expect([rows.length, denied.length]).toEqual([Number(sessions), Number(denials)]);
     // What was never deleted is told in full, also of years.
     await using daemon = await at.serve();
-    const usage = await daemon.get(
-      "/api/licenses/usage?group_by=server&start=2024-12-01&end=2025-03-01",
-      await at.key("viewer"),
-    );
-    expect(await usage.json()).toMatchObject({
+    const usage = "/api/licenses/usage?group_by=server&start=2024-12-01&end=2025-03-01";
+    expect(await daemon.json<object>(usage, await at.key("viewer"))).toMatchObject({
       start: "2024-12-01T00:00:00.000Z",
       groups: [{ server: "eda", sessions: rows.length }],
     });
@@ -207,11 +194,9 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
   let polled = 0;
   const pings = (async () => {
     while (importing) {
-      const answer = await at.daemon.get("/api/licenses/summary", at.key, {
-        signal: AbortSignal.timeout(30_000),
-      });
-      expect(answer.status).toBe(200);
-      await answer.arrayBuffer();
+      const signal = AbortSignal.timeout(30_000);
+      const { status } = await at.daemon.get("/api/licenses/summary", at.key, { signal });
+      expect(status).toBe(200);
       if (importing) answered++;
       await Bun.sleep(5);
     }
@@ -219,9 +204,7 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
   const polls = (async () => {
     for (let used = 1; importing; used = (used % 9) + 1) {
       await at.poll({ features: { solver: { total: 10, used } } });
-      const { seats } = (await (await at.daemon.get("/api/licenses/summary", at.key)).json()) as {
-        seats: { used: number };
-      };
+      const { seats } = await at.ask<{ seats: { used: number } }>("/api/licenses/summary");
       expect(seats.used).toBe(used);
       if (importing) polled++;
     }

@@ -16,27 +16,22 @@ test("while another program has the database locked reads are answered, and what
   await site.configure(serverToml("eda", tool.path));
   await using daemon = await site.serve();
   const key = await site.key("admin");
-  const post = (path: string, body?: object) =>
-    daemon.get(path, key, {
-      method: "POST",
-      ...(body && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    });
-  expect((await post("/api/licenses/rescan")).status).toBe(200);
+  const status = () =>
+    daemon.json<{ collector: { runningPolls: number }; eventLoopLagMs: number | null }>("/api/status", key);
+  expect((await daemon.post("/api/licenses/rescan", key)).status).toBe(200);
 
   const files = ["licmond.db", "state.db"].map((name) => join(site.folder, "storage", name));
   const releases = await Promise.all(files.map(holdLock));
   await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "grace", host: "ws02" }] } }));
   let isDone = false;
-  const rescan = post("/api/licenses/rescan").finally(() => {
+  const rescan = daemon.post("/api/licenses/rescan", key).finally(() => {
     isDone = true;
   });
   // Where something else fails first, that is what is told.
   rescan.catch(() => {});
   await until("the poll is under way", async () => {
-    const body = (await (await daemon.get("/api/status", key)).json()) as {
-      collector: { runningPolls: number };
-    };
-    return body.collector.runningPolls > 0 || undefined;
+    const { collector } = await status();
+    return collector.runningPolls > 0 || undefined;
   });
   for (let round = 0; round < 4; round++) {
     for (const path of READS)
@@ -44,13 +39,13 @@ test("while another program has the database locked reads are answered, and what
   }
   // The reads did not wait for the lock to be gone.
   expect(isDone).toBe(false);
-  const lagMs = await until("the loop was looked at", async () => {
-    const status = (await (await daemon.get("/api/status", key)).json()) as { eventLoopLagMs: number | null };
-    return status.eventLoopLagMs ?? undefined;
-  });
+  const lagMs = await until(
+    "the loop was looked at",
+    async () => (await status()).eventLoopLagMs ?? undefined,
+  );
   expect(lagMs).toBeLessThan(HELD_LOOP_MS);
 
-  const creation = post("/api/keys", { name: "made under the lock", role: "viewer" });
+  const creation = daemon.post("/api/keys", key, { name: "made under the lock", role: "viewer" });
   creation.catch(() => {});
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
   for (const release of releases) await release();
@@ -59,8 +54,8 @@ test("while another program has the database locked reads are answered, and what
   const { key: made } = (await created.json()) as { key: string };
   expect((await daemon.get("/api/licenses", made)).status).toBe(200);
   await until("both sessions are stored", async () => {
-    const body = (await (await daemon.get("/api/licenses/sessions", key)).json()) as { total: number };
-    return body.total === 2 || undefined;
+    const { total } = await daemon.json<{ total: number }>("/api/licenses/sessions", key);
+    return total === 2 || undefined;
   });
   expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
 });

@@ -43,13 +43,11 @@ interface FeatureRow {
   readonly utilization: number;
 }
 
-async function features(daemon: Daemon, key: string): Promise<readonly FeatureRow[]> {
-  return until("the features are read", async () => {
-    const answer = await daemon.get("/api/licenses/features", key);
-    const { features: rows } = (await answer.json()) as { features: FeatureRow[] };
+const features = (daemon: Daemon, key: string) =>
+  until("the features are read", async () => {
+    const { features: rows } = await daemon.json<{ features: FeatureRow[] }>("/api/licenses/features", key);
     return rows.length > 0 ? rows : undefined;
   });
-}
 
 /** Waits until a query has an answer. */
 const answered = (prometheus: Prometheus, query: string) =>

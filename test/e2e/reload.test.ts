@@ -1,14 +1,12 @@
 import { expect, test } from "bun:test";
-import { type Daemon, until, untilPrinted } from "./harness.ts";
+import { until, untilPrinted } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, serverToml } from "./site.ts";
 import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
+import type { Seen } from "./stream-site.ts";
 
+const APPLIED = { outcome: "applied", needRestart: [] };
 const EVENTS = ["log", "checkout", "checkin", "server_status", "alert"];
-
-async function post(daemon: Daemon, path: string, key: string): Promise<Response> {
-  return daemon.get(path, key, { method: "POST" });
-}
 
 const holders = (...users: string[]) => users.map((user) => ({ user, host: "ws01" }));
 
@@ -25,20 +23,13 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   const admin = await site.key("admin");
   const events = npmEventSource(`${daemon.url}/stream/combined?api_key=${admin}`, EVENTS);
   const socket = await npmWebSocket(`${daemon.url}/ws/combined?api_key=${admin}`);
-  await until("the stream is open", () => (events.opened() > 0 ? true : undefined));
-  const saw = (name: string, fields: Record<string, unknown>) =>
-    Promise.all(
-      [events, socket].map((client) =>
-        until(`${name} ${JSON.stringify(fields)}`, () =>
-          client.seen.some(
-            (seen) =>
-              seen.name === name && Object.entries(fields).every(([key, value]) => seen.data[key] === value),
-          )
-            ? true
-            : undefined,
-        ),
-      ),
-    );
+  await until("the stream is open", () => events.opened() > 0 || undefined);
+  const saw = (name: string, fields: Readonly<Record<string, unknown>>) =>
+    until(`${name} ${JSON.stringify(fields)}`, () => {
+      const isIt = (seen: Seen) =>
+        seen.name === name && Object.entries(fields).every(([key, value]) => seen.data[key] === value);
+      return [events, socket].every((client) => client.seen.some(isIt)) || undefined;
+    });
 
   // A good one: the new server is polled and tells.
   await site.configure(`${both}[log]\nlevel = "debug"\n[collector]\nconcurrency = 3\n`);
@@ -48,32 +39,26 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   await untilPrinted(daemon, /The config was read again added=cad settings=log/);
   await untilPrinted(daemon, "Some settings need a restart settings=collector.concurrency");
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob", "eve") } }));
-  expect((await post(daemon, "/api/licenses/rescan", admin)).status).toBe(200);
+  expect((await daemon.post("/api/licenses/rescan", admin)).status).toBe(200);
   await saw("checkout", { server: "cad", user: "eve" });
 
   // A bad one: it is told, and all goes on as it was.
   await site.configure(`${one}[log]\nlevel = "loud"\n[limits]\nburst = 7\n`);
-  const refused = await post(daemon, "/api/reload", admin);
-  expect(refused.status).toBe(409);
-  expect(await refused.json()).toMatchObject({
-    code: "CONFLICT",
-    details: expect.stringContaining("log.level"),
-  });
+  const refused = await daemon.post("/api/reload", admin);
+  const details = expect.stringContaining("log.level");
+  expect([refused.status, await refused.json()]).toMatchObject([409, { code: "CONFLICT", details }]);
   await saw("log", { message: "The config was refused, the running one stays" });
   await cad.says(lmstat({ mesher: { total: 4, holders: holders("bob") } }));
-  const rescan = await post(daemon, "/api/licenses/rescan", admin);
+  const rescan = await daemon.post("/api/licenses/rescan", admin);
   expect(rescan.headers.get("RateLimit-Limit")).toBe("100");
   await saw("checkin", { server: "cad", user: "eve" });
-  expect(await (await daemon.get("/api/status", admin)).json()).toMatchObject({
-    lastReload: { outcome: "refused", message: expect.stringContaining("log.level") },
+  expect(await daemon.json<object>("/api/status", admin)).toMatchObject({
+    lastReload: { outcome: "refused", message: details },
   });
 
   // The server goes again; its poll and its picture with it.
   await site.configure(one);
-  expect(await (await post(daemon, "/api/reload", admin)).json()).toEqual({
-    outcome: "applied",
-    needRestart: [],
-  });
+  expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
   await saw("log", { message: "The config was read again" });
   expect((await daemon.get("/api/licenses/servers/cad", admin)).status).toBe(404);
 
@@ -92,48 +77,33 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   await using daemon = await site.serve();
   const admin = await site.key("admin");
   const origin = { headers: { Origin: "https://wall.example" } };
-  const alerts = async (): Promise<unknown> =>
-    (await daemon.get("/api/licenses/alerts?state=firing", admin)).json();
+  const usageFires = async () =>
+    (await (await daemon.get("/api/licenses/alerts?state=firing", admin)).text()).includes('"usage"');
   const execute = () =>
-    daemon.get("/api/execute", admin, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ command: "status", server: "eda", dryRun: true }),
-    });
-  const longName = () =>
-    daemon.get("/api/keys", admin, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ name: "x".repeat(2000), role: "viewer" }),
-    });
+    daemon.post("/api/execute", admin, { command: "status", server: "eda", dryRun: true });
+  const longName = () => daemon.post("/api/keys", admin, { name: "x".repeat(2000), role: "viewer" });
 
   const before = await daemon.get("/api/licenses/summary", admin, origin);
   expect(before.headers.get("RateLimit-Limit")).toBe("100");
   expect(before.headers.get("Access-Control-Allow-Origin")).toBeNull();
   expect((await execute()).status).toBe(403);
   expect((await longName()).status).toBe(400);
-  await post(daemon, "/api/licenses/rescan", admin);
-  expect(await alerts()).toMatchObject({ total: 0 });
+  await daemon.post("/api/licenses/rescan", admin);
+  expect(await usageFires()).toBe(false);
 
   await site.configure(
     `${server}[limits]\nburst = 77\n[alerts]\nusage_warning = 50\n[execute]\nenabled = true\n[log]\nlevel = "debug"`,
     'cors_origins = ["https://wall.example"]\nmax_body_bytes = 1024',
   );
-  expect(await (await post(daemon, "/api/reload", admin)).json()).toEqual({
-    outcome: "applied",
-    needRestart: [],
-  });
+  expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
   const after = await daemon.get("/api/licenses/summary", admin, origin);
   expect(after.headers.get("RateLimit-Limit")).toBe("77");
   expect(after.headers.get("Access-Control-Allow-Origin")).toBe("https://wall.example");
   expect((await execute()).status).toBe(200);
   expect((await longName()).status).toBe(413);
-  await post(daemon, "/api/licenses/rescan", admin);
-  await until("the usage alert fires", async () => {
-    const answer = await alerts();
-    return JSON.stringify(answer).includes('"usage"') ? true : undefined;
-  });
+  await daemon.post("/api/licenses/rescan", admin);
+  await until("the usage alert fires", async () => (await usageFires()) || undefined);
   // Requests are told at level debug alone.
-  await until("a debug line", () => (/DEBUG http/.test(daemon.output()) ? true : undefined));
+  await untilPrinted(daemon, "DEBUG http");
   expect(await daemon.stop()).toBe(0);
 });
