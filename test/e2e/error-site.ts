@@ -1,6 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type ApiDocument, type Conformance, createConformance } from "../http/document.ts";
+import { type ApiDocument, createConformance } from "../http/document.ts";
 import type { Daemon } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { createSite, type Site, serverToml } from "./site.ts";
@@ -57,8 +57,7 @@ export async function createErrorSite(more = ""): Promise<Site> {
 
 /** Every answer that goes through it is held against what the daemon itself says of its answers. */
 export async function createAsker(site: Site, daemon: Daemon) {
-  const document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
-  const conformance: Conformance = createConformance(document);
+  const conformance = createConformance(await daemon.json<ApiDocument>("/swagger/json"));
   const codes = new Set<string>();
   return {
     codes,

@@ -5,20 +5,12 @@ import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../src/domain/erro
 import { CANARY, createAsker, createErrorSite } from "./error-site.ts";
 import { fill, holdLock, mayMount, smallDisk } from "./faults.ts";
 import { until } from "./harness.ts";
-import type { Site } from "./site.ts";
 
-const json = (body: unknown, more: BunFetchRequestInit = {}): BunFetchRequestInit => ({
+const json = (body: unknown): BunFetchRequestInit => ({
   method: "POST",
   headers: { "Content-Type": "application/json" },
   body: typeof body === "string" ? body : JSON.stringify(body),
-  ...more,
 });
-
-async function keyWith(site: Site, ...args: string[]): Promise<string> {
-  const made = await site.run(["keys", "create", ...args]);
-  if (made.exitCode !== 0) throw new Error(made.stderr);
-  return made.stdout.trim();
-}
 
 const LAST_EVENT = { "Last-Event-ID": "yesterday" };
 const REFRESH = "refresh=true&server=down";
@@ -41,11 +33,10 @@ describe("every error of the catalogue, by its real condition, from the built bi
     await using site = await createErrorSite("[limits]\nstreams_per_key = 1\nanonymous_per_minute = 100000");
     await using daemon = await site.serve();
     const [admin, viewer] = [await site.key("admin"), await site.key("viewer")];
-    const short = await keyWith(site, "--name", "short", "--role", "viewer", "--expires", "1s");
-    const revoked = await keyWith(site, "--name", "gone", "--role", "viewer");
-    await site.run(["keys", "revoke", "gone"]);
-    const once = await keyWith(site, "--name", "once", "--role", "viewer", "--daily-quota", "1");
-    const slow = await keyWith(site, "--name", "slow", "--role", "viewer", "--requests-per-minute", "1");
+    const [short, revoked] = [await site.key("viewer", "--expires", "1s"), await site.key("viewer")];
+    await site.run(["keys", "revoke", "test-4"]);
+    const once = await site.key("viewer", "--daily-quota", "1");
+    const slow = await site.key("viewer", "--requests-per-minute", "1");
     const { ask, codes } = await createAsker(site, daemon);
     const rescan = (...servers: string[]) => ask("/api/licenses/rescan", admin, json({ servers }));
     const execute = (body: unknown, key = admin) => ask("/api/execute", key, json(body));
@@ -74,7 +65,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["NOT_FOUND", "a server", () => ask("/api/licenses/servers/nobody", viewer)],
       ["NOT_FOUND", "a key", () => ask("/api/keys/aaaaaaaaaaaa", admin)],
       ["METHOD_NOT_ALLOWED", "PUT", () => ask("/api/keys", undefined, { method: "PUT" })],
-      ["ALREADY_EXISTS", "a name", () => ask("/api/keys", admin, json({ name: "slow", role: "viewer" }))],
+      ["ALREADY_EXISTS", "a name", () => ask("/api/keys", admin, json({ name: "test-1", role: "viewer" }))],
       ["CONFLICT", "a disabled server", () => rescan("off")],
       ["GONE", "a revoked key", () => ask(`/api/keys/${revoked.split("_")[1]}`, admin)],
       ["RATE_LIMIT_EXCEEDED", "a key's bucket", () => drain(() => ask("/api/licenses/summary", slow))],
@@ -105,7 +96,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
     expect(await ask("/api/reload", admin, { method: "POST" })).toEqual({ status: 409, code: "CONFLICT" });
 
     // The database is taken away under the daemon: unhealthy, which needs no key to see.
-    await rm(databaseOf(site));
+    await rm(join(site.folder, "storage/licmond.db"));
     await until("it is unhealthy", async () => (await ask("/api/health")).status === 503 || undefined);
 
     const missing = ERROR_CODES.filter(
@@ -120,12 +111,11 @@ describe("every error of the catalogue, by its real condition, from the built bi
     await using daemon = await site.serve();
     const admin = await site.key("admin");
     const { ask } = await createAsker(site, daemon);
+    const make = () => ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
     const release = await holdLock(join(site.folder, "storage/state.db"));
-    const made = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
-    expect(made).toEqual({ status: 500, code: "DATABASE_ERROR" });
+    expect(await make()).toEqual({ status: 500, code: "DATABASE_ERROR" });
     await release();
-    const after = await ask("/api/keys", admin, json({ name: "while locked", role: "viewer" }));
-    expect(after.status).toBe(201);
+    expect((await make()).status).toBe(201);
   });
 
   test.skipIf(!MAY_MOUNT)("DATABASE_ERROR: the disk is full", async () => {
@@ -137,18 +127,16 @@ describe("every error of the catalogue, by its real condition, from the built bi
     const { ask } = await createAsker(site, daemon);
     const free = fill(storage);
     let n = 0;
+    const make = () => ask("/api/keys", admin, json({ name: `key ${n++}`, role: "viewer" }));
     const got = await until("a write fails", async () => {
-      const made = await ask("/api/keys", admin, json({ name: `key ${n++}`, role: "viewer" }));
+      const made = await make();
       return made.status === 201 ? undefined : made;
     });
     expect(got).toEqual({ status: 500, code: "DATABASE_ERROR" });
     // Reading goes on, and so does writing when there is room again.
     expect((await ask("/api/licenses/features", admin)).status).toBe(200);
     free();
-    await until("there is room", async () => {
-      const made = await ask("/api/keys", admin, json({ name: `later ${n++}`, role: "viewer" }));
-      return made.status === 201 || undefined;
-    });
+    await until("there is room", async () => (await make()).status === 201 || undefined);
     expect(await daemon.stop()).toBe(0);
   });
 });
@@ -161,5 +149,3 @@ async function drain<T extends { status: number }>(ask: () => Promise<T>): Promi
   }
   throw new Error("200 requests at once and no limit");
 }
-
-const databaseOf = (site: Site) => join(site.folder, "storage", "licmond.db");

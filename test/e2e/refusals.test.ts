@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 test("the built binary refuses every wrong parameter, and says what it got and what it takes", async () => {
-  const document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
+  const document = await daemon.json<ApiDocument>("/swagger/json");
   const refused = async (path: string): Promise<Refusal> => {
     const response = await daemon.get(path, admin);
     const body = (await response.json()) as Refusal;
@@ -82,28 +82,17 @@ test("the built binary refuses every wrong parameter, and says what it got and w
 });
 
 const KEYS = "/api/keys";
+const VIEWER = { name: "a", role: "viewer" };
 const RESCAN = "/api/licenses/rescan";
 
 test.each<[path: string, body: unknown, says: RegExp]>([
   [KEYS, { role: "viewer" }, /^Field "name" is missing: it takes a text/],
   [KEYS, { name: 7, role: "viewer" }, /^Field "name" must be a text/],
   [KEYS, { name: "a", role: "root" }, /^Field "role" must be one of calendar/],
-  [
-    KEYS,
-    { name: "a", role: "viewer", expireAt: null },
-    /"expireAt" is not known .* closest one is "expiresAt"\.$/,
-  ],
-  [
-    KEYS,
-    { name: "a", role: "viewer", expiresAt: "2027-02-30T00:00:00Z" },
-    /"expiresAt" must be a time .* or null\.$/,
-  ],
-  [
-    KEYS,
-    { name: "a", role: "viewer", dailyQuota: 0 },
-    /"dailyQuota" must be a whole number of 1 or more or null\.$/,
-  ],
-  [KEYS, { name: "a", role: "viewer", anonymize: "true" }, /must be true or false/],
+  [KEYS, { ...VIEWER, expireAt: null }, /"expireAt" is not known .* closest one is "expiresAt"\.$/],
+  [KEYS, { ...VIEWER, expiresAt: "2027-02-30T00:00:00Z" }, /"expiresAt" must be a time .* or null\.$/],
+  [KEYS, { ...VIEWER, dailyQuota: 0 }, /"dailyQuota" must be a whole number of 1 or more or null\.$/],
+  [KEYS, { ...VIEWER, anonymize: "true" }, /must be true or false/],
   [RESCAN, { servers: [] }, /^Field "servers" must be a list that is not empty/],
   [RESCAN, { servers: ["good", 7] }, /^Field "servers\[1\]" must be a text/],
   [RESCAN, [], /^The body must be an object\.$/],
@@ -117,11 +106,7 @@ test.each<[path: string, body: unknown, says: RegExp]>([
   ["/api/licenses/alerts/1/acknowledge", { comment: "x".repeat(1001) }, /of 0 to 1000 characters/],
   ["/api/logs/clear", { before: "yesterday" }, /^Field "before" must be a time: now/],
 ])("the built binary refuses a wrong body of %s, and says what it takes: %j", async (path, body, says) => {
-  const response = await daemon.get(path, admin, {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const response = await daemon.post(path, admin, body);
   const { code, message } = (await response.json()) as Refusal;
   const missing = message.includes("is missing");
   expect([response.status, code]).toEqual([400, missing ? "MISSING_FIELD" : "INVALID_FIELD"]);

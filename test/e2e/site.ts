@@ -32,8 +32,8 @@ export interface Site extends AsyncDisposable {
   serve(options?: Partial<StartOptions>): Promise<Daemon>;
   /** A command of the binary with this site's config. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
-  /** A fresh key, made on the command line. */
-  key(role: string): Promise<string>;
+  /** A fresh key, made on the command line: `test-1`, `test-2` and so on. */
+  key(role: string, ...options: string[]): Promise<string>;
 }
 
 export interface FakeTool {
@@ -77,8 +77,16 @@ export async function createSite(toml = ""): Promise<Site> {
     },
     serve: (options) => start({ args: ["serve", "--config", config], port, ...options }),
     run: (args, options) => run([...args, "--config", config], options),
-    async key(role) {
-      const ended = await site.run(["keys", "create", "--name", `test-${++keys}`, "--role", role]);
+    async key(role, ...options) {
+      const ended = await site.run([
+        "keys",
+        "create",
+        "--name",
+        `test-${++keys}`,
+        "--role",
+        role,
+        ...options,
+      ]);
       if (ended.exitCode !== 0) throw new Error(`keys create: exit ${ended.exitCode}\n${ended.stderr}`);
       return ended.stdout.trim();
     },

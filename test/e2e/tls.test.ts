@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { HAS_OPENSSL, type Pair, selfSigned } from "../certificates.ts";
 import { type Daemon, until, untilPrinted } from "./harness.ts";
 import { createSite, type Site } from "./site.ts";
+import { framesOf } from "./stream-site.ts";
 
 const DAY = 86_400_000;
 const now = Date.now();
@@ -14,6 +15,30 @@ const pairIn = (site: Site, name: string, { from, to } = year): Promise<Pair> =>
   selfSigned(site.folder, name, from, to);
 const lines = ({ cert, key }: Pair) => `tls_cert = "${cert}"\ntls_key = "${key}"\n`;
 const textOf = (path: string) => Bun.file(path).text();
+
+/** Files of a site that hold now this pair, now that. */
+async function livePair(site: Site) {
+  const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
+  const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
+  const put = async (pair: Pair) => {
+    await copyFile(pair.cert, files.cert);
+    await copyFile(pair.key, files.key);
+  };
+  await put(one);
+  return { files, one, two, put };
+}
+
+/** The first message of a socket. */
+function firstMessage(url: string, tls: { readonly ca: string }): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const socket = new WebSocket(url, { tls });
+  socket.onmessage = ({ data }) => {
+    resolve(JSON.parse(String(data)));
+    socket.close();
+  };
+  socket.onerror = () => reject(new Error("the socket failed"));
+  return promise;
+}
 
 async function serveOverTls(site: Site, pair: Pair, valid = true): Promise<Daemon> {
   await site.configure("", lines(pair));
@@ -34,7 +59,7 @@ function servedTo(site: Site): Promise<string> {
 const hup = (daemon: Daemon) => process.kill(daemon.pid, "SIGHUP");
 
 describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
-  test("requests, streams and sockets work, and answers ask to come back over TLS", async () => {
+  test("requests, streams and sockets work, answers ask to come back over TLS, and ciphers are strong", async () => {
     await using site = await createSite();
     const pair = await pairIn(site, "one");
     await using daemon = await serveOverTls(site, pair);
@@ -47,32 +72,17 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     const refused = await daemon.get("/api/licenses/summary");
     expect([refused.status, refused.headers.has("strict-transport-security")]).toEqual([401, true]);
 
-    const stream = await daemon.get("/stream/metrics", key);
-    const reader = (stream.body as ReadableStream<Uint8Array>).getReader();
-    let got = "";
-    while (!got.includes("event: metrics")) {
-      const { value, done } = await reader.read();
-      if (done) throw new Error(`the stream ended: ${got}`);
-      got += new TextDecoder().decode(value);
+    let isTold = false;
+    for await (const { name } of framesOf(daemon, "/stream/metrics", key)) {
+      isTold = name === "metrics";
+      if (isTold) break;
     }
-    await reader.cancel();
-
-    const { promise: first, resolve, reject } = Promise.withResolvers<string>();
+    expect(isTold).toBe(true);
     const url = `wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`;
-    const socket = new WebSocket(url, { tls: { ca } });
-    socket.onmessage = ({ data }) => resolve(String(data));
-    socket.onerror = () => reject(new Error("the socket failed"));
-    expect(JSON.parse(await first)).toMatchObject({ type: "metrics" });
-    socket.close();
-
+    expect(await firstMessage(url, { ca })).toMatchObject({ type: "metrics" });
     expect(daemon.output()).not.toContain("Plain HTTP");
-    expect(await daemon.stop()).toBe(0);
-  });
 
-  test("TLS 1.2 has forward secrecy and authenticated encryption alone, TLS 1.3 is there", async () => {
-    await using site = await createSite();
-    const pair = await pairIn(site, "one");
-    await using _daemon = await serveOverTls(site, pair);
+    // TLS 1.2 has forward secrecy and authenticated encryption alone, TLS 1.3 is there.
     /** The cipher that is agreed on; null when there is none. */
     const agreed = (...offer: string[]) =>
       /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
@@ -85,17 +95,12 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(twelve("ECDHE-ECDSA-CHACHA20-POLY1305")).toBe("ECDHE-ECDSA-CHACHA20-POLY1305");
     expect(twelve("ALL:!AESGCM:!CHACHA20")).toBeNull();
     expect(agreed("-tls1_3")).toStartWith("TLS_");
+    expect(await daemon.stop()).toBe(0);
   });
 
   test("SIGHUP takes a new certificate, and nothing that is open breaks", async () => {
     await using site = await createSite();
-    const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
-    const put = async (pair: Pair) => {
-      await copyFile(pair.cert, files.cert);
-      await copyFile(pair.key, files.key);
-    };
-    const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
-    await put(one);
+    const { files, one, two, put } = await livePair(site);
     await using daemon = await serveOverTls(site, files);
     const ca = await textOf(one.cert);
     const key = await site.key("viewer");
@@ -125,11 +130,8 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     const renewed = { tls: { ca: await textOf(two.cert) } };
     expect((await daemon.get("/api/ping", undefined, renewed)).status).toBe(200);
     // A socket after the change works as well: the upgrade goes to the port that listens now.
-    const { promise: told, resolve } = Promise.withResolvers<string>();
-    const later = new WebSocket(`wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`, renewed);
-    later.onmessage = ({ data }) => resolve(String(data));
-    expect(JSON.parse(await told)).toMatchObject({ type: "metrics" });
-    later.close();
+    const url = `wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`;
+    expect(await firstMessage(url, renewed.tls)).toMatchObject({ type: "metrics" });
 
     // A pair that does not belong together is refused, and the old one stays.
     await copyFile(one.key, files.key);
@@ -137,8 +139,11 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
     expect(await servedTo(site)).toBe("two");
     // What is answered names the settings; the host's paths are the log's.
-    const status = await daemon.get("/api/status", key, renewed);
-    const { lastReload } = (await status.json()) as { lastReload: { outcome: string; message: string } };
+    const { lastReload } = await daemon.json<{ lastReload: { outcome: string; message: string } }>(
+      "/api/status",
+      key,
+      renewed,
+    );
     expect(lastReload.outcome).toBe("refused");
     expect(lastReload.message).toContain("http.tls_cert");
     expect(lastReload.message).not.toContain(site.folder);
@@ -149,40 +154,27 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
 
   test("from plain HTTP to TLS by a reload: a bad pair is refused, a good one waits for the restart", async () => {
     await using site = await createSite();
-    await site.configure("");
     await using daemon = await site.serve();
     const key = await site.key("admin");
-    const reload = async () => {
-      const answer = await daemon.get("/api/reload", key, { method: "POST" });
-      return { status: answer.status, body: (await answer.json()) as unknown };
+    const reload = async (pair: Pair) => {
+      await site.configure("", lines(pair));
+      return (await daemon.post("/api/reload", key)).json();
     };
-    await site.configure(
-      "",
-      lines({ cert: join(site.folder, "none.crt"), key: join(site.folder, "none.key") }),
-    );
-    expect(await reload()).toMatchObject({
-      status: 409,
-      body: { code: "CONFLICT", details: expect.stringContaining("http.tls_cert") },
+    const nowhere = { cert: join(site.folder, "none.crt"), key: join(site.folder, "none.key") };
+    expect(await reload(nowhere)).toMatchObject({
+      code: "CONFLICT",
+      details: expect.stringContaining("http.tls_cert"),
     });
-    await site.configure("", lines(await pairIn(site, "one")));
-    expect(await reload()).toEqual({
-      status: 200,
-      body: { outcome: "applied", needRestart: ["http.tls_cert", "http.tls_key"] },
+    expect(await reload(await pairIn(site, "one"))).toEqual({
+      outcome: "applied",
+      needRestart: ["http.tls_cert", "http.tls_key"],
     });
     expect((await daemon.get("/api/ping")).status).toBe(200);
   });
 
   test("many connections during many changes are all served", async () => {
     await using site = await createSite();
-    const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
-    const pairs = [await pairIn(site, "one"), await pairIn(site, "two")];
-    const put = async (turn: number) => {
-      const pair = pairs[turn % 2];
-      if (pair === undefined) throw new Error("no pair");
-      await copyFile(pair.cert, files.cert);
-      await copyFile(pair.key, files.key);
-    };
-    await put(0);
+    const { files, one, two, put } = await livePair(site);
     await using daemon = await serveOverTls(site, files);
     let asking = true;
     let served = 0;
@@ -203,7 +195,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     };
     const askers = [ask(), ask()];
     for (let turn = 1; turn <= 6; turn++) {
-      await put(turn);
+      await put(turn % 2 === 0 ? one : two);
       hup(daemon);
       const name = turn % 2 === 0 ? "one" : "two";
       await until(`${name} is served`, async () => (await servedTo(site)) === name || undefined);
