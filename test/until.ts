@@ -14,3 +14,13 @@ export async function until<T>(
     await Bun.sleep(20);
   }
 }
+
+/** Gathers what a program prints on some streams: the text so far, and when all of them have ended. */
+export function gather(...streams: readonly ReadableStream<Uint8Array>[]) {
+  let text = "";
+  const listen = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) text += decoder.decode(bytes, { stream: true });
+  };
+  return { text: () => text, done: Promise.all(streams.map(listen)) };
+}

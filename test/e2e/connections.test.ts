@@ -9,7 +9,7 @@ import { createSite } from "./site.ts";
 const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
 /** Bun gives a request some seconds to be whole, and an idle connection fewer; all else is for a busy machine. */
 const CUT_OFF_DEADLINE_MS = 120_000;
-/** Whoever waits this long is not served. */
+/** A request that waits this long is not served. */
 const ANSWER_DEADLINE_MS = 30_000;
 const MANY = 10_000;
 /** Descriptors of this process and, inherited, of the daemon. */
@@ -57,23 +57,6 @@ function residentKb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** A daemon that answers. */
-async function served() {
-  const site = await createSite();
-  const daemon = await site.serve();
-  const key = await site.key("admin");
-  await othersAreServed(daemon, key);
-  return {
-    daemon,
-    key,
-    port: site.port,
-    async [Symbol.asyncDispose]() {
-      await daemon[Symbol.asyncDispose]();
-      await site[Symbol.asyncDispose]();
-    },
-  };
-}
-
 /** Some requests, one after the other, each over a connection of its own; throws where one is not answered. */
 async function othersAreServed(daemon: Daemon, key: string): Promise<void> {
   for (let n = 0; n < 20; n++) {
@@ -86,12 +69,14 @@ async function othersAreServed(daemon: Daemon, key: string): Promise<void> {
 
 describe.skipIf(process.platform !== "linux")("connections that want to hurt", () => {
   test("floods of headers cost 16 KB each at most, and others are served", async () => {
-    await using at = await served();
-    const { daemon, key, port } = at;
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
+    await othersAreServed(daemon, key);
     const before = residentKb(daemon.pid);
     // Up to the limit and never ended; and far beyond it: 100 MB if all of it were kept.
-    using held = await crowd(port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
-    using flooding = await crowd(port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(1_000)}`);
+    using held = await crowd(site.port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
+    using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(1_000)}`);
     await until("those beyond the limit are cut off", () => flooding.closed() === 100 || undefined);
     const grown = () => residentKb(daemon.pid) - before;
     console.log(`500 half-sent headers and 100 floods: ${grown()} KB more`);
@@ -103,11 +88,12 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
   });
 
   test.skipIf(!SLOW)("requests that drip in are cut off, however steadily they drip", async () => {
-    await using at = await served();
-    const { daemon, key, port } = at;
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const key = await site.key("admin");
     const post = `POST /api/keys HTTP/1.1\r\nHost: lic\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n`;
-    using heads = await crowd(port, 500, `${HEAD}A: `);
-    using bodies = await crowd(port, 100, post);
+    using heads = await crowd(site.port, 500, `${HEAD}A: `);
+    using bodies = await crowd(site.port, 100, post);
     const dripping = setInterval(() => {
       for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
     }, 500);
@@ -125,10 +111,11 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
   if (SLOW && !hasRoom)
     console.error(`the test with ${MANY} connections is skipped: ulimit -n is ${DESCRIPTORS}`);
   test.skipIf(!SLOW || !hasRoom)(`${MANY} idle connections cost little, and others are served`, async () => {
-    await using at = await served();
-    const { daemon, key, port } = at;
+    await using site = await createSite();
+    await using daemon = await site.serve();
+    const key = await site.key("viewer");
     const before = residentKb(daemon.pid);
-    using idle = await crowd(port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
+    using idle = await crowd(site.port, MANY, "GET /api/ping HTTP/1.1\r\nHost: lic\r\n\r\n");
     const grown = residentKb(daemon.pid) - before;
     await othersAreServed(daemon, key);
     console.log(

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
-import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeKey, printKey, systemRandom } from "../../src/domain/keys.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
@@ -145,14 +145,6 @@ describe("kill -9 leaves nothing half made behind", () => {
     const isCopied = () => filesOf(old).some((name) => name.startsWith("licmond.db.schema-"));
     await killedAtTimes(["serve", "--config", old.config], isCopied);
     await isTidy(old, oldKey);
-  });
-
-  test("the file that was half made is named in the log", async () => {
-    await using site = await createSite();
-    cpSync(site.config, `${databaseOf(site)}.rescuing`);
-    await using daemon = await site.serve();
-    await until("the log tells", () => daemon.output().includes("licmond.db.rescuing") || undefined);
-    expect(filesOf(site)).not.toContain("licmond.db.rescuing");
   });
 });
 

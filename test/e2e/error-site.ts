@@ -71,7 +71,7 @@ export async function createAsker(site: Site, daemon: Daemon) {
       // A new key is told once, where it is made.
       const leaks = status === 201 ? LEAKS : [...LEAKS, /lmk_[a-z0-9]{12}_[\w-]+/];
       problems.push(...leaks.filter((leak) => leak.test(text)).map((leak) => `it leaks ${leak}`));
-      const code = codeOf(text);
+      const code = status < 400 ? null : ((JSON.parse(text) as { code?: string }).code ?? null);
       if (status >= 400 && code === null) problems.push("no code");
       if (code !== null) {
         codes.add(code);
@@ -82,14 +82,4 @@ export async function createAsker(site: Site, daemon: Daemon) {
       return { status, code };
     },
   };
-}
-
-function codeOf(text: string): string | null {
-  try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body !== "object" || body === null || !("error" in body) || !("code" in body)) return null;
-    return typeof body.code === "string" ? body.code : null;
-  } catch {
-    return null;
-  }
 }

@@ -42,21 +42,19 @@ answer(process.argv.join(" "), ${begin}, "${asked}", "${frozen}");
   );
   await chmod(tool, 0o755);
   const servers = SERVERS.map(
-    (server) => `[[servers]]
-id = "s${server}"
-manager = "flexnet"
-address = "27000@srv${server}"
-tool = "${tool}"
-timezone = "UTC"
+    (server) =>
+      `[[servers]]\nid = "s${server}"\nmanager = "flexnet"\naddress = "27000@srv${server}"\ntool = "${tool}"\ntimezone = "UTC"\n`,
+  );
+  await site.configure(`[collector]
 interval = "5s"
 timeout = "15s"
-`,
-  );
-  await site.configure(`${servers.join("")}[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n`);
+[limits]
+requests_per_minute = 1000000
+burst = 1000000
+${servers.join("")}`);
   let daemon = await site.serve();
   try {
     const key = await site.key("admin");
-    const json = async <T>(path: string) => (await (await daemon.get(path, key)).json()) as T;
     const client = npmEventSource(`${daemon.url}/stream/combined?events=checkout,checkin&api_key=${key}`, [
       "checkout",
       "checkin",
@@ -81,13 +79,15 @@ timeout = "15s"
       const last = (await readings()).filter(({ at }) => at === end);
       return SERVERS.every((server) => last.filter((one) => one.server === server).length > 2) || undefined;
     });
-    const { sessions } = await json<{ sessions: SessionRecord[] }>("/api/licenses/sessions?limit=10000");
-    const usage = `/api/licenses/usage?group_by=feature&start=${new Date(begin - 60_000).toISOString()}`;
-    const { groups } = await json<{ groups: { feature: string; peakHeld: number }[] }>(usage);
-    const inner = [from + 3 * LATE_MS, hole.to - LATE_MS].map((at) => new Date(at).toISOString());
-    const { features } = await json<{ features: { coverage: number }[] }>(
-      `/api/licenses/stats?start=${inner[0]}&end=${inner[1]}`,
+    const { sessions } = await daemon.json<{ sessions: SessionRecord[] }>(
+      "/api/licenses/sessions?limit=10000",
+      key,
     );
+    const usage = `/api/licenses/usage?group_by=feature&start=${new Date(begin - 60_000).toISOString()}`;
+    const { groups } = await daemon.json<{ groups: { peakHeld: number }[] }>(usage, key);
+    const inner = [from + 3 * LATE_MS, hole.to - LATE_MS].map((at) => new Date(at).toISOString());
+    const stats = `/api/licenses/stats?start=${inner[0]}&end=${inner[1]}`;
+    const { features } = await daemon.json<{ features: { coverage: number }[] }>(stats, key);
     const events = client.seen.map(({ name, data }) => `${name} ${String(data.user)}`);
     client.close();
 
@@ -104,7 +104,7 @@ timeout = "15s"
     }
     expect(groups).toHaveLength(SERVERS.length);
     expect(groups.filter(({ peakHeld }) => !(peakHeld > 0 && peakHeld <= SEATS))).toEqual([]);
-    // Nobody could store a look: the hole is no time that is known.
+    // No look could be stored: the hole is no time that is known.
     expect(features.filter(({ coverage }) => coverage > 0)).toEqual([]);
   } finally {
     await daemon[Symbol.asyncDispose]();

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { until } from "../until.ts";
+import { gather, until } from "../until.ts";
 
 /** The built binary: `bun run build` makes it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
@@ -95,19 +95,13 @@ export async function start(options: StartOptions): Promise<Daemon> {
     stdout: "pipe",
     stderr: "pipe",
   });
-  let printed = "";
-  const listen = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of stream) printed += decoder.decode(bytes, { stream: true });
-  };
-  const silence = Promise.all([listen(child.stdout), listen(child.stderr)]);
-
+  const printed = gather(child.stdout, child.stderr);
   let isAsked = false;
   const end = async (signal: "SIGTERM" | "SIGKILL"): Promise<number | null> => {
     isAsked = true;
     child.kill(signal);
     const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
-    await Promise.all([child.exited, silence]);
+    await Promise.all([child.exited, printed.done]);
     clearTimeout(timer);
     return child.exitCode;
   };
@@ -117,12 +111,12 @@ export async function start(options: StartOptions): Promise<Daemon> {
   const daemon: Daemon = {
     pid: child.pid,
     url,
-    output: () => printed,
+    output: printed.text,
     get: (path, key, init = {}) => {
       const headers = new Headers(init.headers);
       if (key !== undefined) headers.set("X-API-Key", key);
       return fetch(url + path, { redirect: "manual", ...tls, ...init, headers }).catch((cause) => {
-        throw new Error(`${String(cause)}; licmond had printed:\n${printed}`, { cause });
+        throw new Error(`${String(cause)}; licmond had printed:\n${printed.text()}`, { cause });
       });
     },
     json: async <Body>(...request: Parameters<Daemon["get"]>) =>
@@ -142,7 +136,8 @@ export async function start(options: StartOptions): Promise<Daemon> {
     [Symbol.asyncDispose]: async () => {
       const how = child.exitCode ?? child.signalCode;
       if (how === null) await end("SIGKILL");
-      else if (!isAsked) throw new Error(`licmond ended by itself (${how}); it had printed:\n${printed}`);
+      else if (!isAsked)
+        throw new Error(`licmond ended by itself (${how}); it had printed:\n${printed.text()}`);
     },
   };
 
@@ -153,7 +148,7 @@ export async function start(options: StartOptions): Promise<Daemon> {
     });
   } catch (cause) {
     await end("SIGKILL");
-    throw new Error(`${String(cause)}; licmond ${options.args.join(" ")} printed:\n${printed}`);
+    throw new Error(`${String(cause)}; licmond ${options.args.join(" ")} printed:\n${printed.text()}`);
   }
   return daemon;
 }

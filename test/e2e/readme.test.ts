@@ -8,7 +8,8 @@ import { createAdministrator, type Shell } from "../docs/administrator.ts";
 import { claimed, ROOT, titleOf } from "../docs/claims.ts";
 import { commandsOf } from "../docs/markdown.ts";
 import { difference } from "../docs/shape.ts";
-import { freePort, until } from "./harness.ts";
+import { gather, until } from "../until.ts";
+import { freePort } from "./harness.ts";
 
 /** Enough for a question about last Tuesday. */
 const DAYS = 8;
@@ -100,14 +101,10 @@ function spawn(script: string) {
     stdout: "pipe",
     stderr: "pipe",
   });
-  let printed = "";
-  const listen = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of stream) printed += decoder.decode(bytes, { stream: true });
-  };
-  const ended = Promise.all([child.exited, listen(child.stdout), listen(child.stderr)]);
+  const printed = gather(child.stdout, child.stderr);
+  const ended = Promise.all([child.exited, printed.done]);
   return {
-    output: () => printed,
+    output: printed.text,
     exited: ended.then(([exitCode]) => exitCode),
     async [Symbol.asyncDispose]() {
       // With everything that it started; it leads a group of its own.

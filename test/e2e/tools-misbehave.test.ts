@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { BINARY, SLOW, until } from "./harness.ts";
+import { gather } from "../until.ts";
+import { BINARY, type Daemon, SLOW, until } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite, type Site } from "./site.ts";
 
@@ -10,33 +11,28 @@ const INTERVAL_SECONDS = 10;
 const TIMEOUT_SECONDS = 8;
 const WATCHED_SECONDS = 60;
 
-/** A tool whose first argument is its server: it notes when it was asked, and hangs while the file of that name says so. */
-async function writeTool(site: Site): Promise<string> {
+/** A tool that is a script of the shell, with what lmstat prints in the file `output` beside it. */
+async function writeTool(site: Site, script: string): Promise<string> {
   const path = join(site.folder, "lmutil");
-  for (const folder of ["asked", "hangs"]) await mkdir(join(site.folder, folder));
   await Bun.write(join(site.folder, "output"), lmstat({ solver: { total: 4, holders: [] } }));
-  await Bun.write(
-    path,
-    `#!/bin/sh
-date +%s.%N >> '${site.folder}'/asked/"$1"
-[ -e '${site.folder}'/hangs/"$1" ] && exec sleep 600
-exec cat '${site.folder}/output'
-`,
-  );
+  await Bun.write(path, `#!/bin/sh\ncd '${site.folder}'\n${script}\n`);
   await chmod(path, 0o755);
   return path;
 }
 
-function serversOf(ids: readonly string[], tool: (id: string) => string): string {
-  return ids
-    .map((id) => `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\n${tool(id)}\n`)
+const ids = (count: number) => Array.from({ length: count }, (_, index) => `s${index}`);
+/** Each runs the tool with its own id as the first argument. */
+const serversOf = (names: readonly string[], tool: string) =>
+  names
+    .map(
+      (id) =>
+        `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = ["${tool}", "${id}"]\n`,
+    )
     .join("\n");
-}
 
-async function healthMessage(site: Site): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${site.port}/api/health`);
-  const body = (await response.json()) as { checks: { collector: { message: string } } };
-  return body.checks.collector.message;
+async function healthMessage(daemon: Daemon): Promise<string> {
+  const { checks } = await daemon.json<{ checks: { collector: { message: string } } }>("/api/health");
+  return checks.collector.message;
 }
 
 describe.skipIf(!SLOW)("tools that hang", () => {
@@ -45,25 +41,29 @@ describe.skipIf(!SLOW)("tools that hang", () => {
     [60, 100],
   ])("%d of %d leave each healthy server polled within 1.5 intervals", async (hanging, count) => {
     await using site = await createSite();
-    const tool = await writeTool(site);
-    const ids = Array.from({ length: count }, (_, index) => `s${index}`);
+    for (const folder of ["asked", "hangs"]) await mkdir(join(site.folder, folder));
+    // It notes when it was asked, and hangs while the file of its server says so.
+    const tool = await writeTool(
+      site,
+      'date +%s.%N >>asked/"$1"\n[ -e hangs/"$1" ] && exec sleep 600\nexec cat output',
+    );
+    const all = ids(count);
     const asked = async (id: string) =>
       (await readFile(join(site.folder, "asked", id), "utf8")).trim().split("\n").map(Number);
     await site.configure(
-      `[collector]\ninterval = "${INTERVAL_SECONDS}s"\ntimeout = "${TIMEOUT_SECONDS}s"\n\n` +
-        serversOf(ids, (id) => `tool = ["${tool}", "${id}"]`),
+      `[collector]\ninterval = "${INTERVAL_SECONDS}s"\ntimeout = "${TIMEOUT_SECONDS}s"\n\n${serversOf(all, tool)}`,
     );
     await using daemon = await site.serve();
-    await until("all servers answer", async () =>
-      (await healthMessage(site)).startsWith(`${count} of ${count} servers answer; ${count} configured, `)
-        ? true
-        : undefined,
+    const well = `${count} of ${count} servers answer; ${count} configured, `;
+    await until(
+      "all servers answer",
+      async () => (await healthMessage(daemon)).startsWith(well) || undefined,
     );
 
     const begun = Date.now() / 1000;
-    for (const id of ids.slice(0, hanging)) await Bun.write(join(site.folder, "hangs", id), "");
-    const firstAsks = async () =>
-      Promise.all(ids.slice(0, hanging).map(async (id) => (await asked(id)).find((at) => at > begun)));
+    const hangs = all.slice(0, hanging);
+    for (const id of hangs) await Bun.write(join(site.folder, "hangs", id), "");
+    const firstAsks = () => Promise.all(hangs.map(async (id) => (await asked(id)).find((at) => at > begun)));
     await until(
       "each hanging tool was asked once",
       async () => !(await firstAsks()).includes(undefined) || undefined,
@@ -72,11 +72,11 @@ describe.skipIf(!SLOW)("tools that hang", () => {
     await Bun.sleep(TIMEOUT_SECONDS * 1000);
     const known = Date.now() / 1000;
     await Bun.sleep(WATCHED_SECONDS * 1000);
-    const message = await healthMessage(site);
+    const message = await healthMessage(daemon);
     const end = Date.now() / 1000;
 
     const gaps = await Promise.all(
-      ids.slice(hanging).map(async (id) => {
+      all.slice(hanging).map(async (id) => {
         const times = [known, ...(await asked(id)).filter((at) => at > known && at < end), end];
         return Math.max(...times.slice(1).map((at, index) => at - (times[index] ?? at)));
       }),
@@ -94,22 +94,18 @@ describe.skipIf(!SLOW)("tools that hang", () => {
 
 test("a process that leaves its tool's session ends with the poll", async () => {
   await using site = await createSite();
-  const path = join(site.folder, "lmutil");
-  const pids = join(site.folder, "pids");
-  await Bun.write(
-    path,
-    `#!/bin/sh\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 600' >/dev/null 2>&1 &\n` +
-      // The tool ends when its child has left.
-      `while ! [ -s '${pids}' ]; do sleep 0.01; done\ncat '${site.folder}/output'\n`,
+  const tool = await writeTool(
+    site,
+    // The tool ends when its child has left.
+    `setsid sh -c 'echo $$ >>pids; exec sleep 600' >/dev/null 2>&1 &
+while ! [ -s pids ]; do sleep 0.01; done
+cat output`,
   );
-  await chmod(path, 0o755);
-  await Bun.write(join(site.folder, "output"), lmstat({ solver: { total: 4, holders: [] } }));
-  await site.configure(serversOf(["eda"], () => `tool = "${path}"`));
+  await site.configure(serversOf(["eda"], tool));
   await using daemon = await site.serve();
-  await until("the server answers", async () =>
-    (await healthMessage(site)).startsWith("1 of 1 servers answer; 1 configured, 1 asked") ? true : undefined,
-  );
-  const pid = (await readFile(pids, "utf8")).trim();
+  const well = "1 of 1 servers answer; 1 configured, 1 asked";
+  await until("the server answers", async () => (await healthMessage(daemon)).startsWith(well) || undefined);
+  const pid = (await readFile(join(site.folder, "pids"), "utf8")).trim();
   // Gone, or a zombie where the first process of a container takes no care of them.
   await until("the process has ended", async () => {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
@@ -120,29 +116,20 @@ test("a process that leaves its tool's session ends with the poll", async () => 
 
 test("without descriptors the error names them and the limit to raise", async () => {
   await using site = await createSite();
-  const path = join(site.folder, "lmutil");
-  await Bun.write(path, "#!/bin/sh\nexec sleep 60\n");
-  await chmod(path, 0o755);
-  const ids = Array.from({ length: 8 }, (_, index) => `s${index}`);
-  await site.configure(serversOf(ids, () => `tool = "${path}"`));
+  await site.configure(serversOf(ids(8), await writeTool(site, "exec sleep 60")));
   // Enough to start, and not for the pipes of eight tools.
-  const child = Bun.spawn(
-    ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config],
-    {
-      stdout: "ignore",
-      stderr: "pipe",
-      env: { PATH: process.env.PATH ?? "" },
-    },
-  );
-  let printed = "";
-  for await (const bytes of child.stderr) {
-    printed += new TextDecoder().decode(bytes);
-    if (printed.includes("cannot be queried")) break;
-  }
+  const command = ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config];
+  const child = Bun.spawn(command, {
+    stdout: "ignore",
+    stderr: "pipe",
+    env: { PATH: process.env.PATH ?? "" },
+  });
+  const { text } = gather(child.stderr);
+  await until("a server cannot be queried", () => text().includes("cannot be queried") || undefined);
   child.kill("SIGTERM");
   await child.exited;
-  expect(printed).toContain("No tool can be started: licmond has used up its file descriptors (EMFILE).");
-  expect(printed).toContain("raise LimitNOFILE= of its unit");
+  expect(text()).toContain("No tool can be started: licmond has used up its file descriptors (EMFILE).");
+  expect(text()).toContain("raise LimitNOFILE= of its unit");
 });
 
 function megabytes(pid: number, field: "VmRSS" | "VmHWM"): number {
@@ -160,27 +147,22 @@ describe.skipIf(!SLOW)("tools that print a gigabyte", () => {
     [8, 250],
   ])("%d at once take at most %d MB, give them back, and are ended for their size", async (count, most) => {
     await using site = await createSite();
-    const path = join(site.folder, "lmutil");
-    const ids = Array.from({ length: count }, (_, index) => `s${index}`);
-    await Bun.write(
-      path,
-      `#!/bin/sh\n[ -e '${site.folder}/spam' ] && yes 'ann ws1 :0' | head -c ${GIGABYTE}\n`,
-    );
-    await chmod(path, 0o755);
-    await site.configure(`[collector]\ninterval = "1h"\n\n${serversOf(ids, () => `tool = "${path}"`)}`);
+    const tool = await writeTool(site, `[ -e spam ] && yes 'ann ws1 :0' | head -c ${GIGABYTE}`);
+    await site.configure(`[collector]\ninterval = "1h"\n\n${serversOf(ids(count), tool)}`);
     await using daemon = await site.serve();
     const key = await site.key("admin");
     // Every poll fails, and so does the request; what came of each is in the records.
-    const rescan = () => daemon.get("/api/licenses/rescan", key, { method: "POST" });
+    const rescan = () => daemon.post("/api/licenses/rescan", key);
     await rescan();
     await Bun.sleep(5000);
     const idle = megabytes(daemon.pid, "VmRSS");
 
     await Bun.write(join(site.folder, "spam"), "");
     await rescan();
-    const { servers } = (await (await daemon.get("/api/licenses/servers", key)).json()) as {
-      servers: { error: { message: string } | null }[];
-    };
+    const { servers } = await daemon.json<{ servers: { error: { message: string } | null }[] }>(
+      "/api/licenses/servers",
+      key,
+    );
     expect(servers).toHaveLength(count);
     for (const { error } of servers)
       expect(error?.message).toStartWith("lmutil printed more than 16 MiB, and licmond ended it for that.");

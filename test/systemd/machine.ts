@@ -6,7 +6,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { nspawn } from "../../scripts/lib/machine/nspawn.ts";
-import { until } from "../until.ts";
+import { gather, until } from "../until.ts";
 
 export { until };
 
@@ -233,15 +233,6 @@ async function removeLeftOvers(): Promise<void> {
     if (Number.isNaN(pid) || (await Bun.file(`/proc/${pid}/stat`).exists())) continue;
     await rm(join(tmpdir(), name), { recursive: true, force: true });
   }
-}
-
-function gather(...streams: readonly ReadableStream<Uint8Array>[]) {
-  let text = "";
-  const listen = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of stream) text += decoder.decode(bytes, { stream: true });
-  };
-  return { text: () => text, done: Promise.all(streams.map(listen)) };
 }
 
 async function must(argv: string[]): Promise<void> {
