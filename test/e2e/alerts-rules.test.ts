@@ -1,7 +1,4 @@
 import { expect, test } from "bun:test";
-import { appendFile } from "node:fs/promises";
-import { join } from "node:path";
-import { until } from "./harness.ts";
 import { type FlexnetState, flexnetSays, REFUSED } from "./lmstat.ts";
 import { framesOf } from "./stream-site.ts";
 import { createWatchedSite } from "./watched-site.ts";
@@ -86,40 +83,4 @@ test("every rule about a server and its features fires by its cause, and ends wi
     if (over.every(({ id }) => told.get(id)?.at(-1) === "resolved")) break;
   }
   expect(told).toEqual(new Map(over.map(({ id }) => [id, ["fired", "resolved"]])));
-});
-
-test("denials fire by a line of the debug log, and count as over an hour later", async () => {
-  await using site = await createWatchedSite();
-  const log = join(site.folder, "acmed.log");
-  await Bun.write(log, " 0:00:00 (lmgrd) FlexNet Licensing (v11.18.2) started on lic1\n");
-  await site.write(ALERTS, `log_file = "${log}"`);
-  await using at = await site.watch();
-  await at.poll(WELL);
-  await until("the log is followed", async () => {
-    const { logging } = await at.ask<{ logging: { state: string }[] }>("/api/licenses/denials");
-    return logging[0]?.state === "on" || undefined;
-  });
-  // Almost an hour ago by the server's clock, so that its hour is over soon: on a slow machine before it is read, and
-  // then another one is denied something.
-  const denied = async (user: string, leftMs: number) => {
-    const over = Date.now() + leftMs;
-    const time = new Date(over - 3_600_000).toISOString().slice(11, 19);
-    await appendFile(
-      log,
-      `${time} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342:10054 ""))\n`,
-    );
-    const fired = await until("it fires", async () => {
-      const firing = await at.firing();
-      return firing.length > 0 || Date.now() > over ? firing : undefined;
-    });
-    return { over, fired };
-  };
-  let { over, fired } = await denied("ada", 5_000);
-  if (fired.length === 0) ({ over, fired } = await denied("bob", 25_000));
-  expect(fired).toMatchObject([
-    { rule: "denials", feature: "solver", message: "Requests for solver are denied", severity: "warning" },
-  ]);
-  await until("the hour is over", () => Date.now() > over || undefined);
-  await at.reload();
-  expect(await at.firing()).toEqual([]);
 });

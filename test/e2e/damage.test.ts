@@ -62,24 +62,6 @@ describe("API keys", () => {
       expect(await next.stop()).toBe(0);
     }
   });
-
-  test("come with a restore as the backup has them, not as the copy of before says", async () => {
-    await using site = await createSite();
-    const first = await site.serve();
-    const kept = await site.key("admin");
-    const file = join(site.folder, "backup.db");
-    expect((await site.run(["backup", file])).exitCode).toBe(0);
-    const [revoked, later] = [await site.key("admin"), await site.key("admin")];
-    expect((await site.run(["keys", "revoke", "test-2"])).exitCode).toBe(0);
-    await first.stop();
-    fillPage(stateOf(site), 0);
-    const restored = await site.run(["restore", file]);
-    expect(restored.stderr).toContain("The state came back from its copy");
-    fillPage(stateOf(site), 0);
-    await using next = await site.serve();
-    expect((await next.get("/api/status", kept)).status).toBe(200);
-    for (const key of [revoked, later]) expect((await next.get("/api/status", key)).status).toBe(401);
-  });
 });
 
 describe("kill -9 leaves nothing half made behind", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BINARY, until } from "./harness.ts";
@@ -120,40 +120,4 @@ test("what stdout cannot take is a failure that is told: never a whole export in
       expect.stringMatching(/^(Exporting \w+ …\n)?licmond: stdout cannot be written: .*ENOSPC.*\n$/),
     ]);
   }
-});
-
-describe("on a terminal", () => {
-  /** What a terminal shows of a command. */
-  async function onTerminal(command: string): Promise<{ text: string; exitCode: number }> {
-    const child = Bun.spawn(["script", "-qec", command, "/dev/null"], {
-      stdin: "ignore",
-      stdout: "pipe",
-      env: { ...process.env, TERM: "xterm" },
-    });
-    const text = await child.stdout.text();
-    return { text, exitCode: await child.exited };
-  }
-
-  test("an export to a file has a bar that ends in a line, and the file is its owner's", async () => {
-    await using site = await createWatchedSite();
-    const log = join(site.folder, "acmed.log");
-    await Bun.write(log, "");
-    await site.write("", `log_file = "${log}"`);
-    {
-      await using at = await site.watch();
-      await populated(at, log);
-    }
-    const file = join(site.folder, "sessions.csv");
-    const { text, exitCode } = await onTerminal(
-      `${BINARY} export sessions -o ${file} --config ${site.config}`,
-    );
-    expect(exitCode).toBe(0);
-    expect(text).toMatch(/\rExporting sessions {2}[█░]{30} \d+ %/);
-    expect(text).toMatch(new RegExp(`\\r\u001b\\[K\\d+ rows of sessions in ${file}\r\n$`));
-    expect(Bun.spawnSync(["stat", "-c", "%a", file]).stdout.toString()).toBe("600\n");
-    // Rows that go to the terminal stand alone.
-    const shown = await onTerminal(`${BINARY} export denials --config ${site.config}`);
-    expect(shown.text).not.toContain("Exporting");
-    expect(shown.text).toContain("'=eve()");
-  });
 });

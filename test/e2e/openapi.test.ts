@@ -12,10 +12,9 @@ const ROOT = join(import.meta.dir, "../..");
 test("`licmond openapi` prints the document that the daemon serves", async () => {
   await using site = await createSite();
   await using daemon = await site.serve();
-  const served = await (await daemon.get("/swagger/json")).json();
   const printed = await site.run(["openapi"]);
   expect(printed.stderr).toBe("");
-  expect(JSON.parse(printed.stdout)).toEqual(served);
+  expect(JSON.parse(printed.stdout)).toEqual(await daemon.json("/swagger/json"));
 });
 
 describe("on the demo's site", () => {
@@ -32,15 +31,32 @@ describe("on the demo's site", () => {
       "the admin key is printed",
       () => /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/.exec(daemon.output())?.[0],
     );
-    document = (await (await daemon.get("/swagger/json")).json()) as ApiDocument;
-    await until("an alert fires", async () => {
-      const { total } = (await (await daemon.get("/api/licenses/alerts", key)).json()) as { total: number };
-      return total > 0 || undefined;
+    document = await daemon.json<ApiDocument>("/swagger/json");
+    await until("every server is polled, and an alert fires", async () => {
+      const { total } = await daemon.json<{ total: number }>("/api/licenses/alerts", key);
+      const polls = await daemon.json<{ servers: { status: string }[] }>("/api/licenses/servers", key);
+      return (total > 0 && polls.servers.every(({ status }) => status !== "unknown")) || undefined;
     });
   }, 120_000);
   afterAll(async () => {
-    await daemon.stop();
+    expect(await daemon.stop()).toBe(0);
     await rm(folder, { recursive: true });
+  });
+
+  test("six servers or more of both managers are polled through real tool output", async () => {
+    const { servers } = await daemon.json<{
+      servers: { id: string; manager: string; status: string; unparsedLines: number }[];
+    }>("/api/licenses/servers", key);
+    expect(servers.length).toBeGreaterThanOrEqual(6);
+    expect(new Set(servers.map(({ manager }) => manager))).toEqual(new Set(["flexnet", "rlm"]));
+    expect(servers.filter(({ unparsedLines }) => unparsedLines > 0)).toEqual([]);
+    expect(servers.map(({ status }) => status)).toContain("degraded");
+    const raw = `/api/licenses/servers/${servers[0]?.id}/raw`;
+    const argv = await until(
+      "it is polled",
+      async () => (await daemon.json<{ argv: string[] | null }>(raw, key)).argv ?? undefined,
+    );
+    expect(argv.join(" ")).toContain("simulate");
   });
 
   /** The demo runs no commands, and ids of keys are random. */

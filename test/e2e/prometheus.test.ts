@@ -57,29 +57,31 @@ const answered = (prometheus: Prometheus, query: string) =>
   });
 
 async function same(prometheus: Prometheus, job: string, rows: readonly FeatureRow[]): Promise<void> {
-  const wanted = { seats_issued: "total", seats_used: "used", seats_available: "available" } as const;
-  for (const [metric, field] of Object.entries(wanted)) {
-    const found = await prometheus.query(`license_feature_${metric}{job="${job}"}`);
+  const wanted = {
+    [`license_feature_seats_issued{job="${job}"}`]: "total",
+    [`license_feature_seats_used{job="${job}"}`]: "used",
+    [`license_feature_seats_available{job="${job}"}`]: "available",
+    [`round(100 * license_feature_utilization_ratio{job="${job}"}, 0.01)`]: "utilization",
+  } as const;
+  for (const [query, field] of Object.entries(wanted)) {
+    const found = await prometheus.query(query);
     expect(Object.fromEntries(found.map((one) => [one.metric.feature, one.value]))).toEqual(
       Object.fromEntries(rows.map((row) => [row.name, row[field]])),
     );
   }
-  const ratios = await prometheus.query(`round(100 * license_feature_utilization_ratio{job="${job}"}, 0.01)`);
-  expect(Object.fromEntries(ratios.map((one) => [one.metric.feature, one.value]))).toEqual(
-    Object.fromEntries(rows.map((row) => [row.name, row.utilization])),
-  );
 }
 
-async function siteWithKey(): Promise<{ site: Site; tool: Awaited<ReturnType<Site["tool"]>> }> {
+async function siteWithKey() {
   const site = await createSite();
   const tool = await site.tool("lmutil");
   await tool.says(lmstat(FEATURES));
   await site.configure(servers(tool.path));
-  await Bun.write(join(site.folder, "licmond.key"), await site.key("viewer"));
-  return { site, tool };
+  const key = await site.key("viewer");
+  await Bun.write(join(site.folder, "licmond.key"), key);
+  return { ...site, tool, key };
 }
 
-const scraping = (site: Site) => `global:
+const scraping = (site: Pick<Site, "folder" | "port">) => `global:
   scrape_interval: 1s
 rule_files: ["${join(DOCS, "prometheus/licmond.rules.yml")}"]
 scrape_configs:
@@ -90,10 +92,9 @@ scrape_configs:
 
 describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
   test("promtool finds nothing wrong with the metrics, the example config and the rules", async () => {
-    const { site } = await siteWithKey();
-    await using _site = site;
+    await using site = await siteWithKey();
+    const { key } = site;
     await using daemon = await site.serve();
-    const key = await Bun.file(join(site.folder, "licmond.key")).text();
     await features(daemon, key);
     for (const accept of ["text/plain", "application/openmetrics-text"]) {
       const text = await (await daemon.get("/metrics", key, { headers: { accept } })).text();
@@ -118,12 +119,11 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
   });
 
   test("scraped and pushed, it answers with the numbers of the API; and what goes down ends", async () => {
-    const { site, tool } = await siteWithKey();
-    await using _site = site;
+    await using site = await siteWithKey();
+    const { key, tool } = site;
     await using prometheus = await startPrometheus(site.folder, scraping(site));
     await site.configure(servers(tool.path) + pushing(prometheus, ', site = "muc"'));
     await using daemon = await site.serve();
-    const key = (await Bun.file(join(site.folder, "licmond.key")).text()).trim();
     const rows = await features(daemon, key);
     expect(rows.map(({ name }) => name)).toContain(HOSTILE);
 

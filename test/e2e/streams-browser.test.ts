@@ -88,7 +88,7 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     expect(names).toContain("warning_log");
   });
 
-  test("its WebSocket gets the same objects, resumes, and is told goodbye", async () => {
+  test("its WebSocket gets the same objects, resumes, hears goodbye, and is refused to a page of another origin", async () => {
     await using site = await createStreamSite();
     await using browser = await startBrowser();
     await using daemon = await site.serve();
@@ -100,6 +100,10 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     const url = `${daemon.url.replace("http", "ws")}/ws/logs?last_event_id=${from}&api_key=${key}`;
     await page.evaluate(connect(url));
     await untilPageSaw(page, "before-49");
+    const stranger = await browser.open(daemon.url.replace("127.0.0.1", "localhost"));
+    await stranger.evaluate(connect(url));
+    const refusal = await until("the refusal", async () => (await keptBy(stranger)).closes[0]);
+    expect([refusal.code, (await keptBy(stranger)).opened]).toEqual([1006, 0]);
     await page.evaluate(`window.socket.send(JSON.stringify({ type: "ping" }))`);
     await until(
       "the pong",
@@ -111,19 +115,5 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     expect(await daemon.stop()).toBe(0);
     const close = await until("the close", async () => (await keptBy(page)).closes[0]);
     expect(close).toEqual({ code: 1001, reason: "licmond is shutting down" });
-  });
-
-  test("its WebSocket to another origin's daemon is refused", async () => {
-    await using site = await createStreamSite();
-    await using other = await createStreamSite();
-    await using browser = await startBrowser();
-    await using daemon = await site.serve();
-    await using elsewhere = await other.serve();
-    const key = await site.key("admin");
-    const page = await browser.open(elsewhere.url);
-    await page.evaluate(connect(`${daemon.url.replace("http", "ws")}/ws/logs?api_key=${key}`));
-    const close = await until("the refusal", async () => (await keptBy(page)).closes[0]);
-    expect(close.code).toBe(1006);
-    expect((await keptBy(page)).opened).toBe(0);
   });
 });

@@ -1,84 +1,69 @@
 import { describe, expect, test } from "bun:test";
 import { type Daemon, until } from "./harness.ts";
-import type { Site } from "./site.ts";
-import { npmEventSource, npmWebSocket } from "./stream-clients.ts";
+import { npmEventSource, npmWebSocket, type SocketClient } from "./stream-clients.ts";
 import { createStreamSite, publish, replay, requestIdOf, type Seen, untilSeen } from "./stream-site.ts";
 
-const ids = (seen: readonly Seen[]) => seen.map(({ id }) => id);
-/** The lines of the access log alone, as `<tag>-<n>` in the order in which they came. */
-const published = (seen: readonly Seen[]) =>
-  seen.flatMap((each) => requestIdOf(each) ?? []).filter((id) => /^(before|after)-/.test(id));
-
-/** Publishes, kills the daemon, starts it again and publishes once more, while `watch` is connected. */
+/** Publishes over a crash of the daemon, and holds what a client saw against what is stored. */
 async function overACrash(
-  site: Site,
-  connect: (daemon: Daemon, key: string) => readonly Seen[] | Promise<readonly Seen[]>,
-  after: (daemon: Daemon, key: string) => void | Promise<void> = () => {},
-): Promise<{ daemon: Daemon; key: string; seen: readonly Seen[] }> {
+  connect: (daemon: Daemon, key: string) => Promise<readonly Seen[]>,
+  comeBack: (daemon: Daemon, key: string) => Promise<void>,
+): Promise<void> {
+  await using site = await createStreamSite();
   const first = await site.serve();
   const key = await site.key("admin");
   const seen = await connect(first, key);
-  await until("the client is connected", () => streamsOpen(first, key));
+  await until("the client is connected", async () => {
+    const status = await (await first.get("/api/status", key)).text();
+    return /"(sse|websocket)":[1-9]/.test(status) || undefined;
+  });
   await publish(first, { tag: "before", count: 200 });
   await untilSeen(seen, "before-199");
   await first.kill();
-  const second = await site.serve();
-  // Told while nobody listens, and when the client is back.
+  await using second = await site.serve();
+  // Published while no client listens, and when the client is back.
   await publish(second, { tag: "after", count: 100 });
-  await after(second, key);
+  await comeBack(second, key);
   await publish(second, { tag: "after-again", count: 1 });
   await untilSeen(seen, "after-again-0");
-  return { daemon: second, key, seen };
+  const truth = await replay(second, key, (seen[0]?.id ?? 0) - 1, "after-again-0");
+  expect(seen.slice(0, truth.length)).toEqual([...truth]);
+  const published = seen.filter((each) => /^(before|after)-/.test(requestIdOf(each) ?? ""));
+  expect(published).toHaveLength(200 + 100 + 1);
+  expect(new Set(seen.map(({ id }) => id)).size).toBe(seen.length);
+  expect(await second.stop()).toBe(0);
 }
 
-async function streamsOpen(daemon: Daemon, key: string): Promise<true | undefined> {
-  const status = await (await daemon.get("/api/status", key)).text();
-  return /"(sse|websocket)":[1-9]/.test(status) || undefined;
-}
-
-describe("the npm package eventsource", () => {
-  test("connects again after a crash by itself and misses and doubles nothing", async () => {
-    await using site = await createStreamSite();
-    let client: ReturnType<typeof npmEventSource> | undefined;
-    const { daemon, key, seen } = await overACrash(site, (daemon, key) => {
+test("the npm package eventsource connects again after a crash by itself and misses and doubles nothing", async () => {
+  let client: ReturnType<typeof npmEventSource> | undefined;
+  await overACrash(
+    async (daemon, key) => {
       client = npmEventSource(`${daemon.url}/stream/logs?api_key=${key}`, ["log"]);
       return client.seen;
-    });
-    client?.close();
-    expect(client?.opened()).toBe(2);
-    const truth = await replay(daemon, key, (seen[0]?.id ?? 0) - 1, "after-again-0");
-    expect(seen.slice(0, truth.length)).toEqual([...truth]);
-    expect(published(seen)).toHaveLength(200 + 100 + 1);
-    expect(new Set(ids(seen)).size).toBe(seen.length);
-    expect(await daemon.stop()).toBe(0);
-  });
+    },
+    async () => {},
+  );
+  expect(client?.opened()).toBe(2);
+  client?.close();
 });
 
 describe("the npm package ws", () => {
   test("resumes with last_event_id after a crash and misses and doubles nothing", async () => {
-    await using site = await createStreamSite();
     const seen: Seen[] = [];
+    const clients: SocketClient[] = [];
     const connect = async (daemon: Daemon, key: string) => {
       const last = seen.at(-1)?.id;
       const query = last === undefined ? "" : `&last_event_id=${last}`;
       const client = await npmWebSocket(`${daemon.url}/ws/logs?api_key=${key}${query}`);
-      for (const event of client.seen.splice(0)) seen.push(event);
+      seen.push(...client.seen.splice(0));
       client.seen.push = (...events) => seen.push(...events);
-      return client;
+      clients.push(client);
+      return seen;
     };
-    const clients: Awaited<ReturnType<typeof connect>>[] = [];
-    const { daemon, key } = await overACrash(
-      site,
-      async (daemon, key) => {
-        clients.push(await connect(daemon, key));
-        return seen;
-      },
-      async (daemon, key) => {
-        // A crash says no goodbye.
-        expect((await clients[0]?.closed)?.code).toBe(1006);
-        clients.push(await connect(daemon, key));
-      },
-    );
+    await overACrash(connect, async (daemon, key) => {
+      // A crash says no goodbye.
+      expect((await clients[0]?.closed)?.code).toBe(1006);
+      await connect(daemon, key);
+    });
     const [first, second] = clients;
     expect(first?.answers).toEqual([]);
     const resumedAt = seen[seen.findIndex((each) => requestIdOf(each) === "before-199")]?.id;
@@ -86,10 +71,6 @@ describe("the npm package ws", () => {
     expect(type).toBe("resume");
     expect(Number(from)).toBeGreaterThanOrEqual(resumedAt ?? Number.NaN);
     expect(Number(oldest)).toBeLessThan(Number(from));
-    const truth = await replay(daemon, key, (seen[0]?.id ?? 0) - 1, "after-again-0");
-    expect(seen.slice(0, truth.length).map(({ data }) => data)).toEqual(truth.map(({ data }) => data));
-    expect(published(seen)).toHaveLength(200 + 100 + 1);
-    expect(await daemon.stop()).toBe(0);
     expect(await second?.closed).toEqual({ code: 1001, reason: "licmond is shutting down" });
   });
 

@@ -12,38 +12,23 @@ export const NEXT_VERSION = "99.0.0";
 
 /** A machine of the tests' own, on which each goes on from where the one before it left off. */
 export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
-  const made = shared(createMachine, prepare);
-  return {
-    run: (...args) => made().run(...args),
-    sh: (...args) => made().sh(...args),
-    start: (...args) => made().start(...args),
-    read: (...args) => made().read(...args),
-    write: (...args) => made().write(...args),
-    copyIn: (...args) => made().copyIn(...args),
-    inNetwork: (...args) => made().inNetwork(...args),
-    reboot: () => made().reboot(),
-    [Symbol.asyncDispose]: () => made()[Symbol.asyncDispose](),
-  };
+  const machine = createMachine();
+  // Preparations are done in the order in which they are asked for.
+  beforeAll(async () => {
+    await machine.boot();
+    await prepare(machine);
+  });
+  afterAll(() => machine[Symbol.asyncDispose]());
+  return machine;
 }
 
 /** A build of the same sources under a later version; it can be asked for once the tests run. */
 export function nextVersion(): () => NextVersion {
-  return shared(buildNextVersion);
-}
-
-/** Preparations are done in the order in which they are asked for. */
-function shared<Resource extends AsyncDisposable>(
-  make: () => Promise<Resource>,
-  prepare?: (resource: Resource) => Promise<void>,
-): () => Resource {
-  let made: Resource | null = null;
+  let made: NextVersion | null = null;
   beforeAll(async () => {
-    made = await make();
-    await prepare?.(made);
+    made = await buildNextVersion();
   });
-  afterAll(async () => {
-    await made?.[Symbol.asyncDispose]();
-  });
+  afterAll(() => made?.[Symbol.asyncDispose]());
   return () => {
     if (made === null) throw new Error("it is made before the tests, and there only while they run");
     return made;

@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { join } from "node:path";
 import { bootedMachine } from "./booted.ts";
 import { BASE, until } from "./machine.ts";
+import { PORTS, type Told } from "./secret-takers.ts";
 import {
   allRead,
   BUSY,
-  CONFIG,
   configure,
   createKey,
   dropIn,
@@ -12,7 +14,35 @@ import {
   installed,
   restart,
   serverToml,
+  show,
 } from "./service.ts";
+
+const SECRETS = { webhook: "of-the-hook", email: "of-the-mail", prometheus: "of-the-metrics" };
+/** A server that nobody can ask: something to alert of. */
+const SENDING = `
+[alerts]
+failures = 1
+[[servers]]
+id = "gone"
+manager = "flexnet"
+address = "27000@localhost"
+tool = "/opt/no/such/lmutil"
+[[notifications]]
+type = "webhook"
+url = "https://localhost:${PORTS.https}/hook"
+secret_file = "credential:webhook"
+[[notifications]]
+type = "email"
+smtp = "smtp://localhost:${PORTS.smtp}"
+from = "licmond@company.example"
+to = "admin@company.example"
+username = "licmond"
+secret_file = "credential:email"
+[export.remote_write]
+url = "https://localhost:${PORTS.https}/write"
+token_file = "credential:prometheus"
+interval = "5s"
+`;
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const PLAIN = COLLECTOR + serverToml("eda");
@@ -25,11 +55,10 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     admin = await createKey(machine, "admin");
   });
 
-  /** What `check` finds, and the drop-in that it advises. */
-  const check = async () => {
-    const { exitCode, stdout } = await machine.run("licmond check");
-    return { exitCode, stdout };
-  };
+  const check = () => machine.run("licmond check");
+  /** The drop-in that `check` advises. */
+  const advisedBy = (stdout: string) =>
+    /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(stdout)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
 
   test("a tool under /home: `check` names the line and the drop-in, with which it works", async () => {
     const tool = "/home/vendor/bin/lmutil";
@@ -96,8 +125,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
       ["c", "take /opt/closed out of InaccessiblePaths="],
     ]);
     await dropIn(machine, "closed", "");
-    const advised = /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(before)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
-    await dropIn(machine, "open", advised);
+    await dropIn(machine, "open", advisedBy(before));
     expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("All is well.") });
     await dropIn(machine, "open", "");
     await configure(machine, PLAIN);
@@ -115,31 +143,57 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(await state()).toBe(before);
   });
 
-  test("a key that only root can read reaches the daemon as a credential", async () => {
-    const folder = "/etc/licmond/secrets";
-    await machine.sh(
-      `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
-        -addext subjectAltName=DNS:localhost -keyout ${folder}/tls.key -out /root/tls.crt 2>&1 && chmod 0600 ${folder}/tls.key`,
-    );
-    expect((await machine.run(`sudo -u licmond cat ${folder}/tls.key`)).exitCode).toBe(1);
-    await dropIn(
-      machine,
-      "tls",
-      `[Service]\nLoadCredential=tls-cert:/root/tls.crt\nLoadCredential=tls-key:${folder}/tls.key`,
-    );
-    await configure(
-      machine,
-      `[http]\ntls_cert = "credential:tls-cert"\ntls_key = "credential:tls-key"\n${PLAIN}`,
-    );
+  test("secrets that only root can read: `check` says which the unit does not hand over yet, and the drop-in for all", async () => {
+    for (const [name, secret] of Object.entries(SECRETS))
+      await machine.write(`/etc/licmond/secrets/${name}`, `${secret}\n`, 0o600);
+    await configure(machine, SENDING);
+    expect((await machine.run("sudo -u licmond cat /etc/licmond/secrets/webhook")).exitCode).toBe(1);
+    const advised = advisedBy((await check()).stdout);
+    for (const name of Object.keys(SECRETS))
+      expect(advised).toContain(`LoadCredential=${name}:/etc/licmond/secrets/${name}\n`);
+    await dropIn(machine, "secrets", advised);
+    expect((await check()).stdout).not.toContain("hands over no credential");
+    const tried = await machine.run("licmond notify --test");
+    expect(tried.stdout).toContain("The secret_file is a credential");
+  });
+
+  test("web hook, mail and remote write have theirs, over TLS that the host's own list of authorities vouches for", async () => {
+    await using takers = machine.inNetwork([process.execPath, join(import.meta.dir, "secret-takers.ts")]);
+    const told = () =>
+      takers
+        .output()
+        .split("\n")
+        .flatMap((line) => (line.startsWith("{") && line.endsWith("}") ? [JSON.parse(line) as Told] : []));
+    const first = <Kind extends Told["kind"]>(kind: Kind, path?: string) =>
+      told().find(
+        (each): each is Extract<Told, { kind: Kind }> =>
+          each.kind === kind && (path === undefined || (each.kind === "request" && each.path === path)),
+      );
+    const { pem } = await until("they listen", () => first("certificate"));
+    await machine.write("/usr/local/share/ca-certificates/company.crt", pem);
+    await machine.sh("update-ca-certificates");
     await restart(machine);
-    const answer = await machine.sh("curl -fsS --cacert /root/tls.crt https://localhost:8080/api/ping");
-    expect(answer).toContain("pong");
-    // The daemon reads it; nobody else does, and the config names no secret.
-    expect(await machine.read(CONFIG)).not.toContain("PRIVATE KEY");
+
+    const { headers, body } = await until("the hook was told", () => first("request", "/hook"));
+    const signed = `${headers["x-licmond-timestamp"]}.${body}`;
+    expect(headers["x-licmond-signature"]).toBe(
+      `sha256=${createHmac("sha256", SECRETS.webhook).update(signed).digest("hex")}`,
+    );
+    expect(await until("the mail server was asked", () => first("login"))).toMatchObject({
+      user: "licmond",
+      password: SECRETS.email,
+    });
+    const write = await until("metrics were written", () => first("request", "/write"));
+    expect(write.headers.authorization).toBe(`Bearer ${SECRETS.prometheus}`);
+
+    // While it runs root may try them out as well, and a reload finds them.
+    expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
     await machine.sh("systemctl reload licmond");
-    expect((await check()).exitCode).toBe(0);
-    await dropIn(machine, "tls", "");
-    await configure(machine, PLAIN);
-    await restart(machine);
+    // systemctl returns when the signal is sent: the service says by itself when it has reloaded.
+    await until("it has reloaded", async () =>
+      (await show(machine, "ActiveState")).ActiveState === "active" ? true : undefined,
+    );
+    for (const secret of Object.values(SECRETS))
+      expect(await machine.sh("journalctl -u licmond -o cat")).not.toContain(secret);
   });
 });

@@ -2,9 +2,9 @@
  * A booted Debian with systemd, driven as its administrator would: a copy of the base that `scripts/test --systemd`
  * prepares, in namespaces of its own, without a network.
  */
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { nspawn } from "../../scripts/lib/machine/nspawn.ts";
 import { gather, until } from "../until.ts";
 
@@ -27,6 +27,8 @@ export interface Running extends AsyncDisposable {
 }
 
 export interface Machine extends AsyncDisposable {
+  /** Boots a fresh copy of the base. What it said while booting is in the error when it does not come up. */
+  boot(): Promise<void>;
   /** Runs a command line of the shell as root to its end. */
   run(command: string): Promise<Ended>;
   /** As `run`, but a failure is an error with everything that was printed; answers stdout without its last newline. */
@@ -58,26 +60,22 @@ const ENVIRONMENT = {
   DEBIAN_FRONTEND: "noninteractive",
 };
 
-/** Boots a fresh copy of the base. What it said while booting is in the error when it does not come up. */
-export async function createMachine(): Promise<Machine> {
-  if (BASE === undefined) throw new Error("there is no base to boot: `scripts/test --systemd` prepares it");
-  await removeLeftOvers();
-  const folder = await mkdtemp(join(tmpdir(), `${FOLDER}${process.pid}-`));
-  const root = join(folder, "root");
-  const name = folder.slice(folder.lastIndexOf("/") + 1).toLowerCase();
-  let booted: Booted | null = null;
-  try {
-    await must(["cp", "--archive", "--reflink=auto", BASE, root]);
-    booted = await boot(name, root);
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  }
-  let current = booted;
+/** A machine that is not booted yet. */
+export function createMachine(): Machine {
+  let folder = "";
+  let current: Booted | null = null;
+  const bootAgain = async () => {
+    current = await boot(basename(folder).toLowerCase(), join(folder, "root"));
+  };
+  const init = () => {
+    if (current === null) throw new Error("the machine is not booted");
+    return current.init;
+  };
+  const pathOf = (path: string) => `/proc/${init()}/root${path}`;
 
   const inside = (command: string) => [
     "nsenter",
-    `--target=${current.init}`,
+    `--target=${init()}`,
     "--all",
     // nsenter waits for what it starts, but does not take it along when it is killed.
     ...["setpriv", "--pdeathsig", "KILL"],
@@ -86,22 +84,26 @@ export async function createMachine(): Promise<Machine> {
     `cd /root && { ${command}\n}`,
   ];
   const machine: Machine = {
+    async boot() {
+      if (BASE === undefined)
+        throw new Error("there is no base to boot: `scripts/test --systemd` prepares it");
+      await removeLeftOvers();
+      folder = await mkdtemp(join(tmpdir(), `${FOLDER}${process.pid}-`));
+      await must(["cp", "--archive", "--reflink=auto", BASE, join(folder, "root")]);
+      await bootAgain();
+    },
     async run(command) {
       const child = Bun.spawn(inside(command), {
         env: ENVIRONMENT,
         stdin: "ignore",
         stdout: "pipe",
         stderr: "pipe",
+        timeout: COMMAND_TIMEOUT_MS,
+        killSignal: "SIGKILL",
       });
-      let late = false;
-      const timer = setTimeout(() => {
-        late = true;
-        child.kill("SIGKILL");
-      }, COMMAND_TIMEOUT_MS);
       const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-      clearTimeout(timer);
-      if (late)
-        throw new Error(`still running after ${COMMAND_TIMEOUT_MS} ms: ${command}\n${stdout}${stderr}`);
+      if (child.signalCode !== null)
+        throw new Error(`ended by ${child.signalCode}: ${command}\n${stdout}${stderr}`);
       return { exitCode: child.exitCode, stdout, stderr };
     },
     async sh(command) {
@@ -110,26 +112,23 @@ export async function createMachine(): Promise<Machine> {
       return stdout.trimEnd();
     },
     start: (command) => running(inside(`exec ${command}`)),
-    inNetwork: (argv) => running(["nsenter", `--target=${current.init}`, "--net", ...argv]),
-    read: (path) => readFile(`/proc/${current.init}/root${path}`, "utf8"),
+    inNetwork: (argv) => running(["nsenter", `--target=${init()}`, "--net", ...argv]),
+    read: (path) => readFile(pathOf(path), "utf8"),
     async write(path, text, mode = 0o644) {
-      const file = `/proc/${current.init}/root${path}`;
-      await mkdir(dirname(file), { recursive: true });
-      await Bun.write(file, text);
-      await chmod(file, mode);
+      await Bun.write(pathOf(path), text);
+      await chmod(pathOf(path), mode);
     },
     async copyIn(from, path, mode = 0o644) {
-      const file = `/proc/${current.init}/root${path}`;
-      await must(["cp", from, file]);
-      await chmod(file, mode);
+      await must(["cp", from, pathOf(path)]);
+      await chmod(pathOf(path), mode);
     },
     async reboot() {
-      await current.halt();
-      current = await boot(name, root);
+      await current?.halt();
+      await bootAgain();
     },
     async [Symbol.asyncDispose]() {
-      await current.kill();
-      await rm(folder, { recursive: true, force: true });
+      await current?.kill();
+      if (folder !== "") await rm(folder, { recursive: true, force: true });
     },
   };
   return machine;

@@ -6,7 +6,8 @@ const IMAGE = "/mnt/image";
 
 describe.skipIf(BASE === undefined)("hosts of another kind", () => {
   test("an image: `install --root`, and what it says to do besides: the service runs when the image has booted", async () => {
-    await using machine = await createMachine();
+    await using machine = createMachine();
+    await machine.boot();
     await download(machine);
     // The machine's own disk, seen as an image is: below a directory, with nothing of it running.
     await machine.sh(`mkdir -p ${IMAGE} && mount --bind / ${IMAGE}`);
@@ -27,7 +28,8 @@ describe.skipIf(BASE === undefined)("hosts of another kind", () => {
   });
 
   test("one without systemd-sysusers: `install` makes the same user by useradd, and the service runs", async () => {
-    await using machine = await createMachine();
+    await using machine = createMachine();
+    await machine.boot();
     await download(machine);
     await machine.sh("mv $(command -v systemd-sysusers) /root/away");
     expect(await machine.sh("./licmond install --start")).toMatch(

@@ -21,11 +21,32 @@ import {
 
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
+const THREE_SERVERS = SERVERS + serverToml("plm");
 
 /** The life of one machine: each test goes on from where the one before it left off. */
 describe.skipIf(BASE === undefined)("the service", () => {
   const machine = bootedMachine((fresh) => installed(fresh, SERVERS));
   let admin = "";
+
+  const saidSince = async (cursor: string) =>
+    (await journal(machine, cursor)).map(({ MESSAGE }) => MESSAGE).join("\n");
+  const serverIds = async () => {
+    const { json } = await get<{ servers: { id: string }[] }>(machine, "/api/licenses/servers", admin);
+    return (json?.servers ?? []).map(({ id }) => id).sort();
+  };
+  /** Waits until systemd has started another process than this one. */
+  const untilAnother = (pid: number) =>
+    until("another process is ready", async () => {
+      const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
+      return (!["0", String(pid)].includes(MainPID) && ActiveState === "active") || undefined;
+    });
+  /** An event stream read by curl within the machine, once it is open. */
+  const openStream = async (query = "") => {
+    const url = `http://127.0.0.1:${PORT}/stream/combined?interval=3600000${query}`;
+    const stream = machine.start(`curl -sN -H 'X-API-Key: ${admin}' '${url}'`);
+    await until("the stream is open", () => stream.output().includes("retry:") || undefined);
+    return stream;
+  };
 
   test("after `install` and an edit, `check` finds nothing wrong", async () => {
     // One host of the simulated triad is down, which a poll would call a problem.
@@ -45,20 +66,14 @@ describe.skipIf(BASE === undefined)("the service", () => {
     }
   });
 
-  test("`systemctl status` says how it is", async () => {
+  test("`systemctl status` says how it is, and the journal knows how grave each line is", async () => {
+    const status = /^http:\/\/0\.0\.0\.0:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/;
     await until("the status line has the servers", async () => {
       const { StatusText } = await show(machine, "StatusText");
-      return (
-        /^http:\/\/0\.0\.0\.0:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/.test(StatusText) ||
-        undefined
-      );
+      return status.test(StatusText) || undefined;
     });
-    expect(await machine.sh("systemctl status licmond")).toContain(
-      'Status: "http://0.0.0.0:8080, 2 servers:',
-    );
-  });
-
-  test("the journal knows how grave each line is", async () => {
+    const shown = await machine.sh("systemctl status licmond");
+    expect(shown).toContain('Status: "http://0.0.0.0:8080, 2 servers:');
     const entries = (await journal(machine)).filter(({ _COMM }) => _COMM === "licmond");
     const priorityOf = (text: string) => entries.find(({ MESSAGE }) => MESSAGE.includes(text))?.PRIORITY;
     expect(priorityOf("licmond started")).toBe("6");
@@ -72,10 +87,11 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const verdict = await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1");
     const exposure = Number(/exposure level for licmond\.service: (\d+\.\d+)/.exec(verdict)?.[1]);
     expect(exposure).toBeLessThanOrEqual(2);
-    const status = await machine.read(`/proc/${await mainPid(machine)}/status`);
+    const pid = await mainPid(machine);
+    const status = await machine.read(`/proc/${pid}/status`);
     expect(status).toMatch(/^CapEff:\t0+$/m);
     expect(status).toMatch(/^NoNewPrivs:\t1$/m);
-    expect(await machine.sh(`stat --format=%U /proc/${await mainPid(machine)}`)).toBe("licmond");
+    expect(await machine.sh(`stat --format=%U /proc/${pid}`)).toBe("licmond");
   });
 
   test("`systemctl start` with a bad config fails, says why, and gives up soon", async () => {
@@ -88,40 +104,92 @@ describe.skipIf(BASE === undefined)("the service", () => {
       "systemd has given up",
       async () => (await show(machine, "ActiveState")).ActiveState === "failed" || undefined,
     );
-    const said = (await journal(machine, before)).map(({ MESSAGE }) => MESSAGE).join("\n");
-    expect(said).toContain("nonsense");
+    expect(await saidSince(before)).toContain("nonsense");
     await configure(machine, SERVERS);
     await dropIn(machine, "test", "");
     await restart(machine);
   });
 
-  test("a start that the system refuses has the system's number of it", async () => {
-    await dropIn(machine, "test", "[Service]\nRestart=no");
-    await machine.sh("systemctl stop licmond; systemctl reset-failed licmond");
-    {
-      await using _taken = machine.start(`systemd-socket-activate --listen=0.0.0.0:${PORT} /bin/cat`);
-      const listens = `grep --quiet ':${PORT.toString(16).toUpperCase()} ' /proc/net/tcp`;
-      await until("the port is taken", async () => (await machine.run(listens)).exitCode === 0 || undefined);
-      expect((await machine.run("systemctl start licmond")).exitCode).toBe(1);
-      expect(await show(machine, "ActiveState", "StatusErrno")).toEqual({
-        ActiveState: "failed",
-        StatusErrno: "98",
-      });
-      const { stdout } = await machine.run("systemctl status licmond");
-      expect(stdout).toMatch(/Status: "Could not start: Another program listens on \S+:8080\./);
-      expect(stdout).toContain("Error: 98 (Address already in use)");
-    }
+  test("it is there again after a reboot of the host, with what it knew", async () => {
+    await allRead(machine, admin, ["eda", "cae"]);
+    await machine.reboot();
+    await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
+    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
+    await allRead(machine, admin, ["eda", "cae"]);
+    expect((await show(machine, "NRestarts")).NRestarts).toBe("0");
+  });
+
+  test("`systemctl reload` takes a good config; process and streams stay", async () => {
+    const pid = await mainPid(machine);
+    await using stream = await openStream("&events=server_status");
+    await configure(machine, THREE_SERVERS);
+    await machine.sh("systemctl reload licmond");
+    await until("the new server is there", async () => (await serverIds()).includes("plm") || undefined);
+    await allRead(machine, admin, ["eda", "cae", "plm"]);
+    const isTold = /^data: (?=.*"server":"plm").*"to":"up"/m;
+    await until("the open stream tells of it", () => isTold.test(stream.output()) || undefined);
+    const state = { MainPID: String(pid), ActiveState: "active", NRestarts: "0" };
+    expect(await show(machine, "MainPID", "ActiveState", "NRestarts")).toEqual(state);
+  });
+
+  test("`systemctl reload` with a bad config fails and says why; what runs stays", async () => {
+    const pid = await mainPid(machine);
+    const before = await mark(machine);
+    await configure(machine, THREE_SERVERS.replace('interval = "5s"', 'interval = "5 parsecs"'));
+    expect((await machine.run("systemctl reload licmond")).exitCode).not.toBe(0);
+    expect(await saidSince(before)).toMatch(/collector\.interval.*5 parsecs/);
+    expect(await serverIds()).toEqual(["cae", "eda", "plm"]);
+    const state = { MainPID: String(pid), ActiveState: "active" };
+    expect(await show(machine, "MainPID", "ActiveState")).toEqual(state);
+    await configure(machine, THREE_SERVERS);
+    await machine.sh("systemctl reload licmond");
+  });
+
+  test("a process that stalls is killed by the watchdog and started again", async () => {
+    expect((await show(machine, "WatchdogUSec")).WatchdogUSec).toBe("30s");
+    await dropIn(machine, "test", "[Service]\nWatchdogSec=10s\nRestartSec=100ms");
+    await restart(machine);
+    const before = await mark(machine);
+    const pid = await mainPid(machine);
+    const fedAt = async () =>
+      Number((await show(machine, "WatchdogTimestampMonotonic")).WatchdogTimestampMonotonic);
+    const from = await fedAt();
+    // Longer than the watchdog's patience: a healthy daemon feeds it, and is left alone.
+    await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
+    expect(await mainPid(machine)).toBe(pid);
+    await machine.sh(`kill -STOP ${pid}`);
+    await untilAnother(pid);
+    const said = await saidSince(before);
+    expect(said).toContain("Watchdog timeout");
+    expect(said).toContain("Failed with result 'watchdog'");
+    expect((await get(machine, "/api/ping")).status).toBe(200);
     await dropIn(machine, "test", "");
     await restart(machine);
   });
 
-  test("it is there again after the host was started anew, with what it knew", async () => {
-    await allRead(machine, admin, ["eda", "cae"]);
-    await machine.reboot();
-    await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
-    expect((await get(machine, "/api/status", admin)).status).toBe(200);
-    expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
-    await allRead(machine, admin, ["eda", "cae"]);
-    expect((await show(machine, "NRestarts")).NRestarts).toBe("0");
+  test("after `kill -9` systemd starts it again, and nothing that was stored is lost", async () => {
+    await allRead(machine, admin, ["eda", "cae", "plm"]);
+    const sessions = await sessionIds(machine, admin);
+    expect(sessions.length).toBeGreaterThanOrEqual(40);
+    const pid = await mainPid(machine);
+    await machine.sh(`kill -KILL ${pid}`);
+    await untilAnother(pid);
+    expect(await sessionIds(machine, admin)).toEqual(expect.arrayContaining(sessions));
+    expect(await show(machine, "Result", "NRestarts")).toEqual({ Result: "success", NRestarts: "1" });
+  });
+
+  test("`systemctl stop` ends streams and tools that hang, within its time", async () => {
+    const tool = "/usr/local/bin/hanging-tool";
+    await machine.write(tool, "#!/bin/sh\nsleep 1000 & wait\n", 0o755);
+    const toolHangs = () => machine.run("grep --no-messages --line-regexp sleep /proc/[0-9]*/comm");
+    await configure(machine, THREE_SERVERS + serverToml("slow", [tool]).replace("lic-slow", "localhost"));
+    await machine.sh("systemctl reload licmond");
+    await using stream = await openStream();
+    await until("the tool hangs", async () => (await toolHangs()).exitCode === 0 || undefined);
+    await machine.sh("systemctl stop licmond");
+    const ended = { Result: "success", ExecMainStatus: "0", ActiveState: "inactive" };
+    expect(await show(machine, "Result", "ExecMainStatus", "ActiveState")).toEqual(ended);
+    await stream.ended;
+    expect((await toolHangs()).stdout).toBe("");
   });
 });

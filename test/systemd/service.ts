@@ -77,9 +77,7 @@ export interface JournalEntry {
   readonly MESSAGE: string;
   /** `0` (emergency) to `7` (debug). */
   readonly PRIORITY: string;
-  readonly _PID?: string;
-  readonly _SYSTEMD_UNIT?: string;
-  readonly [field: string]: unknown;
+  readonly _COMM?: string;
 }
 
 /** What the journal has of the unit: the service's own lines, and what systemd said of it. */
@@ -99,7 +97,6 @@ export async function mark(machine: Machine): Promise<string> {
 
 export interface Answer<Body> {
   readonly status: number;
-  readonly text: string;
   /** As the caller expects it to be; null when it is not JSON. */
   readonly json: Body | null;
 }
@@ -119,15 +116,7 @@ export async function get<Body = unknown>(
   const end = stdout.lastIndexOf("\n");
   const text = stdout.slice(0, end);
   const status = Number(stdout.slice(end + 1));
-  return { status, text, json: parsed(text) as Body | null };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
+  return { status, json: /^[{[]/.test(text) ? (JSON.parse(text) as Body) : null };
 }
 
 /** A fresh key, made as the README says. */
