@@ -130,14 +130,14 @@ describe("a command that does not end", () => {
   test.each(["timeout", "abort", "killNow"])("%s ends a grandchild that left the group", async (how) => {
     const own = create({ graceMs: 100 });
     const mark = newMark();
-    const { signal, abort } = aborting();
+    const calling = new AbortController();
     const timeoutMs = how === "timeout" ? 500 : 60_000;
     const running = ran(
-      request("leave-group", { endEscaped: true, signal, timeoutMs }, mark, "60", "wait"),
+      request("leave-group", { endEscaped: true, signal: calling.signal, timeoutMs }, mark, "60", "wait"),
       own,
     );
     await started(mark, 2);
-    if (how === "abort") abort();
+    if (how === "abort") calling.abort();
     if (how === "killNow") own.killNow();
     expect(await running).toMatchObject({ timedOut: how === "timeout", aborted: how === "abort" });
     expect(await processesLeft(mark)).toEqual([]);
@@ -165,11 +165,6 @@ describe("a command that does not end", () => {
     await Promise.all([stopped, ...all]);
   });
 });
-
-function aborting() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
-}
 
 describe("a command that says too much", () => {
   test.each([

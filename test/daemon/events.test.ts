@@ -1,37 +1,77 @@
-import { expect, test } from "bun:test";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createEventBus } from "../../src/daemon/events.ts";
-import { openStore } from "../../src/store/open/open.ts";
+import { afterEach, expect, test } from "bun:test";
+import { createEventBus, createStatusLog } from "../../src/daemon/events.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createLogging } from "../../src/system/log.ts";
+import { daemon } from "../domain/make.ts";
+import { picture } from "../http/make.ts";
+import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+afterEach(cleanUp);
 
 test("the word that ids run ahead of the clock keeps its place, and no event is lost for it", async () => {
-  const directory = await mkdtemp(join(tmpdir(), "licmond-events-"));
-  const store = openStore({ directory, log: quiet });
-  try {
-    const clock = { now: () => Date.parse("2026-03-02T12:00:00.000Z") };
-    const logging = createLogging({ level: "debug", clock, sinks: [] });
-    const { bus, events, logSink } = createEventBus(store, clock, logging.logOf("store"));
-    logging.addSink(logSink);
-    const log = logging.logOf("system");
-    const told: number[] = [];
-    bus.subscribe((batch) => void told.push(...batch.map(({ id }) => id)));
-    // More than one a millisecond, until they are more than a second ahead.
-    for (let index = 0; index < 1_500; index++) log.info("line", { index });
-    await Promise.resolve();
-    bus.flush();
-    const rows = events.page(0, 10_000);
-    expect(told).toEqual(rows.map(({ id }) => id));
-    expect(told).toHaveLength(1_501);
-    expect(told).toEqual([...new Set(told)].sort((a, b) => a - b));
-    expect(bus.holes()).toEqual([]);
-    const lines = rows.map(({ json }) => JSON.parse(json) as { message: string; metadata: object });
-    expect(lines.filter(({ message }) => message.startsWith("Event ids run ahead"))).toHaveLength(1);
-  } finally {
-    store.close();
-    await rm(directory, { recursive: true, force: true });
+  const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
+  const logging = createLogging({ level: "debug", clock, sinks: [] });
+  const { bus, events, logSink } = createEventBus(open(quickDirectory()), clock, logging.logOf("store"));
+  logging.addSink(logSink);
+  const log = logging.logOf("system");
+  const told: number[] = [];
+  bus.subscribe((batch) => void told.push(...batch.map(({ id }) => id)));
+  // More than one a millisecond, until they are more than a second ahead.
+  for (let index = 0; index < 1_500; index++) log.info("line", { index });
+  await Promise.resolve();
+  bus.flush();
+  const rows = events.page(0, 10_000);
+  expect(told).toEqual(rows.map(({ id }) => id));
+  expect(told).toHaveLength(1_501);
+  expect(told).toEqual([...new Set(told)].sort((a, b) => a - b));
+  expect(bus.holes()).toEqual([]);
+  expect(rows.filter(({ json }) => json.includes('"message":"Event ids run ahead'))).toHaveLength(1);
+});
+
+type Shown = Partial<ServerPicture>;
+
+const error: ServerPicture["error"] = { code: "LICENSE_SERVER_UNREACHABLE", message: "no", details: null };
+const acmed = daemon({ name: "acmed" });
+const up: Shown = { status: "up", daemons: [acmed, daemon({ name: "toold" })] };
+const half: Shown = { status: "degraded", daemons: [acmed, daemon({ name: "toold", status: "down" })] };
+const gone: Shown = { status: "down", error, daemons: [daemon({ name: "acmed", status: "unknown" })] };
+
+test.each<[string, Shown[], string[]]>([
+  [
+    "degraded and whole again: one line each, whatever the polls between",
+    [up, up, half, half, half, up, up],
+    [
+      "warn server is degraded, up to degraded",
+      "warn license daemon is down, toold up to down",
+      "info server is up again, degraded to up",
+      "info license daemon is up again, toold down to up",
+    ],
+  ],
+  ["no answer: the collector's line", [up, gone, gone, up], []],
+  [
+    "an answer that it is down, and its way back",
+    [{ status: "up" }, { status: "down" }, { status: "down" }, { status: "up" }],
+    ["warn server is down, up to down", "info server is up again, down to up"],
+  ],
+  [
+    "an answer again, and degraded",
+    [{ status: "up" }, gone, { ...gone, status: "degraded", error: null }],
+    ["warn server is degraded, down to degraded"],
+  ],
+])("%s", (_, pictures, expected) => {
+  const log = recordingLog();
+  const note = createStatusLog(log);
+  let before: ServerPicture | null = null;
+  for (const more of pictures) {
+    const after: ServerPicture = picture("eda", more);
+    note({ server: after.server, before, after, snapshot: { version: 1, servers: [after] } });
+    before = after;
   }
+  const lines = log.lines.map(({ level, message, fields: { daemon, from, to } }) => {
+    const who = daemon === undefined ? "" : `${daemon} `;
+    return `${level} ${message}, ${who}${from} to ${to}`;
+  });
+  expect(lines).toEqual(expected);
+  for (const { fields } of log.lines) expect(fields.server).toBe("eda");
 });
