@@ -113,7 +113,8 @@ export function createGate(
     const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
     const { path, query } = splitUrl(request.url);
     const isApi = path.startsWith("/api") || path.startsWith("/metrics");
-    counters.begun();
+    // A rescan waits for polls: it is no reason to leave them less of the event loop.
+    if (request.method !== "POST") counters.begun();
     return {
       request,
       id,
