@@ -27,8 +27,8 @@ import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import type { LogOf } from "./domain/log.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
-import { type Clock, systemClock } from "./domain/time/clock.ts";
-import { systemTimers } from "./domain/time/timers.ts";
+import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
+
 import { createHistoryClient } from "./history/client.ts";
 import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
 import { createHistory } from "./history/history.ts";

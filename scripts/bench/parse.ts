@@ -1,5 +1,5 @@
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
 import { readOutput, readOutputSync } from "../../src/managers/read-output.ts";
 import { longestStall, medianTimes } from "./measure.ts";
 import { INSTANT, largeOutput } from "./shapes.ts";

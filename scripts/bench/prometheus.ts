@@ -6,7 +6,7 @@ import { createWriter } from "../../src/export/remote-write/writer.ts";
 import { zipped } from "../../src/http/answers/answer.ts";
 import { featureRecord } from "../../src/http/records.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { longestStall, median, medianTimes } from "./measure.ts";
 import { rescan, startPlace } from "./place.ts";

@@ -144,7 +144,8 @@ export function filesRunFor(method: string, path: string): string[] {
   return [...new Set(files)];
 }
 
-const FOR_THE_REQUEST = /^src\/(http|daemon|system\/log|store\/(keys|quotas)|export)/;
+const FOR_THE_REQUEST =
+  /^src\/(http|daemon|system\/log|store\/(keys|quotas)|domain\/(keys|ip-address)|export)/;
 
 /** All figures. */
 export function figures(): Figure[] {

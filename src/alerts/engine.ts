@@ -1,7 +1,7 @@
 import type { Alert } from "../domain/alerts.ts";
-import type { Clock } from "../domain/time/clock.ts";
+import type { Clock, Timers } from "../domain/time/clock.ts";
 import { MINUTE_MS } from "../domain/time/time.ts";
-import type { Timers } from "../domain/time/timers.ts";
+
 import type { Live } from "../live/live.ts";
 import { type Conditions, createEvaluation } from "./evaluator.ts";
 import { createNotifier, type NotifierSettings } from "./notifier.ts";

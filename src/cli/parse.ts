@@ -9,7 +9,7 @@ import type { MonitoredServer } from "../domain/server.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
-import { createKnownHosts } from "../managers/known-hosts.ts";
+import { createKnownHosts } from "../managers/manager.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { command, oneOf, option, required, text, ZONE } from "./command.ts";

@@ -3,8 +3,8 @@ import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import type { Timers } from "../domain/time/timers.ts";
+import type { Clock, Timers } from "../domain/time/clock.ts";
+
 import {
   awaitRescan,
   createPollCounter,

@@ -2,7 +2,7 @@ import { ApiError, type ErrorCode, type PollErrorCode } from "../domain/errors.t
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome, PollRaw } from "../domain/poll.ts";
-import type { Timers } from "../domain/time/timers.ts";
+import type { Timers } from "../domain/time/clock.ts";
 
 /** One server of a rescan; the API's record plus the error's details. */
 export interface RescanRow {

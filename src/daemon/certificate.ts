@@ -1,7 +1,7 @@
 import type { Log } from "../domain/log.ts";
-import { type Clock, iso } from "../domain/time/clock.ts";
+import { type Clock, iso, repeat } from "../domain/time/clock.ts";
 import { HOUR_MS } from "../domain/time/time.ts";
-import { repeat } from "../domain/time/timers.ts";
+
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
 /** Looked at this often: a daemon runs longer than a certificate may be good for. */

@@ -4,8 +4,8 @@ import type { MetricsEvent } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { summarise } from "../domain/summary.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import { repeat, type Timers } from "../domain/time/timers.ts";
+import { type Clock, repeat, type Timers } from "../domain/time/clock.ts";
+
 import type { Emit } from "../export/family.ts";
 import { createDenialMeter, createPollMeter, emitService, type ServiceView } from "../export/meters.ts";
 import type { Writer } from "../export/remote-write/writer.ts";

@@ -4,7 +4,7 @@ import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { escapeControls } from "../domain/plain-text.ts";
-import { repeat } from "../domain/time/timers.ts";
+import { repeat } from "../domain/time/clock.ts";
 import { type NotifySocket, openNotifySocket } from "../system/notify.ts";
 
 interface ServiceManagerDeps {

@@ -10,9 +10,9 @@ import {
   sumsOf,
 } from "../domain/stats/held-seats.ts";
 
-import type { Clock } from "../domain/time/clock.ts";
+import type { Clock, Timers } from "../domain/time/clock.ts";
 import { DAY_MS } from "../domain/time/time.ts";
-import type { Timers } from "../domain/time/timers.ts";
+
 import type { Store } from "../store/open/open.ts";
 import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";

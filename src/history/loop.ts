@@ -1,6 +1,6 @@
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import type { Timers } from "../domain/time/timers.ts";
+import type { Timers } from "../domain/time/clock.ts";
 import { StoreError } from "../store/database/store-error.ts";
 
 /** Work in the background, one slice after the other. */

@@ -1,6 +1,6 @@
 import type { Log } from "../domain/log.ts";
+import type { Timers } from "../domain/time/clock.ts";
 import { DAY_MS } from "../domain/time/time.ts";
-import type { Timers } from "../domain/time/timers.ts";
 import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
 import { deleteStep } from "../store/database/transaction.ts";

@@ -1,6 +1,6 @@
 import type { MetricsEvent } from "../domain/events.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import type { Timers } from "../domain/time/timers.ts";
+import type { Clock, Timers } from "../domain/time/clock.ts";
+
 import type { Bus, Published } from "./bus.ts";
 
 /** At most one sample in this time, however many clients ask. */

@@ -1,5 +1,4 @@
-import type { Clock } from "../../src/domain/time/clock.ts";
-import type { Timers } from "../../src/domain/time/timers.ts";
+import type { Clock, Timers } from "../../src/domain/time/clock.ts";
 
 export type VirtualTime = ReturnType<typeof createVirtualTime>;
 

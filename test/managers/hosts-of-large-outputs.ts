@@ -1,6 +1,6 @@
 /** Prints how much of the heap 100 hosts take that were cut from outputs of 1 MB each. */
 import { heapStats } from "bun:jsc";
-import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
 
 const hosts = createKnownHosts();
 Bun.gc(true);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { createKnownHosts, MAX_HOSTS } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts, MAX_HOSTS } from "../../src/managers/manager.ts";
 
 test("hosts are known whatever their case", () => {
   const hosts = createKnownHosts(["Lic1"]);

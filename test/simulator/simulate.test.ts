@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";

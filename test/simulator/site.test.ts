@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
-import { createKnownHosts } from "../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { DAY, HOUR, MINUTE, weekAt, weekOf } from "../../src/simulator/calendar.ts";

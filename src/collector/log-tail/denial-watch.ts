@@ -11,9 +11,9 @@ import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
-import type { Clock } from "../../domain/time/clock.ts";
+import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
-import type { Timers } from "../../domain/time/timers.ts";
+
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
 

@@ -8,6 +8,25 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
+/** Timers as an argument, so that tests of a schedule need no sleep. */
+export interface Timers {
+  /** Calls `run` after `ms`; the answer calls it off. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemTimers: Timers = {
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Calls `run` every `ms` until the answer is called. */
+export function repeat(ms: number, run: () => void): () => void {
+  const timer = setInterval(run, ms);
+  return () => clearInterval(timer);
+}
+
 /** ISO 8601 UTC with milliseconds, or null. */
 export function iso(epochMs: number): string;
 export function iso(epochMs: number | null): string | null;

@@ -1,4 +1,4 @@
-import { repeat } from "../../domain/time/timers.ts";
+import { repeat } from "../../domain/time/clock.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Sampler } from "../../live/sampler.ts";
 import type { Events } from "../../store/events.ts";

@@ -1,8 +1,8 @@
 /** Stores notes for a webhook and sends them, saying each id once it is committed. Arguments: directory, url, how many. */
 import { createDispatcher } from "../../../src/alerts/notify/dispatcher.ts";
 import { createSender, createTargets } from "../../../src/alerts/notify/targets.ts";
-import { systemClock } from "../../../src/domain/time/clock.ts";
-import { systemTimers } from "../../../src/domain/time/timers.ts";
+import { systemClock, systemTimers } from "../../../src/domain/time/clock.ts";
+
 import { createNotifications } from "../../../src/store/notifications.ts";
 import { openStore } from "../../../src/store/open/open.ts";
 import { recordingLog } from "../../store/recording-log.ts";

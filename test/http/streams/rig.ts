@@ -1,5 +1,5 @@
 import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
-import { systemTimers } from "../../../src/domain/time/timers.ts";
+import { systemTimers } from "../../../src/domain/time/clock.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/anonymous.ts";
 import type { Exchange } from "../../../src/http/exchange.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";

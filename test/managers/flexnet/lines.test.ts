@@ -5,7 +5,7 @@ import { readIdentity } from "../../../src/managers/flexnet/identity.ts";
 import { createStartTimes } from "../../../src/managers/flexnet/start-time.ts";
 import { parseToolError } from "../../../src/managers/flexnet/status-lines.ts";
 import { parseTableHeader, parseTableRow, type TableOrder } from "../../../src/managers/flexnet/table.ts";
-import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../../src/managers/manager.ts";
 
 type Split = [user: string, host: string | null, display: string | null, qualifier: string | null];
 

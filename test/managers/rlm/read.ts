@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
-import { createKnownHosts } from "../../../src/managers/known-hosts.ts";
+import { createKnownHosts } from "../../../src/managers/manager.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
 import { rlm } from "../../../src/managers/rlm/index.ts";
 
