@@ -1,7 +1,5 @@
+import { DAY_MS, MINUTE_MS } from "../domain/time/time.ts";
 import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts";
-
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 
 /**
  * Reads the times of one output that are printed without a year. `now` is the reference until the output names its own

@@ -1,4 +1,4 @@
-/** The log in which a manager's daemons write who took seats, who gave them back and who was denied. */
+/** The log in which a manager's daemons write checkouts, check-ins and denials. */
 export interface DebugLog {
   /** For people: `FlexNet debug log`. */
   readonly title: string;
@@ -33,14 +33,14 @@ export interface ReaderOptions {
 
 /**
  * Reads a debug log line by line. It never throws, whatever the lines hold, and takes time linear in their length.
- * An event is told when the next line shows that nothing more belongs to it.
+ * It reports an event when the next line shows that nothing more belongs to it.
  */
 export interface DebugLogReader {
   /** One line without its line end. */
   line(text: string): void;
   /** The next lines were written at about this time (epoch ms): their day is the one that comes closest. Null = not known. */
   near(at: number | null): void;
-  /** Tells what still waits. Lines may follow all the same. */
+  /** Reports the event that still waits. Lines may follow all the same. */
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
@@ -84,7 +84,7 @@ export interface LicenseEvent {
   /** Name of the vendor daemon, without the number of a fork (`acmed_2` is `acmed`). */
   readonly daemon: string;
   readonly feature: string;
-  /** Null where the line names nobody (`EXPIRED: feature`). */
+  /** Null where the line names no user (`EXPIRED: feature`). */
   readonly user: string | null;
   readonly host: string | null;
   /** Checkout data: the text in brackets. */

@@ -76,7 +76,7 @@ const MAX_SECOND_LOOKS = 5_000;
 /** What a line came to: `kept` is a row of which a part was not understood, which is counted as an unknown line. */
 export type LineOutcome = "known" | "kept" | "unknown";
 
-/** Of seats that nobody holds: it takes nothing from what is known of the block. */
+/** Of free seats: it takes nothing from what is known of the block. */
 const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
 
 /** Reads the lines that stand in a feature's block below its header. */

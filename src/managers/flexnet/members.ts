@@ -40,7 +40,7 @@ export function createMembers() {
     asked(spec: readonly NamedMember[]): number {
       const key = spec.map(addressOf).join(",");
       current = numbers.get(key) ?? parts.length;
-      // Nothing tells that two that name nobody are the same.
+      // Two that name no member may be different servers.
       if (key !== "") numbers.set(key, current);
       if (current === parts.length) parts.push(createPart(spec));
       return current;

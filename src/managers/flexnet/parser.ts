@@ -190,7 +190,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return true;
   }
 
-  /** The table's features where `-a` has none: of daemons that are up, or of all when nobody was asked. */
+  /** The table's features where `-a` has none: of daemons that are up, or of all when no server was asked. */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];
     if (!asked && blocks.length === 0) return blocksOfTable(rows, () => true);

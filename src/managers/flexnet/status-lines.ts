@@ -4,7 +4,7 @@ import type { ParsedAddress } from "../manager.ts";
 import { trimBlanks } from "../scan.ts";
 
 const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
-/** Majors with which nobody answered: cannot connect, server machine down, vendor daemon down. */
+/** Majors that say that no server answered: cannot connect, server machine down, vendor daemon down. */
 const UNREACHABLE = new Set([-15, -96, -97]);
 const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not running|daemon is down/i;
 

@@ -33,7 +33,7 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
 
   let expiryAt = words - (vendorLast ? 2 : 1);
   while (expiryAt > 0 && !EXPIRY_START.test(word(expiryAt))) expiryAt--;
-  // An expiry that nobody can read still leaves the other columns where they are.
+  // An unreadable expiry still leaves the other columns where they are.
   if (expiryAt <= 0) expiryAt = vendorLast ? 3 : 4;
 
   const countAt = vendorLast ? expiryAt - 1 : expiryAt - 2;
@@ -218,8 +218,8 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
 }
 
 /**
- * Features of rows alone, for daemons whose feature list `-a` did not print: the license file knows the totals,
- * nobody knows the use.
+ * Features of rows alone, for daemons whose feature list `-a` did not print: the license file holds the totals,
+ * and their use is unknown.
  */
 export function blocksOfTable(rows: readonly TableRow[], wanted: (vendor: string) => boolean): Block[] {
   const blocks: Block[] = [];

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../domain/time/time.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";
@@ -49,7 +50,7 @@ type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "ad
 export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
   // Usage lines print `MM/DD HH:MM`: a day ahead, and a 29th of February may be eight years old.
-  const times = createYearlessTimes(zone, now, 86_400_000, 8);
+  const times = createYearlessTimes(zone, now, DAY_MS, 8);
 
   let state: State = "top";
   let lastSection: State | null = null;

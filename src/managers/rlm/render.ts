@@ -7,11 +7,11 @@ import type {
   PoolReading,
   Reading,
 } from "../../domain/reading.ts";
+import { DAY_MS } from "../../domain/time/time.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 
 const SEPARATOR = "\t------------------------";
-const DAY_MS = 86_400_000;
 const DEFAULT_PORT = 5053;
 /** For ISV servers whose port the reading does not have; real ones are given out by the system from here on. */
 const FIRST_ISV_PORT = 49_152;

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../../domain/time/time.ts";
 import { fromWallClock, isDate, secondOccurrence, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 
@@ -63,7 +64,7 @@ function secondOf([, hours, minutes, seconds]: RegExpExecArray): number {
 /** Days since 1970-01-01 of a date that can be meant; null = it cannot. */
 function dayOf(year: number, month: number, day: number): number | null {
   if (!(year >= 1990 && year <= 2200) || !isDate(year, month, day)) return null;
-  return Date.UTC(year, month - 1, day) / 86_400_000;
+  return Date.UTC(year, month - 1, day) / DAY_MS;
 }
 
 interface PrintedDate {
@@ -138,7 +139,6 @@ export function createLogDates(startDay: number, startSecond = -1) {
   return dates;
 }
 
-const DAY_MS = 86_400_000;
 /**
  * Days and seconds to epoch ms. The hour that occurs twice when clocks are set back is told apart by the order of the
  * lines: what would lie before the line in front of it by more than half of what comes again (an hour; on Lord Howe

@@ -46,7 +46,7 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
     sign = next;
   }
   const first = text.charCodeAt(from);
-  // Nobody is named: what has an `@` is checkout data or a reason.
+  // No user is named: what has an `@` is checkout data or a reason.
   if (sign === -1 || first === OPEN || first === BRACKET || first === CARET) {
     const user = from < text.length && !beginsTail(first) ? text.slice(from, endOfWord(text, from)) : null;
     return { feature, user, host: null, ...readTail(text, user === null ? from : from + user.length, user) };
