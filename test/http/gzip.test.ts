@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { createReader } from "../../src/history/reader.ts";
 import { LEAST_BYTES, takesGzip } from "../../src/http/answers/answer.ts";
-
 import { migrate } from "../../src/store/database/migrate.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { historyPort } from "./history-port.ts";

@@ -5,6 +5,7 @@ import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
 import type { StreamsPort } from "../streams/hub.ts";
 
+/** What the composition root hands to the app. */
 export interface AppDeps extends HttpDeps {
   readonly streams: StreamsPort;
 }
