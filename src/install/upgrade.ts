@@ -1,5 +1,5 @@
 import { renameSync } from "node:fs";
-import { restoreCopy, type WayBack, wayBack } from "../store/backup/way-back.ts";
+import { restoreCopy, type WayBack, wayBack } from "../store/backup/restore.ts";
 import { isLicmondBinary, isOlder, replaceBinary, sameBytes, versionOf } from "./files.ts";
 import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS } from "./host.ts";
 import { LAYOUT, UNIT_NAME } from "./layout.ts";

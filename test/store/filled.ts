@@ -57,16 +57,13 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
   log.transaction(() => {
     for (let at = 1; at <= events; at++) {
       const id = first + at;
-      const message = `Line ${at} of a store that has been at work for a while`;
-      const source = at === events ? "audit" : "system";
-      const timestamp = new Date(id).toISOString();
       const line = {
         type: "log",
         id: `log-${id}`,
-        timestamp,
+        timestamp: new Date(id).toISOString(),
         level: "info",
-        message,
-        source,
+        message: `Line ${at} of a store that has been at work for a while`,
+        source: at === events ? "audit" : "system",
         metadata: {},
       } as const;
       log.insert(id, line, JSON.stringify(line));

@@ -34,9 +34,8 @@ describe("migrations", () => {
     MIGRATIONS.forEach(({ name }, index) => {
       expect(name).toMatch(new RegExp(`^${String(index + 1).padStart(4, "0")}-[a-z-]+$`));
     });
-    const files = [
-      ...new Bun.Glob("*.sql").scanSync(`${import.meta.dir}/../../../src/store/migrations`),
-    ].sort();
+    const folder = `${import.meta.dir}/../../../src/store/migrations`;
+    const files = [...new Bun.Glob("*.sql").scanSync(folder)].sort();
     expect(files).toEqual(MIGRATIONS.map(({ name }) => `${name}.sql`));
   });
 

@@ -43,21 +43,17 @@ describe("before an upgrade", () => {
       expect(sqlite.query("SELECT id FROM servers").all()).toEqual([{ id: "eda" }]);
       sqlite.close();
       expect(steps).toEqual(["copy", "upgrade"]);
-      expect(log.lines).toEqual([
-        {
-          level: "info",
-          message: "The database is copied before the upgrade of its schema",
-          fields: { schema: version, next: MIGRATIONS.length, size: expect.any(String), file: copy },
-        },
-      ]);
+      const fields = { schema: version, next: MIGRATIONS.length, size: expect.any(String), file: copy };
+      const message = "The database is copied before the upgrade of its schema";
+      expect(log.lines).toEqual([{ level: "info", message, fields }]);
     },
   );
 
-  test("a new or present database is not copied", () => {
-    const directory = quickDirectory();
-    open(directory).close();
-    open(directory).close();
-    expect(copies(directory)).toEqual([]);
+  test("neither a new nor a present database is copied, nor one that is upgraded without", () => {
+    const [fresh, directory] = [quickDirectory(), old(4)];
+    for (let start = 1; start <= 2; start++) open(fresh).close();
+    expect(open(directory, { backUpBeforeUpgrade: false }).schemaVersion).toBe(MIGRATIONS.length);
+    expect([fresh, directory].flatMap(copies)).toEqual([]);
   });
 
   test("the newest two are kept, whatever their versions, and nothing else is touched", () => {
@@ -72,12 +68,6 @@ describe("before an upgrade", () => {
       expect.stringContaining("licmond.db.schema-3-"),
       "licmond.db.schema-notes",
     ]);
-  });
-
-  test("it can be done without", () => {
-    const directory = old(4);
-    expect(open(directory, { backUpBeforeUpgrade: false }).schemaVersion).toBe(MIGRATIONS.length);
-    expect(copies(directory)).toEqual([]);
   });
 
   test.if(isRoot)("by root the copy is the daemon's user's", () => {

@@ -57,19 +57,12 @@ function failure(work: () => unknown): StoreError {
 
 describe("opening a store", () => {
   test("makes the directory and files that only their owner can read, whatever the umask", () => {
-    const directory = join(temporaryDirectory(), "new");
     for (const umask of [0o000, 0o277]) {
+      const directory = temporaryDirectory();
       const before = process.umask(umask);
       try {
-        rmSync(directory, { recursive: true, force: true });
-        mkdirSync(directory);
-        chmodSync(directory, 0o700);
-        const store = open(directory);
-        keysOf(store).create(plainKey());
-        for (const file of FILES) {
-          expect([file, modeOf(join(directory, file))]).toEqual([file, "600"]);
-        }
-        store.close();
+        keysOf(open(directory)).create(plainKey());
+        for (const file of FILES) expect([file, modeOf(join(directory, file))]).toEqual([file, "600"]);
       } finally {
         process.umask(before);
       }
@@ -339,7 +332,7 @@ test("what a killed licmond left half made goes with the next daemon, not with a
 });
 
 describe("the check of a working store", () => {
-  test("a full database is told after the write that met it, and no longer once one went well", () => {
+  test("a full or read-only database is told after the write that met it, and no longer once one went well", () => {
     const store = open(temporaryDirectory());
     const [pages = 0] = store.db.get<number[]>("PRAGMA page_count") ?? [];
     expect(pages).toBeGreaterThan(0);
@@ -348,18 +341,11 @@ describe("the check of a working store", () => {
       for (let n = 0; n < 1000; n++) write(store, `${"x".repeat(900)}${n}`);
     };
     expect(failure(fill).code).toBe("FULL");
-    expect(store.checkDatabase()).toEqual({
-      ok: false,
-      message: "There is no space left for the database",
-      code: "FULL",
-    });
+    const message = "There is no space left for the database";
+    expect(store.checkDatabase()).toEqual({ ok: false, message, code: "FULL" });
     store.db.run("PRAGMA max_page_count = 100000");
     write(store, "fits again");
     expect(store.checkDatabase()).toEqual({ ok: true, message: "The database works", code: null });
-  });
-
-  test("a read-only database is told", () => {
-    const store = open(temporaryDirectory());
     store.db.run("PRAGMA query_only = ON");
     expect(failure(() => write(store)).code).toBe("NOT_WRITABLE");
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "NOT_WRITABLE" });
