@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readLog } from "./debug-log/read.ts";
 import { featureOf, readText } from "./read.ts";
 
 const ROOT = new URL("../../../../shared/samples/", import.meta.url);
@@ -63,5 +64,19 @@ describe.skipIf(!present)("every lmstat sample", () => {
     if (truth.daemons !== undefined) expect(vendors.join(" ")).toBe(truth.daemons);
     // Untouched outputs add up; what was cut or edited says so.
     if (truth.cut && count("checkouts") > 0) expect(features.at(-1)?.consistency).toBe("short");
+  });
+});
+
+describe.skipIf(!present)("published debug logs", () => {
+  test.each([
+    ["sergioedo-autodesk-2016.txt", { OUT: 1918, IN: 1918, DENIED: 0 }, 252],
+    ["upm-maple-scrubbed.txt", { OUT: 262, IN: 262, DENIED: 0 }, 221],
+    ["telelogic-doors-bracket-denied.txt", { OUT: 1, IN: 0, DENIED: 2 }, 0],
+  ])("%s", (name, events, timestamps) => {
+    const bytes = readFileSync(new URL(`flexlm-debuglog/${name}`, ROOT));
+    const { reader, events: told } = readLog(bytes, { zone: "Europe/Madrid" });
+    const none = { malformed: 0, brokenTimes: 0, dateJumps: 0, withoutHead: 0 };
+    expect(reader.counts).toMatchObject({ events, timestamps, ...none });
+    for (const [index, { at }] of told.entries()) expect(at).toBeGreaterThanOrEqual(told[index - 1]?.at ?? 0);
   });
 });
