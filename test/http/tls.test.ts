@@ -26,7 +26,9 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
     expect(readTls(good)).toMatchObject({
       cert: expect.stringContaining("BEGIN CERTIFICATE"),
       key: expect.stringContaining("PRIVATE KEY"),
-      ...{ validFrom: FROM, validTo: TO },
+
+      validFrom: FROM,
+      validTo: TO,
     });
   });
 

@@ -122,9 +122,25 @@ export function down(server: string, daemon: string | null = null): EventInput<S
 export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInput<CheckoutEvent> {
   const at = "2026-03-01T12:00:00.000Z";
   return {
-    ...{ type: "checkout", session: 1, server: "eda", daemon: "acmed", feature: "solver", user: "ada" },
-    ...{ host: "ws01", display: null, version: null, count: 1, handle: null, startedAt: null },
-    ...{ firstSeenAt: at, lastSeenAt: at, endedAt: null, endReason: null, durationSeconds: 0 },
+    type: "checkout",
+    session: 1,
+    server: "eda",
+    daemon: "acmed",
+    feature: "solver",
+    user: "ada",
+
+    host: "ws01",
+    display: null,
+    version: null,
+    count: 1,
+    handle: null,
+    startedAt: null,
+
+    firstSeenAt: at,
+    lastSeenAt: at,
+    endedAt: null,
+    endReason: null,
+    durationSeconds: 0,
     ...change,
   };
 }
