@@ -83,10 +83,10 @@ describe("a name", () => {
     keys.revoke(old.key.id);
     clock.time++;
     const active = created(keys);
-    expect(keys.find("grafana")?.id).toBe(active.key.id);
-    keys.revoke(active.key.id);
-    expect(keys.find("grafana")?.id).toBe(active.key.id);
-    expect(keys.find(old.key.id)?.id).toBe(old.key.id);
+    for (let turn = 0; turn < 2; turn++) {
+      expect(keys.find("grafana")?.id).toBe(active.key.id);
+      keys.revoke(active.key.id);
+    }
     const named = created(keys, { name: old.key.id });
     expect(keys.find(old.key.id)?.id).toBe(old.key.id);
     expect(keys.find(named.key.id)?.name).toBe(old.key.id);
@@ -95,19 +95,16 @@ describe("a name", () => {
   });
 });
 
-describe("a revocation", () => {
-  test("holds at once, once and for good", () => {
-    const { keys, clock } = make();
-    const { key, presented } = created(keys);
+test("a revocation holds at once, once and for good", () => {
+  const { keys, clock } = make();
+  const { key, presented } = created(keys);
+  const revoke = (id: string) => {
     clock.time += 7;
-    expect(keys.revoke(key.id)).toBe("revoked");
-    clock.time += 7;
-    expect(keys.revoke(key.id)).toBe("gone");
-    expect(keys.revoke("aaaaaaaaaaaa")).toBe("unknown");
-    expect(keys.get(key.id)).toMatchObject({ state: "revoked", revokedAt: NOW + 7 });
-    expect(keys.verify(presented).outcome).toBe("revoked");
-    expect(keys.count()).toBe(0);
-  });
+    return keys.revoke(id);
+  };
+  expect([key.id, key.id, "aaaaaaaaaaaa"].map(revoke)).toEqual(["revoked", "gone", "unknown"]);
+  expect(keys.get(key.id)).toMatchObject({ state: "revoked", revokedAt: NOW + 7 });
+  expect([keys.verify(presented).outcome, keys.count()]).toEqual(["revoked", 0]);
 });
 
 describe("what is presented", () => {
@@ -142,18 +139,12 @@ describe("what is presented", () => {
     }
   });
 
-  test("with the secret of another key is invalid", () => {
+  test("of an unknown id, with the secret of another key, or no key at all, is invalid", () => {
     const { keys } = make();
     const [a, b] = [created(keys, { name: "a" }), created(keys, { name: "b" })];
     const mixed = printKey({ id: a.key.id, secret: parseKey(b.presented)?.secret ?? "" });
-    expect(keys.verify(mixed)).toEqual({ outcome: "invalid" });
-  });
-
-  test("of an unknown id, or no key at all, is invalid", () => {
-    const { keys } = make();
-    const { key, presented } = created(keys);
-    const other = presented.replace(key.id, "aaaaaaaaaaaa");
-    for (const text of [other, "", key.id, presented.slice(0, -1), "\u0000"])
+    const other = a.presented.replace(a.key.id, "aaaaaaaaaaaa");
+    for (const text of [mixed, other, "", a.key.id, a.presented.slice(0, -1), "\u0000"])
       expect(keys.verify(text)).toEqual({ outcome: "invalid" });
     fc.assert(fc.property(fc.string({ unit: "binary" }), (text) => keys.verify(text).outcome === "invalid"));
   });

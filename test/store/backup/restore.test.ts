@@ -218,23 +218,18 @@ describe("a restore that is refused changes nothing", () => {
     expect(readdirSync(directory).sort()).toEqual(["licmond.lock", ...FILES].sort());
   });
 
-  test("while a daemon holds the directory, with its process", async () => {
-    const { directory, file } = await place();
-    const store = open(directory);
-    const error = await refusal(bring(directory, file));
-    expect(error.code).toBe("HELD");
-    expect(error.message).toContain(`process ${process.pid}`);
-    expect(store.checkDatabase().ok).toBe(true);
-  });
-
-  test("while a command has the database open", async () => {
+  test.each([
+    ["a daemon holds the directory, with its process", "daemon", "HELD"],
+    ["a command has the database open", "cli", "BUSY"],
+  ] as const)("while %s", async (_, mode, code) => {
     const { directory, file, path } = await place();
-    const command = open(directory, { mode: "cli" });
-    command.sqlite.query("SELECT count(*) FROM events").get();
+    const store = open(directory, { mode });
+    store.sqlite.query("SELECT count(*) FROM events").get();
     const error = await refusal(bring(directory, file));
-    expect(error.code).toBe("BUSY");
+    expect(error.code).toBe(code);
+    if (code === "HELD") expect(error.message).toContain(`process ${process.pid}`);
     expect(existsSync(`${path}.restoring`)).toBe(false);
-    expect(keysOf(command).list()).toHaveLength(30);
+    expect(keysOf(store).list()).toHaveLength(30);
   });
 
   test("the database itself", async () => {
