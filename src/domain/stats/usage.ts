@@ -48,8 +48,6 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
   return [...new Set(names)].filter((key): key is NameKey => key !== "day");
 }
 
-export type Usage = ReturnType<typeof createUsage>;
-
 /**
  * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
  * that of the days.

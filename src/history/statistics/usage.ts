@@ -10,7 +10,7 @@ import {
   holdingsAt,
   sumsOf,
 } from "../../domain/stats/held-seats.ts";
-import { createUsage, type Usage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { DAY_MS } from "../../domain/time/time.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
@@ -52,9 +52,14 @@ export async function usageQuery(
   query: UsageQuery,
   shown: (key: UsageKey, name: string | null) => string | null = (_, name) => name,
 ) {
-  const { end, limit, offset } = query;
+  const { end, filter, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = await usageOf(source, { ...query, start });
+  const usage = createUsage(query.groupBy, start, end, query.timezone);
+  const { holdingOf } = holdingsAt(await source.lastReadings(), query);
+  for (const { from, to } of daysOf(start, end)) {
+    source.checkpoint();
+    usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);
+  }
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
@@ -100,19 +105,6 @@ export async function heldHours(
       add(sum, sum.seatMs);
   }
   return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
-}
-
-type Question = Pick<UsageQuery, "start" | "end" | "now" | "intervals" | "filter" | "groupBy" | "timezone">;
-
-async function usageOf(source: HistorySource, question: Question): Promise<Usage> {
-  const { start, end, filter, groupBy, timezone } = question;
-  const usage = createUsage(groupBy, start, end, timezone);
-  const { holdingOf } = holdingsAt(await source.lastReadings(), question);
-  for (const { from, to } of daysOf(start, end)) {
-    source.checkpoint();
-    usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);
-  }
-  return usage;
 }
 
 /** A range cut where UTC days begin. */
