@@ -24,13 +24,10 @@ export interface RunOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
-  readonly timeoutMs?: number;
 }
 
 export interface Ended {
   readonly exitCode: number | null;
-  /** Name of the signal that ended it; null when it exited. */
-  readonly signal: string | null;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -43,16 +40,11 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
     stdin: options.stdin === undefined ? "ignore" : new Blob([options.stdin]),
     stdout: "pipe",
     stderr: "pipe",
+    timeout: DEADLINE_MS,
+    killSignal: "SIGKILL",
   });
-  const timer = setTimeout(() => child.kill("SIGKILL"), options.timeoutMs ?? DEADLINE_MS);
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  clearTimeout(timer);
-  return {
-    exitCode: child.exitCode,
-    signal: child.signalCode === null ? null : String(child.signalCode),
-    stdout,
-    stderr,
-  };
+  return { exitCode: child.exitCode, stdout, stderr };
 }
 
 /** A licmond that runs: `serve` or `demo`. Ended, with all it started, at the end of an `await using`. */

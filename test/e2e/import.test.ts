@@ -28,7 +28,7 @@ async function site(log: string): Promise<Site & { readonly log: string }> {
   const made = await createSite(KEEP + SERVER);
   const path = join(made.folder, "debug.log");
   await Bun.write(path, log);
-  return { ...made, log: path, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+  return { ...made, log: path };
 }
 
 /** The debug log of a busy daemon `acmed`: seats that come and go, denials, and a date every six hours, in UTC. */

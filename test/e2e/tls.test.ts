@@ -209,16 +209,4 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(failures.length).toBeLessThanOrEqual(askers.length * 6);
     console.log(`${served} requests served over 6 changes of the certificate, ${failures.length} reset`);
   });
-
-  test("files that are no good end serve with the reason, and check says it too", async () => {
-    await using site = await createSite();
-    const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
-    await site.configure("", lines({ ...one, key: two.key }));
-    const message = expect.stringMatching(/http\.tls_key: \S+two\.key is not the key of/);
-    for (const command of ["serve", "check"]) {
-      const { exitCode, stdout, stderr } = await site.run([command]);
-      expect([command, exitCode, stdout + stderr]).toEqual([command, 1, message]);
-      expect(stderr).not.toMatch(/OPENSSL|at .*\.ts/);
-    }
-  });
 });

@@ -1,5 +1,4 @@
-import type { Daemon, StartOptions } from "./harness.ts";
-import { until } from "./harness.ts";
+import { type Daemon, type StartOptions, until } from "./harness.ts";
 import { type FlexnetState, flexnetSays } from "./lmstat.ts";
 import { createSite, type FakeTool, type Site } from "./site.ts";
 
@@ -46,7 +45,6 @@ export async function createWatchedSite(toml = "", serverToml = ""): Promise<Wat
 
   const watched: WatchedSite = {
     ...site,
-    [Symbol.asyncDispose]: () => site[Symbol.asyncDispose](),
     lmutil,
     write: (toml, serverToml = "") =>
       site.configure(`
