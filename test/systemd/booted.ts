@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../../scripts/lib/compile.ts";
 import { createMachine, type Machine } from "./machine.ts";
+import { ROOT } from "./service.ts";
 
-export const ROOT = join(import.meta.dir, "../..");
 /** Later than every one that there will be. */
 export const NEXT_VERSION = "99.0.0";
 
@@ -38,8 +38,6 @@ export function nextVersion(): () => NextVersion {
 interface NextVersion extends AsyncDisposable {
   /** Of the built binary. */
   readonly path: string;
-  /** Of everything in it. */
-  readonly licenses: string;
   /** A folder of its own, for what is made of it. */
   readonly folder: string;
 }
@@ -49,13 +47,8 @@ async function buildNextVersion(): Promise<NextVersion> {
   const path = join(folder, "licmond");
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
-    const { licenses } = await compile({
-      root: ROOT,
-      outfile: path,
-      version: NEXT_VERSION,
-      commit: "unknown",
-    });
-    return { path, licenses, folder, [Symbol.asyncDispose]: remove };
+    await compile({ root: ROOT, outfile: path, version: NEXT_VERSION, commit: "unknown" });
+    return { path, folder, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
-import { bootedMachine, NEXT_VERSION, nextVersion, ROOT } from "./booted.ts";
+import manifest from "../../package.json";
+import { bootedMachine, NEXT_VERSION, nextVersion } from "./booted.ts";
 import { BASE } from "./machine.ts";
 import {
   allRead,
@@ -11,7 +11,10 @@ import {
   createKey,
   download,
   get,
+  leftOvers,
   mainPid,
+  packageOf,
+  runningVersion,
   serverToml,
   sessionIds,
 } from "./service.ts";
@@ -23,31 +26,13 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
   const next = nextVersion();
   const machine = bootedMachine(async (fresh) => {
     await fresh.sh("echo 127.0.0.1 lic-eda >>/etc/hosts");
-    const architecture = (await fresh.sh("dpkg --print-architecture")) as DebArchitecture;
-    const version = await currentVersion();
-    const shared = {
-      root: ROOT,
-      architecture,
-      folder: next().folder,
-      epoch: 1_700_000_000,
-      compression: "none",
-    } as const;
-    const licenses = Bun.spawnSync([BINARY, "version", "--licenses"]).stdout.toString();
-    const first = await buildDeb({ ...shared, binary: BINARY, licenses, version });
-    const second = await buildDeb({
-      ...shared,
-      binary: next().path,
-      licenses: next().licenses,
-      version: NEXT_VERSION,
-    });
-    await fresh.copyIn(first, "/root/first.deb");
-    await fresh.copyIn(second, "/root/second.deb");
+    const { path, folder } = next();
+    await fresh.copyIn(await packageOf(fresh, BINARY, manifest.version, folder), "/root/first.deb");
+    await fresh.copyIn(await packageOf(fresh, path, NEXT_VERSION, folder), "/root/second.deb");
   });
   let admin = "";
 
   const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`);
-  const runningVersion = async () =>
-    (await get<{ version: string }>(machine, "/api/status", admin)).json?.version;
 
   test("refuses where `licmond install` has been, and takes over after `uninstall`", async () => {
     await download(machine);
@@ -89,7 +74,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     const pid = await mainPid(machine);
     await apt("install ./second.deb");
     expect(await mainPid(machine)).not.toBe(pid);
-    expect(await runningVersion()).toBe(NEXT_VERSION);
+    expect(await runningVersion(machine, admin)).toBe(NEXT_VERSION);
     expect(await machine.read(CONFIG)).toBe(`${SERVERS}\n`);
     expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
     await allRead(machine, admin, ["eda"]);
@@ -120,9 +105,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect((await get(machine, "/api/ping")).status).toBe(0);
     expect((await machine.run("id licmond")).exitCode).toBe(1);
     expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
-    const left =
-      "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'";
-    expect(await machine.sh(left)).toBe("");
+    expect(await leftOvers(machine)).toBe("");
   });
 
   test("a first installation on an untouched host brings a config, and runs", async () => {
@@ -135,8 +118,3 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect(await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1")).toContain("OK");
   });
 });
-
-async function currentVersion(): Promise<string> {
-  const manifest = (await Bun.file(`${ROOT}/package.json`).json()) as { version: string };
-  return manifest.version;
-}

@@ -1,18 +1,14 @@
 /** What the documents tell an administrator to do, done in their order, each document on a machine of its own. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
-import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
+import { basename } from "node:path";
+import { version } from "../../package.json";
 import { type Administrator, createAdministrator, type Shell } from "../docs/administrator.ts";
 import { claimed, titleOf } from "../docs/claims.ts";
 import type { Block } from "../docs/markdown.ts";
-import { bootedMachine, NEXT_VERSION, nextVersion, ROOT } from "./booted.ts";
+import { bootedMachine, NEXT_VERSION, nextVersion } from "./booted.ts";
 import { BASE, type Machine } from "./machine.ts";
-import { BINARY, CONFIG } from "./service.ts";
+import { BINARY, CONFIG, packageOf } from "./service.ts";
 
-const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")) as {
-  readonly version: string;
-};
 /** The versions in the documents: whichever this one is, and the next. */
 const SHOWN = { this: "0.1.0", next: "0.2.0" };
 /** As a release names the executable. */
@@ -96,7 +92,8 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
       // Whoever has removed what `licmond install` laid down can take the package.
       for (const block of claimed("package", file))
         test.skipIf(Bun.which("dpkg-deb") === null)(titleOf(block), async () => {
-          await downloadPackage(machine, next().folder);
+          const deb = await packageOf(machine, BINARY, version, next().folder);
+          await machine.copyIn(deb, `/root/${basename(deb)}`);
           await follow(block);
           expect(await machine.sh("systemctl is-active licmond; command -v licmond")).toBe(
             "active\n/usr/bin/licmond",
@@ -112,14 +109,6 @@ async function download(machine: Machine, from: string, which: string): Promise<
   // Of the others, which were not downloaded, too.
   const other = `${"0".repeat(64)}  licmond-${which}-linux-arm64`;
   await machine.sh(`{ sha256sum ${nameOf(which)}; echo '${other}'; } >SHA256SUMS`);
-}
-
-async function downloadPackage(machine: Machine, folder: string): Promise<void> {
-  const licenses = Bun.spawnSync([BINARY, "version", "--licenses"]).stdout.toString();
-  const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
-  const made = { root: ROOT, binary: BINARY, licenses, version, architecture, folder } as const;
-  const deb = await buildDeb({ ...made, epoch: 1_700_000_000, compression: "none" });
-  await machine.copyIn(deb, `/root/${basename(deb)}`);
 }
 
 /** Types a block into a file, through the program that an administrator opens it with. */

@@ -1,12 +1,14 @@
 /** licmond on a machine, as `systemctl`, `journalctl` and `curl` show it. */
 
 import { join } from "node:path";
+import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
 import { aheadFor, parseMomentOfWeek } from "../../src/simulator/calendar.ts";
 import type { Machine } from "./machine.ts";
 import { until } from "./machine.ts";
 
+export const ROOT = join(import.meta.dir, "../..");
 /** The built binary: `scripts/test --systemd` makes it. */
-export const BINARY = join(import.meta.dir, "../../dist/licmond");
+export const BINARY = join(ROOT, "dist/licmond");
 /** Where `licmond install` puts it; the Debian package has it in /usr/bin. */
 const BINARY_INSIDE = "/usr/local/bin/licmond";
 export const CONFIG = "/etc/licmond/licmond.toml";
@@ -16,6 +18,19 @@ export const PORT = 8080;
 /** The built binary in root's home, as after a download. */
 export async function download(machine: Machine): Promise<void> {
   await machine.copyIn(BINARY, "/root/licmond", 0o755);
+}
+
+/** The Debian package of a binary for the machine, made in a folder of the host. */
+export async function packageOf(
+  machine: Machine,
+  binary: string,
+  version: string,
+  folder: string,
+): Promise<string> {
+  const licenses = Bun.spawnSync([binary, "version", "--licenses"]).stdout.toString();
+  const architecture = (await machine.sh("dpkg --print-architecture")) as DebArchitecture;
+  const made = { root: ROOT, binary, licenses, version, architecture, folder } as const;
+  return buildDeb({ ...made, epoch: 1_700_000_000, compression: "none" });
 }
 
 /** A `[[servers]]` entry whose tool is licmond's own simulation of the server of this name. */
@@ -123,6 +138,16 @@ export async function get<Body = unknown>(
 export async function createKey(machine: Machine, role: string, name = `test-${role}`): Promise<string> {
   return machine.sh(`licmond keys create --name ${name} --role ${role}`);
 }
+
+/** Version of the process that answers. */
+export const runningVersion = async (machine: Machine, key: string) =>
+  (await get<{ version: string }>(machine, "/api/status", key)).json?.version;
+
+/** What a purge has left anywhere on the machine. */
+export const leftOvers = (machine: Machine) =>
+  machine.sh(
+    "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'",
+  );
 
 /** Of every session that it has seen. */
 export async function sessionIds(machine: Machine, key: string): Promise<number[]> {

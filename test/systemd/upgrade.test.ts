@@ -10,7 +10,9 @@ import {
   download,
   dropIn,
   get,
+  leftOvers,
   mainPid,
+  runningVersion,
   serverToml,
   sessionIds,
   show,
@@ -31,9 +33,6 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   let admin = "";
   let version = "";
 
-  /** Of the process that answers. */
-  const runningVersion = async () =>
-    (await get<{ version: string }>(machine, "/api/status", admin)).json?.version;
   /** Nothing that was there before is lost: key, config, sessions. */
   const keeps = async (work: () => Promise<void>) => {
     const sessions = await sessionIds(machine, admin);
@@ -51,7 +50,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     await machine.sh("systemctl reload licmond");
     admin = await createKey(machine, "admin");
     await allRead(machine, admin, ["eda"]);
-    version = (await runningVersion()) ?? "";
+    version = (await runningVersion(machine, admin)) ?? "";
     const pid = await mainPid(machine);
     await keeps(async () => {
       expect(await machine.sh("./licmond install")).toContain("Nothing to do: all is installed.");
@@ -90,7 +89,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
         const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
         expect(exitCode).toBe(1);
         expect(`${stdout}${stderr}`).toContain("went back to the version from before, which runs again");
-        expect(await runningVersion()).toBe(version);
+        expect(await runningVersion(machine, admin)).toBe(version);
       });
       expect((await show(machine, "ActiveState")).ActiveState).toBe("active");
     } finally {
@@ -103,7 +102,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     await keeps(async () => {
       await machine.sh("./licmond-next upgrade");
       // It has waited for the answer already.
-      expect(await runningVersion()).toBe(NEXT_VERSION);
+      expect(await runningVersion(machine, admin)).toBe(NEXT_VERSION);
     });
     expect(await mainPid(machine)).not.toBe(pid);
     expect(await machine.sh("licmond version")).toContain(NEXT_VERSION);
@@ -112,16 +111,16 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   test("`upgrade --rollback` is the way back", async () => {
     await keeps(async () => {
       await machine.sh("licmond upgrade --rollback --allow-downgrade");
-      expect(await runningVersion()).toBe(version);
+      expect(await runningVersion(machine, admin)).toBe(version);
     });
   });
 
   test("a newer binary can be put in place while the old one runs, which goes on until the restart", async () => {
     await keeps(async () => {
       await machine.sh("./licmond-next install");
-      expect(await runningVersion()).toBe(version);
+      expect(await runningVersion(machine, admin)).toBe(version);
       await machine.sh("systemctl restart licmond");
-      expect(await runningVersion()).toBe(NEXT_VERSION);
+      expect(await runningVersion(machine, admin)).toBe(NEXT_VERSION);
     });
   });
 
@@ -149,10 +148,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect((await get(machine, "/api/ping")).status).toBe(200);
     await machine.sh("licmond uninstall --purge --yes");
     expect((await machine.run("id licmond")).exitCode).toBe(1);
-    const left = await machine.sh(
-      "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'",
-    );
-    expect(left).toBe("");
+    expect(await leftOvers(machine)).toBe("");
     expect((await machine.run("systemctl status licmond")).exitCode).toBe(4);
   });
 });
