@@ -1,3 +1,4 @@
+import { InvalidArgumentError } from "commander";
 import { isZone } from "../domain/time/zone.ts";
 import type { CommandIo } from "./io.ts";
 
@@ -11,7 +12,7 @@ export interface Command<O extends Options = Options> {
   readonly usage?: string;
   /** Everything behind the first argument is an argument too, whatever it looks like. */
   readonly passesOn?: true;
-  run(given: Given<O>, io: CommandIo): unknown;
+  run(given: Given<O>, io: CommandIo): void | Promise<void>;
 }
 
 export type Options = Readonly<Record<string, Option<unknown>>>;
@@ -27,7 +28,6 @@ export interface Given<O extends Options = Options> {
 
 /** Commands below a name of their own, each loaded when it is asked for. */
 export interface Group {
-  readonly options?: Options;
   readonly commands: Readonly<Record<string, () => Promise<Command | Group>>>;
 }
 
@@ -45,27 +45,27 @@ export interface Option<T> {
   readonly short?: string;
   readonly isRequired?: true;
   readonly isHidden?: true;
+  readonly default?: T;
   /** For the help. */
-  readonly default?: unknown;
   readonly choices?: readonly string[] | undefined;
-  /** Takes its values in the order given; undefined: it was not given. Throws RangeError. */
-  take(texts: readonly string[] | undefined): T;
+  /** What its text means; absent: itself. `before`: of an option that was given before, what that meant. */
+  read?(text: string, before: T): T;
 }
 
 export function flag(help: string): Option<boolean> {
-  return { help, take: (texts) => texts !== undefined };
+  return { help };
 }
 
 export function text(value: string, help: string): Option<string | undefined> {
-  return { help, value, take: (texts) => texts?.at(-1) };
+  return { help, value };
 }
 
 /** One that may be given several times. */
 export function texts(value: string, help: string): Option<readonly string[] | undefined> {
-  return { help, value, take: (all) => all };
+  return { help, value, read: (text, before = []) => [...before, text] };
 }
 
-/** What the text of an option means. Throws RangeError with what the option takes. */
+/** What the text of an option means. Throws InvalidArgumentError with what the option takes. */
 export interface Reader<T> {
   (text: string): T;
   readonly choices?: readonly string[];
@@ -76,8 +76,7 @@ export function option<T>(value: string, help: string, read: Reader<T>): Option<
 }
 
 export function optionOr<T>(value: string, help: string, read: Reader<T>, usual: T): Option<T> {
-  const take = (all: readonly string[] = []) => all.map((each) => read(each)).at(-1) ?? usual;
-  return { help, value, take, default: usual, choices: read.choices };
+  return { help, value, read, default: usual, choices: read.choices };
 }
 
 export function required<T>(value: string, help: string, read: Reader<T>): Option<T> {
@@ -88,7 +87,7 @@ export function required<T>(value: string, help: string, read: Reader<T>): Optio
 export function reader<T>(read: (text: string) => T | null, takes: string): Reader<T> {
   return (given) => {
     const value = read(given);
-    if (value === null) throw new RangeError(takes);
+    if (value === null) throw new InvalidArgumentError(takes);
     return value;
   };
 }

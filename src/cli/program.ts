@@ -1,9 +1,9 @@
-import { closestWord } from "../config/closest-word.ts";
+import { type AddHelpTextContext, Command, CommanderError } from "commander";
 import { messageOf } from "../domain/error-code.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import { versionLine } from "../system/build-info.ts";
-import { type Command, flag, type Group } from "./command.ts";
-import { helpText, readWords, scan, unknownOption } from "./command-line.ts";
+import type { Group } from "./command.ts";
+import { define } from "./command-line.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageError } from "./io.ts";
 
 /**
@@ -11,7 +11,6 @@ import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageEr
  * works with: `simulate` is started for every poll of the demo.
  */
 const PROGRAM: Group = {
-  options: { version: { ...flag("print version and commit"), short: "V" } },
   commands: {
     serve: async () => (await import("./serve.ts")).serve,
     demo: async () => (await import("./demo.ts")).demo,
@@ -34,11 +33,45 @@ const PROGRAM: Group = {
   },
 };
 
+/** The whole command line. Of the commands only those are loaded that `args` name; without `args` all are. */
+export async function createProgram(io: CommandIo, args?: readonly string[]): Promise<Command> {
+  const helpWidth = () => io.terminal.columns ?? 80;
+  const program = new Command("licmond")
+    .usage("[options] <command>")
+    .enablePositionalOptions()
+    // With their options and arguments the names leave less room to the descriptions than is wrapped.
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .addHelpText("beforeAll", refuseUnknown)
+    .exitOverride()
+    .configureOutput({
+      writeOut: io.out,
+      writeErr: io.err,
+      getOutHelpWidth: helpWidth,
+      getErrHelpWidth: helpWidth,
+    });
+  await define(program, "licmond", PROGRAM, io, args);
+  return program.version(versionLine(io.build), "-V, --version", "print version and commit");
+}
+
+/** `licmond nosuch --help`: commander would print the help of the whole, as if that were what was asked for. */
+function refuseUnknown({ command }: AddHelpTextContext): string {
+  const name = command.args.find((word) => !word.startsWith("-") && word !== "help");
+  const { commands } = command;
+  const isUnknown =
+    name !== undefined && commands.length > 0 && commands.every((each) => each.name() !== name);
+  // It refuses the name by itself.
+  if (isUnknown) command.parse([name], { from: "user" });
+  return "";
+}
+
 /** Runs a command line (without the program's own name). Never throws; the outcome is in `io.exitCode`. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<void> {
   try {
-    await runWords([], PROGRAM, args, undefined, io);
+    const program = await createProgram(io, args);
+    await program.parseAsync(args, { from: "user" });
   } catch (error) {
+    // Its message has been written.
+    if (error instanceof CommanderError) return io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
     if (error instanceof StdoutError) return io.exitCode(EXIT_FAILURE);
     if (error instanceof UsageError) {
       io.err(`error: ${error.message}\n`);
@@ -52,50 +85,4 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     if (io.env.LICMOND_LOG_LEVEL === "debug" && error instanceof Error && !isExpected)
       io.err(`${error.stack ?? ""}\n`);
   }
-}
-
-/** Runs the words behind the names in `path`. `config`: the file that an option before them names. */
-async function runWords(
-  path: readonly string[],
-  declared: Command | Group,
-  words: readonly string[],
-  config: string | undefined,
-  io: CommandIo,
-): Promise<void> {
-  const ownHelp = () => helpText(path, declared, io.terminal.columns);
-  if (!("commands" in declared)) {
-    const given = readWords(path.at(-1) ?? "", declared, words);
-    if (given === null) io.out(ownHelp());
-    else await declared.run({ ...given, config: given.config ?? config }, io);
-    return;
-  }
-  const { values, args, unknown } = scan(declared, words);
-  if (values.has("version")) return io.out(`${versionLine(io.build)}\n`);
-  if (unknown !== null && !values.has("help")) throw unknownOption(unknown, declared);
-  const asksHelp = args[0] === "help";
-  const [name, ...rest] = asksHelp ? args.slice(1) : args;
-  const load = name === undefined ? null : new Map(Object.entries(declared.commands)).get(name);
-  if (load === undefined) throw unknownCommand(name ?? "", declared);
-  if (values.has("help") || (asksHelp && load === null)) return io.out(ownHelp());
-  if (load === null) {
-    io.err(ownHelp());
-    return io.exitCode(EXIT_USAGE);
-  }
-  const named = values.get("config")?.at(-1) ?? config;
-  await runWords([...path, name ?? ""], await load(), asksHelp ? ["--help"] : rest, named, io);
-}
-
-function unknownCommand(word: string, { commands }: Group): UsageError {
-  const meant = closestWord(word, Object.keys(commands));
-  return new UsageError(`unknown command '${word}'${meant === null ? "" : `\n(Did you mean ${meant}?)`}`);
-}
-
-/** Every command with its names, those of groups among them and the program itself first. */
-export async function* everyCommand(
-  path: readonly string[] = [],
-  declared: Command | Group = PROGRAM,
-): AsyncGenerator<readonly [path: readonly string[], declared: Command | Group]> {
-  yield [path, declared];
-  for (const [name, load] of "commands" in declared ? Object.entries(declared.commands) : [])
-    yield* everyCommand([...path, name], await load());
 }

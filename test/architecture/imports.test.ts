@@ -42,6 +42,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   elysia: ["http"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["http"],
+  commander: ["cli"],
   "smol-toml": ["config"],
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],

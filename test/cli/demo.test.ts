@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { readWords } from "../../src/cli/command-line.ts";
+import { Command, CommanderError } from "commander";
+import { define } from "../../src/cli/command-line.ts";
 import { type DemoDeps, demoCommand } from "../../src/cli/demo.ts";
-import { UsageError } from "../../src/cli/io.ts";
 import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
@@ -33,10 +33,9 @@ async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
     listenForEnd: () => ({ wanted, quit: () => calls.push("quit") }),
   };
   const command = demoCommand({ ...deps, ...given });
-  const failed = await Promise.try(async () => {
-    const words = readWords("demo", command, args);
-    if (words !== null) await command.run(words, { ...world().io, out });
-  }).then(
+  const commander = new Command("demo").exitOverride().configureOutput({ writeErr() {} });
+  await define(commander, "licmond demo", command, { ...world().io, out });
+  const failed = await commander.parseAsync(args, { from: "user" }).then(
     () => null,
     (error: Error) => error,
   );
@@ -134,6 +133,6 @@ describe("licmond demo", () => {
     ["--history", "-1"],
     ["--at", "Caturday 10:00"],
   ])("%s %s is refused", async (option, value) => {
-    expect((await demo([option, value])).failed).toBeInstanceOf(UsageError);
+    expect((await demo([option, value])).failed).toBeInstanceOf(CommanderError);
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { optionsOf } from "../../src/cli/command-line.ts";
-import { everyCommand } from "../../src/cli/program.ts";
+import { createProgram } from "../../src/cli/program.ts";
 import { interpretConfig } from "../../src/config/load.ts";
 import { printProblem } from "../../src/config/problem.ts";
+import { world } from "../cli/rig.ts";
 import { BLOCKS, claimed, DOCUMENTS, ROOT, RUNNERS, titleOf } from "./claims.ts";
 import { commandsOf } from "./markdown.ts";
 
@@ -55,10 +55,7 @@ describe("commands for who works on the project", () => {
   }
 });
 
-const all = await Array.fromAsync(everyCommand(), ([path, declared]) => {
-  return [path.join(" "), [...optionsOf(declared).keys()].map((name) => `--${name}`)] as const;
-});
-const optionsByCommand = new Map(all);
+const program = await createProgram(world().io);
 
 describe("commands of licmond in the text", () => {
   let found = 0;
@@ -68,9 +65,10 @@ describe("commands of licmond in the text", () => {
       const named = [...text.matchAll(/`(?:sudo )?(?:-u licmond )?licmond ([a-z][^`\n]*)`/g)];
       for (const [shown, line = ""] of named) {
         const [first = "", ...words] = line.split(/\s+/);
-        expect([shown, optionsByCommand.has(first)]).toEqual([shown, true]);
-        const below = `${first} ${words[0]?.split("|")[0]}`;
-        const known = [first, below].flatMap((name) => optionsByCommand.get(name) ?? []);
+        const command = program.commands.find((each) => each.name() === first);
+        expect([shown, command?.name()]).toEqual([shown, first]);
+        const below = command?.commands.find((each) => words[0]?.split("|").includes(each.name()));
+        const known = [...(command?.options ?? []), ...(below?.options ?? [])].map(({ long }) => long);
         const options = words.filter((word) => word.startsWith("--"));
         expect([shown, options.filter((option) => !known.includes(option))]).toEqual([shown, []]);
       }

@@ -1,5 +1,6 @@
-import { helpText } from "../../../src/cli/command-line.ts";
-import { everyCommand } from "../../../src/cli/program.ts";
+import type { Command } from "commander";
+import { processIo } from "../../../src/cli/io.ts";
+import { createProgram } from "../../../src/cli/program.ts";
 
 const HELP_WIDTH = 78;
 
@@ -7,12 +8,23 @@ const HELP_WIDTH = 78;
  * licmond(1) in the macros of man(7), made of what every command says with `--help`. `epoch`, in seconds, dates it.
  */
 export async function manPage(version: string, epoch: number): Promise<string> {
-  const helps = await Array.fromAsync(everyCommand(), ([path, declared]) => {
+  let shown = "";
+  const program = await createProgram({
+    ...processIo(),
+    out: (text) => {
+      shown += text;
+    },
     // Not as wide as the terminal that a release happens to be made in.
-    return [["licmond", ...path].join(" "), helpText(path, declared, HELP_WIDTH)] as const;
+    terminal: { out: false, err: false, columns: HELP_WIDTH },
   });
-  const [[, program] = ["", ""], ...commands] = helps;
-  const sections = commands.map(([name, help]) => `.SS ${escaped(name)}\n${example(help)}`);
+  const helpOf = (command: Command): string => {
+    shown = "";
+    command.outputHelp();
+    return example(shown);
+  };
+  const sections = [...commandsOf(program, "licmond")].map(
+    ([name, command]) => `.SS ${escaped(name)}\n${helpOf(command)}`,
+  );
   const date = new Date(epoch * 1000).toISOString().slice(0, 10);
   return `.TH LICMOND 1 ${date} "licmond ${escaped(version)}" "User Commands"
 .SH NAME
@@ -21,7 +33,7 @@ licmond \\- monitoring daemon for software license servers
 .B licmond
 [\\fIoptions\\fR] \\fIcommand\\fR
 .SH DESCRIPTION
-${example(program)}
+${helpOf(program)}
 .SH COMMANDS
 ${sections.join("\n")}
 .SH FILES
@@ -35,6 +47,15 @@ The database.
 .BR systemctl (1),
 .BR systemd.unit (5)
 `;
+}
+
+/** Every command with its full name, those of commands among them; not `help`. */
+function* commandsOf(parent: Command, title: string): Generator<readonly [string, Command]> {
+  for (const command of parent.commands) {
+    const full = `${title} ${command.name()}`;
+    yield [full, command];
+    yield* commandsOf(command, full);
+  }
 }
 
 /** Text as it stands, line by line. */
