@@ -1,5 +1,4 @@
 import { lookup } from "node:dns/promises";
-import { once } from "node:events";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
@@ -17,7 +16,7 @@ export interface ReachabilityDeps {
   /** IP addresses of a host name. */
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Opens a TCP connection and closes it; rejects when it cannot. */
-  readonly touch: (address: string, port: number, signal: AbortSignal) => Promise<void>;
+  readonly touch: (address: string, port: number) => Promise<void>;
   readonly timeoutMs: number;
 }
 
@@ -37,53 +36,56 @@ export const systemNetwork: ReachabilityDeps = {
   timeoutMs: TIMEOUT_MS,
 };
 
+const LATE = Symbol("late");
+const CALLED_OFF = Symbol("called off");
+
+/** What cannot be called off, a lookup or a connection that nothing answers, is left behind when it takes too long. */
 async function measure(
   { resolve, touch, timeoutMs }: ReachabilityDeps,
   { host, port }: MemberAddress,
-  outer: AbortSignal | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<MemberReachability> {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), timeoutMs);
-  const signal = outer === undefined ? late.signal : AbortSignal.any([late.signal, outer]);
-  const { promise: aborted, reject: abort } = Promise.withResolvers<never>();
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", () => abort(), { once: true });
+  const { promise: ended, reject: end } = Promise.withResolvers<never>();
+  ended.catch(() => {});
+  const timer = setTimeout(() => end(LATE), timeoutMs);
+  const callOff = () => end(CALLED_OFF);
+  if (signal?.aborted) callOff();
+  signal?.addEventListener("abort", callOff, { once: true });
   let addresses: readonly string[] = [];
   const answer = (reachable: boolean | null, connectMs: number | null, error: string | null) => {
     return { host, port, addresses, reachable, connectMs, error };
   };
   try {
-    // A lookup cannot be called off: it is left behind when it takes too long.
-    addresses = await Promise.race([resolve(host), aborted]);
+    addresses = await Promise.race([resolve(host), ended]);
     if (port === null) return answer(null, null, "the address names no port");
     if (addresses.length === 0) return answer(false, null, "the name has no address");
     const startedAt = performance.now();
-    const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port, signal));
-    await Promise.race([Promise.any(tries), aborted]);
+    const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port));
+    await Promise.race([Promise.any(tries), ended]);
     return answer(true, Math.round((performance.now() - startedAt) * 100) / 100, null);
   } catch (error) {
-    if (outer?.aborted) return answer(null, null, "called off");
-    if (late.signal.aborted) return answer(false, null, `no answer within ${timeoutMs / 1000} s`);
+    if (error === CALLED_OFF) return answer(null, null, "called off");
+    if (error === LATE) return answer(false, null, `no answer within ${timeoutMs / 1000} s`);
     return answer(false, null, wordsOf(error));
   } finally {
     clearTimeout(timer);
-    // Ends the tries that lost.
-    aborted.catch(() => {});
-    late.abort();
+    signal?.removeEventListener("abort", callOff);
   }
 }
 
-async function touch(address: string, port: number, signal: AbortSignal): Promise<void> {
-  // Loaded only here: a daemon that measures nothing can do without.
-  const { connect } = await import("node:net");
-  const socket = connect({ host: address, port });
-  // Stays, so that an error after the end finds a listener.
-  socket.on("error", () => {});
-  try {
-    await once(socket, "connect", { signal });
-  } finally {
-    socket.destroy();
-  }
+/** By address and port. A connection that nothing answers goes on for two minutes: the next poll joins it. */
+const underWay = new Map<string, Promise<void>>();
+
+function touch(address: string, port: number): Promise<void> {
+  const key = `${address} ${port}`;
+  const tried = underWay.get(key) ?? connect(address, port).finally(() => underWay.delete(key));
+  underWay.set(key, tried);
+  return tried;
+}
+
+async function connect(hostname: string, port: number): Promise<void> {
+  const socket = { open: (opened: Bun.Socket) => void opened.end(), data() {}, error() {} };
+  await Bun.connect({ hostname, port, socket });
 }
 
 const WORDS: Readonly<Record<string, string>> = {

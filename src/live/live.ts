@@ -61,6 +61,8 @@ export function createLive(deps: LiveDeps) {
   let noted = false;
   let failing = false;
   let cancelTimer = () => {};
+  /** When the timer runs next, epoch ms: a poll moves deadlines away, so it mostly stays as it is. */
+  let armedFor = Number.POSITIVE_INFINITY;
   let stopped = false;
   let pictures = new Map<string, ServerPicture>();
   let snapshot: Snapshot = { version: 0, servers: [] };
@@ -130,7 +132,7 @@ export function createLive(deps: LiveDeps) {
     const after = isOld(current) ? markStale(current) : current;
     pictures.set(after.server.id, after);
     publish([{ before, after }]);
-    arm();
+    if ((staleDeadline(after) ?? armedFor) < armedFor) arm();
     return after;
   }
 
@@ -232,10 +234,11 @@ export function createLive(deps: LiveDeps) {
   function arm(): void {
     cancelTimer();
     if (stopped) return;
-    const deadlines = [...pictures.values()].flatMap((picture) => staleDeadline(picture) ?? []);
-    if (deadlines.length === 0) return;
-    const wait = deadlines.reduce((a, b) => Math.min(a, b)) - clock.now();
-    cancelTimer = timers.after(Math.min(Math.max(wait, 0), MAX_WAIT_MS), age);
+    armedFor = pictures
+      .values()
+      .reduce((first, each) => Math.min(first, staleDeadline(each) ?? first), Infinity);
+    if (armedFor === Infinity) return;
+    cancelTimer = timers.after(Math.min(Math.max(armedFor - clock.now(), 0), MAX_WAIT_MS), age);
   }
 
   function age(): void {

@@ -20,7 +20,7 @@ export interface PictureRow {
   readonly head: string;
   /** zstd of a JSON array; null when the same features are stored already. */
   readonly features: Uint8Array | null;
-  readonly picture: ServerPicture;
+  readonly compared: Timeless;
 }
 
 type Head = Omit<ServerPicture, "features">;
@@ -28,7 +28,7 @@ type Head = Omit<ServerPicture, "features">;
 /** The last picture of each server, so that a restart shows it at once. */
 export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) {
   /** What this process has stored, by server. */
-  const stored = new Map<string, ServerPicture>();
+  const stored = new Map<string, Timeless>();
   // Prepared SQL: each poll writes a row. Without features those that are stored stay.
   const write = sqlite.query<null, [string, number, string, Uint8Array | null]>(
     `INSERT INTO pictures (server_id, saved_at, head, features) VALUES (?, ?, ?, ?)
@@ -43,16 +43,16 @@ export function createPictures({ sqlite, read }: Store, clock: Clock, log: Log) 
     async rowOf(picture: ServerPicture): Promise<PictureRow> {
       const { features: _, ...rest } = picture;
       const serverId = picture.server.id;
-      const before = stored.get(serverId);
-      const isStored = before !== undefined && Bun.deepEquals(timeless(before), timeless(picture));
-      const features = isStored ? null : await compressed(picture);
-      return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), features, picture };
+      const compared = timeless(picture);
+      const isStored = Bun.deepEquals(stored.get(serverId), compared);
+      const features = isStored ? null : await compressed(compared);
+      return { serverId, head: JSON.stringify({ format: PICTURE_FORMAT, head: rest }), features, compared };
     },
     /** Stores a row; runs in the caller's transaction. */
     write: ({ serverId, head, features }: PictureRow): void =>
       void write.run(serverId, clock.now(), head, features),
     /** The row is stored: its features need not be written again while they stay the same. */
-    committed: ({ serverId, picture }: PictureRow): void => void stored.set(serverId, picture),
+    committed: ({ serverId, compared }: PictureRow): void => void stored.set(serverId, compared),
     /** Every stored picture as it was saved, by server id. One that cannot be read is logged and left out. */
     load(): ReadonlyMap<string, ServerPicture> {
       const loaded = new Map<string, ServerPicture>();
@@ -94,15 +94,17 @@ function timeless({ features, collectedAt }: ServerPicture) {
   );
 }
 
-async function compressed(picture: ServerPicture): Promise<Uint8Array> {
+type Timeless = Readonly<ReturnType<typeof timeless>>;
+
+async function compressed(features: Timeless): Promise<Uint8Array> {
   const texts: string[] = [];
-  await inSlices(encode(picture, texts));
+  await inSlices(encode(features, texts));
   return Bun.zstdCompress(`[${texts.join("")}]`);
 }
 
 /** The features as pieces of JSON whose concatenation is the inside of an array. */
-export function* encode(picture: ServerPicture, texts: string[]): Generator<void> {
-  for (const [index, { checkouts, ...feature }] of timeless(picture).entries()) {
+export function* encode(features: Timeless, texts: string[]): Generator<void> {
+  for (const [index, { checkouts, ...feature }] of features.entries()) {
     const open = JSON.stringify(feature).slice(0, -1);
     texts.push(`${index === 0 ? "" : ","}${open},"checkouts":[`);
     for (let from = 0; from < checkouts.length; from += ROWS_A_STEP) {

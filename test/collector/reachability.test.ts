@@ -75,3 +75,14 @@ describe("with a make-believe network", () => {
     ]);
   });
 });
+
+test("a connection under way is joined, not begun once more", async () => {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const first = systemNetwork.touch("127.0.0.1", listener.port);
+  expect(systemNetwork.touch("127.0.0.1", listener.port)).toBe(first);
+  await first;
+  const second = systemNetwork.touch("127.0.0.1", listener.port);
+  expect(second).not.toBe(first);
+  await second;
+  listener.stop(true);
+});

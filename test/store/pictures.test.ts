@@ -92,7 +92,7 @@ describe("a stored picture", () => {
 
   test("is encoded in steps of at most 500 rows", () => {
     const texts: string[] = [];
-    const steps = [...encode(picture([a.feature({ checkouts: checkouts(5_000) })]), texts)];
+    const steps = [...encode(picture([a.feature({ checkouts: checkouts(5_000) })]).features, texts)];
     expect(steps).toHaveLength(11);
     expect(Math.max(...texts.map((text) => text.split('"user":').length - 1))).toBe(500);
   });
