@@ -1,5 +1,5 @@
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import { createSlices } from "../domain/time/slices.ts";
+import { inSlices } from "../domain/time/slices.ts";
 import { braces, type Emit, end, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
 
@@ -16,7 +16,6 @@ const encoder = new TextEncoder();
  */
 export function createExposition() {
   const kept = new WeakMap<ServerPicture, Fragments>();
-  const inSlices = createSlices();
   /** One scrape writes at a time: the next one finds what it wrote. */
   let writing: Promise<void> = Promise.resolve();
 

@@ -17,9 +17,7 @@ import { metricsRoutes } from "./routes/metrics.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { homeRoutes, serviceRoutes } from "./routes/service.ts";
-
 import { statisticsRoutes } from "./routes/statistics.ts";
-
 import { streamRoutes } from "./routes/streams.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */

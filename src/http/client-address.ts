@@ -12,13 +12,12 @@ export function createClientAddress(
   peer: (request: Request) => string | null,
   trusted: () => readonly string[],
 ) {
-  /** The networks of the list that was asked for last. */
-  let parsed: { readonly from: readonly string[]; readonly networks: readonly IpNetwork[] } | null = null;
+  /** The networks of a list, parsed once: a reload brings another list. */
+  const parsed = new WeakMap<readonly string[], readonly IpNetwork[]>();
+  const parse = (list: readonly string[]) => list.flatMap((text) => parseNetwork(text) ?? []);
 
   function isTrusted(ip: Ip): boolean {
-    const from = trusted();
-    if (parsed?.from !== from) parsed = { from, networks: from.flatMap((text) => parseNetwork(text) ?? []) };
-    return parsed.networks.some((network) => isWithin(ip, network));
+    return parsed.getOrInsertComputed(trusted(), parse).some((network) => isWithin(ip, network));
   }
 
   return {

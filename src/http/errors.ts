@@ -1,7 +1,6 @@
 import type { TObject } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { InvertedStatusMap, ValidationError } from "elysia";
-import { codeOf } from "../domain/error-code.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { Log } from "../domain/log.ts";
 import type { ErrorBody } from "../domain/records.ts";
@@ -64,8 +63,10 @@ export function apiErrorOf(code: unknown, error: unknown): ApiError {
   if (error instanceof ValidationError) return invalidRequest(error);
   // The gate answers unknown paths; this is a path that only the router refuses, e.g. by its encoding.
   if (code === "NOT_FOUND") return noSuchPath();
-  if (!isDatabaseTrouble(error)) return new ApiError("INTERNAL_ERROR", UNEXPECTED, { cause: error });
-  const isDamage = /^(SQLITE_)?(CORRUPT|NOTADB)/.test(errorCode(error) ?? "");
+  const sqlite = errorCode(error) ?? "";
+  if (!(error instanceof StoreError || DATABASE_TROUBLE.test(sqlite)))
+    return new ApiError("INTERNAL_ERROR", UNEXPECTED, { cause: error });
+  const isDamage = /^(SQLITE_)?(CORRUPT|NOTADB)/.test(sqlite);
   return new ApiError("DATABASE_ERROR", isDamage ? DAMAGED : TRY_AGAIN, { cause: error });
 }
 
@@ -89,10 +90,3 @@ function invalidRequest({ type, validator, value }: ValidationError): ApiError {
 /** SQLite's words for a database that cannot do its work now (primary result codes, extended ones begin alike). */
 const DATABASE_TROUBLE =
   /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CORRUPT|NOTADB|IOERR|CANTOPEN|NOMEM|PROTOCOL|SCHEMA|ERROR)/;
-
-/** drizzle wraps what SQLite throws, so the cause is looked at too. */
-function isDatabaseTrouble(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof StoreError || DATABASE_TROUBLE.test(codeOf(error))) return true;
-  return isDatabaseTrouble(error.cause);
-}

@@ -16,7 +16,6 @@ import {
   type Values,
 } from "./query.ts";
 import type { ReadRange } from "./query-time.ts";
-
 import { closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
 /** What a query over history may name. */

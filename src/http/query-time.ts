@@ -1,14 +1,13 @@
 import { ApiError } from "../domain/errors.ts";
 import { textRule } from "../domain/text-types.ts";
-import { parseDuration } from "../domain/time/time.ts";
-import { isDate, isZone } from "../domain/time/zone.ts";
+import { DAY_MS, parseDuration } from "../domain/time/time.ts";
+import { beginsWithDate, isZone } from "../domain/time/zone.ts";
 import { type Parameter, single } from "./query.ts";
 
-const DAY_MS = 86_400_000;
 const EPOCH_MS = /^\d{12,14}$/;
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(.*))?$/i;
 /** A zone's sign may come as a blank: that is what `+` means in a query. */
-const ISO =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+ -]\d\d(?::?\d\d)?)?)?$/i;
+const OFFSET = /^([+ -])(0\d|1[0-4])(?::?([0-5]\d))?$/;
 
 /** The earliest time that ISO 8601 writes. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
@@ -100,24 +99,11 @@ export function parseTime(value: string, now: number): { at: number; bareDate: b
     return back === null || now - back < EARLIEST ? null : { at: now - back, bareDate: false };
   }
   if (EPOCH_MS.test(value)) return { at: Number(value), bareDate: false };
-  const found = ISO.exec(value);
-  if (found === null) return null;
-  const [, year, month, day, hour, minute = "0", second = "0", fraction = "", zone = "Z"] = found;
-  if (!isDate(Number(year), Number(month), Number(day))) return null;
-  const clock = [Number(hour ?? 0), Number(minute), Number(second)] as const;
-  if (clock[0] > 23 || clock[1] > 59 || clock[2] > 59) return null;
-  const offset = offsetMs(zone);
-  if (offset === null) return null;
-  const date = new Date(0);
-  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  date.setUTCHours(...clock, Number(fraction.padEnd(3, "0").slice(0, 3)));
-  return { at: date.getTime() - offset, bareDate: hour === undefined };
-}
-
-function offsetMs(zone: string): number | null {
-  if (zone.toUpperCase() === "Z") return 0;
-  const hours = Number(zone.slice(1, 3));
-  const minutes = Number(zone.slice(3).replace(":", "") || "0");
-  if (hours > 14 || minutes > 59) return null;
-  return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes) * 60_000;
+  const [, day, hour, minute = "00", second = "00", fraction = "", zone = ""] = ISO.exec(value) ?? [];
+  const [offset, sign, hours, minutes = "00"] = OFFSET.exec(zone) ?? [];
+  if (day === undefined || !beginsWithDate(day)) return null;
+  if (offset === undefined && !/^Z?$/i.test(zone)) return null;
+  const time = `${hour ?? "00"}:${minute}:${second}.${fraction.padEnd(3, "0").slice(0, 3)}`;
+  const from = offset === undefined ? "Z" : `${sign === "-" ? "-" : "+"}${hours}:${minutes}`;
+  return { at: Date.parse(`${day}T${time}${from}`), bareDate: hour === undefined };
 }

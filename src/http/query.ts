@@ -181,13 +181,8 @@ export function integer(description: string, bounds: Bounds, absent?: number): P
   const takes = `an integer from ${bounds.minimum} to ${bounds.maximum}`;
   const example = absent ?? within(bounds, 100);
   const ifAbsent = absent !== undefined && { default: absent };
-  return single(numeric(takes, /^-?\d{1,16}$/, bounds), {
-    ...bounds,
-    type: "integer",
-    description,
-    example,
-    ...ifAbsent,
-  });
+  const options = { ...bounds, type: "integer", description, example, ...ifAbsent };
+  return single(numeric(takes, /^-?\d{1,16}$/, bounds), options);
 }
 
 /** A number in plain decimals (`12`, `12.5`), within bounds. */

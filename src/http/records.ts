@@ -11,6 +11,7 @@ import type {
 } from "../domain/picture.ts";
 import type { Expiry } from "../domain/reading.ts";
 import {
+  Count,
   type ExpirationRecord,
   type FeatureRecord,
   nullable,
@@ -236,7 +237,6 @@ export const HealthChecks = Type.Object({
 });
 export type HealthChecks = Static<typeof HealthChecks>;
 
-const Count = Type.Integer({ minimum: 0 });
 const Percent = nullable(Type.Number({ minimum: 0 }));
 
 export const Metrics = Type.Object(

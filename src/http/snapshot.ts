@@ -19,9 +19,7 @@ import { shown } from "./query.ts";
  * Something made of one server's picture and kept as long as the picture lives. Pictures are immutable, so after a poll
  * of one server only that server's part is made again. What is made of an anonymous picture never reaches another one.
  */
-export function perPicture<T extends object>(
-  make: (picture: ServerPicture) => T,
-): (picture: ServerPicture) => T {
+export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: ServerPicture) => T {
   const kept = new WeakMap<ServerPicture, T>();
   return (picture) => kept.getOrInsertComputed(picture, make);
 }
@@ -65,25 +63,14 @@ export function closestWords(names: readonly string[]): string {
 }
 
 /** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */
-export type Join = (head: string, parts: readonly TextPiece[], tail: string) => Answer;
-
-/** A piece of an answer that is kept as text, with its length in UTF-8. */
-export interface TextPiece {
-  readonly text: string;
-  readonly byteLength: number;
-}
-
-export function textPiece(text: string): TextPiece {
-  return { text, byteLength: Buffer.byteLength(text) };
-}
+export type Join = (head: string, parts: readonly string[], tail: string) => Answer;
 
 /** Of answers with what was asked. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
-/** An answer, and the same gzipped once a client has asked for that. */
-interface Kept {
-  readonly plain: Answer;
-  zip: Promise<Answer> | null;
+interface Kept extends Answer {
+  /** The same gzipped: made when the first client asks for that. */
+  readonly zip: () => Promise<Answer>;
 }
 
 export type Answers = ReturnType<typeof createAnswers>;
@@ -103,7 +90,7 @@ export function createAnswers() {
    * it is made of (Fetch standard, "extract a body"), so answers under way are safe.
    */
   function begin(snapshot: Snapshot): void {
-    spare = [...kept.values()].flatMap(({ plain: { body } }) =>
+    spare = [...kept.values()].flatMap(({ body }) =>
       body instanceof Buffer ? [Buffer.from(body.buffer)] : [],
     );
     kept.clear();
@@ -112,15 +99,12 @@ export function createAnswers() {
   }
 
   const join: Join = (head, parts, tail) => {
-    const pieces = parts.filter(({ byteLength }) => byteLength > 0);
-    const length = pieces.reduce(
-      (sum, { byteLength }) => sum + byteLength + 1,
-      Buffer.byteLength(head) + Buffer.byteLength(tail),
-    );
+    const pieces = parts.filter((text) => text !== "");
+    const length = [head, ...pieces, tail].reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
     const fitting = spare.findIndex(({ byteLength }) => byteLength >= length);
     const [buffer = Buffer.alloc(Math.ceil(length * 1.25))] = fitting === -1 ? [] : spare.splice(fitting, 1);
     let end = buffer.write(head);
-    for (const [index, { text }] of pieces.entries()) {
+    for (const [index, text] of pieces.entries()) {
       if (index > 0) end += buffer.write(",", end);
       end += buffer.write(text, end);
     }
@@ -128,27 +112,20 @@ export function createAnswers() {
     return jsonAnswer(buffer.subarray(0, end));
   };
 
-  function keep(what: string, plain: Answer): Kept {
-    const bytes = what.length + plain.body.byteLength;
+  function keep(what: string, etag: string, { body, headers }: Answer): Kept {
+    const bytes = what.length + body.byteLength;
     if (keptBytes + bytes > MAX_KEPT_BYTES) {
       kept.clear();
       keptBytes = 0;
     }
-    const made = { plain, zip: null };
+    const tagged = { ...headers, etag };
+    let zip: Promise<Answer> | null = null;
+    // Of a copy (`slice` of a Buffer is none): the buffer of a joined answer is used again for the next snapshot's.
+    const zipOnce = () => (zip ??= zipped({ body: new Uint8Array(body), headers: tagged }));
+    const made = { body, headers: tagged, zip: zipOnce };
     kept.set(what, made);
     keptBytes += bytes;
     return made;
-  }
-
-  function zipOnce(answer: Kept): Promise<Answer> {
-    if (answer.zip !== null) return answer.zip;
-    // A copy (`slice` of a Buffer is none): the buffer of a joined answer is used again for the next snapshot's.
-    answer.zip = zipped({ ...answer.plain, body: new Uint8Array(answer.plain.body) });
-    // The requests that wait get the error; the next request tries again.
-    answer.zip.catch(() => {
-      answer.zip = null;
-    });
-    return answer.zip;
   }
 
   return {
@@ -174,13 +151,8 @@ export function createAnswers() {
         const headers = { etag: tag, ...(tag !== etag && { vary: BY_ENCODING }) };
         return new Response(null, { status: 304, headers });
       }
-      let answer = kept.get(what);
-      if (answer === undefined) {
-        const { body, headers } = make(join);
-        answer = keep(what, { body, headers: { ...headers, etag } });
-      }
-      const known = answer;
-      return send(request, known.plain, () => zipOnce(known));
+      const answer = kept.get(what) ?? keep(what, etag, make(join));
+      return send(request, answer, answer.zip);
     },
   };
 }

@@ -3,7 +3,6 @@ import type { Log } from "../../domain/log.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { createSlices, type RunInSlices } from "../../domain/time/slices.ts";
-
 import { counter, type Emit, emitKnown, gauge, type Labels, NO_LABELS, seconds } from "../family.ts";
 import type { Posted, post, WriteTarget } from "./post.ts";
 import { createSeriesTracker, encodeRequest, type SeriesSample } from "./series.ts";

@@ -29,12 +29,6 @@ export function responseOf({ body, headers }: Answer): Response {
 /** What fits into one packet gains nothing. */
 export const LEAST_BYTES = 1_400;
 
-/** Loaded for the first client that takes gzip: the module costs an idle daemon 3.4 MB. */
-async function compress(body: Uint8Array): Promise<Uint8Array> {
-  const { gzip } = await import("node:zlib");
-  return promisify(gzip)(body);
-}
-
 /**
  * The answer, gzipped where its client takes that. Threads of their own compress, so that the event loop goes on.
  * `zip` does it, e.g. one that remembers.
@@ -56,9 +50,11 @@ export const BY_ENCODING = "Accept-Encoding";
 
 /** The answer gzipped. Its body must stay as it is until then. */
 export async function zipped({ body, headers }: Answer): Promise<Answer> {
+  // Loaded for the first client that takes gzip: the module costs an idle daemon 3.4 MB.
+  const { gzip } = await import("node:zlib");
   const { etag } = headers;
   return {
-    body: new Uint8Array(await compress(body)),
+    body: new Uint8Array(await promisify(gzip)(body)),
     headers: {
       ...headers,
       ...(etag !== undefined && { etag: tagOfZipped(etag) }),
@@ -81,16 +77,14 @@ export interface Formatted {
   readonly format: Format;
 }
 
-interface Wanted {
-  readonly format?: "json" | "csv";
-  readonly bom?: boolean;
-}
-
 /**
  * JSON or CSV. `format=` beats the Accept header; an Accept that names neither gets JSON, and `text/csv` must
  * be named itself: a browser's wildcard does not mean it.
  */
-export function formatOf({ format, bom }: Wanted, { headers }: Pick<Request, "headers">): Format {
+export function formatOf(
+  { format, bom }: { readonly format?: "json" | "csv"; readonly bom?: boolean },
+  { headers }: Pick<Request, "headers">,
+): Format {
   const accept = headers.get("accept");
   const csv = preference(accept, "text/csv", EXACT);
   const accepted = csv > 0 && csv >= preference(accept, "application/json") ? "csv" : "json";

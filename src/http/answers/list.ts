@@ -69,7 +69,7 @@ export function rowsAnswer(
   if (format === "json") return valueAnswer({ [plural]: rows, total, limit, offset, ...beside });
   const written = columnsOf(record as Schema).filter(({ heading }) => columns?.includes(heading) ?? true);
   return {
-    body: encode(toCsv(rows, written, format)),
+    body: encode(csvHeading(written, format === "csv-bom") + csvRows(rows, written)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="licmond-${plural}.csv"`,
@@ -127,14 +127,12 @@ export function ordered<R extends object>(
   identity: readonly Field<R>[],
 ): readonly R[] {
   const sign = descending ? -1 : 1;
-  return rows.toSorted((a, b) => {
-    let order = compare(a[field], b[field], sign);
-    for (let tie = 0; order === 0 && tie < identity.length; tie++) {
-      const name = identity[tie] as Field<R>;
-      order = compare(a[name], b[name], 1);
-    }
-    return order;
-  });
+  return rows.toSorted((a, b) =>
+    identity.reduce(
+      (order, name) => order || compare(a[name], b[name], 1),
+      compare(a[field], b[field], sign),
+    ),
+  );
 }
 
 function compare(a: unknown, b: unknown, sign: 1 | -1): number {
@@ -159,17 +157,12 @@ export function columnsOf(schema: Schema): readonly Column[] {
   });
 }
 
-/** RFC 4180 with CRLF, heading line first; null is an empty cell. */
-export function toCsv(rows: readonly object[], columns: readonly Column[], format: Format): string {
-  return csvHeading(columns, format === "csv-bom") + csvRows(rows, columns);
-}
-
-/** The heading line alone, for what is written piece by piece. `bom`: behind a byte-order mark. */
+/** The heading line of RFC 4180, with CRLF. `bom`: behind a byte-order mark. */
 export function csvHeading(columns: readonly Column[], bom: boolean): string {
   return `${bom ? "\uFEFF" : ""}${columns.map(({ heading }) => heading).join(",")}\r\n`;
 }
 
-/** Rows without a heading. */
+/** The rows below it; null is an empty cell. */
 export function csvRows(rows: readonly object[], columns: readonly Column[]): string {
   return rows.map((row) => `${columns.map(({ path }) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
 }

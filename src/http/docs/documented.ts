@@ -1,11 +1,4 @@
-import {
-  type Static,
-  type TObject,
-  type TProperties,
-  type TSchema,
-  type TUnknown,
-  Type,
-} from "@sinclair/typebox";
+import type { Static, TObject, TSchema, TUnknown } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import { ErrorBody } from "../../domain/records.ts";
@@ -26,7 +19,7 @@ interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A
   /** A body that is taken. */
   readonly example?: Static<B>;
   readonly answers: A;
-  /** Beyond those that follow from access, query and body. */
+  /** Beyond those that follow from access, path, query and body. */
   readonly errors?: readonly ErrorCode[];
 }
 
@@ -42,11 +35,6 @@ interface RouteAnswer {
   readonly content?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Names of headers and what they say. */
   readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** A schema that stands under its name in the document. */
-export function record<T extends TProperties>(title: string, properties: T): TObject<T> {
-  return Type.Object(properties, { title });
 }
 
 export const TAGS = {
@@ -102,6 +90,7 @@ export function documented<
         new Set([
           ...(secured ? OF_KEYS : []),
           ...(body !== undefined ? OF_BODIES : []),
+          ...(params !== undefined || "server" in (query?.properties ?? {}) ? OF_NAMES : []),
           ...errors,
           "BODY_TOO_LARGE",
           "INTERNAL_ERROR",
@@ -185,6 +174,8 @@ const OF_KEYS: readonly ErrorCode[] = [
   ...(["RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED", "DATABASE_ERROR", "INVALID_QUERY"] as const),
 ];
 const OF_BODIES: readonly ErrorCode[] = ["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"];
+/** What a path or `server=` names may not be there. */
+const OF_NAMES: readonly ErrorCode[] = ["NOT_FOUND"];
 
 function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
   const ofEach = <T>(list: readonly ErrorCode[], make: (code: ErrorCode) => T) =>

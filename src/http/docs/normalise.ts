@@ -4,7 +4,9 @@
  * A schema's name is its `title`; a vocabulary has that of `words`. Pure: takes and gives plain JSON.
  */
 export function normalise(document: Json, words: Readonly<Record<string, readonly string[]>>): Json {
-  const schemaOf = createSchemas(
+  const components = new Map<string, Json>();
+  const schemaOf = schemasInto(
+    components,
     new Map(Object.entries(words).map(([name, list]) => [JSON.stringify(list), name])),
   );
   const paths = Object.entries(objectOf(document.paths)).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -12,7 +14,7 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
     path,
     mapped(item, (operation) => operationOf(objectOf(operation), schemaOf)),
   ]);
-  const schemas = [...schemaOf.components].sort(([a], [b]) => (a < b ? -1 : 1));
+  const schemas = [...components].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     ...document,
     paths: Object.fromEntries(made),
@@ -22,7 +24,7 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
 
 export type Json = Readonly<Record<string, unknown>>;
 
-function operationOf(operation: Json, schemaOf: Schemas): Json {
+function operationOf(operation: Json, schemaOf: SchemaOf): Json {
   // The plugin's own request body has no example, is always required, and lists content types that are not taken.
   const { requestBody: _, "x-request-body": body, parameters, responses, operationId, ...rest } = operation;
   return {
@@ -55,16 +57,11 @@ const KEPT: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-interface Schemas {
-  /** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. `closed`: objects take no other fields. */
-  (schema: unknown, closed?: boolean): Json;
-  /** What was referred to, by name. */
-  readonly components: ReadonlyMap<string, Json>;
-}
+/** JSON Schema as TypeBox writes it → the dialect of OpenAPI 3.0. `closed`: objects take no other fields. */
+type SchemaOf = (schema: unknown, closed?: boolean) => Json;
 
-function createSchemas(vocabularies: ReadonlyMap<string, string>): Schemas {
-  const components = new Map<string, Json>();
-
+/** What is referred to goes into `components`, by name. */
+function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<string, string>): SchemaOf {
   function schemaOf(source: unknown, closed = false): Json {
     const schema = objectOf(source);
     const made: Record<string, unknown> = Object.fromEntries(
@@ -105,7 +102,7 @@ function createSchemas(vocabularies: ReadonlyMap<string, string>): Schemas {
     return words.length === 0 ? $ref : { ...Object.fromEntries(words), allOf: [$ref] };
   }
 
-  return Object.assign(schemaOf, { components });
+  return schemaOf;
 }
 
 function mapped(source: unknown, make: (value: unknown) => unknown): Json {

@@ -29,7 +29,10 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get(
       "/swagger/json",
       async ({ request }) => {
-        document ??= documentOf(described, version);
+        // The code that makes it takes memory and most daemons never need it: the first request loads it.
+        document ??= import("./document.ts")
+          .then(({ openApiDocument }) => openApiDocument(described, version))
+          .then(valueAnswer);
         return send(request, await document);
       },
       PUBLIC,
@@ -41,12 +44,6 @@ export function docsRoutes(described: AnyElysia, version: string) {
       PUBLIC,
     )
     .get("/swagger/assets/ui.css", async ({ request }) => send(request, await file(style, CSS)), PUBLIC);
-}
-
-/** The code that makes the document takes memory and most daemons never need it: the first request loads it. */
-async function documentOf(described: AnyElysia, version: string): Promise<Answer> {
-  const { openApiDocument } = await import("./document.ts");
-  return valueAnswer(await openApiDocument(described, version));
 }
 
 /** The Swagger UI page: no inline script, nothing from another host. */

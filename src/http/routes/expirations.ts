@@ -33,7 +33,6 @@ const QUERY = queryOf({
   sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
   ...STORED_LIST,
 });
-const CALENDAR = queryOf(FILTER);
 
 /** What expires when, as a list and as a calendar. */
 export function expirationRoutes({ reader }: RouteDeps) {
@@ -57,7 +56,6 @@ export function expirationRoutes({ reader }: RouteDeps) {
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
         query: QUERY,
         answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
-        errors: ["NOT_FOUND"],
       }),
     )
     .get(
@@ -75,7 +73,7 @@ export function expirationRoutes({ reader }: RouteDeps) {
       documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
         keyInQuery: true,
         description: "RFC 5545: an all-day event for each pool that has a date.",
-        query: CALENDAR,
+        query: queryOf(FILTER),
         answers: {
           200: {
             description: "The calendar",
@@ -83,7 +81,6 @@ export function expirationRoutes({ reader }: RouteDeps) {
             headers: { "Content-Disposition": "File name" },
           },
         },
-        errors: ["NOT_FOUND"],
       }),
     );
 }

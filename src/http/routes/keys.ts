@@ -2,18 +2,17 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { keyProblem, type NewKey } from "../../domain/keys.ts";
-import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { nullable, record, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
 import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { KEY_FIELDS, Key, keyRecord, Quota } from "../records.ts";
-
 import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
@@ -105,7 +104,7 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
       documented("keys", "Keys", "One key", {
         params: ID,
         answers: { 200: { description: "Key, without its secret", schema: Key } },
-        errors: ["NOT_FOUND", "GONE"],
+        errors: ["GONE"],
       }),
     )
     .delete(
@@ -120,7 +119,7 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
       documented("keys", "Keys", "Revoke a key", {
         params: ID,
         answers: { 204: { description: "Revoked" } },
-        errors: ["NOT_FOUND", "GONE"],
+        errors: ["GONE"],
       }),
     );
 }

@@ -2,17 +2,16 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { RescanRow } from "../../collector/outcomes.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { FeatureRecord, RescanResult, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { FeatureRecord, RescanResult, record, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { valueAnswer } from "../answers/answer.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import { fields } from "../body.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, requirePermission } from "../exchange.ts";
 import { flag, names, queryOf, shown } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
-
-import { type Join, knownServer, namedServers, perPicture, textPiece } from "../snapshot.ts";
+import { type Join, knownServer, namedServers, perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
@@ -50,7 +49,7 @@ export function licenseRoutes(deps: RouteDeps) {
   const forcePoll = createForcePoll(deps);
   const partOf = perPicture((picture) => {
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
-    return textPiece(JSON.stringify({ ...serverRecord(picture), features }));
+    return JSON.stringify({ ...serverRecord(picture), features });
   });
 
   return new Elysia({ name: "routes/licenses" })

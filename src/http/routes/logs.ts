@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
-import { nullable, Timestamp } from "../../domain/records.ts";
+import { Count, nullable, record, Timestamp } from "../../domain/records.ts";
 import { text, textRule } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { LOG_LEVELS } from "../../domain/words.ts";
@@ -10,7 +10,7 @@ import { wordsOf } from "../../store/log-words.ts";
 import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
@@ -54,7 +54,6 @@ const Clear = fields({
   ),
 });
 
-const Count = Type.Integer({ minimum: 0 });
 const Stats = record("LogStats", {
   total: Count,
   byLevel: Type.Record(Type.String(), Count),

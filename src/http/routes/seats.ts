@@ -9,7 +9,7 @@ import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { decimal, LIVE_LIST, NAMED, PEOPLE, queryOf, sortBy, text, wordList } from "../query.ts";
 import { featureRecord, userRecords } from "../records.ts";
-import { perPicture, type TextPiece, textPiece } from "../snapshot.ts";
+import { perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const FEATURES: ListKind<FeatureRecord> = {
@@ -52,7 +52,7 @@ type UserQuery = Static<typeof USER_QUERY.schema>;
 export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
   const featuresOf = perPicture(({ server, features }) => {
     const records = features.map((feature) => featureRecord(server.id, feature));
-    return textPiece(JSON.stringify(records).slice(1, -1));
+    return JSON.stringify(records).slice(1, -1);
   });
 
   async function asked(exchange: Exchange, query: FeatureQuery | UserQuery) {
@@ -83,7 +83,6 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
       documented("read", "Licenses", "Features of all servers", {
         query: FEATURE_QUERY,
         answers: { 200: listDoc("features", FeatureRecord, "Features"), 304: NOT_MODIFIED },
-        errors: ["NOT_FOUND"],
       }),
     )
     .get(
@@ -108,7 +107,6 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
         description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
         query: USER_QUERY,
         answers: { 200: listDoc("users", UserRecord, "Users"), 304: NOT_MODIFIED },
-        errors: ["NOT_FOUND"],
       }),
     );
 }
@@ -142,17 +140,13 @@ function userFilter({ daemon, user, host, kind }: UserQuery): (row: UserRecord) 
     (kind?.includes(row.kind) ?? true);
 }
 
-/** A row as it is kept: written out, with what it is sorted by. */
-interface Row extends TextPiece {
-  /** Epoch ms; unknown = Infinity, which puts it last. */
-  readonly start: number;
-}
-
-const rowsOf = perPicture(({ server, features }): readonly Row[] => {
+/** Rows as they are kept: written out, with what they are sorted by. */
+const rowsOf = perPicture(({ server, features }) => {
   const records = features.flatMap((feature) => userRecords(server.id, feature));
   return ordered(records, BY_START, USERS.identity).map((record) => ({
+    // An unknown start puts the row last.
     start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),
-    ...textPiece(JSON.stringify(record)),
+    text: JSON.stringify(record),
   }));
 });
 
@@ -161,7 +155,8 @@ const rowsOf = perPicture(({ server, features }): readonly Row[] => {
  * a poll only that server's are made again and the rest is merged: servers in the order of their ids and a stable sort
  * keep ties in the order of identity.
  */
-function rowsByStart(servers: readonly ServerPicture[]): readonly TextPiece[] {
+function rowsByStart(servers: readonly ServerPicture[]): readonly string[] {
   const byId = servers.toSorted((a, b) => (a.server.id < b.server.id ? -1 : 1));
-  return byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
+  const sorted = byId.flatMap(rowsOf).sort((a, b) => (a.start === b.start ? 0 : a.start - b.start));
+  return sorted.map(({ text }) => text);
 }

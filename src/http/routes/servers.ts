@@ -1,13 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { nullable, ServerRecord, Timestamp } from "../../domain/records.ts";
+import { nullable, record, ServerRecord, Timestamp } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import { MANAGERS } from "../../managers/registry.ts";
 import { formatOf, send, valueAnswer } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
 import { pick, serverRecord } from "../records.ts";
@@ -71,7 +71,6 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
       documented("read", "Licenses", "License servers", {
         query: QUERY,
         answers: { 200: listDoc("servers", ServerRecord, "Servers"), 304: NOT_MODIFIED },
-        errors: ["NOT_FOUND"],
       }),
     )
     .get(
@@ -84,7 +83,6 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
       documented("read", "Licenses", "One license server", {
         params: ID,
         answers: { 200: { description: "Server", schema: ServerRecord }, 304: NOT_MODIFIED },
-        errors: ["NOT_FOUND"],
       }),
     )
     .get(
@@ -109,7 +107,6 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
           "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
         params: ID,
         answers: { 200: { description: "Raw output", schema: Raw } },
-        errors: ["NOT_FOUND"],
       }),
     );
 }

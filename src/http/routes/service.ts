@@ -2,9 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
-import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { Count, nullable, record, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { HealthChecks, pick } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
@@ -15,14 +15,13 @@ const RETRY_AFTER_SECONDS = 5;
 const Health = record("Health", {
   status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
   version: Type.String(),
-  uptimeSeconds: Type.Integer({ minimum: 0 }),
+  uptimeSeconds: Count,
   timestamp: Timestamp,
   checks: HealthChecks,
 });
 
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
 
-const Count = Type.Integer({ minimum: 0 });
 const Milliseconds = nullable(Type.Number({ minimum: 0 }));
 const Status = record("Status", {
   version: Type.String(),
@@ -229,14 +228,13 @@ const ServerInfo = record("ServerInfo", {
   kernel: Type.String(),
   arch: Type.String(),
   cpu: Type.Object({ model: nullable(Type.String()), count: Type.Integer({ minimum: 1 }) }),
-  memoryBytes: Type.Integer({ minimum: 0 }),
+  memoryBytes: Count,
   timezone: Type.String({ description: "IANA zone", examples: ["Europe/Berlin"] }),
   bun: Type.String({ description: "Version of Bun inside" }),
   version: Type.String(),
   build: nullable(Type.String({ description: "Commit; null when run from source" })),
 });
 
-const Bytes = nullable(Type.Integer({ minimum: 0 }));
 const Port = Type.Integer({ minimum: 0, maximum: 65_535 });
 const Network = record("Network", {
   interfaces: Type.Array(
@@ -249,8 +247,8 @@ const Network = record("Network", {
           prefixLength: nullable(Type.Integer({ minimum: 0, maximum: 128 })),
         }),
       ),
-      receivedBytes: Bytes,
-      sentBytes: Bytes,
+      receivedBytes: nullable(Count),
+      sentBytes: nullable(Count),
     }),
   ),
   listening: Type.Array(Type.Object({ host: Type.String(), port: Port })),

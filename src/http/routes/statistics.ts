@@ -13,7 +13,7 @@ import {
   UsageRecord,
 } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { nullable, Timestamp, words } from "../../domain/records.ts";
+import { nullable, record, Timestamp, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { iso } from "../../domain/time/clock.ts";
@@ -23,7 +23,7 @@ import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
-import { documented, record } from "../docs/documented.ts";
+import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
@@ -141,7 +141,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
         description: "Those that overlap the range, the newest first unless told otherwise.",
         query: SESSIONS,
         answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
-        errors: ["NOT_FOUND", "TIMEOUT"],
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
@@ -158,7 +158,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
         query: DENIALS,
         answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
-        errors: ["NOT_FOUND", "TIMEOUT"],
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
@@ -185,7 +185,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
         answers: { 200: listDoc("features", StatsRecord, "Figures of features", STATS_FIELDS) },
-        errors: ["NOT_FOUND", "TIMEOUT"],
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
@@ -209,7 +209,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
             "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
           query: EFFICIENCY,
           answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields) },
-          errors: ["NOT_FOUND", "TIMEOUT"],
+          errors: ["TIMEOUT"],
         },
       ),
     )
@@ -225,7 +225,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           "only a single feature has a heat map.",
         query: HEATMAP,
         answers: { 200: csvToo("Heat map", Heatmap) },
-        errors: ["NOT_FOUND", "TIMEOUT"],
+        errors: ["TIMEOUT"],
       }),
     )
     .get(
@@ -250,7 +250,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
         query: USAGE,
         answers: { 200: listDoc("groups", UsageRecord, "Groups", RangeFields) },
-        errors: ["NOT_FOUND", "TIMEOUT"],
+        errors: ["TIMEOUT"],
       }),
     );
 }

@@ -131,7 +131,7 @@ function docOf(stream: StreamName) {
         example: "1769847330123",
       },
     },
-    errors: [...(stream === "combined" ? (["NOT_FOUND"] as const) : []), "SERVICE_UNAVAILABLE"] as const,
+    errors: ["SERVICE_UNAVAILABLE"] as const,
     /** What the stream sends, one object an event. */
     schema: events.length === 1 ? { ...events[0] } : { oneOf: events },
   };

@@ -7,7 +7,6 @@ import type { Exchange } from "../exchange.ts";
 import { shown } from "../query.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
-
 import { createStreamFilter, HIDDEN_FROM_VIEWERS, type StreamName, type Wanted } from "./stream-filter.ts";
 
 /** Events read from the store at a time: a millisecond or two of work. */
