@@ -134,7 +134,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const lag = part("event loop", createLoopLag());
     const read = sampleReader(host, live.snapshot);
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
-    const pseudonyms = createPseudonyms(installationSecret(store, "pseudonyms"));
+    const pseudonyms = createPseudonyms(installationSecret(store));
     const hub = openStreams(bus, sampler, people.keys, pseudonyms);
     const view = () => ({
       build,

@@ -96,7 +96,7 @@ export interface Episode {
   readonly times: readonly number[];
 }
 
-interface OpenEpisode {
+interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
@@ -128,9 +128,8 @@ export function createEpisodes() {
       grants = new Map();
       generationAt = at;
     }
-    const times = grants.get(key);
-    if (times === undefined) grants.set(key, [at]);
-    else if (times.at(-1) !== at) times.push(at);
+    const times = grants.getOrInsert(key, []);
+    if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
@@ -144,11 +143,8 @@ export function createEpisodes() {
     const outcome: DenialOutcome = granted ? "granted_later" : kind === "queued" ? "queued" : "denied";
     const found = list.findLast(({ denial }) => goesOn(denial, attempt, granted));
     if (found === undefined) {
-      const episode: OpenEpisode = {
-        denial: { ...attempt, attempts: 1, until: at, outcome },
-        told: false,
-        times: [at],
-      };
+      const denial = { ...attempt, attempts: 1, until: at, outcome };
+      const episode: OpenEpisode = { denial, told: false, times: [at] };
       list.push(episode);
       set(episode, {});
     } else {
@@ -177,7 +173,7 @@ export function createEpisodes() {
     resume(denial: Denial, told: boolean): void {
       const key = `${denial.user ?? ""}\0${denial.feature ?? ""}`;
       const episode: OpenEpisode = { denial, told, times: [...new Set([denial.at, denial.until])] };
-      open.set(key, [...(open.get(key) ?? []), episode]);
+      open.getOrInsert(key, []).push(episode);
       if (!told) untold.add(episode);
     },
     /** What `drain` yielded could not be stored, and no event went out: its next call yields it again. */

@@ -131,12 +131,6 @@ export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
-/** Whether two lines have the same {@link seatKey}, told without making either. */
-export function isSameSeat(a: Seat, b: Seat): boolean {
-  const isSame = a.handle === b.handle && a.user === b.user && a.version === b.version;
-  return isSame && (a.host === b.host || a.host?.toLowerCase() === b.host?.toLowerCase());
-}
-
 /**
  * The same without the handle, with the start: a server that restarts gives new handles to old seats. The start is what
  * the server's clocks showed, see {@link startOf}.

@@ -75,15 +75,8 @@ export function poolExpiries(servers: readonly ServerPicture[], permanent = fals
 }
 
 function bySoonest(a: PoolExpiry, b: PoolExpiry): number {
-  return (
-    compare(a.expiry.expiresAt ?? Infinity, b.expiry.expiresAt ?? Infinity) ||
-    compare(a.server, b.server) ||
-    compare(a.daemon, b.daemon) ||
-    compare(a.feature, b.feature) ||
-    compare(a.pool ?? "", b.pool ?? "")
-  );
-}
-
-function compare<T extends string | number>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  const [soon, other] = [a, b].map(({ expiry }) => expiry.expiresAt ?? Infinity);
+  if (soon !== other) return (soon ?? 0) < (other ?? 0) ? -1 : 1;
+  const differs = (["server", "daemon", "feature", "pool"] as const).find((field) => a[field] !== b[field]);
+  return differs === undefined ? 0 : (a[differs] ?? "") < (b[differs] ?? "") ? -1 : 1;
 }

@@ -211,9 +211,7 @@ export function createHistoryClient<Queries extends QueryTable>({
             else resolve(outcome.value as QueryResult<Queries, typeof name>);
           },
         });
-        const queue = queues.get(who);
-        if (queue === undefined) queues.set(who, [id]);
-        else queue.push(id);
+        queues.getOrInsert(who, []).push(id);
         postNext();
       }
       return promise;

@@ -5,14 +5,8 @@ import type { Rows } from "../store/conditions.ts";
 /** What one statement says of a range, remembered: a question about a whole site asks it for thousands of features. */
 export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer) {
   const answers = new Map<string, Answer>();
-  return (start: number, end: number): Answer => {
-    const range = `${start} ${end}`;
-    const known = answers.get(range);
-    if (known !== undefined) return known;
-    const answer = ask(start, end);
-    answers.set(range, answer);
-    return answer;
-  };
+  return (start: number, end: number): Answer =>
+    answers.getOrInsertComputed(`${start} ${end}`, () => ask(start, end));
 }
 
 /** Counts rows by feature. `from` is a table with its condition, which binds the start of a range and its end. */

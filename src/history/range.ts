@@ -15,14 +15,16 @@ export interface SortBy<Field extends string> {
 }
 
 /** A sorted copy, by the first field in which two rows differ: nulls last whichever way it goes, equal ones as they came. */
-export function sortedBy<Field extends string, Row extends Readonly<Record<Field, string | number | null>>>(
+export function sortedBy<Field extends string, Row extends { [Key in Field]?: string | number | null }>(
   rows: readonly Row[],
   ...fields: readonly SortBy<Field>[]
 ): Row[] {
   return rows.toSorted((one, other) => {
     for (const { field, descending } of fields) {
-      const a: string | number | null = one[field];
-      const b: string | number | null = other[field];
+      const [a = null, b = null]: readonly (string | number | null | undefined)[] = [
+        one[field],
+        other[field],
+      ];
       if (a === b) continue;
       if (a === null) return 1;
       if (b === null) return -1;

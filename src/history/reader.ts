@@ -83,13 +83,8 @@ export function createReader(
 ) {
   /** Each statement is prepared once: `query` of the database itself remembers twenty. */
   const statements = new Map<string, ReturnType<Database["query"]>>();
-  function prepared(sql: string) {
-    const statement = statements.get(sql) ?? sqlite.query(sql);
-    statements.set(sql, statement);
-    return statement;
-  }
   const all = <Row>(sql: string, ...parameters: (string | number | null)[]) =>
-    prepared(sql).all(...parameters) as Row[];
+    statements.getOrInsertComputed(sql, () => sqlite.query(sql)).all(...parameters) as Row[];
   const rows = { all };
   const open = createUnsettled(rows);
   const samples = createSampleReader(rows, open, now);

@@ -59,7 +59,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
     const { samplesMs, rollupsMs, sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
     return (
       logs.retainStep({ now, logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
-      events.step(now - eventsMs, now) ||
+      events(now - eventsMs, now) ||
       sessions.retainStep(now - sessionsMs) ||
       denials.retainStep(now - sessionsMs) ||
       alerts.retainStep(now - sessionsMs) ||

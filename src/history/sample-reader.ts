@@ -67,7 +67,7 @@ export function sameCounts(a: Step, b: Step): boolean {
   );
 }
 
-export type Unsettled = ReturnType<typeof createUnsettled>;
+type Unsettled = ReturnType<typeof createUnsettled>;
 
 /** Begins of the hours, and of the days, in a range that are still to be rolled up: what is stored is not the last word. */
 export function createUnsettled({ all }: Rows) {
@@ -79,8 +79,6 @@ export function createUnsettled({ all }: Rows) {
   return { hours: of(HOUR_MS), days: of(DAY_MS) };
 }
 
-export type SampleReader = ReturnType<typeof createSampleReader>;
-
 interface SampleRow extends Omit<Step, "unlimited"> {
   readonly unlimited: number;
 }
@@ -91,23 +89,19 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
   const coverages = new Map<string, Interval[]>();
 
   /** When the server was read. */
-  function coverage(serverId: string, start: number, end: number): Interval[] {
-    const key = `${start} ${end} ${serverId}`;
-    const known = coverages.get(key);
-    if (known !== undefined) return known;
-    // Intervals do not overlap: all that end after the start lie behind the last one that begins before it.
-    const list = all<Interval>(
-      `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
-         AND from_at >= ifnull((SELECT max(from_at) FROM coverage WHERE server_id = ?1 AND from_at <= ?2), ?2)
-         AND until_at > ?2 ORDER BY from_at`,
-      serverId,
-      start,
-      end,
-      now,
+  const coverage = (serverId: string, start: number, end: number): Interval[] =>
+    coverages.getOrInsertComputed(`${start} ${end} ${serverId}`, () =>
+      // Intervals do not overlap: all that end after the start lie behind the last one that begins before it.
+      all<Interval>(
+        `SELECT from_at AS "from", min(until_at, ?4) AS until FROM coverage WHERE server_id = ?1 AND from_at < ?3
+           AND from_at >= ifnull((SELECT max(from_at) FROM coverage WHERE server_id = ?1 AND from_at <= ?2), ?2)
+           AND until_at > ?2 ORDER BY from_at`,
+        serverId,
+        start,
+        end,
+        now,
+      ),
     );
-    coverages.set(key, list);
-    return list;
-  }
 
   function unpacked(feature: KnownFeature, day: number): Step[] {
     const [row] = all<{ data: Uint8Array }>(

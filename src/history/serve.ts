@@ -58,13 +58,8 @@ export function serveHistory(worker: Worker, queries: QueryTable): void {
     open?.sqlite.close();
     open = null;
     const sqlite = new Database(path, { readonly: true, strict: true });
-    for (const setting of [
-      "busy_timeout = 5000",
-      "query_only = ON",
-      "cache_size = -32000",
-      "temp_store = MEMORY",
-    ])
-      sqlite.run(`PRAGMA ${setting}`);
+    sqlite.run("PRAGMA busy_timeout = 5000; PRAGMA query_only = ON");
+    sqlite.run("PRAGMA cache_size = -32000; PRAGMA temp_store = MEMORY");
     open = { path, sqlite };
     return sqlite;
   }

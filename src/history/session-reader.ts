@@ -90,14 +90,11 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   );
   const userIds = new Map<string, number>();
 
-  function idOf(name: string): number {
-    const known = userIds.get(name);
-    if (known !== undefined) return known;
-    const [stored] = all<{ id: number }>("SELECT id FROM history_users WHERE name = ?", name);
-    const id = stored?.id ?? UNSTORED_USERS + userIds.size;
-    userIds.set(name, id);
-    return id;
-  }
+  const idOf = (name: string): number =>
+    userIds.getOrInsertComputed(name, () => {
+      const [stored] = all<{ id: number }>("SELECT id FROM history_users WHERE name = ?", name);
+      return stored?.id ?? UNSTORED_USERS + userIds.size;
+    });
 
   /** The names of those who had a session of a feature in [start, end), as sessions are counted. */
   function holders(feature: KnownFeature, start: number, end: number): string[] {

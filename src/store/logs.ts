@@ -50,22 +50,20 @@ function createOldest(
   };
 }
 
-/** Deletes stored events of other types than `log` that are too old, in steps of so many rows; answers how many. */
+/** Deletes one step of the stored events of other types than `log` that are too old; answers how many. */
 export function createEventRetention(store: Store, limit: number) {
   const marks = createMarks(store);
   const oldest = createOldest(store, "type", DOMAIN_EVENTS, limit);
   const remove = store.sqlite.query<null, [string]>(`DELETE ${OF_IDS}`);
-  return {
-    step: (before: number, now: number): number =>
-      store.transaction(() => {
-        const ids = oldest.publishedBefore(before, now);
-        const last = ids.at(-1);
-        if (last === undefined) return 0;
-        remove.run(JSON.stringify(ids));
-        marks.raise("deleted_events", last);
-        return ids.length;
-      }),
-  };
+  return (before: number, now: number): number =>
+    store.transaction(() => {
+      const ids = oldest.publishedBefore(before, now);
+      const last = ids.at(-1);
+      if (last === undefined) return 0;
+      remove.run(JSON.stringify(ids));
+      marks.raise("deleted_events", last);
+      return ids.length;
+    });
 }
 
 /** Lines deleted in one transaction: a few milliseconds. */

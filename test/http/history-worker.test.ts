@@ -50,7 +50,7 @@ describe("answers of the worker of history", () => {
 
   test("are made under the installation's pseudonyms for those who may not know names", async () => {
     const { rig, client, asked } = await worker();
-    const pseudonyms = createPseudonyms(installationSecret(rig.store, "pseudonyms"));
+    const pseudonyms = createPseudonyms(installationSecret(rig.store));
     const hidden = textOf(await client.query("sessions", asked(true)));
     expect(hidden).not.toMatch(/ann|ws1/i);
     const ann = pseudonyms.user("ann");

@@ -100,7 +100,7 @@ describe("a damaged database", () => {
     const keys = createKeys({ store, clock });
     const [first, ...others] = filled.keys.map((key) => keys.verify(key).outcome);
     expect([first, ...new Set(others)]).toEqual(["revoked", "valid"]);
-    expect(installationSecret(store, "pseudonyms")).toEqual(Buffer.from(filled.secret));
+    expect(installationSecret(store)).toEqual(Buffer.from(filled.secret));
     const alerts = createAlerts(store);
     const acknowledged = { acknowledgedBy: "ada", comment: "known", silencedUntil: 99 };
     expect(alerts.firing()).toMatchObject([{ id: 7, ...acknowledged }]);

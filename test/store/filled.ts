@@ -46,7 +46,7 @@ export function fill(store: Store, { keys = 30, events = 500 } = {}): Filled {
     if (at === 0) repository.revoke(made.key.id);
     return made.presented;
   });
-  const secret = installationSecret(store, "pseudonyms");
+  const secret = installationSecret(store);
   const quotas = createQuotas({ store, clock });
   quotas.take("k", { daily: 10, monthly: 10 });
   quotas.flush();

@@ -110,7 +110,7 @@ function holdsAll(store: Store): void {
   expect(createNotifications(store, 0).load()).toHaveLength(1);
   expect(createEvents(store).highestReserved()).toBe(RESERVED);
   const read = { all: <Row>(query: string) => store.sqlite.query<Row, []>(query).all() };
-  expect(Buffer.from(storedSecret(read, "pseudonyms") ?? [])).toEqual(SECRET);
+  expect(Buffer.from(storedSecret(read) ?? [])).toEqual(SECRET);
 }
 
 describe("a database of 0.1", () => {

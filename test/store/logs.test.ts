@@ -320,7 +320,7 @@ describe("after a clock that was ahead", () => {
   test("so do events", () => {
     put(status(T), status(AHEAD), status(AHEAD + 1, T + 1), status(AHEAD + 2, T + 3 * DAY));
     const retention = createEventRetention(store, 2);
-    drain(() => retention.step(T + 2 * DAY, T + 4 * DAY));
+    drain(() => retention(T + 2 * DAY, T + 4 * DAY));
     expect(events.page(0, 10).map(({ id }) => id)).toEqual([AHEAD + 2]);
     expect(events.deletedThrough()).toBe(AHEAD + 1);
   });

@@ -1,11 +1,11 @@
 import type { CheckoutReading } from "../reading.ts";
-import { isSameSeat, isTakenAnew, restartKey, type Session, seatKey } from "../session.ts";
+import { isTakenAnew, restartKey, type Session, seatKey } from "../session.ts";
 
 /** Rows handled before others get the event loop. */
 export const SLICE_ROWS = 1_000;
 
 /** A line that holds seats, with the open session that it goes on; null = a new one. */
-export interface Held<S> {
+interface Held<S> {
   readonly row: CheckoutReading;
   readonly held: S | null;
 }
@@ -19,12 +19,6 @@ export function* matchSeats<S extends { readonly session: Session }>(
   rows: readonly CheckoutReading[],
   zone: string,
 ): Generator<void, { held: readonly Held<S>[]; missing: readonly S[] }> {
-  // Most polls find the same lines in the same order: no key need be made then.
-  const isStill = ({ session }: S, row: CheckoutReading | undefined) =>
-    row !== undefined && isSameSeat(session, row) && !isTakenAnew(session, row);
-  if (open.length === rows.length && open.every((each, index) => isStill(each, rows[index])))
-    return { held: rows.map((row, index) => ({ row, held: open[index] ?? null })), missing: [] };
-
   const bySeat = group(open, ({ session }) => seatKey(session));
   const held: Held<S>[] = [];
   const left = new Set(open);

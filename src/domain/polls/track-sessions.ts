@@ -58,14 +58,10 @@ export interface SessionChanges {
  */
 export type NextIds = (count: number) => readonly number[];
 
-/** Shuffles in place (Fisher and Yates); `random` gives 0 ≤ n < 1. */
-export function shuffle(ids: number[], random: () => number): number[] {
-  for (let left = ids.length; left > 1; left--) {
-    const one = left - 1;
-    const other = Math.floor(random() * left);
-    [ids[one], ids[other]] = [ids[other] ?? 0, ids[one] ?? 0];
-  }
-  return ids;
+/** In an order by chance; `random` gives 0 ≤ n < 1. */
+export function shuffle(ids: readonly number[], random: () => number): number[] {
+  const drawn = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
+  return drawn.map(({ id }) => id);
 }
 
 export const NO_TRACKING: Tracking = { features: new Map(), begun: false };

@@ -80,29 +80,23 @@ export function levelsAtBegin(
   end: number,
 ): number[] {
   const changes = sessions
-    .flatMap((session) => [
-      { at: session.firstSeenAt, by: session.count, begins: true },
-      { at: Math.max(session.to, session.firstSeenAt), by: -session.count, begins: false },
+    .flatMap(({ firstSeenAt, to, count }) => [
+      { at: firstSeenAt, by: count },
+      { at: Math.max(to, firstSeenAt), by: -count },
     ])
-    .sort((a, b) => a.at - b.at || Number(a.begins) - Number(b.begins));
+    .sort((a, b) => a.at - b.at);
   const levels: number[] = [];
   let running = 0;
   let step = 0;
-  for (let index = 0; index < changes.length; ) {
-    const at = changes[index]?.at ?? 0;
-    let began = 0;
-    // All that happens at one reading happens together.
-    for (; changes[index]?.at === at; index++) {
-      const change = changes[index];
-      if (change === undefined) break;
-      running += change.by;
-      if (change.begins) began++;
-    }
-    if (began === 0 || at < start || at >= end) continue;
+  // All that happens at one reading happens together.
+  for (const [at, together] of Map.groupBy(changes, (change) => change.at)) {
+    for (const { by } of together) running += by;
+    const began = together.filter(({ by }) => by > 0);
+    if (began.length === 0 || at < start || at >= end) continue;
     while ((steps[step + 1]?.at ?? Infinity) <= at) step++;
     const current = steps[step];
     const used = current !== undefined && current.at <= at ? current.used : null;
-    for (let each = 0; each < began; each++) levels.push(used ?? running);
+    levels.push(...began.map(() => used ?? running));
   }
   return levels.sort((a, b) => a - b);
 }

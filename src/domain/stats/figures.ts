@@ -1,5 +1,6 @@
 import type { FeatureId } from "../history.ts";
 import type { StatsRecord } from "../history-records.ts";
+import { HOUR_MS } from "../time/time.ts";
 import { type Rollup, sumsOfRollup } from "./rollup.ts";
 import { firstWhere } from "./spans.ts";
 
@@ -95,10 +96,6 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }
 
-/** How far figures are written out: beyond this nothing was measured. */
-
-const MS_PER_HOUR = 3_600_000;
-
 /** A ratio as percent with two decimals; null stays unknown. */
 export function percentOf(ratio: number | null): number | null {
   return ratio === null ? null : Math.round(ratio * 10_000) / 100;
@@ -111,7 +108,7 @@ export function fourDecimals(value: number): number {
 
 /** Seat-milliseconds as seat-hours. */
 export function seatHours(seatMs: number): number {
-  return fourDecimals(seatMs / MS_PER_HOUR);
+  return fourDecimals(seatMs / HOUR_MS);
 }
 
 /** A share of time, 0–1, six decimals: half a minute of a year still shows. Of no time nothing is covered. */

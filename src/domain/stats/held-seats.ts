@@ -127,12 +127,8 @@ export function heldSeatsOf(
   const names: HeldNames = { features: [], users: [], hosts: [] };
   const holders: (readonly [feature: number, user: number, host: number, count: number])[] = [];
   const places = new Map<string, number>();
-  const placeOf = <Name>(key: string, list: Name[], name: Name): number => {
-    const known = places.get(key);
-    if (known !== undefined) return known;
-    places.set(key, list.length);
-    return list.push(name) - 1;
-  };
+  const placeOf = <Name>(key: string, list: Name[], name: Name): number =>
+    places.getOrInsertComputed(key, () => list.push(name) - 1);
   const all: { holding: Holding; holder: number }[] = [];
   for (const session of sessions) {
     const holding = holdingOf(session);

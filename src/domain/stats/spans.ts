@@ -24,8 +24,6 @@ export function sumOfSeries(
   start: number,
   end: number,
 ): Pick<Series, "steps" | "start" | "end"> {
-  const [only] = series;
-  if (series.length === 1 && only !== undefined) return { steps: only.steps, start, end };
   const changes = series
     .flatMap(({ steps }, index) => steps.map((step) => ({ step, index })))
     .sort((a, b) => a.step.at - b.step.at);

@@ -65,11 +65,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   };
 
   /** A small number for each name. */
-  function idOf(of: keyof typeof ids, key: string): number {
-    const known = ids[of].get(key);
-    if (known === undefined) ids[of].set(key, ids[of].size);
-    return known ?? ids[of].size - 1;
-  }
+  const idOf = (of: keyof typeof ids, key: string) => ids[of].getOrInsert(key, ids[of].size);
 
   function createGroup(day: number): Group {
     const users = columns.includes("user") ? null : new Set<number>();
@@ -171,14 +167,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        const groupOf = (holder: number) => {
-          const key = keyOf(holder);
-          const known = ofDay.get(key);
-          if (known !== undefined) return known;
-          const group = createGroup(day);
-          ofDay.set(key, group);
-          return group;
-        };
+        const groupOf = (holder: number) => ofDay.getOrInsertComputed(keyOf(holder), () => createGroup(day));
         addPart(seats, userIds, groupOf, low, high);
       }
     },

@@ -29,13 +29,13 @@ export function hostZone(): string {
 export function offsetAt(zone: string, epochMs: number): number {
   if (zone === "UTC") return 0;
   const bucket = Math.floor(epochMs / QUARTER_MS);
-  const ofZone = offsets.get(zone) ?? new Map<number, number>();
+  const ofZone = offsets.getOrInsertComputed(zone, () => new Map());
   const cached = ofZone.get(bucket);
   if (cached !== undefined) return cached;
   const instant = Temporal.Instant.fromEpochMilliseconds(bucket * QUARTER_MS);
   const offset = instant.toZonedDateTimeISO(zone).offsetNanoseconds / 1e6;
   if (ofZone.size >= MAX_CACHED) ofZone.clear();
-  offsets.set(zone, ofZone.set(bucket, offset));
+  ofZone.set(bucket, offset);
   return offset;
 }
 

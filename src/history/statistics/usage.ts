@@ -64,8 +64,7 @@ export async function usageQuery(
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
     );
-    const { server = null, daemon = null, feature = null, day = null, user = null, host = null } = keys;
-    return { ...group, keys, server, daemon, feature, day, user, host };
+    return { ...group, ...keys, keys };
   });
   const ties = TIES.map((field) => ({ field, descending: false }));
   const sorted = sortedBy(groups, query.sort, ...ties);

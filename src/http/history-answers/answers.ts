@@ -48,7 +48,7 @@ export function storedPseudonyms(): (read: Pick<Reader, "all">) => Pseudonyms {
   let made: Pseudonyms | null = null;
   return (read) => {
     if (made !== null) return made;
-    const secret = storedSecret(read, "pseudonyms");
+    const secret = storedSecret(read);
     // The daemon makes it before it listens. Without it no name may leave.
     if (secret === null) throw new Error("The secret of the pseudonyms is not there");
     made = createPseudonyms(secret);

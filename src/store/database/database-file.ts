@@ -47,9 +47,7 @@ export function createDatabaseFile(
   { log, busyWaitMs, onDamage }: DatabaseFileOptions,
 ) {
   const busy = createBusyWait(sqlite, busyWaitMs, log);
-  const direct = createTransaction(sqlite, (error) =>
-    log.error("Work after a commit failed", { error: String(error) }),
-  );
+  const direct = createTransaction(sqlite);
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
   const anything = sqlite.query("SELECT count(*) FROM sqlite_schema");
   const opened = statSync(path).ino;

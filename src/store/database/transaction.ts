@@ -4,7 +4,7 @@ import type { Database } from "bun:sqlite";
 export type NotPromise<T> = T extends PromiseLike<unknown> ? never : T;
 
 interface Transaction {
-  /** Queues work that publishes (events, log lines): run after the commit, dropped on a rollback. */
+  /** Queues work that does not throw: run after the commit, dropped on a rollback. */
   after(effect: () => void): void;
 }
 
@@ -25,8 +25,7 @@ export type RunTransaction = <T>(
   options?: TransactionOptions,
 ) => T;
 
-/** `onEffectError`: an effect threw. Its transaction stands, and the other effects are run. */
-export function createTransaction(sqlite: Database, onEffectError: (error: unknown) => void): RunTransaction {
+export function createTransaction(sqlite: Database): RunTransaction {
   let running: Transaction | null = null;
   return (work, { durable = false } = {}) => {
     if (running !== null) return work(running);
@@ -49,13 +48,7 @@ export function createTransaction(sqlite: Database, onEffectError: (error: unkno
       running = null;
       if (durable) sqlite.run("PRAGMA synchronous = NORMAL");
     }
-    for (const effect of effects) {
-      try {
-        effect();
-      } catch (error) {
-        onEffectError(error);
-      }
-    }
+    for (const effect of effects) effect();
     return result;
   };
 }

@@ -75,7 +75,7 @@ describe("state.db and its copy", () => {
         for (let page = 0; page < pages; page++) {
           const { store } = reopen(bytes, (directory) => fillPage(join(directory, name), page + 1, byte));
           expect({ byte, page, outcomes: outcomes(store, filled) }).toEqual({ byte, page, outcomes: AFTER });
-          expect(Buffer.from(installationSecret(store, "pseudonyms")).equals(filled.secret)).toBe(true);
+          expect(Buffer.from(installationSecret(store)).equals(filled.secret)).toBe(true);
           expect(createAlerts(store).firing()).toMatchObject([{ id: 7, comment: "known" }]);
           store.close();
         }
@@ -159,13 +159,13 @@ describe("state.db and its copy", () => {
 test("a secret is made once, is the same for a command and after a restart, and another elsewhere", () => {
   const directory = quickDirectory();
   const store = open(directory);
-  const secret = installationSecret(store, "pseudonyms", (bytes) => new Uint8Array(bytes).fill(7));
+  const secret = installationSecret(store, (bytes) => new Uint8Array(bytes).fill(7));
   expect(secret).toEqual(Buffer.alloc(32, 7));
   for (const each of [store, open(directory, { mode: "cli" })])
-    expect(installationSecret(each, "pseudonyms")).toEqual(secret);
+    expect(installationSecret(each)).toEqual(secret);
   store.close();
-  expect(installationSecret(open(directory), "pseudonyms")).toEqual(secret);
-  expect(installationSecret(open(quickDirectory()), "pseudonyms")).not.toEqual(secret);
+  expect(installationSecret(open(directory))).toEqual(secret);
+  expect(installationSecret(open(quickDirectory()))).not.toEqual(secret);
 });
 
 describe("rows that both files have", () => {
