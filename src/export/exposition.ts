@@ -4,7 +4,7 @@ import { braces, type Emit, end, type Family, head, type Labels, line, type Text
 import { emitServer } from "./server-metrics.ts";
 
 /** Lines of one server, by their family. */
-type Fragments = ReadonlyMap<Family, Uint8Array>;
+type Fragments = readonly (readonly [Family, Uint8Array])[];
 
 const encoder = new TextEncoder();
 
@@ -24,9 +24,9 @@ export function createExposition() {
       if (kept.has(picture)) continue;
       const lines = createLines();
       yield* emitServer(picture, lines.emit);
-      const fragments = new Map<Family, Uint8Array>();
-      for (const [family, bytes] of lines.encoded()) {
-        fragments.set(family, bytes);
+      const fragments: [Family, Uint8Array][] = [];
+      for (const fragment of lines.encoded()) {
+        fragments.push(fragment);
         yield;
       }
       kept.set(picture, fragments);

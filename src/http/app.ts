@@ -16,7 +16,7 @@ import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
-import { homeRoutes, serviceRoutes } from "./routes/service.ts";
+import { serviceRoutes } from "./routes/service.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
 
@@ -44,8 +44,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
   return app
     .use(createGate(deps, app, audit, counters))
     .use(api)
-    .use(docsRoutes(api, deps.build.version))
-    .use(homeRoutes(deps.build.version));
+    .use(docsRoutes(api, deps.build.version));
 }
 
 export type App = ReturnType<typeof createApp>;

@@ -21,11 +21,22 @@ export function createClientAddress(
   }
 
   return {
-    /** The client's IPv4 address, or its IPv6 /64. Always a short text of its own, never a part of a header. */
+    /**
+     * The client's IPv4 address, or its IPv6 /64. Always a short text of its own, never a part of a header.
+     *
+     * Each proxy appends the address of its client, so the list is read from its end, as long as the proxies that
+     * wrote it are trusted: what stands before the first stranger is what that stranger says, and counts for nothing.
+     * An entry that is no address ends the way at the proxy that wrote it.
+     */
     of(request: Request): string {
-      const ip = parseIp(peer(request) ?? "");
+      let ip = parseIp(peer(request) ?? "");
       if (ip === null) return NO_ADDRESS;
-      return clientKey(farthest(ip, request.headers.get("x-forwarded-for")?.split(",") ?? [], isTrusted));
+      for (const hop of request.headers.get("x-forwarded-for")?.split(",").toReversed() ?? []) {
+        const client: Ip | null = isTrusted(ip) ? parseHop(hop.trim()) : null;
+        if (client === null) break;
+        ip = client;
+      }
+      return clientKey(ip);
     },
     /** Whether the other end of the connection is a proxy whose headers count. */
     behindProxy(request: Request): boolean {
@@ -33,21 +44,6 @@ export function createClientAddress(
       return ip !== null && isTrusted(ip);
     },
   };
-}
-
-/**
- * Each proxy appends the address of its client, so the list is read from its end, as long as the proxies that wrote it
- * are trusted: what stands before the first stranger is what that stranger says, and counts for nothing. An entry that
- * is no address ends the way at the proxy that wrote it.
- */
-function farthest(proxy: Ip, forwarded: readonly string[], isTrusted: (ip: Ip) => boolean): Ip {
-  let last = proxy;
-  for (const hop of forwarded.toReversed()) {
-    const ip = isTrusted(last) ? parseHop(hop.trim()) : null;
-    if (ip === null) break;
-    last = ip;
-  }
-  return last;
 }
 
 /** Its eight groups. */

@@ -15,7 +15,7 @@ import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/anonymous.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
-import type { HealthChecks, Metrics } from "./records.ts";
+import type { HealthChecks, Metrics, Status } from "./records.ts";
 
 /**
  * Everything the routes need from the rest of the daemon, but the streams. The composition root fills it; tests fill it
@@ -81,24 +81,12 @@ export interface DaemonPort {
   };
 }
 
-export interface DaemonStatus {
+/** As `/api/status` shows it, but for its times. */
+export interface DaemonStatus
+  extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
-  readonly uptimeSeconds: number;
-  /** Path of the config file; null when the defaults run. */
-  readonly configFile: string | null;
-  readonly lastReload: {
-    readonly at: number;
-    readonly outcome: "applied" | "refused";
-    readonly message: string | null;
-  } | null;
-  readonly streams: { readonly sse: number; readonly websocket: number };
-  readonly database: {
-    readonly sizeBytes: number | null;
-    readonly schemaVersion: number | null;
-    readonly oldestSampleAt: number | null;
-  };
-  /** Longest delay of the event loop in the last seconds. */
-  readonly eventLoopLagMs: number | null;
+  readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
+  readonly database: Omit<Status["database"], "oldestSampleAt"> & { readonly oldestSampleAt: number | null };
 }
 
 /** Counters since the start, as `/api/metrics` shows them. Requests by status are counted here in http. */

@@ -1,4 +1,4 @@
-import { Elysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import Memoirist from "memoirist";
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
 import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain/keys.ts";
@@ -50,29 +50,20 @@ export interface KnownRoute {
   takesBody: boolean;
 }
 
-/** What the table reads of the app's own routes. */
-interface DeclaredRoute {
-  readonly method: string;
-  readonly path: string;
-  readonly hooks: { readonly body?: unknown; readonly detail?: Readonly<Record<string, unknown>> };
-}
-
 /**
  * Finds the route of a path as sent; null when there is none, also where the path is not decodable. A trailing slash
  * is tolerated. The table is made of Elysia's own routes and with its router (https://github.com/SaltyAom/memoirist),
  * so that a permission is declared in one place and a route without one cannot be served. It is made at the first
  * request: by then every route is registered.
  */
-export function createRouteTable(app: {
-  readonly routes: readonly object[];
-}): (path: string) => KnownRoute | null {
+export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string) => KnownRoute | null {
   let router: Memoirist<KnownRoute> | null = null;
 
   function build(): Memoirist<KnownRoute> {
     const routes = new Map<string, KnownRoute>();
     // Decoding throws where a part of the path is no percent-encoded UTF-8.
     const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
-    for (const { method, path, hooks } of app.routes as readonly DeclaredRoute[]) {
+    for (const { method, path, hooks } of app.routes) {
       const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
       const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
       if (access === undefined) throw new Error(`${method} ${path} declares no permission`);

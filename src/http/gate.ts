@@ -1,5 +1,6 @@
 import { type AnyElysia, Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
+import { permits } from "../domain/keys.ts";
 import { readJson, tooLarge } from "./body.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -179,12 +180,9 @@ export function createGate(
     limits.drawOfKey(exchange, caller);
     // 6: its role. The trail has every command that was asked for.
     if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
-    try {
-      requirePermission(exchange, access);
-    } catch (error) {
+    if (!permits(caller, access))
       authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...who() });
-      throw error;
-    }
+    requirePermission(exchange, access);
     if (access === "execute_operator" && !execute.enabled) {
       const message = "Commands are off: execute.enabled = true in the config turns them on.";
       throw new ApiError("AUTH_INSUFFICIENT", message);
@@ -247,13 +245,8 @@ export function createGate(
  * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
  */
 function splitUrl(url: string): { path: string; query: string } {
-  const start = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("://") + 3);
-  if (start === -1) return { path: "/", query: "" };
-  const hash = url.indexOf("#", start);
-  const end = hash === -1 ? url.length : hash;
-  const mark = url.indexOf("?", start);
-  if (mark === -1 || mark > end) return { path: url.slice(start, end), query: "" };
-  return { path: url.slice(start, mark), query: url.slice(mark + 1, end) };
+  const [, path, query = ""] = /^(?:[a-z]+:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
+  return { path: path || "/", query };
 }
 
 /**

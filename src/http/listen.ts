@@ -41,15 +41,14 @@ export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
  * must be opened twice at times, so there it is on, and whether the port is free is tried before.
  */
 export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings): Listening {
-  if (tls !== null) tryPort(host, port);
-  const first = open(app, { host, port, tls });
+  const first = open(app, { host, port, tls }, tls !== null);
   const servers = [first];
   const real = first.port ?? port;
   return {
     host,
     port: real,
     renew(material) {
-      const next = open(app, { host, port: real, tls: material });
+      const next = open(app, { host, port: real, tls: material }, false);
       // They take no connections from now on; stop() waits for the requests that still run.
       for (const server of servers) void server.stop(false);
       servers.push(next);
@@ -64,9 +63,15 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
   };
 }
 
-function open(app: AnyElysia, { host, port, tls }: Required<ListenSettings>): Server<unknown> {
+/** `tries`: whether the port is free is tried before. */
+function open(
+  app: AnyElysia,
+  { host, port, tls }: Required<ListenSettings>,
+  tries: boolean,
+): Server<unknown> {
   const atExit = process.listeners("beforeExit");
   try {
+    if (tries) Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
     app.listen({
       hostname: host,
       port,
@@ -85,15 +90,6 @@ function open(app: AnyElysia, { host, port, tls }: Required<ListenSettings>): Se
   }
   if (app.server === null) throw new Error(`Nothing listens on ${host}:${port}`);
   return app.server;
-}
-
-/** Throws as {@link listen} does when another program has the port. */
-function tryPort(host: string, port: number): void {
-  try {
-    Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);
-  } catch (error) {
-    throw cannotListen(error, host, port);
-  }
 }
 
 function cannotListen(cause: unknown, host: string, port: number): Error {

@@ -41,6 +41,9 @@ export interface OpenRange {
   readonly end: number | null;
 }
 
+/** The names of a range's parameters. */
+const PARAMETERS = { start: "start", end: "end" };
+
 /**
  * A range of a query, epoch ms; null where it is open. The end is not in it, but a bare date takes in its whole day.
  * Throws INVALID_QUERY unless start is before end.
@@ -49,7 +52,7 @@ export function openRange(
   start: string | undefined,
   end: string | undefined,
   now: number,
-  names?: { readonly start: string; readonly end: string },
+  names = PARAMETERS,
 ): OpenRange {
   const from = start === undefined ? null : parseTime(start, now);
   const to = end === undefined ? null : parseTime(end, now);
@@ -70,18 +73,14 @@ export function rangeOfDays(days: number): ReadRange<{ start: number; end: numbe
     const open = openRange(from, to, now);
     const end = open.end ?? now;
     const start = open.start ?? end - days * DAY_MS;
-    checkRange(start, end);
+    checkRange(start, end, PARAMETERS);
     if (end - start <= MAX_RANGE_MS) return { start, end };
     throw new ApiError("INVALID_QUERY", 'Query parameters "start" and "end" lie more than 20 years apart.');
   };
 }
 
 /** Throws INVALID_QUERY unless start lies before end (where both are known). */
-export function checkRange(
-  start: number | null,
-  end: number | null,
-  names: { readonly start: string; readonly end: string } = { start: "start", end: "end" },
-): void {
+function checkRange(start: number | null, end: number | null, names: typeof PARAMETERS): void {
   if (start === null || end === null || start < end) return;
   // Where it looks like a bare date it may be one, and then it is not what was written.
   const hint = end % DAY_MS === 0 ? ` A date as "${names.end}" takes in its whole day.` : "";

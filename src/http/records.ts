@@ -12,10 +12,12 @@ import type {
 import type { Expiry } from "../domain/reading.ts";
 import {
   Count,
+  count,
   type ExpirationRecord,
   type FeatureRecord,
   nullable,
   type PoolRecord,
+  record,
   type ServerRecord,
   type SummaryRecord,
   Timestamp,
@@ -142,16 +144,14 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
     ...feature.reservations.map(({ type, name: holder, count }) =>
       row("reservation", count, { reservedFor: { type, name: holder } }),
     ),
-    ...feature.queue.map((entry) => {
-      const { firstSeenAt = null } = entry;
-      // The request waits at least that long.
-      const durationSeconds = secondsSince(firstSeenAt);
-      return row("queued", entry.count, {
+    ...feature.queue.map((entry) =>
+      row("queued", entry.count, {
         ...personFields(entry),
-        firstSeenAt: iso(firstSeenAt),
-        durationSeconds,
-      });
-    }),
+        firstSeenAt: iso(entry.firstSeenAt ?? null),
+        // The request waits at least that long.
+        durationSeconds: secondsSince(entry.firstSeenAt ?? null),
+      }),
+    ),
   ];
 }
 
@@ -237,27 +237,55 @@ export const HealthChecks = Type.Object({
 });
 export type HealthChecks = Static<typeof HealthChecks>;
 
-const Percent = nullable(Type.Number({ minimum: 0 }));
+const Amount = nullable(Type.Number({ minimum: 0 }));
+
+export const Status = record("Status", {
+  version: Type.String(),
+  timestamp: Timestamp,
+  startedAt: Timestamp,
+  uptimeSeconds: Count,
+  configFile: nullable(Type.String({ description: "null when the defaults run" })),
+  lastReload: nullable(
+    Type.Object({ at: Timestamp, outcome: words(["applied", "refused"]), message: nullable(Type.String()) }),
+  ),
+  keys: Count,
+  collector: Type.Object({
+    servers: Count,
+    enabled: Count,
+    runningPolls: Count,
+    lastPollAt: nullable(Timestamp),
+    nextPollAt: nullable(Timestamp),
+    durationMs: Type.Object({ p50: Amount, p95: Amount }),
+  }),
+  streams: Type.Object({ sse: Count, websocket: Count }),
+  database: Type.Object({
+    sizeBytes: nullable(Count),
+    schemaVersion: nullable(Count),
+    oldestSampleAt: nullable(Timestamp),
+  }),
+  eventLoopLagMs: Amount,
+});
+export type Status = Static<typeof Status>;
 
 export const Metrics = Type.Object(
   {
     type: words(["metrics"]),
     timestamp: Timestamp,
-    cpu: Percent,
-    memory: Percent,
-    system: Type.Object({ cpu: Percent, memory: Percent, disk: Percent }),
-    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Percent }),
+    cpu: Amount,
+    memory: Amount,
+    system: Type.Object({ cpu: Amount, memory: Amount, disk: Amount }),
+    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Amount }),
     requests: Type.Object({
       total: Count,
       byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
     }),
     polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-    parseProblems: Type.Integer({ minimum: 0, description: "Lines that no rule knew" }),
+    parseProblems: count("Lines that no rule knew"),
     streamClients: Count,
     process: Type.Object({
       memoryBytes: Count,
       cpuSeconds: Type.Number({ minimum: 0 }),
-      eventLoopLagMs: nullable(Type.Number({ minimum: 0 })),
+      eventLoopLagMs: Amount,
     }),
   },
   { title: "Metrics" },

@@ -90,7 +90,8 @@ export function documented<
         new Set([
           ...(secured ? OF_KEYS : []),
           ...(body !== undefined ? OF_BODIES : []),
-          ...(params !== undefined || "server" in (query?.properties ?? {}) ? OF_NAMES : []),
+          // What a path or `server=` names may not be there.
+          ...(params !== undefined || "server" in (query?.properties ?? {}) ? (["NOT_FOUND"] as const) : []),
           ...errors,
           "BODY_TOO_LARGE",
           "INTERNAL_ERROR",
@@ -132,7 +133,7 @@ function parametersOf(
 }
 
 /** An object with the same names. */
-function mapped<T, R>(
+export function mapped<T, R>(
   of: Readonly<Record<string, T>>,
   make: (value: T, name: string) => R,
 ): Record<string, R> {
@@ -174,8 +175,6 @@ const OF_KEYS: readonly ErrorCode[] = [
   ...(["RATE_LIMIT_EXCEEDED", "QUOTA_EXCEEDED", "DATABASE_ERROR", "INVALID_QUERY"] as const),
 ];
 const OF_BODIES: readonly ErrorCode[] = ["INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"];
-/** What a path or `server=` names may not be there. */
-const OF_NAMES: readonly ErrorCode[] = ["NOT_FOUND"];
 
 function errorsOf(codes: ReadonlySet<ErrorCode>, secured: boolean) {
   const ofEach = <T>(list: readonly ErrorCode[], make: (code: ErrorCode) => T) =>

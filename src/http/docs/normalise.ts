@@ -1,3 +1,5 @@
+import { mapped } from "./documented.ts";
+
 /**
  * What @elysiajs/swagger 1.3.1 makes of TypeBox schemas, turned into valid OpenAPI 3.0.3 that generators of clients can
  * use: words that 3.0 has not are rewritten or left out, and what has a name stands once, under `components.schemas`.
@@ -12,7 +14,7 @@ export function normalise(document: Json, words: Readonly<Record<string, readonl
   const paths = Object.entries(objectOf(document.paths)).sort(([a], [b]) => (a < b ? -1 : 1));
   const made = paths.map(([path, item]) => [
     path,
-    mapped(item, (operation) => operationOf(objectOf(operation), schemaOf)),
+    mapped(objectOf(item), (operation) => operationOf(objectOf(operation), schemaOf)),
   ]);
   const schemas = [...components].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -35,14 +37,16 @@ function operationOf(operation: Json, schemaOf: SchemaOf): Json {
       parameters: parameters.map((one: Json) => ({ ...one, schema: schemaOf(one.schema) })),
     }),
     ...(body !== undefined && { requestBody: withContent(objectOf(body), (one) => schemaOf(one, true)) }),
-    responses: mapped(responses, (response) => withContent(objectOf(response), (one) => schemaOf(one))),
+    responses: mapped(objectOf(responses), (response) =>
+      withContent(objectOf(response), (one) => schemaOf(one)),
+    ),
   };
 }
 
 /** A response or request body with the schemas of its content types. */
 function withContent(holder: Json, schemaOf: (schema: unknown) => Json): Json {
   if (holder.content === undefined) return holder;
-  const content = mapped(holder.content, (media) => ({
+  const content = mapped(objectOf(holder.content), (media) => ({
     ...objectOf(media),
     schema: schemaOf(objectOf(media).schema),
   }));
@@ -74,7 +78,7 @@ function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<st
       made.additionalProperties = schemaOf(others, closed);
     }
     if (schema.properties !== undefined) {
-      made.properties = mapped(schema.properties, (one) => schemaOf(one, closed));
+      made.properties = mapped(objectOf(schema.properties), (one) => schemaOf(one, closed));
       if (closed) made.additionalProperties = false;
     }
     for (const word of ["oneOf", "anyOf", "allOf"]) {
@@ -103,10 +107,6 @@ function schemasInto(components: Map<string, Json>, vocabularies: ReadonlyMap<st
   }
 
   return schemaOf;
-}
-
-function mapped(source: unknown, make: (value: unknown) => unknown): Json {
-  return Object.fromEntries(Object.entries(objectOf(source)).map(([name, value]) => [name, make(value)]));
 }
 
 function objectOf(value: unknown): Json {

@@ -7,7 +7,7 @@ import { type Answer, send, valueAnswer } from "../answers/answer.ts";
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; font-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
-const PAGE_HEADERS = { "content-type": "text/html; charset=utf-8", "content-security-policy": PAGE_POLICY };
+const HTML = { "content-type": "text/html; charset=utf-8" };
 const asset = (type: string) => ({
   "content-type": `${type}; charset=utf-8`,
   "cache-control": "public, max-age=3600",
@@ -17,7 +17,7 @@ const CSS = asset("text/css");
 /** Not in the document: it describes the API, not its own page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 
-/** The OpenAPI document at `/swagger/json` and Swagger UI at `/swagger`, from files inside the binary. */
+/** The page at `/`, the OpenAPI document at `/swagger/json`, and Swagger UI at `/swagger` from files inside the binary. */
 export function docsRoutes(described: AnyElysia, version: string) {
   let document: Promise<Answer> | null = null;
   const file = async (path: string, headers: Answer["headers"]) => ({
@@ -25,7 +25,12 @@ export function docsRoutes(described: AnyElysia, version: string) {
     headers,
   });
   return new Elysia({ name: "docs" })
-    .get("/swagger", () => new Response(PAGE, { headers: PAGE_HEADERS }), PUBLIC)
+    .get("/", () => new Response(homePage(version), { headers: HTML }), PUBLIC)
+    .get(
+      "/swagger",
+      () => new Response(PAGE, { headers: { ...HTML, "content-security-policy": PAGE_POLICY } }),
+      PUBLIC,
+    )
     .get(
       "/swagger/json",
       async ({ request }) => {
@@ -45,6 +50,17 @@ export function docsRoutes(described: AnyElysia, version: string) {
     )
     .get("/swagger/assets/ui.css", async ({ request }) => send(request, await file(style, CSS)), PUBLIC);
 }
+
+/** Which version this is, and the way to the docs. */
+const homePage = (version: string) => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>licmond</title></head>
+<body>
+<h1>licmond ${Bun.escapeHTML(version)}</h1>
+<p>The license monitoring daemon is running. <a href="/swagger">The API and its documentation</a></p>
+</body>
+</html>
+`;
 
 /** The Swagger UI page: no inline script, nothing from another host. */
 const PAGE = `<!doctype html>

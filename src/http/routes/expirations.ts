@@ -111,9 +111,12 @@ function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpi
       const ordinal = (pools.get(of) ?? 0) + 1;
       pools.set(of, ordinal);
       if (expiry.expiresOn === null || !isAsked(found)) return [];
+      // 128 bits of what names the event: names may hold anything, a UID is plain.
+      const identity = JSON.stringify([server, daemon, feature, `${ordinal}`]);
+      const digest = Bun.SHA256.hash(identity, "hex");
       const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
       return {
-        uid: uidOf([server, daemon, feature, `${ordinal}`]),
+        uid: `${digest.slice(0, 32)}@licmond`,
         day: expiry.expiresOn,
         summary: `${feature}${seats} expires`,
         description: [
@@ -126,10 +129,4 @@ function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpi
       };
     }),
   });
-}
-
-/** 128 bits of what names the event: names may hold anything, a UID is plain. */
-function uidOf(identity: readonly string[]): string {
-  const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex");
-  return `${digest.slice(0, 32)}@licmond`;
 }

@@ -46,7 +46,6 @@ const POLL_ERRORS = [
 /** The whole snapshot: servers with their features, and the totals of those shown; and a poll of them now. */
 export function licenseRoutes(deps: RouteDeps) {
   const { alerts, snapshotFor, answers } = deps;
-  const forcePoll = createForcePoll(deps);
   const partOf = perPicture((picture) => {
     const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
     return JSON.stringify({ ...serverRecord(picture), features });
@@ -61,7 +60,7 @@ export function licenseRoutes(deps: RouteDeps) {
         if (refresh === true) {
           requirePermission(exchange, "refresh", "refresh=true");
           server?.timeout(request, 0);
-          await forcePoll(exchange, named);
+          await forcePoll(deps, exchange, named);
         }
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, named);
@@ -95,7 +94,7 @@ export function licenseRoutes(deps: RouteDeps) {
       async ({ request, exchange, body, server }) => {
         // A poll may take longer than the time after which Bun cuts a silent connection.
         server?.timeout(request, 0);
-        const rows = await forcePoll(exchange, body.servers ?? null);
+        const rows = await forcePoll(deps, exchange, body.servers ?? null);
         return {
           results: rows.map(({ server: id, status, durationMs, error }) => ({
             server: id,
@@ -121,28 +120,30 @@ export function licenseRoutes(deps: RouteDeps) {
  * NOT_FOUND for an unknown id, CONFLICT for a disabled one, the poll's own error when the one server that was named
  * failed, UPSTREAM_ERROR when several (or all) were asked for and every poll failed.
  */
-function createForcePoll({ live, collector, settings, audit }: RouteDeps) {
-  return async (exchange: Exchange, named: readonly string[] | null): Promise<readonly RescanRow[]> => {
-    const ids = named === null ? null : [...new Set(named)];
-    const servers = ids?.join(", ").slice(0, 500) ?? "all";
-    exchange.acting = { message: "Rescan", fields: { servers } };
-    const snapshot = live.snapshot();
-    const disabled = ids?.map((id) => knownServer(snapshot, id)).find(({ server }) => !server.enabled);
-    if (disabled !== undefined) {
-      const id = shown(disabled.server.id);
-      throw new ApiError("CONFLICT", `Server ${id} is disabled in the config and is not polled.`);
-    }
-    const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
-    const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, ...error }]));
-    const [only] = failed;
-    if (only !== undefined && failed.length === rows.length) {
-      const { code, message, details } = only;
-      if (ids?.length === 1) throw new ApiError(code, message, { details: details ?? undefined });
-      const all = `Every poll failed (${failed.length} of ${rows.length} servers).`;
-      const each = failed.map(({ server, code }) => `${server}: ${code}`).join("; ");
-      throw new ApiError("UPSTREAM_ERROR", all, { details: each });
-    }
-    audit.done(exchange, "Rescan", { servers, polled: rows.length, failed: failed.length });
-    return rows;
-  };
+async function forcePoll(
+  { live, collector, settings, audit }: RouteDeps,
+  exchange: Exchange,
+  named: readonly string[] | null,
+): Promise<readonly RescanRow[]> {
+  const ids = named === null ? null : [...new Set(named)];
+  const servers = ids?.join(", ").slice(0, 500) ?? "all";
+  exchange.acting = { message: "Rescan", fields: { servers } };
+  const snapshot = live.snapshot();
+  const disabled = ids?.map((id) => knownServer(snapshot, id)).find(({ server }) => !server.enabled);
+  if (disabled !== undefined) {
+    const id = shown(disabled.server.id);
+    throw new ApiError("CONFLICT", `Server ${id} is disabled in the config and is not polled.`);
+  }
+  const rows = await collector.rescan(ids, settings().rescanTimeoutMs);
+  const failed = rows.flatMap(({ server, error }) => (error === null ? [] : [{ server, ...error }]));
+  const [only] = failed;
+  if (only !== undefined && failed.length === rows.length) {
+    const { code, message, details } = only;
+    if (ids?.length === 1) throw new ApiError(code, message, { details: details ?? undefined });
+    const all = `Every poll failed (${failed.length} of ${rows.length} servers).`;
+    const each = failed.map(({ server, code }) => `${server}: ${code}`).join("; ");
+    throw new ApiError("UPSTREAM_ERROR", all, { details: each });
+  }
+  audit.done(exchange, "Rescan", { servers, polled: rows.length, failed: failed.length });
+  return rows;
 }

@@ -6,7 +6,7 @@ import { Count, nullable, record, Timestamp, words } from "../../domain/records.
 import { iso } from "../../domain/time/clock.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { HealthChecks, pick } from "../records.ts";
+import { HealthChecks, pick, Status } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
@@ -21,34 +21,6 @@ const Health = record("Health", {
 });
 
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
-
-const Milliseconds = nullable(Type.Number({ minimum: 0 }));
-const Status = record("Status", {
-  version: Type.String(),
-  timestamp: Timestamp,
-  startedAt: Timestamp,
-  uptimeSeconds: Count,
-  configFile: nullable(Type.String({ description: "null when the defaults run" })),
-  lastReload: nullable(
-    Type.Object({ at: Timestamp, outcome: words(["applied", "refused"]), message: nullable(Type.String()) }),
-  ),
-  keys: Count,
-  collector: Type.Object({
-    servers: Count,
-    enabled: Count,
-    runningPolls: Count,
-    lastPollAt: nullable(Timestamp),
-    nextPollAt: nullable(Timestamp),
-    durationMs: Type.Object({ p50: Milliseconds, p95: Milliseconds }),
-  }),
-  streams: Type.Object({ sse: Count, websocket: Count }),
-  database: Type.Object({
-    sizeBytes: nullable(Count),
-    schemaVersion: nullable(Count),
-    oldestSampleAt: nullable(Timestamp),
-  }),
-  eventLoopLagMs: Milliseconds,
-});
 
 const Reloaded = record("Reloaded", {
   outcome: words(["applied"]),
@@ -199,26 +171,6 @@ function anyTrouble({ servers }: Snapshot): boolean {
     ({ server, status, state, lastPollAt }) =>
       server.enabled &&
       (status === "down" || state === "stale" || (state === "failed" && lastPollAt !== null)),
-  );
-}
-
-const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
-
-/** What stands at `/`: which version this is, and the way to the docs. */
-export function homeRoutes(version: string) {
-  const page = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>licmond</title></head>
-<body>
-<h1>licmond ${Bun.escapeHTML(version)}</h1>
-<p>The license monitoring daemon is running. <a href="/swagger">The API and its documentation</a></p>
-</body>
-</html>
-`;
-  return new Elysia({ name: "routes/home" }).get(
-    "/",
-    () => new Response(page, { headers: { "content-type": "text/html; charset=utf-8" } }),
-    PUBLIC,
   );
 }
 

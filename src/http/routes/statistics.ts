@@ -263,9 +263,8 @@ function uncountedOf(
   return servers.flatMap(({ server, features }) =>
     features
       .filter(({ used, unlimited }) => unlimited && used === null)
-      .filter(
-        ({ daemon, name }) => named.features?.includes(name) && (named.daemons?.includes(daemon) ?? true),
-      )
+      .filter(({ name }) => named.features?.includes(name))
+      .filter(({ daemon }) => named.daemons?.includes(daemon) ?? true)
       .map(({ daemon, name }) => ({ server: server.id, daemon, feature: name })),
   );
 }
