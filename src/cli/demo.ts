@@ -22,21 +22,16 @@ const KEY_NAME = "demo";
 const WRITE_MS = 1_000;
 
 /** What a demo needs of the rest of the program; tests give it another daemon and another end. */
-export interface DemoDeps {
-  /** The whole daemon: polls, stores and answers from `start` until `stop`. */
-  createDaemon(config: Config): Promise<{ start(): Promise<unknown>; stop(): Promise<unknown> }>;
-  /** Fills a fresh directory with the history of so many days, while `goOn` says so. */
-  makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: CommandIo): Promise<void>;
-  /** Resolves `wanted` when the demo is to end (Ctrl-C), until `quit`. */
-  listenForEnd(): { readonly wanted: Promise<unknown>; quit(): void };
-}
+export type DemoDeps = typeof REAL;
 
-const REAL: DemoDeps = {
-  createDaemon: async (config) => (await import("../daemon.ts")).createDaemon(config),
+const REAL = {
+  /** The whole daemon: polls, stores and answers from `start` until `stop`. */
+  createDaemon: async (config: Config): Promise<Record<"start" | "stop", () => Promise<unknown>>> =>
+    (await import("../daemon.ts")).createDaemon(config),
   makeHistory,
-  /** Ctrl-C or `kill`; a second one ends the process at once. */
+  /** Resolves `wanted` when the demo is to end (Ctrl-C or `kill`), until `quit`; a second one ends the process at once. */
   listenForEnd() {
-    const { promise: wanted, resolve: stop } = Promise.withResolvers<string>();
+    const { promise: wanted, resolve: stop } = Promise.withResolvers<unknown>();
     const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
     return { wanted, quit };
   },
@@ -107,6 +102,7 @@ async function runDemo(options: DemoOptions, deps: DemoDeps, io: CommandIo): Pro
   }
 }
 
+/** Fills a fresh directory with the history of so many days, while `goOn` says so. */
 async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: CommandIo): Promise<void> {
   const begun = performance.now();
   const bar = createProgress(`Making ${days} days of history`, io);

@@ -80,36 +80,28 @@ export const exportTable = command({
   },
 });
 
-/** Where an export goes, piece by piece. */
-interface Output {
-  /** Resolves when the piece is out of the process' hands, so that nothing piles up. */
-  write(text: string): Promise<void>;
-  /** What was made of one that broke off half-way is taken away. */
-  end(isWhole: boolean): Promise<void>;
-}
-
-function standardOutput({ out, flushed }: CommandIo): Output {
-  return {
-    write(text) {
-      out(text);
-      return flushed();
-    },
-    end: async () => {},
-  };
-}
-
 /** A file appears when it is whole, its owner's alone, because rows name people; a pipe or a device is written as it is. */
-async function fileOutput(path: string): Promise<Output> {
+async function fileOutput(path: string) {
   const known = await stat(path).catch(() => null);
   const direct = known !== null && !known.isFile();
   const target = direct ? path : `${path}.part`;
   const flags = constants.O_WRONLY | constants.O_CREAT | (direct ? 0 : constants.O_TRUNC);
   const file = await open(target, flags, 0o600);
   return {
-    write: (text) => file.appendFile(text),
-    async end(isWhole) {
+    /** Resolves when the piece is out of the process' hands, so that nothing piles up. */
+    write: (text: string) => file.appendFile(text),
+    /** What was made of one that broke off half-way is taken away. */
+    async end(isWhole: boolean) {
       await file.close();
       if (!direct) await (isWhole ? rename(target, path) : unlink(target));
     },
   };
+}
+
+function standardOutput({ out, flushed }: CommandIo): Awaited<ReturnType<typeof fileOutput>> {
+  const write = (text: string) => {
+    out(text);
+    return flushed();
+  };
+  return { write, end: async () => {} };
 }

@@ -22,7 +22,6 @@ import {
   StepError,
   type Verb,
 } from "../install/pass.ts";
-
 import { uninstall as removeAll } from "../install/uninstall.ts";
 import { command, flag, text } from "./command.ts";
 import { INITIAL_CONFIG } from "./init.ts";

@@ -4,33 +4,10 @@ import type { LoadedConfig } from "../config/load.ts";
 import type { Log } from "../domain/log.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
-import { type BuildInfo, buildInfo } from "../system/build-info.ts";
+import { buildInfo } from "../system/build-info.ts";
 
 /** What a command sees of the world and leaves behind in it. Tests give it another world. */
-export interface CommandIo {
-  readonly env: Environment;
-  readonly build: BuildInfo;
-  /** Stdin piece by piece, as it comes: it may be larger than memory. */
-  stdin(): AsyncIterable<Uint8Array>;
-  out(text: string): void;
-  /**
-   * Waits until all that was written so far is out of the process: who writes much must not pile it up. Rejects with
-   * {@link StdoutError} when it is not: that has been told, and the process will fail.
-   */
-  flushed(): Promise<void>;
-  err(text: string): void;
-  /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
-  exitCode(code: number): void;
-  /** Epoch ms. */
-  now(): number;
-  /** A person looks at stdout / stderr. */
-  readonly terminal: {
-    readonly out: boolean;
-    readonly err: boolean;
-    /** Characters in a line of stdout; absent when that is no terminal. */
-    readonly columns?: number;
-  };
-}
+export type CommandIo = Omit<ReturnType<typeof processIo>, "end">;
 
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
@@ -40,8 +17,8 @@ export class StdoutError extends Error {
   override readonly name = "StdoutError";
 }
 
-/** The world of a real process. `end` ends it with its exit code. */
-export function processIo(): CommandIo & { end(): Promise<never> } {
+/** The world of a real process. */
+export function processIo() {
   let lost: StdoutError | null = null;
   // `licmond openapi | head`: the reader may go early. Any other error, e.g. a full disk, is reported.
   const lose = (error: NodeJS.ErrnoException) => {
@@ -66,30 +43,38 @@ export function processIo(): CommandIo & { end(): Promise<never> } {
     written = Promise.all([written, done]).then(() => {});
   };
   return {
-    env: process.env,
+    env: process.env as Environment,
     build: buildInfo(),
-    stdin: () => Bun.stdin.stream(),
-    out: (text) => write(process.stdout, text),
+    /** Stdin piece by piece, as it comes: it may be larger than memory. */
+    stdin: (): AsyncIterable<Uint8Array> => Bun.stdin.stream(),
+    out: (text: string) => write(process.stdout, text),
+    /**
+     * Waits until all that was written so far is out of the process: a long output must not pile up. Rejects with
+     * {@link StdoutError} when it is not: that has been told, and the process will fail.
+     */
     flushed: async () => {
       await written;
       if (lost !== null) throw lost;
     },
-    err: (text) => write(process.stderr, text),
-    exitCode: (code) => {
+    err: (text: string) => write(process.stderr, text),
+    /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
+    exitCode: (code: number) => {
       process.exitCode = code;
     },
+    /** Epoch ms. */
     now: Date.now,
+    /** A person looks at stdout / stderr; `columns`: characters in a line of stdout, absent when that is no terminal. */
     terminal: {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,
       // A terminal that does not know its size says 0.
       ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
     },
-    // It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
+    // Ends the process with its exit code. It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
     // server answers it would hold a stopped daemon for many seconds.
-    end: async () => {
+    end: async (): Promise<never> => {
       await written;
-      process.exit();
+      return process.exit();
     },
   };
 }

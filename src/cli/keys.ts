@@ -48,8 +48,11 @@ const create = command({
 const list = command({
   options: { json: flag("print the API's records") },
   async run({ options, config }, io) {
-    const print = options.json ? printKeyRecords : printKeys;
-    await withKeys(config, io, (keys) => io.out(print(keys?.list() ?? [])));
+    await withKeys(config, io, (keys) => {
+      const all = keys?.list() ?? [];
+      const json = () => `${JSON.stringify({ keys: all.map(keyRecord) }, null, 2)}\n`;
+      io.out(options.json ? json() : printKeys(all));
+    });
   },
 });
 
@@ -101,11 +104,6 @@ function printKeys(keys: readonly KeyRecord[]): string {
     return [id, name, does, state, minute(createdAt), expires ?? "", used ?? ""];
   });
   return printTable(["id", "name", "role", "state", "created", "expires", "last used"], rows);
-}
-
-/** Keys as the API's records. */
-function printKeyRecords(keys: readonly KeyRecord[]): string {
-  return `${JSON.stringify({ keys: keys.map(keyRecord) }, null, 2)}\n`;
 }
 
 /** `2026-01-31 08:15 UTC` */

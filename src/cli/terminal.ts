@@ -41,6 +41,7 @@ function widthThatFits(wanted: readonly number[], columns: number): number {
   return NARROWEST;
 }
 
+/** Not Bun.sliceAnsi: with wide characters its answer is one column wider than asked (Bun 1.4.5). */
 function cutTo(cell: string, width: number): string {
   if (Bun.stringWidth(cell) <= width) return cell;
   let kept = "";
@@ -87,30 +88,27 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
   };
 }
 
-/** Takes findings one by one and prints each as it comes. */
-export interface Report {
-  fine(what: string, message: string): void;
-  warning(what: string, message: string): void;
-  /** `fix`: what to do about it; null when the message says so. */
-  problem(what: string, message: string, fix: string | null): void;
-}
+/** Takes findings one by one. */
+export type Report = Omit<ReturnType<typeof createReport>, "end">;
 
-/** Prints on stdout. `end` says how many problems there were, which fail the command, or else `fine`. */
-export function createReport(io: CommandIo): Report & { end(fine: string): void } {
+/** Prints each finding on stdout as it comes. */
+export function createReport(io: CommandIo) {
   const colour = mayColour(io, "out");
   let problems = 0;
   // Names of the config and words of tools may hold anything.
   const line = (mark: string, paint: string, what: string, message: string) =>
     io.out(`${colour ? `\x1b[${paint}m${mark}\x1b[0m` : mark}  ${escapeControls(`${what}: ${message}`)}\n`);
   return {
-    fine: (what, message) => line("ok     ", "32", what, message),
-    warning: (what, message) => line("warning", "33", what, message),
-    problem(what, message, fix) {
+    fine: (what: string, message: string) => line("ok     ", "32", what, message),
+    warning: (what: string, message: string) => line("warning", "33", what, message),
+    /** `fix`: what to do about it; null when the message says so. */
+    problem(what: string, message: string, fix: string | null) {
       problems += 1;
       line("PROBLEM", "31", what, message);
       if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
     },
-    end(fine) {
+    /** Says how many problems there were, which fail the command, or else `fine`. */
+    end(fine: string) {
       io.out(problems === 0 ? fine : `${countOf(problems, "problem")}.\n`);
       if (problems > 0) io.exitCode(EXIT_FAILURE);
     },

@@ -3,7 +3,6 @@ import { messageOf } from "../domain/error-code.ts";
 import { isSystemdHost, kindOf, restartService, serviceState } from "../install/host.ts";
 import { LAYOUT } from "../install/layout.ts";
 import type { Pass } from "../install/pass.ts";
-
 import { upgrade as exchange, goBack, type ServiceNow, STOP } from "../install/upgrade.ts";
 import { command, flag } from "./command.ts";
 import { hostFor, lines, misused, refusePackaged, runVerb, storageOf } from "./install.ts";

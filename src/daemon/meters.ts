@@ -17,7 +17,7 @@ export type HostService = ReturnType<typeof createHostService>;
 
 /** The host as the routes see it: the last sample, which the sampler renews every ten seconds. */
 export function createHostService(directory: string, clock: Clock) {
-  const metrics = createHostMetrics({ directory, clock });
+  const metrics = createHostMetrics(directory, clock);
   const info = hostInfo();
   let last = metrics.sample();
   return {

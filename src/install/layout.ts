@@ -59,25 +59,18 @@ export function withMark(text: string, version: string): string {
 }
 
 /**
- * Where a file's content comes from: `same` = it says what we would write (with any mark, or with none), `ours` = an
- * earlier version's, untouched; `changed` = ours, edited since; `foreign` = not from us.
+ * Compares a file's content with the text that we would install: `same` = it says that (with any mark, or with none),
+ * `ours` = an earlier version's, untouched; `changed` = ours, edited since; `foreign` = not from us.
  * `outdated`: what we would write now differs from what we wrote then.
  */
-export type Origin =
-  | { readonly kind: "same" }
-  | { readonly kind: "ours"; readonly version: string }
-  | { readonly kind: "changed"; readonly version: string; readonly outdated: boolean }
-  | { readonly kind: "foreign" };
-
-/** Compares a file's content with the text that we would install. */
-export function originOf(content: string, text: string): Origin {
+export function originOf(content: string, text: string) {
   const mark = MARK.exec(content);
   const [head = "", version = "", hash = ""] = mark ?? [];
   const body = content.slice(head.length);
-  if (body === text) return { kind: "same" };
-  if (mark === null) return { kind: "foreign" };
-  if (hashOf(body) === hash) return { kind: "ours", version };
-  return { kind: "changed", version, outdated: hashOf(text) !== hash };
+  if (body === text) return { kind: "same" } as const;
+  if (mark === null) return { kind: "foreign" } as const;
+  if (hashOf(body) === hash) return { kind: "ours", version } as const;
+  return { kind: "changed", version, outdated: hashOf(text) !== hash } as const;
 }
 
 function hashOf(text: string): string {

@@ -111,15 +111,13 @@ export function lockPath(host: Host): string {
   return host.at(host.root === null ? "/run/licmond-install.db" : "/.licmond-install.db");
 }
 
-export type Locked = { readonly release: () => void } | { readonly holder: number };
-
 /**
  * Makes one process the only one to change an installation: two upgrades at once would keep the new binary as the
  * previous one. The lock is a write transaction on an empty database, which the kernel drops with the process; its
  * `user_version` is the id of the `holder`, and what the holder itself has started (`upgrade` runs the new binary's
  * `install`) works under its lock. Throws the system's error when the file cannot be written.
  */
-export function lockInstallation(path: string, parent = process.ppid): Locked {
+export function lockInstallation(path: string, parent = process.ppid) {
   mkdirSync(dirname(path), { recursive: true });
   const lock = new Database(path, { create: true });
   try {

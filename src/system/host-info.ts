@@ -64,19 +64,7 @@ export function osName(osRelease: string | null): string | null {
   return (double?.replace(/\\(.)/g, "$1") ?? single ?? bare) || null;
 }
 
-interface InterfaceAddress {
-  readonly address: string;
-  readonly family: "IPv4" | "IPv6";
-  readonly prefixLength: number | null;
-}
-
-export interface NetworkInterface {
-  readonly name: string;
-  readonly addresses: readonly InterfaceAddress[];
-  /** Since the interface came up; null where the system does not tell. */
-  readonly receivedBytes: number | null;
-  readonly sentBytes: number | null;
-}
+export type NetworkInterface = ReturnType<typeof networkInterfaces>[number];
 
 type Address = Pick<NetworkInterfaceInfo, "address" | "cidr"> & { readonly family: string };
 
@@ -84,7 +72,7 @@ type Address = Pick<NetworkInterfaceInfo, "address" | "cidr"> & { readonly famil
 export function networkInterfaces(
   readFile: ReadFile = readSystemFile,
   addressesOf: () => Readonly<Record<string, readonly Address[] | undefined>> = osInterfaces,
-): NetworkInterface[] {
+) {
   const counters = parseNetDev(readFile("/proc/net/dev") ?? "");
   // Without leave to ask the kernel (RestrictAddressFamilies= without AF_NETLINK) no address is known.
   const addresses = attempt(addressesOf) ?? {};
@@ -93,9 +81,10 @@ export function networkInterfaces(
     name,
     addresses: (addresses[name] ?? []).map(({ address, family, cidr }) => ({
       address,
-      family: family === "IPv6" ? "IPv6" : "IPv4",
+      family: family === "IPv6" ? ("IPv6" as const) : ("IPv4" as const),
       prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
+    /** Since the interface came up; null where the system does not tell. */
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
   }));

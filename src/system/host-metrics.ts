@@ -25,21 +25,18 @@ export interface HostSample {
 /** Blocks of a file system, as statfs(2) tells them; throws when it cannot. */
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
-export interface HostMetricsDeps {
-  /** A directory on the file system to watch: where licmond stores. */
-  readonly directory: string;
-  readonly clock?: Clock;
-  readonly readFile?: ReadFile;
-  readonly statFs?: StatFs;
-}
-
 /**
  * CPU, memory and disk of the host, or of the container where it is limited to less than the host has: /proc, and the
  * root of the cgroup tree (kernel: admin-guide/cgroup-v2), which is the container's own in a container and without
- * limits on a host. A limit that systemd sets for our unit says nothing about the host.
+ * limits on a host. A limit that systemd sets for our unit says nothing about the host. `directory`: where licmond
+ * stores, on the file system to watch.
  */
-export function createHostMetrics(deps: HostMetricsDeps) {
-  const { directory, clock = systemClock, readFile = readSystemFile, statFs = statfsSync } = deps;
+export function createHostMetrics(
+  directory: string,
+  clock: Clock = systemClock,
+  readFile: ReadFile = readSystemFile,
+  statFs: StatFs = statfsSync,
+) {
   const cpu = createCpuMeter(readFile, clock);
   return {
     /** Reads half a dozen small files: well below a millisecond. Each call begins the time of the next `cpu`. */

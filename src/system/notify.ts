@@ -1,4 +1,4 @@
-import type { dlopen as Dlopen, ptr as Ptr } from "bun:ffi";
+import type { dlopen as Dlopen } from "bun:ffi";
 
 /** The socket of the service manager: systemd's, or that of whichever program speaks its protocol, sd_notify(3). */
 export type NotifySocket = Awaited<ReturnType<typeof openNotifySocket>>;
@@ -35,7 +35,13 @@ export async function openNotifySocket(name: string) {
       return Number(sent) === bytes.length;
     },
     /** CLOCK_MONOTONIC, which a reload under `Type=notify-reload` must name; null when it cannot be read. */
-    monotonicMicroseconds: () => readMonotonic(gettime, ptr),
+    monotonicMicroseconds(): bigint | null {
+      // `struct timespec` of a 64-bit system: seconds and nanoseconds, eight bytes each.
+      const time = new BigInt64Array(2);
+      if (gettime(CLOCK_MONOTONIC, ptr(time)) !== 0) return null;
+      const [seconds = 0n, nanoseconds = 0n] = time;
+      return seconds * 1_000_000n + nanoseconds / 1000n;
+    },
     close() {
       if (open) close(descriptor);
       open = false;
@@ -53,16 +59,6 @@ export function unixAddress(name: string): Uint8Array | null {
   new DataView(address.buffer).setUint16(0, AF_UNIX, true);
   address.set(path, 2);
   return address;
-}
-
-type ClockGettime = ReturnType<typeof openLibc>["clock_gettime"];
-
-/** `struct timespec` of a 64-bit system: seconds and nanoseconds, eight bytes each. */
-function readMonotonic(gettime: ClockGettime, ptr: typeof Ptr): bigint | null {
-  const time = new BigInt64Array(2);
-  if (gettime(CLOCK_MONOTONIC, ptr(time)) !== 0) return null;
-  const [seconds = 0n, nanoseconds = 0n] = time;
-  return seconds * 1_000_000n + nanoseconds / 1000n;
 }
 
 function openLibc(dlopen: typeof Dlopen) {

@@ -3,11 +3,9 @@ import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { listenToSignals } from "../../src/cli/io.ts";
+import { createProgram } from "../../src/cli/program.ts";
 import { createProgress } from "../../src/cli/terminal.ts";
-import { run } from "./rig.ts";
-
-const COMMANDS =
-  "serve demo init check probe parse keys simulate install upgrade uninstall openapi version".split(" ");
+import { run, world } from "./rig.ts";
 
 test("--help fits 80 columns", async () => {
   const { out } = await run(["--help"]);
@@ -24,19 +22,18 @@ test.each([
   expect([exitCode, err, out]).toEqual([0, "", expect.stringContaining("Usage: licmond")]);
 });
 
-test.each([
-  ...COMMANDS.map((command) => [command]),
-  ["keys", "create"],
-  ["keys", "list"],
-  ["keys", "revoke"],
-])("%s %s has a help with an example", async (...command) => {
-  const args = command.filter((word) => typeof word === "string");
-  const { exitCode, out, err } = await run([...args, "--help"]);
-  expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
-  expect(out).toContain(`Usage: licmond ${args.join(" ")}`);
-  if (args.join() !== "keys") expect(out).toContain("Example");
-  expect(out).toContain("--config <file>");
-});
+const program = await createProgram(world().io);
+const commands = program.commands.flatMap((each) => [each, ...each.commands]);
+test.each(commands.map((command) => [command.parent === program ? [] : ["keys"], command.name()] as const))(
+  "%j %s has a help with an example",
+  async (above, name) => {
+    const { exitCode, out, err } = await run([...above, name, "--help"]);
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+    expect(out).toContain(`Usage: ${["licmond", ...above, name].join(" ")} `);
+    if (name !== "keys") expect(out).toContain("Example");
+    expect(out).toContain("--config <file>");
+  },
+);
 
 test.each<[string[], string]>([
   [[], "Usage: licmond"],

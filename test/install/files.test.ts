@@ -3,18 +3,26 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { originOf, withMark } from "../../src/install/layout.ts";
-import { type Locked, lockInstallation } from "../../src/install/pass.ts";
+import { lockInstallation } from "../../src/install/pass.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
 afterEach(cleanUp);
 
-test("a text under its mark is the same, whoever wrote the mark", () => {
-  expect(originOf(withMark("[Unit]\n", "1.0.0"), "[Unit]\n")).toEqual({ kind: "same" });
-  expect(originOf("[Unit]\n", "[Unit]\n")).toEqual({ kind: "same" });
-});
-
-test("an earlier text of ours is known without knowing that version", () => {
-  expect(originOf(withMark("[Old]\n", "0.9.0"), "[Unit]\n")).toEqual({ kind: "ours", version: "0.9.0" });
+const OURS = withMark("[Old]\n", "0.9.0");
+test.each([
+  ["under any mark it is the same", withMark("[Unit]\n", "1.0.0"), { kind: "same" }],
+  ["with none it is the same", "[Unit]\n", { kind: "same" }],
+  ["an earlier text of ours is known without knowing that version", OURS, { kind: "ours", version: "0.9.0" }],
+  ["no mark: foreign", "", { kind: "foreign" }],
+  ["other text: foreign", "[Unit]\nDescription=something else\n", { kind: "foreign" }],
+  [
+    "half a mark: foreign",
+    "# Installed by licmond 1.0.0; sha256 of the lines below: 12.\n[Unit]\n",
+    { kind: "foreign" },
+  ],
+  ["another's mark: foreign", "# Installed by somebody\n[Unit]\n", { kind: "foreign" }],
+])("a text that is there: %s", (_, content, origin) => {
+  expect(originOf(content, "[Unit]\n") as object).toEqual(origin);
 });
 
 test("any change of any text of ours is seen, and whether there is something newer", () => {
@@ -28,28 +36,19 @@ test("any change of any text of ours is seen, and whether there is something new
   );
 });
 
-test.each([
-  "",
-  "[Unit]\nDescription=something else\n",
-  "# Installed by licmond 1.0.0; sha256 of the lines below: 12.\n[Unit]\n",
-  "# Installed by somebody\n[Unit]\n",
-])("what bears no mark of ours is foreign: %j", (content) => {
-  expect(originOf(content, "[Service]\n")).toEqual({ kind: "foreign" });
-});
-
 const PASS = join(import.meta.dir, "../../src/install/pass.ts");
-const isHeld = (locked: Locked) => "release" in locked;
 const lockFile = () => join(temporaryDirectory(), "run/licmond.lock");
 
 test("one process at a time, but what the holder started; nothing is left behind", () => {
   const path = lockFile();
   const first = lockInstallation(path);
-  expect(isHeld(first)).toBe(true);
+  if (!("release" in first)) throw new Error("not held");
   expect(lockInstallation(path, 1)).toEqual({ holder: process.pid });
   const child = lockInstallation(path, process.pid);
-  if ("release" in child) child.release();
-  expect([isHeld(child), existsSync(path)]).toEqual([true, true]);
-  if ("release" in first) first.release();
+  if (!("release" in child)) throw new Error("not held");
+  child.release();
+  expect(existsSync(path)).toBe(true);
+  first.release();
   expect(readdirSync(join(path, ".."))).toEqual([]);
 });
 
@@ -61,7 +60,7 @@ test("a process that was killed holds nothing any more", () => {
       process.kill(process.pid, "SIGKILL");`;
   const { stdout, signalCode } = Bun.spawnSync([process.execPath, "-e", script]);
   expect([stdout.toString(), signalCode]).toEqual(["true\n", "SIGKILL"]);
-  expect(isHeld(lockInstallation(path))).toBe(true);
+  expect(lockInstallation(path)).toHaveProperty("release");
 });
 
 const WRITE = join(import.meta.dir, "../../src/install/files.ts");

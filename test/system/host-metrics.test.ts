@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import { createHostMetrics, type HostMetricsDeps } from "../../src/system/host-metrics.ts";
+import { createHostMetrics, type StatFs } from "../../src/system/host-metrics.ts";
 
 const MiB = 1024 * 1024;
 
@@ -10,16 +10,11 @@ const stat = (busy: number, idle: number) =>
 const meminfo = (available: string) =>
   `MemTotal:        1000000 kB\nMemFree:          100000 kB\n${available}Buffers:           50000 kB\nCached:           150000 kB\nSwapCached:            0 kB\n`;
 
-function host(files: Record<string, string>, rest: Partial<HostMetricsDeps> = {}) {
+const BLOCKS = { blocks: 1000, bfree: 400, bavail: 350, bsize: 1 };
+
+function host(files: Record<string, string>, statFs: StatFs = () => BLOCKS) {
   const clock = { at: 1_000_000, now: () => clock.at };
-  const metrics = createHostMetrics({
-    directory: "/data",
-    clock,
-    readFile: (path) => files[path] ?? null,
-    statFs: () => ({ blocks: 1000, bfree: 400, bavail: 350, bsize: 1 }),
-    ...rest,
-  });
-  return { metrics, clock, files };
+  return { metrics: createHostMetrics("/data", clock, (path) => files[path] ?? null, statFs), clock, files };
 }
 
 describe("cpu", () => {
@@ -108,24 +103,23 @@ describe("memory", () => {
   });
 });
 
-describe("disk", () => {
-  test("as df counts it: blocks kept for root are neither used nor free", () => {
-    expect(host({}).metrics.sample().disk).toBe(63.16);
-  });
-
-  test("a directory that is not there is unknown", () => {
-    const statFs = () => {
-      throw new Error("ENOENT");
-    };
-    expect(host({}, { statFs }).metrics.sample().disk).toBeNull();
-    expect(
-      host({}, { statFs: () => ({ blocks: 0, bfree: 0, bavail: 0, bsize: 1 }) }).metrics.sample().disk,
-    ).toBeNull();
-  });
+const gone: StatFs = () => {
+  throw new Error("ENOENT");
+};
+test.each<[string, StatFs, number | null]>([
+  ["as df counts it: blocks kept for root are neither used nor free", () => BLOCKS, 63.16],
+  ["of a directory that is not there is unknown", gone, null],
+  [
+    "of a file system that tells nothing is unknown",
+    () => ({ ...BLOCKS, blocks: 0, bfree: 0, bavail: 0 }),
+    null,
+  ],
+])("disk: %s", (_, statFs, used) => {
+  expect(host({}, statFs).metrics.sample().disk).toBe(used);
 });
 
 test("this host tells something", () => {
-  const metrics = createHostMetrics({ directory: tmpdir() });
+  const metrics = createHostMetrics(tmpdir());
   const { cpu, memory, disk } = metrics.sample();
   for (const value of [cpu, memory, disk]) {
     expect(value === null || (value >= 0 && value <= 100)).toBe(true);

@@ -6,7 +6,6 @@ import type { Environment } from "../../config/environment.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import { lastWords, type Run } from "../../install/host.ts";
 import { TRIAL_LINES } from "../../install/layout.ts";
-
 import { type CommandIo, wholeStdin } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
 
