@@ -152,13 +152,7 @@ function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void 
 }
 
 function joinRows(block: Block, rows: readonly TableRow[]): void {
-  const [onlyPool] = block.pools;
-  const [onlyRow] = rows;
-  if (onlyRow === undefined) return;
-  if (onlyPool !== undefined && block.pools.length + rows.length === 2) {
-    joinOne(block, onlyPool, onlyRow);
-    return;
-  }
+  if (rows.length === 0) return;
   const pools = block.pools.slice();
   const poolsExact = Map.groupBy(pools, exactKey);
   const poolsByVersion = Map.groupBy(pools, (pool) => pool.version ?? "");
@@ -186,15 +180,6 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     if (joined.has(row) || represented.has(key(version, row.expiry))) continue;
     block.pools.push(tablePool(row, version, poolsByVersion.has(version)));
   }
-}
-
-/** One pool, one row, as nearly every feature has them: the same rules without the maps. */
-function joinOne(block: Block, pool: PoolDraft, row: TableRow): void {
-  const version = spelling(row.version);
-  const sameVersion = (pool.version ?? "") === version;
-  const same = isKnown(pool.expiry) ? exactKey(pool) === key(version, row.expiry) : sameVersion;
-  if (same) give(pool, row);
-  else block.pools.push(tablePool(row, version, sameVersion));
 }
 
 function uniqueRow(rows: readonly TableRow[], count: number | null): TableRow | undefined {

@@ -2,56 +2,29 @@ import { DAY_MS } from "../../../domain/time/time.ts";
 import { fromWallClock, isDate, secondOccurrence, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 
-/** The front of a line: `[date] H:MM:SS (daemon) message`. One object, filled again for every line. */
-interface Head {
-  /** Second of the day; -1 when the time is broken, e.g. `12:49:3a9`. */
-  second: number;
-  /** Day printed in front of the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
-  day: number | null;
-  /** As printed. */
-  daemon: string;
-  /** Index at which the message begins. */
-  message: number;
-}
-
 export const DAY_SECONDS = 86_400;
 
-/** ` 1:56:00 (lmgrd) …`: by far most lines. */
-const USUAL = /^ *(\d\d?):(\d\d):(\d\d) \(([^)]+)\) ?/;
-/** Anything that begins with a date, or whose time is not as it should be. */
-const UNUSUAL =
-  /^\s*(?:(\d{4})[-/](\d\d?)[-/](\d\d?)[T ]+|(\d\d?)[-/](\d\d?)[-/](\d{4})[T ]+)?(\d[\w:.,+-]*)\s+\(([^()]+)\) ?/;
+/** ` 1:56:00 (lmgrd) …`, also with a date in front, and with a time that is not as it should be. */
+const HEAD =
+  /^\s*(?:(\d{4})[-/](\d\d?)[-/](\d\d?)[T ]+|(\d\d?)[-/](\d\d?)[-/](\d{4})[T ]+)?(\d[\w.,+-]*:[\w:.,+-]*)\s+\(([^()]+)\) ?/;
 const TIME = /^(\d\d?):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?$/;
 
-/** Fills `head` from a line; false when the line has none. */
-export function createHeadReader(): { readonly head: Head; read(line: string): boolean } {
-  const head: Head = { second: 0, day: null, daemon: "", message: 0 };
-
-  function usual(line: string): boolean {
-    const found = USUAL.exec(line);
-    const second = found === null ? -1 : secondOf(found);
-    if (found === null || second === -1) return false;
-    head.second = second;
-    head.day = null;
-    head.daemon = found[4] ?? "";
-    head.message = found[0].length;
-    return true;
-  }
-
-  function unusual(line: string): boolean {
-    const found = UNUSUAL.exec(line);
-    if (found === null) return false;
-    const [whole, y1, m1, d1, m2, d2, y2, time = "", daemon = ""] = found;
-    if (!time.includes(":")) return false;
-    const parts = TIME.exec(time);
-    head.second = parts === null ? -1 : secondOf(parts);
-    head.day = dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2));
-    head.daemon = daemon;
-    head.message = whole.length;
-    return true;
-  }
-
-  return { head, read: (line) => usual(line) || unusual(line) };
+/** The front of a line, `[date] H:MM:SS (daemon) message`; null when the line has none. */
+export function readHead(line: string) {
+  const found = HEAD.exec(line);
+  if (found === null) return null;
+  const [whole, y1, m1, d1, m2, d2, y2, time = "", daemon = ""] = found;
+  const parts = TIME.exec(time);
+  return {
+    /** Second of the day; -1 when the time is broken, e.g. `12:49:3a9`. */
+    second: parts === null ? -1 : secondOf(parts),
+    /** Day printed in front of the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
+    day: dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)),
+    /** As printed. */
+    daemon,
+    /** Index at which the message begins. */
+    message: whole.length,
+  };
 }
 
 /** Second of the day; -1 when no clock shows that time. */
@@ -172,13 +145,13 @@ export function createToUtc(zone: string): (day: number, second: number) => numb
 }
 
 export function createFirstDay(zone: string): FirstDay {
-  const { head, read } = createHeadReader();
   const dates = createLogDates(0);
   let found: number | null = null;
   return {
     line(text) {
       if (found !== null) return true;
-      if (!read(text) || head.second === -1) return false;
+      const head = readHead(text);
+      if (head === null || head.second === -1) return false;
       const day = dates.dayOf(head.second);
       const printed = head.day ?? printedDate(text, head.message, head.second)?.day;
       if (printed !== undefined) found = printed - day;

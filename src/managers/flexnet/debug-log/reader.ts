@@ -1,5 +1,6 @@
 import { wallClock } from "../../../domain/time/zone.ts";
 import type {
+  DaemonEvent,
   DebugLog,
   DebugLogEvent,
   DebugLogReader,
@@ -8,20 +9,16 @@ import type {
   ReaderOptions,
 } from "../../debug-log/debug-log.ts";
 import { noCounts } from "../../debug-log/debug-log.ts";
-import {
-  createFirstDay,
-  createHeadReader,
-  createLogDates,
-  createToUtc,
-  DAY_SECONDS,
-  printedDate,
-} from "./dates.ts";
+import { createFirstDay, createLogDates, createToUtc, DAY_SECONDS, printedDate, readHead } from "./dates.ts";
 import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
 /** Characters of an event and the lines that go on with it: with each of them the event is read again. */
 const MAX_WRAPPED = 4096;
+/** A log names a handful; the bound is on what a stranger can feed us. */
+const MAX_DAEMONS = 100;
+const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
 
@@ -38,8 +35,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const dates = createLogDates(start.day, start.second);
   const toUtc = createToUtc(zone);
   const counts = noCounts();
-  const { head, read: readHead } = createHeadReader();
-  const daemons = createDaemonNames(start.daemons);
+  const daemons = new Set(start.daemons);
   let lastDaemon = "";
   let inferred = options.inferred ?? false;
   /** About when the next lines were written, in seconds of the server's clocks; null when it is not known. */
@@ -71,21 +67,18 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     waiting = null;
   }
 
-  function dayOfLine(second: number): number {
-    if (head.day !== null) {
-      dates.dayOf(second);
-      dates.day = head.day;
+  /** `printed`: the day that stands in front of the time; null = none. */
+  function dayOfLine(second: number, printed: number | null): number {
+    const day = dates.dayOf(second);
+    if (printed !== null) {
+      dates.day = printed;
       if (held.length > 0) release(0);
       inferred = false;
-      return head.day;
-    }
-    if (nearNow !== null) {
-      dates.dayOf(second);
+    } else if (nearNow !== null) {
       dates.inDoubt = false;
       dates.day = Math.round((nearNow - second) / DAY_SECONDS);
-      return dates.day;
-    }
-    return dates.dayOf(second);
+    } else return day;
+    return dates.day;
   }
 
   function anchor(lineDay: number, printed: number): void {
@@ -129,13 +122,15 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   }
 
   function otherMessage(text: string, from: number, day: number, second: number): void {
-    const isManager = head.daemon === "lmgrd";
+    const tell = (kind: DaemonEvent["kind"], daemon: string | null, on = day) =>
+      emit({ event: { kind, at: toUtc(on, second), daemon }, day: on, second });
+    const isManager = lastDaemon === "lmgrd";
     const printed = printedDate(text, from, second);
     if (printed !== null) {
       anchor(day, printed.day);
       if (printed.kind === "timestamp") counts.timestamps++;
       else counts.otherMessages++;
-      if (printed.kind === "header" && isManager) tell("DAEMON_UP", null, printed.day, second);
+      if (printed.kind === "header" && isManager) tell("DAEMON_UP", null, printed.day);
       return;
     }
     counts.otherMessages++;
@@ -143,35 +138,35 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     const daemon = isManager ? null : lastDaemon;
     const started = STARTED.exec(message);
     const stopped = STOPPED.exec(message);
-    if (started !== null) tell("DAEMON_UP", daemons.nameOf(started[1] ?? ""), day, second);
-    else if (message.startsWith("EXITING DUE TO SIGNAL")) tell("DAEMON_DOWN", daemon, day, second);
-    else if (stopped !== null)
-      tell("DAEMON_DOWN", daemons.nameOf(stopped[1] ?? stopped[2] ?? ""), day, second);
+    if (started !== null) tell("DAEMON_UP", nameOf(started[1] ?? ""));
+    else if (message.startsWith("EXITING DUE TO SIGNAL")) tell("DAEMON_DOWN", daemon);
+    else if (stopped !== null) tell("DAEMON_DOWN", nameOf(stopped[1] ?? stopped[2] ?? ""));
   }
 
-  function tell(kind: "DAEMON_UP" | "DAEMON_DOWN", daemon: string | null, day: number, second: number): void {
-    emit({ event: { kind, at: toUtc(day, second), daemon }, day, second });
+  /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
+  function nameOf(printed: string): string {
+    const base = FORK.exec(printed)?.[1];
+    if (base !== undefined && daemons.has(base)) return base;
+    if (daemons.size < MAX_DAEMONS) daemons.add(printed);
+    return printed;
   }
 
   return {
     line(text) {
       counts.lines++;
-      if (!readHead(text)) return headless(text);
+      const head = readHead(text);
+      if (head === null) return headless(text);
       emitWaiting();
-      lastDaemon = daemons.nameOf(head.daemon);
-      let second = head.second;
-      if (second === -1) {
-        counts.brokenTimes++;
-        second = Math.max(0, dates.second);
-      }
-      const day = dayOfLine(second);
+      lastDaemon = nameOf(head.daemon);
+      if (head.second === -1) counts.brokenTimes++;
+      const second = head.second === -1 ? Math.max(0, dates.second) : head.second;
+      const day = dayOfLine(second, head.day);
       lastAt = toUtc(day, second);
       firstAt ??= lastAt;
       const from = head.message;
       const kind = kindAt(text, from);
       if (kind !== null) seatLine(kind, text, text.indexOf(":", from) + 1, day, second);
-      else if (text.length > from) otherMessage(text, from, day, second);
-      else counts.otherMessages++;
+      else otherMessage(text, from, day, second);
     },
     near(at) {
       nearNow = at === null ? null : wallClock(zone, at) / 1000;
@@ -181,37 +176,13 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       release(0);
     },
     counts,
-    state: () => ({ day: dates.day, second: dates.second, daemons: daemons.list() }),
+    state: () => ({ day: dates.day, second: dates.second, daemons: [...daemons] }),
     get firstAt() {
       return firstAt;
     },
     get lastAt() {
       return lastAt;
     },
-  };
-}
-
-/** A log names a handful; the bound is on what a stranger can feed us. */
-const MAX_DAEMONS = 100;
-const FORK = /^(.+)_\d+$/;
-
-/** The vendor daemons of a log, by the names that its lines begin with. */
-function createDaemonNames(known: readonly string[]) {
-  const daemons = new Set(known);
-  /** What was found out: plain names, and forks of known ones. */
-  const names = new Map<string, string>();
-  return {
-    /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
-    nameOf(printed: string): string {
-      const found = names.get(printed);
-      if (found !== undefined) return found;
-      const base = FORK.exec(printed)?.[1];
-      const name = base !== undefined && daemons.has(base) ? base : printed;
-      if (names.size < MAX_DAEMONS && (base === undefined || name === base)) names.set(printed, name);
-      if (name === printed && daemons.size < MAX_DAEMONS) daemons.add(printed);
-      return name;
-    },
-    list: () => [...daemons],
   };
 }
 
