@@ -25,7 +25,6 @@ import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
 import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
-import type { LogOf } from "./domain/log.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
 
@@ -56,16 +55,6 @@ import { type Logging, type LogSink, processLogging } from "./system/log.ts";
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
 
-export interface Daemon {
-  readonly log: LogOf;
-  /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
-  start(): Promise<Started>;
-  /** Reads the config again, the TLS files included. A bad one is refused, and the running one stays. */
-  reload(): Reloaded;
-  /** Ends what runs, in order; no published event is lost. A second call waits for the first. */
-  stop(): Promise<void>;
-}
-
 export interface Started {
   readonly host: string;
   /** The real one, also when the config said 0. */
@@ -86,7 +75,7 @@ export interface DaemonDeps {
 }
 
 /** The composition root: which part gets which. `start` makes the parts in their order, `stop` ends them in reverse. */
-export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}): Daemon {
+export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}) {
   const environment = overrides.environment ?? process.env;
   const clock = overrides.clock ?? systemClock;
   const build = overrides.build ?? buildInfo();
@@ -310,12 +299,15 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   return {
     log,
+    /** Reads the config again, the TLS files included. A bad one is refused, and the running one stays. */
     reload: () => reload(),
+    /** Throws when it cannot start (StoreError, or an Error that names the fix); nothing of it is left behind then. */
     start: () =>
       startDespiteDamage(start, async (reason) => {
         manager?.failed(reason);
         await teardown.run();
       }),
+    /** Ends what runs, in order; no published event is lost. A second call waits for the first. */
     stop() {
       ending ??= (async () => {
         running.end();

@@ -5,16 +5,7 @@ import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Timers } from "../domain/time/clock.ts";
 
 /** One server of a rescan; the API's record plus the error's details. */
-export interface RescanRow {
-  readonly server: string;
-  readonly status: "ok" | "partial" | "failed";
-  readonly durationMs: number;
-  readonly error: {
-    readonly code: ErrorCode;
-    readonly message: string;
-    readonly details: string | null;
-  } | null;
-}
+export type RescanRow = Awaited<ReturnType<typeof awaitRescan>>[number];
 
 /** A poll that was waited for, with what its server looks like now. */
 export interface PolledServer {
@@ -30,10 +21,10 @@ export async function awaitRescan(
   polls: readonly { readonly server: string; readonly done: Promise<PolledServer> }[],
   timeoutMs: number,
   timers: Timers,
-): Promise<RescanRow[]> {
+) {
   const { promise: late, resolve: ring } = Promise.withResolvers<null>();
   const cancel = timers.after(timeoutMs, () => ring(null));
-  const rows = polls.map(async ({ server, done }): Promise<RescanRow> => {
+  const rows = polls.map(async ({ server, done }) => {
     const failed = (durationMs: number, code: ErrorCode, message: string, details: string | null = null) => {
       return { server, status: "failed", durationMs, error: { code, message, details } } as const;
     };
@@ -45,7 +36,7 @@ export async function awaitRescan(
       }
       const { error, durationMs } = polled.outcome;
       const status = error !== null ? "failed" : polled.picture.state === "ok" ? "ok" : "partial";
-      return { server, status, durationMs, error };
+      return { server, status, durationMs, error } as const;
     } catch (error) {
       // A poll that was called off says why itself; anything else came from keeping its reading.
       if (error instanceof ApiError) return failed(0, error.code, error.message, error.details ?? null);

@@ -7,7 +7,7 @@ import type { Reading, ToolError } from "../domain/reading.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
-import type { StartFailure, StartReason } from "./tool.ts";
+import { type StartFailure, WHY_NOT } from "./tool.ts";
 
 interface PollEvidence {
   readonly result: CommandResult;
@@ -105,18 +105,6 @@ function endedError(run: CommandRun, said: string | null): readonly [PollErrorCo
 function toolOf({ argv: [tool = ""] }: CommandRun): string {
   return basename(tool);
 }
-
-/** For every key that may read the server's record: no path of the host. */
-const WHY_NOT: Readonly<Record<StartReason, string>> = {
-  not_found: "it does not exist",
-  not_a_file: "what stands there is no program",
-  not_executable: "this user may not run it",
-  wrong_format: "it is not built for this system",
-  missing_loader: "its loader is missing",
-  missing_interpreter: "its interpreter is missing",
-  aborted: "it was called off",
-  other: "the system refused",
-};
 
 function notStarted({ reason, message, fix, path }: StartFailure): PollError {
   const code = "LICENSE_QUERY_FAILED";

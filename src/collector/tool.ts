@@ -2,15 +2,18 @@ import { accessSync, closeSync, constants, openSync, readdirSync, readSync, stat
 import { delimiter, isAbsolute, join } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 
-export type StartReason =
-  | "not_found"
-  | "not_a_file"
-  | "not_executable"
-  | "wrong_format"
-  | "missing_loader"
-  | "missing_interpreter"
-  | "aborted"
-  | "other";
+/** Why a tool could not start, in words for every key that may read the server's record: no path of the host. */
+export const WHY_NOT = {
+  not_found: "it does not exist",
+  not_a_file: "what stands there is no program",
+  not_executable: "this user may not run it",
+  wrong_format: "it is not built for this system",
+  missing_loader: "its loader is missing",
+  missing_interpreter: "its interpreter is missing",
+  aborted: "it was called off",
+  other: "the system refused",
+} as const;
+export type StartReason = keyof typeof WHY_NOT;
 
 /** Why a tool could not start, in words for the administrator. */
 export interface StartFailure {

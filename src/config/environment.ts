@@ -19,19 +19,12 @@ interface Scalar {
 /** Every scalar outside of lists, by the name of its variable: `http.port` is LICMOND_HTTP_PORT. */
 export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
-interface Overridden {
-  /** The tables with the variables' values laid over them; the tables given stay as they are. */
-  readonly raw: unknown;
-  /** Which variable a value came from, by printed key path. */
-  readonly origins: ReadonlyMap<string, string>;
-  readonly warnings: readonly string[];
-}
-
 /**
  * Lays `LICMOND_HTTP_PORT=9000` style variables over the config. An empty variable counts as not set.
- * Texts that are no number or boolean where one belongs go through as they are: the check tells what is wrong.
+ * The tables given stay as they are. Texts that are no number or boolean where one belongs go through as they are: the check tells what is wrong.
  */
-export function overrideFromEnvironment(raw: unknown, environment: Environment): Overridden {
+export function overrideFromEnvironment(raw: unknown, environment: Environment) {
+  /** Which variable a value came from, by printed key path. */
   const origins = new Map<string, string>();
   const warnings: string[] = [];
   let result = raw;

@@ -3,28 +3,26 @@ import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
 import { parseIp, parseNetwork } from "../domain/ip-address.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
 import { DURATION_FORM, parseDuration } from "../domain/time/time.ts";
-import { hostZone, isDate, isZone, localToUtc } from "../domain/time/zone.ts";
+import { hostZone, isZone } from "../domain/time/zone.ts";
 import { credentialName } from "./credentials.ts";
 
-const TIME =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?$/;
+const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::[0-5]\d(?:\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?$/;
 
 /** Start of a maintenance window as written: a TOML date-time, or the same as a text. Epoch ms, null when it is neither. Without a zone it is a time of this host's. */
 export function parseStart(value: Date | string): number | null {
-  const text = typeof value === "string" ? value : isoOf(value);
-  const [, year, month, day, hour, minute, second, utc, sign, offsetHour, offsetMinute] =
-    TIME.exec(text) ?? [];
-  const [y, mo, d, h, mi, s] = [year, month, day, hour, minute, second ?? "0"].map(Number);
-  if (y === undefined || mo === undefined || d === undefined) return null;
-  if (h === undefined || mi === undefined || s === undefined) return null;
-  if (!isDate(y, mo, d) || h > 23 || mi > 59 || s > 59) return null;
-  if (utc === undefined && sign === undefined) return localToUtc(hostZone(), y, mo, d, h, mi, s);
-  const offset = (Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0)) * 60_000;
-  return localToUtc("UTC", y, mo, d, h, mi, s) - (sign === "-" ? -offset : offset);
-}
-
-function isoOf(date: Date): string {
-  return Number.isNaN(date.getTime()) ? "" : date.toISOString();
+  try {
+    const text = typeof value === "string" ? value : value.toISOString();
+    const [whole, zone] = TIME.exec(text) ?? [];
+    if (whole === undefined) return null;
+    const at =
+      zone === undefined
+        ? Temporal.PlainDateTime.from(text).toZonedDateTime(hostZone())
+        : Temporal.Instant.from(text);
+    return at.epochMilliseconds;
+  } catch {
+    // No day or time of the calendar has this form.
+    return null;
+  }
 }
 
 /** Texts of the config that have a form. */

@@ -145,16 +145,11 @@ export function databaseHealth({ ok, degraded, message }: DatabaseCheck): Health
 }
 
 export function collectorHealth(
-  {
-    nextPollAt,
-    servers: configured,
-    enabled,
-    asked,
-    runningPolls,
-  }: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">,
+  status: Pick<CollectorStatus, "nextPollAt" | "servers" | "enabled" | "asked" | "runningPolls">,
   { servers }: Snapshot,
   now: number,
 ): HealthCheck {
+  const { nextPollAt, servers: configured, enabled, asked, runningPolls } = status;
   if (enabled === 0) {
     const message =
       configured === 0 ? "No server is configured" : `No server is enabled, ${configured} configured`;

@@ -29,7 +29,7 @@ export interface Manager {
   /** Names of the tool on $PATH, the preferred first. */
   readonly tools: readonly string[];
   /** Takes an address apart, or says what is wrong with it and what would be right. */
-  parseAddress(address: string): ParsedAddress | { readonly problem: string };
+  parseAddress(address: string): ParsedAddress | AddressProblem;
   /** The status query. `tool` is an argv prefix of at least one element. No shell will see it. */
   command(tool: readonly string[], address: string): ToolCommand;
   /** What `POST /api/execute` can run of this manager's tools. */
@@ -52,6 +52,10 @@ export interface Manager {
 export interface ParsedAddress {
   /** Empty when the address is the path of a license file. */
   readonly members: readonly { readonly host: string; readonly port: number | null }[];
+}
+
+export interface AddressProblem {
+  readonly problem: string;
 }
 
 interface ToolCommand {
@@ -91,11 +95,8 @@ export interface ParseContext {
   readonly knownHosts: KnownHosts;
 }
 
-/** Client host names, compared case-insensitively. Bounded: see {@link createKnownHosts}. */
-export interface KnownHosts {
-  has(host: string): boolean;
-  add(host: string): void;
-}
+/** Client host names, compared case-insensitively. */
+export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add">;
 
 /**
  * A resumable parser: lines go in one by one, so that the caller can yield to the event loop between them.
@@ -124,7 +125,7 @@ export interface RenderOptions {
 export const MAX_HOSTS = 50_000;
 
 /** A bounded set of client hosts: a full one forgets the half that was learnt first. */
-export function createKnownHosts(initial: Iterable<string> = []): KnownHosts & { list(): string[] } {
+export function createKnownHosts(initial: Iterable<string> = []) {
   let known = new Set<string>();
   const hosts = {
     has: (host: string) => known.has(host.toLowerCase()),

@@ -18,17 +18,14 @@ interface Line {
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
-/** Weeks kept: the one that goes on, and the one before it. */
-const MAX_WEEKS = 2;
-
 /** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
 export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
-  const weeks = new Map<number, readonly Line[]>();
+  /** The week that was asked for last. */
+  let last = { index: Number.NaN, lines: [] as readonly Line[] };
 
   function linesOf(index: number): readonly Line[] {
-    const known = weeks.get(index);
-    if (known !== undefined) return known;
+    if (last.index === index) return last.lines;
     const week = weekOf(site.clock, index);
     // The week ends in the first hours of the next Monday.
     const midnights = [...week.midnights, ...weekOf(site.clock, index + 1).midnights.slice(0, 1)];
@@ -40,8 +37,7 @@ export function createSimulatedLog(site: Site, server: ServerSpec) {
       ),
     ].filter(({ at }) => at >= week.startsAt && at < week.endsAt);
     lines.sort((a, b) => a.at - b.at || a.order - b.order);
-    if (weeks.size >= MAX_WEEKS) weeks.delete(Math.min(...weeks.keys()));
-    weeks.set(index, lines);
+    last = { index, lines };
     return lines;
   }
 

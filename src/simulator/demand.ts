@@ -51,7 +51,7 @@ const SATURDAY_WORK = 0.04;
 /** Share of the days at whose end a session is left open over night. */
 const FORGOTTEN = 0.015;
 /** Every long hold lies within one block of this many weeks. */
-export const LONG_BLOCK_WEEKS = 4;
+const LONG_BLOCK_WEEKS = 4;
 
 const FIRST =
   "anna ben carla david elena farid greta hugo ines jonas kira luis mara nils olga paul qiang rosa sven tara umar vera wei yusuf zoe".split(
@@ -165,8 +165,8 @@ function keyOf({ daemon, name }: FeatureSpec): string {
 function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
   const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {
-    // Slots change hands in different weeks. RLM is restarted with every block: nothing is held across.
-    const shift = server.manager === "rlm" ? 0 : slot % LONG_BLOCK_WEEKS;
+    // Slots change hands in different weeks.
+    const shift = slot % LONG_BLOCK_WEEKS;
     const block = Math.floor((week.index - shift) / LONG_BLOCK_WEEKS);
     const draw = draws(seed, server.id, keyOf(feature), "long", slot, block);
     const blockWeek = block * LONG_BLOCK_WEEKS + shift;

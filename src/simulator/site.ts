@@ -1,6 +1,6 @@
 import type { Reading } from "../domain/reading.ts";
-import { MINUTE, type SiteClock, type Week, weekAt, weekOf } from "./calendar.ts";
-import { demandOf, LONG_BLOCK_WEEKS, type Staff, staffOf } from "./demand.ts";
+import { MINUTE, type SiteClock, type Week, weekAt } from "./calendar.ts";
+import { demandOf, type Staff, staffOf } from "./demand.ts";
 import { hash } from "./random.ts";
 import { type FeatureState, readingOf } from "./reading.ts";
 import { type Schedule, seat } from "./seats.ts";
@@ -28,19 +28,19 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
 
   const play = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
     const key = `${server.id}\n${feature.daemon}\n${feature.name}\n${week.index}`;
-    const known = schedules.get(key);
-    if (known !== undefined) return known;
+    if (schedules.size >= MAX_CACHED) schedules.clear();
+    return schedules.getOrInsertComputed(key, () => playOnce(server, feature, week));
+  };
+
+  const playOnce = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
     const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
     const { kept } = feature;
     const requests = demandOf({ seed, clock, server, feature, staff, week });
-    const played = seat(requests, {
+    return seat(requests, {
       pools: feature.pools.map((pool) => pool.seats),
       kept: kept && { seats: kept.seats, isFor: (actor) => actor[kept.type] === kept.name },
       whenFull: server.manager === "rlm" || feature.deny ? "deny" : "queue",
     });
-    if (schedules.size >= MAX_CACHED) schedules.clear();
-    schedules.set(key, played);
-    return played;
   };
 
   const featureAt = (server: ServerSpec, spec: FeatureSpec, week: Week, instant: number): FeatureState => {
@@ -54,19 +54,13 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     };
   };
 
-  /** Of a server that counts since its start (RLM). */
+  /** Of a server that counts since its start (RLM): it is restarted when a week begins. */
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
-    const indexes = Array.from({ length: week.index - startWeekOf(week) + 1 }, (_, n) => week.index - n);
     const played = server.features
       .filter((feature) => feature.daemon === daemon)
-      .flatMap((feature) =>
-        indexes.map((index) => ({ index, ...play(server, feature, weekOf(clock, index)) })),
-      );
-    // A seat held since an earlier week was counted there.
-    const checkouts = played.flatMap(({ index, grants }) =>
-      grants.filter(({ request, startedAt }) => request.week === index && startedAt <= instant),
-    );
-    const denials = played.flatMap((week) => week.denials.filter(({ at }) => at <= instant));
+      .map((feature) => play(server, feature, week));
+    const checkouts = played.flatMap(({ grants }) => grants.filter(({ startedAt }) => startedAt <= instant));
+    const denials = played.flatMap((feature) => feature.denials.filter(({ at }) => at <= instant));
     return { checkouts: checkouts.length, denials: denials.length };
   };
 
@@ -92,11 +86,6 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
       });
     },
   };
-}
-
-/** The week at whose beginning a server that counts since its start (RLM) was last started. */
-export function startWeekOf(week: Week): number {
-  return Math.floor(week.index / LONG_BLOCK_WEEKS) * LONG_BLOCK_WEEKS;
 }
 
 /** The minutes of silence stand at the same place in every hour; the seed says where. */

@@ -4,9 +4,9 @@ import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/
 import { createKnownHosts } from "../../src/managers/manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { DAY, HOUR, MINUTE, weekAt, weekOf } from "../../src/simulator/calendar.ts";
+import { DAY, HOUR, MINUTE, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS, type ServerSpec } from "../../src/simulator/servers.ts";
-import { createSite, isSilent, startWeekOf } from "../../src/simulator/site.ts";
+import { createSite, isSilent } from "../../src/simulator/site.ts";
 
 const ZONE = "Europe/Berlin";
 const CLOCK = { zone: ZONE, ahead: 0 };
@@ -210,15 +210,15 @@ describe("what each server shows", () => {
     const reading = site.reading(server("media"), NOON);
     expect(reading.daemons.map(({ name }) => name)).toEqual(["lumenisv", "paintisv"]);
     expect(feature(reading, "lumen_render").pools.map(({ number }) => number)).toEqual(["1", "2"]);
-    const started = weekOf(CLOCK, startWeekOf(weekAt(CLOCK, NOON))).startsAt;
+    const { startsAt: started } = weekAt(CLOCK, NOON);
     let last = { checkouts: 0, denials: 0 };
-    for (let hour = 0; hour < 28 * 24; hour += 3) {
+    for (let hour = 0; hour < 7 * 24; hour += 3) {
       const { totals } = site.reading(server("media"), started + hour * HOUR).daemons[0] ?? {};
       expect(totals?.checkouts ?? -1).toBeGreaterThanOrEqual(last.checkouts);
       expect(totals?.denials ?? -1).toBeGreaterThanOrEqual(last.denials);
       last = { checkouts: totals?.checkouts ?? 0, denials: totals?.denials ?? 0 };
     }
-    expect(last.denials).toBeGreaterThan(100);
+    expect(last.denials).toBeGreaterThan(5);
     expect(last.checkouts).toBeGreaterThan(last.denials);
   });
 

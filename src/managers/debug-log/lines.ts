@@ -37,20 +37,17 @@ export function createLineCutter() {
 
   /** Whole lines, each with its end, or the last one without. */
   function cut(bytes: Uint8Array, line: (text: string) => void): void {
-    let end = bytes.indexOf(LF);
-    if (end === -1 || isUtf8(bytes)) {
-      const text = (isUtf8(bytes) ? utf8 : latin).decode(bytes);
-      let from = 0;
-      for (let to = text.indexOf("\n"); to !== -1; to = text.indexOf("\n", from)) {
-        line(lineOf(text, from, to));
-        from = to + 1;
-      }
-      if (end === -1) line(lineOf(text, 0, text.length));
+    if (isUtf8(bytes)) {
+      const lines = utf8.decode(bytes).split("\n");
+      if (bytes.at(-1) === LF) lines.pop();
+      for (const text of lines) line(bare(text));
       return;
     }
-    for (let from = 0; end !== -1; end = bytes.indexOf(LF, from)) {
-      cut(bytes.subarray(from, end), line);
-      from = end + 1;
+    for (let from = 0, end = 0; from < bytes.length; from = end + 1) {
+      end = bytes.indexOf(LF, from);
+      if (end === -1) end = bytes.length;
+      const one = bytes.subarray(from, end);
+      line(bare((isUtf8(one) ? utf8 : latin).decode(one)));
     }
   }
 
@@ -78,8 +75,8 @@ function behindNuls(bytes: Uint8Array, from: number): number {
 }
 
 /** Without the CRs at its end, and without the NULs (of a truncated file) and byte order marks at its front. */
-function lineOf(text: string, from: number, to: number): string {
-  let [start, end] = [from, to];
+function bare(text: string): string {
+  let [start, end] = [0, text.length];
   while (end > start && text.charCodeAt(end - 1) === CR) end--;
   while (start < end && (text.charCodeAt(start) === 0 || text.charCodeAt(start) === BOM)) start++;
   return text.slice(start, end);

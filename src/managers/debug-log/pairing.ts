@@ -14,15 +14,6 @@ export interface PairedSession
   readonly endReason: "checkin" | "server_restart" | "unobserved";
 }
 
-export interface PairingCounts {
-  /** Seats that came back and were never taken: taken before the log begins. */
-  orphanIns: number;
-  /** Seats taken and never given back, as far as the log goes. */
-  openOuts: number;
-  /** Seats whose end fits several that were taken: the oldest was chosen. */
-  ambiguous: number;
-}
-
 interface OpenOut {
   readonly event: LicenseEvent;
   readonly ordinal: number;
@@ -41,7 +32,14 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   const takenBack = new Map<string, Map<string, number>>();
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;
-  const counts: PairingCounts = { orphanIns: 0, openOuts: 0, ambiguous: 0 };
+  const counts = {
+    /** Seats that came back and were never taken: taken before the log begins. */
+    orphanIns: 0,
+    /** Seats taken and never given back, as far as the log goes. */
+    openOuts: 0,
+    /** Seats whose end fits several that were taken: the oldest was chosen. */
+    ambiguous: 0,
+  };
 
   function end(out: OpenOut, count: number, at: number, reason: PairedSession["endReason"]): void {
     const { daemon, feature, user, host, data, version, handle } = out.event;
@@ -80,11 +78,9 @@ export function createPairing(onSession: (session: PairedSession) => void) {
 
   function checkout(event: LicenseEvent): void {
     const key = keyOf(event);
-    const seats = open.get(event.daemon) ?? new Map<string, OpenOut[]>();
-    const list = seats.get(key) ?? [];
+    const seats = open.getOrInsertComputed(event.daemon, () => new Map());
+    const list = seats.getOrInsertComputed(key, () => []);
     list.push({ event, ordinal: ordinalOf(event, key), left: event.count, parts: 0 });
-    seats.set(key, list);
-    open.set(event.daemon, seats);
   }
 
   function checkin(event: LicenseEvent): void {

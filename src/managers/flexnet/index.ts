@@ -1,11 +1,8 @@
-import { type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
-
+import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log/reader.ts";
 import { createFlexnetParser } from "./parser.ts";
 import { render } from "./render.ts";
 import { explain } from "./status-lines.ts";
-
-type Problem = { readonly problem: string };
 
 const EXAMPLES = "27000@lic1, @lic1, 27000@lic1,27000@lic2,27000@lic3 or the absolute path of a license file";
 const MEMBER = /^(\d{0,5})@(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/;
@@ -15,7 +12,7 @@ const MEMBER = /^(\d{0,5})@(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/;
  * The tool would take more (lists of servers, options), but one server is one process: a slow one must not delay
  * another, and errors would lack their owner.
  */
-function parseAddress(address: string): ParsedAddress | Problem {
+function parseAddress(address: string): ParsedAddress | AddressProblem {
   if (address === "") return problem("it is empty");
   if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it has control characters");
   if (address.startsWith("-")) return problem("the tool would read it as an option");
@@ -50,7 +47,7 @@ function reasonFor(part: string): string {
   return `\`${shown}\` is not port@host`;
 }
 
-function problem(reason: string): Problem {
+function problem(reason: string): AddressProblem {
   return { problem: `not a FlexNet address: ${reason}. Expected ${EXAMPLES}` };
 }
 

@@ -38,7 +38,7 @@ function createDaemonDraft(daemon: string) {
     port: null as number | null,
     headers: createHeaders(),
     products,
-    product: (name: string) => getOrAdd(products, name, () => createProductDraft(daemon, name)),
+    product: (name: string) => products.getOrInsertComputed(name, () => createProductDraft(daemon, name)),
   };
 }
 
@@ -121,12 +121,6 @@ function createProductDraft(daemon: string, name: string) {
   return draft;
 }
 
-function getOrAdd<T>(known: Map<string, T>, key: string, make: () => T): T {
-  const found = known.get(key) ?? make();
-  known.set(key, found);
-  return found;
-}
-
 /** Null when there is nothing to add or a part is unknown. */
 function sum(values: readonly (number | null)[]): number | null {
   if (values.length === 0 || values.includes(null)) return null;
@@ -161,10 +155,10 @@ export function createReport() {
     /** The rlm itself at this address, made when it is new. Hosts are the same in any case. */
     member(host: string, port: number | null, status: "up" | "down"): MemberDraft {
       const fresh = () => ({ host, port, status, master: false, version: null, error: null });
-      return getOrAdd(members, `${port}@${host.toLowerCase()}`, fresh);
+      return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
     },
     /** The ISV server of this name, made when it is new. */
-    daemon: (name: string) => getOrAdd(daemons, name, () => createDaemonDraft(name)),
+    daemon: (name: string) => daemons.getOrInsertComputed(name, () => createDaemonDraft(name)),
     /** Neither an ISV server nor an error was named. */
     isEmpty: () =>
       daemons.size + wholeErrors.length === 0 && members.values().every(({ error }) => error === null),

@@ -1,9 +1,6 @@
-import { type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
-
+import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
-
-type Problem = { readonly problem: string };
 
 /** Where rlm listens when the address names no port (RLM License Administration, "The RLM server"). */
 const DEFAULT_PORT = 5053;
@@ -17,7 +14,7 @@ const EXAMPLE = "5053@lic1, 5053@lic1:5053@lic2 (failover servers) or the path o
  * An address as `rlmutil … -c` takes it: `port@host`, `@host` (port 5053), `host` (port 5053), several of them
  * separated by `:` or `;` for failover servers, or the path of a license file or of a folder of them.
  */
-function parseAddress(address: string): ParsedAddress | Problem {
+function parseAddress(address: string): ParsedAddress | AddressProblem {
   if (address.trim() === "") return { problem: `the address is empty; expected ${EXAMPLE}` };
   if (address !== address.trim()) return { problem: "the address begins or ends with a blank" };
   if (/[\0-\x1f\x7f]/.test(address)) return { problem: "the address holds a control character" };
@@ -36,7 +33,7 @@ function parseAddress(address: string): ParsedAddress | Problem {
   return { members: [...members.values()] };
 }
 
-function parseSpec(spec: string): { host: string; port: number } | Problem {
+function parseSpec(spec: string): { host: string; port: number } | AddressProblem {
   if (spec === "") return { problem: `a server is missing beside a ":"; expected ${EXAMPLE}` };
   if (spec.includes(","))
     return { problem: `"${spec}" holds a comma; RLM separates failover servers by ":" and knows no triads` };

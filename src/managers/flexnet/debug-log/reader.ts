@@ -40,7 +40,6 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   let inferred = options.inferred ?? false;
   /** About when the next lines were written, in seconds of the server's clocks; null when it is not known. */
   let nearNow: number | null = null;
-  let [firstAt, lastAt] = [null as number | null, null as number | null];
 
   /** The event of the line before: more of its words may stand on this line. */
   let waiting: Waiting | null = null;
@@ -100,7 +99,13 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     }
     counts.events[kind]++;
     if (inferred) counts.inferredDates++;
-    waiting = { event: { kind, at: lastAt ?? 0, daemon: lastDaemon, ...words }, day, second, text, from };
+    waiting = {
+      event: { kind, at: reader.lastAt ?? 0, daemon: lastDaemon, ...words },
+      day,
+      second,
+      text,
+      from,
+    };
   }
 
   /** A line without a time: the wrapped rest of an event, or of some other message. */
@@ -151,8 +156,8 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     return printed;
   }
 
-  return {
-    line(text) {
+  const reader = {
+    line(text: string) {
       counts.lines++;
       const head = readHead(text);
       if (head === null) return headless(text);
@@ -161,14 +166,14 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
       if (head.second === -1) counts.brokenTimes++;
       const second = head.second === -1 ? Math.max(0, dates.second) : head.second;
       const day = dayOfLine(second, head.day);
-      lastAt = toUtc(day, second);
-      firstAt ??= lastAt;
+      reader.lastAt = toUtc(day, second);
+      reader.firstAt ??= reader.lastAt;
       const from = head.message;
       const kind = kindAt(text, from);
       if (kind !== null) seatLine(kind, text, text.indexOf(":", from) + 1, day, second);
       else otherMessage(text, from, day, second);
     },
-    near(at) {
+    near(at: number | null) {
       nearNow = at === null ? null : wallClock(zone, at) / 1000;
     },
     flush() {
@@ -177,13 +182,10 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     },
     counts,
     state: () => ({ day: dates.day, second: dates.second, daemons: [...daemons] }),
-    get firstAt() {
-      return firstAt;
-    },
-    get lastAt() {
-      return lastAt;
-    },
+    firstAt: null as number | null,
+    lastAt: null as number | null,
   };
+  return reader;
 }
 
 /** What FlexNet's vendor daemons and lmgrd write. */
