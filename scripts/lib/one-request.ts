@@ -67,7 +67,7 @@ test("one daemon, asked the same several times", async () => {
   );
   const config = loadConfig(file, {});
   if (!config.ok) throw new Error(JSON.stringify(config.problems));
-  const logging = createLogging({ level: "error", clock: systemClock, sinks: [] });
+  const logging = createLogging("error", systemClock, []);
   const environment = { PATH: "/usr/bin:/bin" };
   const daemon = createDaemon(config.config, { logging, environment });
   const { port } = await daemon.start();

@@ -9,7 +9,7 @@ import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
-import { type Command, command, type Given, integer, option, optionOr, reader, text } from "./command.ts";
+import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
 import { reachableHost } from "./serve.ts";
@@ -48,58 +48,56 @@ const KEEP = "keep the data here (default: a temporary directory, removed at the
 const BEGIN =
   'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
 
-const OPTIONS = {
-  port: option("<port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535)),
-  host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
-  directory: text("<directory>", KEEP),
-  at: option("<moment>", BEGIN, moment),
-  seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
-  interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
-  history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
-};
-type DemoOptions = Given<typeof OPTIONS>["options"];
-
 /** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
 export const demo = demoCommand(REAL);
 
-export function demoCommand(deps: DemoDeps): Command {
-  return command({ options: OPTIONS, run: ({ options }, io) => runDemo(options, deps, io) });
-}
-
 /** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
-async function runDemo(options: DemoOptions, deps: DemoDeps, io: CommandIo): Promise<void> {
-  const wanted = options.port ?? DEFAULT_PORT;
-  const port = choosePort(options.host, wanted, options.port !== undefined);
-  const temporary = options.directory === undefined;
-  const directory = resolve(options.directory ?? (await mkdtemp(join(tmpdir(), "licmond-demo-"))));
-  const end = deps.listenForEnd();
-  try {
-    const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
-    const demo = demoSite({ ...options, port, directory }, ahead);
-    let isOver = false;
-    void end.wanted.then(() => (isOver = true));
-    if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
-    if (isOver) return;
-    const writeLogs = createDemoLogs(demo, Date.now());
-    const daemon = await deps.createDaemon(demo.config);
-    // A daemon that cannot start leaves nothing behind.
-    await daemon.start();
-    // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
-    const stopLogs = keepWriting(writeLogs, io);
-    try {
-      const key = await makeAdminKey(directory, io);
-      if (port !== wanted)
-        io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-      io.out(welcome(demo.config, options.seed, key, temporary));
-      await end.wanted;
-    } finally {
-      stopLogs();
-      await daemon.stop();
-    }
-  } finally {
-    end.quit();
-    if (temporary) await rm(directory, { recursive: true, force: true });
-  }
+export function demoCommand(deps: DemoDeps): Command {
+  return command({
+    options: {
+      port: option("<port>", `port to listen on (default ${DEFAULT_PORT}, or a free one)`, within(0, 65_535)),
+      host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
+      directory: text("<directory>", KEEP),
+      at: option("<moment>", BEGIN, moment),
+      seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
+      interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
+      history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
+    },
+    async run({ options }, io) {
+      const wanted = options.port ?? DEFAULT_PORT;
+      const port = choosePort(options.host, wanted, options.port !== undefined);
+      const temporary = options.directory === undefined;
+      const directory = resolve(options.directory ?? (await mkdtemp(join(tmpdir(), "licmond-demo-"))));
+      const end = deps.listenForEnd();
+      try {
+        const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
+        const demo = demoSite({ ...options, port, directory }, ahead);
+        let isOver = false;
+        void end.wanted.then(() => (isOver = true));
+        if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
+        if (isOver) return;
+        const writeLogs = createDemoLogs(demo, Date.now());
+        const daemon = await deps.createDaemon(demo.config);
+        // A daemon that cannot start leaves nothing behind.
+        await daemon.start();
+        // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
+        const stopLogs = keepWriting(writeLogs, io);
+        try {
+          const key = await makeAdminKey(directory, io);
+          if (port !== wanted)
+            io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
+          io.out(welcome(demo.config, options.seed, key, temporary));
+          await end.wanted;
+        } finally {
+          stopLogs();
+          await daemon.stop();
+        }
+      } finally {
+        end.quit();
+        if (temporary) await rm(directory, { recursive: true, force: true });
+      }
+    },
+  });
 }
 
 /** Fills a fresh directory with the history of so many days, while `goOn` says so. */

@@ -98,8 +98,3 @@ export async function versionOf(run: Run, binary: string) {
   if (ok && line !== undefined && version !== undefined) return { ok: true, version, line } as const;
   return { ok: false, why: words === "" ? "it does not tell its version" : words } as const;
 }
-
-/** By semver's numbers, a pre-release (`1.2.0-rc.1`) before its release. */
-export function isOlder(one: string, other: string): boolean {
-  return Bun.semver.order(one, other) < 0;
-}

@@ -2,7 +2,6 @@ import { chmodSync, lchownSync, lstatSync, readFileSync, statSync } from "node:f
 import {
   copyWhole,
   isLicmondBinary,
-  isOlder,
   makeDirectory,
   replaceBinary,
   sameBytes,
@@ -70,7 +69,7 @@ async function layBinary(pass: Pass, source: string, version: string): Promise<v
     return pass.refuse(path, `${file} is not a licmond`, `move it away: mv ${file} ${file}.bak`);
   // Below a root it is not run.
   const installed = pass.root === null ? await versionOf(pass.run, file) : null;
-  if (installed?.ok && isOlder(version, installed.version))
+  if (installed?.ok && Bun.semver.order(version, installed.version) < 0)
     return pass.refuse(
       path,
       `${file} is licmond ${installed.version}, and this one is older (${version})`,
@@ -124,7 +123,7 @@ async function layDirectory(pass: Pass, path: string, mode: number, owner: Owner
   if (!mayWrite(pass, path)) return;
   const kind = kindOf(place);
   if (kind === "missing")
-    return pass.change(path, `make it, for ${owner}, mode ${octal(mode)}`, async () =>
+    return pass.change(path, `make it, for ${owner}, mode 0${mode.toString(8)}`, async () =>
       makeDirectory(place, { mode, owner: await ownerOf(pass, owner) }),
     );
   // Administrators put data on another disk by a link, and systemd does for units with DynamicUser=.
@@ -148,7 +147,7 @@ async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerNam
     // An image that does not know the group yet: its closed directory decides which users may read it.
     const canGive = pass.root === null || (pass.uid === 0 && (await serviceAccount(pass)) !== null);
     const [whose, rights] = canGive ? [owner, mode] : (["root:root", 0o644] as const);
-    const what = `write a commented config, for ${whose}, mode ${octal(rights)}`;
+    const what = `write a commented config, for ${whose}, mode 0${rights.toString(8)}`;
     return pass.change(path, what, async () =>
       writeWhole(file, text, { mode: rights, owner: await ownerOf(pass, whose) }),
     );
@@ -168,10 +167,6 @@ async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerNam
 function leadsTo(path: string): "file" | "directory" | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() ? "file" : stats?.isDirectory() ? "directory" : null;
-}
-
-function octal(mode: number): string {
-  return `0${mode.toString(8)}`;
 }
 
 /** As every boot will; also those that an installation that broke off has laid down. */

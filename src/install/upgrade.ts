@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { restoreCopy, type WayBack, wayBack } from "../store/backup/restore.ts";
-import { isLicmondBinary, isOlder, replaceBinary, sameBytes, versionOf } from "./files.ts";
+import { isLicmondBinary, replaceBinary, sameBytes, versionOf } from "./files.ts";
 import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS } from "./host.ts";
 import { LAYOUT, UNIT_NAME } from "./layout.ts";
 import { fileAt, type Pass, runStep } from "./pass.ts";
@@ -73,7 +73,7 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   if (!fresh.ok) return refuse(`${file} does not run on this host: ${fresh.why}`, other);
   // An installed one that does not run is a reason to replace it.
   const installed = await versionOf(pass.run, installedFile);
-  if (installed.ok && isOlder(fresh.version, installed.version) && !allowDowngrade)
+  if (installed.ok && Bun.semver.order(fresh.version, installed.version) < 0 && !allowDowngrade)
     return refuse(
       `${file} is licmond ${fresh.version}, older than the installed ${installed.version}`,
       "--allow-downgrade installs it all the same; it refuses a database that a newer one has changed",

@@ -24,12 +24,7 @@ export type Logging = ReturnType<typeof createLogging>;
  * The one logger. Not a library: those tried keep their sinks in a registry of the whole process, where two daemons
  * (tests, `demo`) would write into each other, and read braces in a message as a template.
  */
-export function createLogging(options: {
-  readonly level: LogLevel;
-  readonly clock: Clock;
-  readonly sinks: readonly LogSink[];
-}) {
-  const { level, clock, sinks } = options;
+export function createLogging(level: LogLevel, clock: Clock, sinks: readonly LogSink[]) {
   const taken = new Set(sinks);
   const broken = new WeakSet<LogSink>();
   let lowest = LOG_LEVELS.indexOf(level);
@@ -144,7 +139,7 @@ export function processLogging(
   const chosen = chooseLogFormat(format, isTerminal, JOURNAL_STREAM, streamOf(2));
   const colour = isTerminal && NO_COLOR === "" && TERM !== "dumb";
   const sink: LogSink = (line) => void process.stderr.write(`${formatLine(line, chosen, colour)}\n`);
-  return createLogging({ level, clock: systemClock, sinks: [sink] });
+  return createLogging(level, systemClock, [sink]);
 }
 
 /** As systemd writes it into $JOURNAL_STREAM; null when it cannot be found out. */

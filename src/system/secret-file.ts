@@ -107,12 +107,10 @@ export async function readSecretFile(file: string): Promise<SecretRead> {
     text = await Bun.file(file).text();
   } catch (error) {
     const code = codeOf(error);
-    return {
-      problem:
-        code === "ENOENT" && file.startsWith(CREDENTIALS)
-          ? "is a credential, which the unit hands over while the service runs: start or restart it first"
-          : `cannot be read (${code})`,
-    };
+    const isCredential = code === "ENOENT" && file.startsWith(CREDENTIALS);
+    const starts =
+      "is a credential, which the unit hands over while the service runs: start or restart it first";
+    return { problem: isCredential ? starts : `cannot be read (${code})` };
   }
   const secret = text.replace(/\r?\n$/, "");
   return secret === "" ? { problem: "is empty" } : { text: secret };

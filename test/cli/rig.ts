@@ -52,31 +52,18 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
   return left;
 }
 
-/** A folder with a config whose storage lies beside it. */
-export interface Place extends AsyncDisposable {
-  readonly folder: string;
-  readonly config: string;
-  readonly storage: string;
-  write(toml: string): Promise<void>;
-}
+export type Place = Awaited<ReturnType<typeof createPlace>>;
 
-export async function createPlace(): Promise<Place> {
+/** A folder with a config whose storage lies beside it. */
+export async function createPlace() {
   const folder = await mkdtemp(join(tmpdir(), "licmond-commands-"));
   const config = join(folder, "licmond.toml");
   const storage = join(folder, "storage");
-  const place: Place = {
-    folder,
-    config,
-    storage,
-    write: async (toml) =>
-      void (await Bun.write(
-        config,
-        `[http]\nhost = "127.0.0.1"\nport = 0\n[storage]\ndirectory = "${storage}"\n${toml}\n`,
-      )),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
-  };
-  await place.write("");
-  return place;
+  const head = `[http]\nhost = "127.0.0.1"\nport = 0\n[storage]\ndirectory = "${storage}"`;
+  const write = async (toml: string) => void (await Bun.write(config, `${head}\n${toml}\n`));
+  await write("");
+  const remove = () => rm(folder, { recursive: true, force: true });
+  return { folder, config, storage, write, [Symbol.asyncDispose]: remove };
 }
 
 /** Writes a config with a FlexNet server whose tool prints a text; `settings` are more lines of its table. */

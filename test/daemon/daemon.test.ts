@@ -9,7 +9,7 @@ import { createPlace, type Place } from "../cli/rig.ts";
 import { plainKey } from "../store/plain-key.ts";
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-const logging = createLogging({ level: "info", clock: systemClock, sinks: [] });
+const logging = createLogging("info", systemClock, []);
 
 function daemonAt(place: Place, env: Record<string, string> = {}) {
   const loaded = loadConfig(place.config, env);

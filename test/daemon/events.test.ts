@@ -11,7 +11,7 @@ afterEach(cleanUp);
 
 test("the word that ids run ahead of the clock keeps its place, and no event is lost for it", async () => {
   const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
-  const logging = createLogging({ level: "debug", clock, sinks: [] });
+  const logging = createLogging("debug", clock, []);
   const { bus, events, logSink } = createEventBus(open(quickDirectory()), clock, logging.logOf("store"));
   logging.addSink(logSink);
   const log = logging.logOf("system");

@@ -54,7 +54,7 @@ describe("a start", () => {
 });
 
 describe("the store of a daemon", () => {
-  const logging = createLogging({ level: "info", clock, sinks: [] });
+  const logging = createLogging("info", clock, []);
 
   test("loses nothing to a connection of before that lingers", () => {
     const directory = quickDirectory();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { type NotifyReceiver, receiveNotifications } from "../system/notify-receiver.ts";
+import { receiveNotifications } from "../system/notify-receiver.ts";
 import { BINARY, until } from "./harness.ts";
 import { createSite, type Site, serverToml } from "./site.ts";
 
@@ -25,7 +25,7 @@ interface Service extends AsyncDisposable {
 
 /** Starts `serve` as systemd would: told of its socket, and watched. */
 function startService(name: string, environment: Readonly<Record<string, string>> = {}): Service {
-  const receiver: NotifyReceiver = receiveNotifications(name);
+  const receiver = receiveNotifications(name);
   const told: string[] = [];
   const child = Bun.spawn([BINARY, "serve", "--config", site.config], {
     cwd: "/",

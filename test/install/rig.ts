@@ -7,36 +7,22 @@ import { type InstallWanted, install } from "../../src/install/install.ts";
 import { LAYOUT } from "../../src/install/layout.ts";
 import { createPass, type Finding, type Verb } from "../../src/install/pass.ts";
 
-/** Make-believe host in a folder: its files are real, its programs are not. */
-export interface Rig extends AsyncDisposable {
-  readonly folder: string;
-  readonly host: Host;
-  /** Command lines that were run, in order; paths of the folder are shown as the host's. */
-  readonly ran: string[];
-  /** Those that were no questions. */
-  acted(): string[];
-  /** systemd's picture of the service. */
-  readonly service: { active: boolean; enabled: boolean };
-  /** Answers a command line instead of the rig, when it gives something. */
-  answer: (line: string) => Partial<Ran> | undefined;
-  /** A file that passes as a licmond of that version; below the folder, named as on the host. */
-  binary(path: string, version: string): Promise<string>;
-  write(path: string, text: string): Promise<void>;
-  read(path: string): string;
-  /** Every file with its kind, mode, owner and content: equal when nothing has changed. */
-  tree(): string[];
-}
+export type Rig = Awaited<ReturnType<typeof createRig>>;
 
-export async function createRig(): Promise<Rig> {
+/** Make-believe host in a folder: its files are real, its programs are not. */
+export async function createRig() {
   const folder = await mkdtemp(join(tmpdir(), "licmond-install-"));
   const at = (path: string) => join(folder, path);
   const ran: string[] = [];
+  /** systemd's picture of the service. */
   const service = { active: false, enabled: false };
+  /** Answers a command line instead of the rig, when it gives something. */
+  const answering = { answer: (_line: string): Partial<Ran> | undefined => undefined };
   const run: Run = async (argv) => {
     const line = argv.join(" ").replaceAll(folder, "");
     ran.push(line);
     const fine: Ran = { ok: true, exitCode: 0, stdout: "", words: "" };
-    const other = rig.answer(line);
+    const other = answering.answer(line);
     if (other !== undefined) return { ...fine, ...(other.ok === false && { exitCode: 1 }), ...other };
     if (argv[1] === "version") return { ...fine, stdout: `licmond ${versionIn(argv[0] ?? "")} (abc)\n` };
     if (line.startsWith("systemctl show")) {
@@ -52,23 +38,26 @@ export async function createRig(): Promise<Rig> {
     return argv[0] === "getent" ? { ...fine, ok: false, exitCode: 2 } : fine;
   };
   const write = async (path: string, text: string) => void (await Bun.write(at(path), text));
-  const rig: Rig = {
+  const host: Host = { root: null, uid: process.getuid?.() ?? 0, at, run };
+  return Object.assign(answering, {
     folder,
-    host: { root: null, uid: process.getuid?.() ?? 0, at, run },
+    host,
+    /** Command lines that were run, in order; paths of the folder are shown as the host's. */
     ran,
+    /** Those that were no questions. */
     acted: () => ran.filter((line) => !/^(getent|systemctl show)| version$|check --config-only$/.test(line)),
     service,
-    answer: () => undefined,
     write,
-    async binary(path, version) {
+    /** A file that passes as a licmond of that version; below the folder, named as on the host. */
+    async binary(path: string, version: string) {
       await write(path, `\x7fELF version=${version}; /$bunfs/root/licmond\n---- Bun! ----\n`);
       return at(path);
     },
-    read: (path) => readFileSync(at(path), "utf8"),
+    read: (path: string) => readFileSync(at(path), "utf8"),
+    /** Every file with its kind, mode, owner and content: equal when nothing has changed. */
     tree: () => treeOf(folder),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
-  };
-  return rig;
+  });
 }
 
 function versionIn(binary: string): string {

@@ -5,7 +5,7 @@ const clock = { now: () => Date.UTC(2026, 0, 31, 8, 15, 30, 123) };
 
 function rig(level: "debug" | "info" | "warn" | "error" = "info") {
   const lines: LogLine[] = [];
-  const logging = createLogging({ level, clock, sinks: [(line) => void lines.push(line)] });
+  const logging = createLogging(level, clock, [(line) => void lines.push(line)]);
   return { lines, logging };
 }
 

@@ -2,12 +2,6 @@ import { CString, dlopen, ptr, read } from "bun:ffi";
 import { unlinkSync } from "node:fs";
 import { unixAddress } from "../../src/system/notify.ts";
 
-/** The other end of `$NOTIFY_SOCKET`: systemd's part, played by the test. */
-export interface NotifyReceiver extends Disposable {
-  /** What came since the last call, one text a datagram. */
-  take(): string[];
-}
-
 const AF_UNIX = 1;
 const SOCK_DGRAM = 2;
 const MSG_DONTWAIT = 0x40;
@@ -21,8 +15,8 @@ const libc = dlopen("libc.so.6", {
   __errno_location: { args: [], returns: "ptr" },
 }).symbols;
 
-/** Listens at a path or at `@name`. Bun has no UNIX datagram sockets, so this calls libc, as the daemon does. */
-export function receiveNotifications(name: string): NotifyReceiver {
+/** The other end of `$NOTIFY_SOCKET`, systemd's part: listens at a path or at `@name`. Bun has no UNIX datagram sockets, so this calls libc, as the daemon does. */
+export function receiveNotifications(name: string) {
   const address = unixAddress(name);
   if (address === null) throw new Error(`no address: ${name}`);
   const descriptor = libc.socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -30,6 +24,7 @@ export function receiveNotifications(name: string): NotifyReceiver {
     throw new Error(`cannot listen at ${name}: ${lastError()}`);
   const buffer = new Uint8Array(64 * 1024);
   return {
+    /** What came since the last call, one text a datagram. */
     take() {
       const taken: string[] = [];
       for (;;) {

@@ -26,43 +26,34 @@ export const check = command({
     alerts: flag("say instead what each alert rule would have done over the stored history"),
     days: optionOr("<days>", "with --alerts: how far back", DAYS, 30),
   },
-  run({ options, config }, io) {
+  async run({ options, config: named }, io) {
     if (options.trial) return answerTrial(io);
-    if (options["config-only"]) return checkConfigOnly(config, io);
-    if (options.alerts) return checkAlerts(config, options.days, io);
-    return checkAll(config, !options["no-poll"], options.unit, io);
+    if (options["config-only"]) return checkConfigOnly(named, io);
+    if (options.alerts) return checkAlerts(named, options.days, io);
+    const loaded = loadConfig(named, io.env);
+    const report = createReport(io);
+    for (const warning of loaded.warnings) report.warning("config", warning);
+    for (const line of await problemLines(loaded)) report.problem("config", line, null);
+    if (loaded.ok) {
+      const { config, file } = loaded;
+      report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+      if (config.servers.length === 0) report.warning("config", "no server is configured");
+      const look = { config, file, env: io.env, now: io.now(), report };
+      await checkNames(look);
+      checkStorage(look);
+      await checkListening(look);
+      checkFiles(look);
+      checkTools(look);
+      await checkHosts(look);
+      checkExposed(look);
+      await checkExport(look);
+      if (!options["no-poll"]) await checkPolls(look);
+      await checkAges(look);
+      await checkUnit(look, options.unit, io.out);
+    }
+    report.end("All is well.\n");
   },
 });
-
-async function checkAll(
-  named: string | undefined,
-  poll: boolean,
-  unit: string | undefined,
-  io: CommandIo,
-): Promise<void> {
-  const loaded = loadConfig(named, io.env);
-  const report = createReport(io);
-  for (const warning of loaded.warnings) report.warning("config", warning);
-  for (const line of await problemLines(loaded)) report.problem("config", line, null);
-  if (loaded.ok) {
-    const { config, file } = loaded;
-    report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-    if (config.servers.length === 0) report.warning("config", "no server is configured");
-    const look = { config, file, env: io.env, now: io.now(), report };
-    await checkNames(look);
-    checkStorage(look);
-    await checkListening(look);
-    checkFiles(look);
-    checkTools(look);
-    await checkHosts(look);
-    checkExposed(look);
-    await checkExport(look);
-    if (poll) await checkPolls(look);
-    await checkAges(look);
-    await checkUnit(look, unit, io.out);
-  }
-  report.end("All is well.\n");
-}
 
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
 async function checkConfigOnly(named: string | undefined, io: CommandIo): Promise<void> {
