@@ -63,15 +63,17 @@ export function processIo() {
     },
     /** Epoch ms. */
     now: Date.now,
-    /** A person looks at stdout / stderr; `columns`: characters in a line of stdout, absent when that is no terminal. */
+    /** A person looks at stdout / stderr; `columns`: characters in a line of stdout, absent where it is no terminal. */
     terminal: {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,
       // A terminal that does not know its size says 0.
       ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
     },
-    // Ends the process with its exit code. It does not wait for the event loop to empty: a lookup of a host name cannot be called off, and where no name
-    // server answers it would hold a stopped daemon for many seconds.
+    /**
+     * Ends the process with its exit code. It does not wait for the event loop to empty: a lookup of a host name cannot
+     * be called off, and where no name server answers it would hold a stopped daemon for many seconds.
+     */
     end: async (): Promise<never> => {
       await written;
       return process.exit();

@@ -12,16 +12,6 @@ export const readSystemFile: ReadFile = (path) => {
   }
 };
 
-/** Percentages 0–100 with two decimals; null where the host does not tell. */
-export interface HostSample {
-  /** Share of CPU time since the last sample. */
-  readonly cpu: number | null;
-  /** Share of memory that could not be given to a new process. */
-  readonly memory: number | null;
-  /** Share of the file system of the directory, as df counts it: without the blocks kept for root. */
-  readonly disk: number | null;
-}
-
 /** Blocks of a file system, as statfs(2) tells them; throws when it cannot. */
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
@@ -39,23 +29,24 @@ export function createHostMetrics(
 ) {
   const cpu = createCpuMeter(readFile, clock);
   return {
-    /** Reads half a dozen small files: well below a millisecond. Each call begins the time of the next `cpu`. */
-    sample: (): HostSample => ({
+    /**
+     * Percentages 0–100 with two decimals; null where the host does not tell. Reads half a dozen small files: well below
+     * a millisecond. Each call begins the time of the next `cpu`.
+     */
+    sample: () => ({
+      /** Share of CPU time since the last sample. */
       cpu: cpu(),
+      /** Share of memory that could not be given to a new process. */
       memory: readMemory(readFile),
+      /** Share of the file system of the directory, as df counts it: without the blocks kept for root. */
       disk: readDisk(statFs, directory),
     }),
   };
 }
 
-const CGROUP = "/sys/fs/cgroup";
+export type HostSample = ReturnType<ReturnType<typeof createHostMetrics>["sample"]>;
 
-/** Time since some beginning in any one unit: all of it, and the part in which a CPU worked. */
-interface CpuTime {
-  readonly all: number;
-  readonly busy: number;
-  readonly ofContainer: boolean;
-}
+const CGROUP = "/sys/fs/cgroup";
 
 /**
  * Share of CPU time in use over the time since the last call (the first: since creation). A call so soon that no tick of
@@ -78,7 +69,8 @@ function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
   };
 }
 
-function readCpu(readFile: ReadFile, clock: Clock): CpuTime | null {
+/** Time since some beginning in any one unit: all of it, and the part in which a CPU worked. */
+function readCpu(readFile: ReadFile, clock: Clock) {
   const stat = readFile("/proc/stat") ?? "";
   const [quota, period] = (readFile(`${CGROUP}/cpu.max`) ?? "").trim().split(/\s+/).map(Number);
   const usedMicros = fieldIn(readFile(`${CGROUP}/cpu.stat`), "usage_usec");

@@ -63,18 +63,15 @@ export function unixAddress(name: string): Uint8Array | null {
 
 function openLibc(dlopen: typeof Dlopen) {
   const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
-  let failure: unknown;
-  for (const library of ["libc.so.6", `libc.musl-${machine}.so.1`]) {
-    try {
-      return dlopen(library, {
-        socket: { args: ["int", "int", "int"], returns: "int" },
-        sendto: { args: ["int", "ptr", "u64", "int", "ptr", "u32"], returns: "i64" },
-        close: { args: ["int"], returns: "int" },
-        clock_gettime: { args: ["int", "ptr"], returns: "int" },
-      }).symbols;
-    } catch (error) {
-      failure = error;
-    }
+  const symbols = {
+    socket: { args: ["int", "int", "int"], returns: "int" },
+    sendto: { args: ["int", "ptr", "u64", "int", "ptr", "u32"], returns: "i64" },
+    close: { args: ["int"], returns: "int" },
+    clock_gettime: { args: ["int", "ptr"], returns: "int" },
+  } as const;
+  try {
+    return dlopen("libc.so.6", symbols).symbols;
+  } catch {
+    return dlopen(`libc.musl-${machine}.so.1`, symbols).symbols;
   }
-  throw new Error("no C library could be opened", { cause: failure });
 }

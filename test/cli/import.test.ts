@@ -81,23 +81,12 @@ test("a feature that only logs tell of is known by its name, with what is known 
   await run(importing(place), { stdin: DAY_1 + DAY_2 + more });
   const store = open(place.storage);
   const [start, end] = [Date.UTC(2026, 0, 29), Date.UTC(2026, 0, 31)];
-  const range = {
-    now: end,
-    intervals: {},
-    start,
-    end,
-    interval: "1d",
-    timezone: "UTC",
-    series: true,
-  } as const;
-  const page = { sort: null, limit: null, offset: 0 };
+  const range = { now: end, intervals: {}, start, end, interval: "1d", timezone: "UTC" } as const;
+  const page = { sort: null, limit: null, offset: 0, series: true };
+  const reader = createReader(store.sqlite, { now: end });
   const told = async (features: string[] | null) => {
     const filter = { servers: null, daemons: null, features };
-    const { rows } = await statsQuery(createReader(store.sqlite, { now: end }), {
-      ...range,
-      ...page,
-      filter,
-    });
+    const { rows } = await statsQuery(reader, { ...range, ...page, filter });
     return rows.map(({ feature, sessions, denials, peakUsed, uniqueUsers, coverage }) => {
       return { feature, sessions, denials, peakUsed, uniqueUsers, coverage };
     });
@@ -116,14 +105,10 @@ test("beside a daemon, and without the time in which it watched", async () => {
   await place.write(SERVER);
   const daemon = open(place.storage);
   daemon.sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', 'x', 'x', 0, 0)");
-  const [began, seen, last] = [
-    Date.UTC(2026, 0, 29, 23),
-    Date.UTC(2026, 0, 29, 23, 1),
-    Date.UTC(2026, 0, 30),
-  ];
+  const began = Date.UTC(2026, 0, 29, 23);
   daemon.sqlite.run(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at)
-     VALUES (7, 'eda', 'acmed', 'solver', 'ada', 1, ${began}, ${seen}, ${last})`,
+     VALUES (7, 'eda', 'acmed', 'solver', 'ada', 1, ${began}, ${began + 60_000}, ${began + 3_600_000})`,
   );
   const done = await run(importing(place), { stdin: DAY_1 + DAY_2 });
   expect(done).toMatchObject({ exitCode: 0, err: "" });
@@ -140,10 +125,8 @@ test("what cannot be imported is said, and nothing of the rest is stored", async
   await place.write(SERVER + rlm);
   const [good, binary] = [join(place.folder, "good.log"), join(place.folder, "report.rl")];
   await Bun.write(good, DAY_1);
-  await Bun.write(
-    binary,
-    Uint8Array.from({ length: 500 }, (_, index) => (index * 37) % 256),
-  );
+  const bytes = Uint8Array.from({ length: 500 }, (_, index) => (index * 37) % 256);
+  await Bun.write(binary, bytes);
   const args = (server: string, ...files: string[]) => [...importing(place, server), ...files];
   for (const [given, exitCode, message] of [
     [args("nobody", good), 2, "there are eda, vfx"],

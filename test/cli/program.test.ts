@@ -93,30 +93,21 @@ test("openapi prints the document", async () => {
   expect(Object.keys(document.paths)).toContain("/api/licenses/features");
 });
 
-function painted(terminal: boolean) {
-  let text = "";
-  const err = (more: string) => {
-    text += more;
-  };
-  return {
-    progress: createProgress("Copying", { err, terminal: { out: terminal, err: terminal } }),
-    text: () => text,
-  };
-}
-
-test("a bar on a terminal: the first step is painted, however young the process is, and the next ones not at once", () => {
-  const bar = painted(true);
-  bar.progress.at(0.5);
-  bar.progress.at(0.6);
-  bar.progress.end("done");
-  expect(bar.text()).toBe(`\rCopying  ${"█".repeat(15)}${"░".repeat(15)} 50 %\r\u001b[Kdone\n`);
-});
-
-test("no bar elsewhere, but a line at the begin and one at the end", () => {
-  const bar = painted(false);
-  bar.progress.at(0.5);
-  bar.progress.end("done");
-  expect(bar.text()).toBe("Copying …\ndone\n");
+test.each([
+  [
+    "on a terminal: the first step is painted, however young the process is, and the next ones not at once",
+    true,
+    `\rCopying  ${"█".repeat(15)}${"░".repeat(15)} 50 %\r\u001b[Kdone\n`,
+  ],
+  ["elsewhere: a line at the begin and one at the end", false, "Copying …\ndone\n"],
+])("a bar %s", (_, terminal, text) => {
+  const painted: string[] = [];
+  const err = (more: string) => void painted.push(more);
+  const bar = createProgress("Copying", { err, terminal: { out: terminal, err: terminal } });
+  bar.at(0.5);
+  bar.at(0.6);
+  bar.end("done");
+  expect(painted.join("")).toBe(text);
 });
 
 test("the first asks, the second insists, SIGHUP reloads, and then nobody listens", () => {

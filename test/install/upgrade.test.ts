@@ -24,11 +24,10 @@ async function steps(rig: Rig, version: string, options: Partial<UpgradeWanted> 
 }
 
 /** `upgrade --rollback` on a host whose config names this storage directory. */
-function rollback(rig: Rig, storage: string | null = null): Verb {
+const rollback = (rig: Rig, storage: string | null = null): Verb => {
   const file = rig.host.at(LAYOUT.previousBinary);
-  const wanted = { file, allowDowngrade: true, rollBackIn: storage, service: "runs" } as const;
-  return (pass) => upgrade(pass, wanted);
-}
+  return (pass) => upgrade(pass, { file, allowDowngrade: true, rollBackIn: storage, service: "runs" });
+};
 
 test("replaces, keeps the old one, lays down what the new one brings, and restarts last", async () => {
   await using rig = await upgradable();

@@ -99,14 +99,11 @@ describe("what the sandbox lets the service reach", () => {
   });
 
   test("each thing in the way is told, and one drop-in for all of it, which is tried before it is advised", async () => {
+    const log = "/etc/hostname";
     const refuse = {
       "/tmp": { error: "EROFS", until: "ReadWritePaths=/tmp" },
       "/bin/sh": { error: "ENOENT", hidden: "/bin", until: "BindReadOnlyPaths=/bin/sh" },
-      "/etc/hostname": {
-        error: "ENOENT",
-        hidden: "/etc/hostname",
-        until: "BindReadOnlyPaths=/etc/hostname",
-      },
+      [log]: { error: "ENOENT", hidden: log, until: `BindReadOnlyPaths=${log}` },
     };
     const properties = { User: "licmond", ProtectHome: "yes" };
     const toml = `[http]\nport = 443\n${LOG}${hook("credential:hook")}`;
@@ -317,14 +314,8 @@ test("in the sandbox: what is asked is tried as it is used", async () => {
   const [pipe, text, fresh] = [join(folder, "pipe"), join(folder, "there"), join(folder, "a/b/c")];
   Bun.spawnSync(["mkfifo", pipe]);
   writeFileSync(text, "s");
-  const file = {
-    what: "",
-    names: [],
-    places: ["/", "/no/such"],
-    isNew: false,
-    mayShow: true,
-    credential: null,
-  };
+  const shown = { names: [], isNew: false, mayShow: true, credential: null };
+  const file = { what: "", places: ["/", "/no/such"], ...shown };
   const asked: readonly (readonly [Partial<Need>, string | null])[] = [
     // Nothing writes into the pipe.
     [{ path: pipe, access: "read" }, null],
