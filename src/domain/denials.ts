@@ -37,8 +37,11 @@ export interface Denial extends Omit<DenialRecord, "timestamp" | "until"> {
   readonly until: number;
 }
 
-export function denialRecord({ at, until, ...rest }: Denial): DenialRecord {
-  return { timestamp: iso(at), ...rest, until: iso(until) };
+/** Field by field: copying the rest took a third of the time of a long list. */
+export function denialRecord(denial: Denial): DenialRecord {
+  const { server, daemon, feature, user, host, count, reason, code, attempts, outcome } = denial;
+  const [timestamp, until] = [iso(denial.at), iso(denial.until)];
+  return { timestamp, server, daemon, feature, user, host, count, reason, code, attempts, outcome, until };
 }
 
 /** Denials of one daemon by its own counter, in one poll: no names, just how many. */

@@ -31,24 +31,21 @@ export interface DenialPage {
   readonly total: number;
 }
 
-/** A row of the table; '' stands for a name that is not known. */
-export interface DenialRow extends Omit<Denial, "server" | "feature" | "user"> {
-  readonly server_id: string;
-  readonly feature: string;
-  readonly user: string;
-}
+/** The columns of a denial, to be read as one: '' stands for a name that is not known. */
+export const DENIAL_COLUMNS = `at, server_id AS server, daemon, nullif(feature, '') AS feature, nullif(user, '') AS user,
+  host, count, reason, code, attempts, until, outcome`;
 
 /** Sorted as asked, else the newest first. */
 export function denialPage(rows: Rows, query: DenialQuery): DenialPage {
   const { sql, values } = conditionOf(query);
   const total = rows.all<{ total: number }>(`SELECT count(*) AS total FROM denials WHERE ${sql}`, ...values);
-  const list = rows.all<DenialRow>(
-    `SELECT * FROM denials WHERE ${sql} ORDER BY ${orderOf(query.sort)} LIMIT ? OFFSET ?`,
+  const list = rows.all<Denial>(
+    `SELECT ${DENIAL_COLUMNS} FROM denials WHERE ${sql} ORDER BY ${orderOf(query.sort)} LIMIT ? OFFSET ?`,
     ...values,
     query.limit ?? -1,
     query.offset,
   );
-  return { rows: list.map(denialOf), total: total[0]?.total ?? 0 };
+  return { rows: list, total: total[0]?.total ?? 0 };
 }
 
 /** Users and hosts with a denial that the filter lets through. */
@@ -79,10 +76,4 @@ function orderOf(sort: DenialQuery["sort"]): string {
   if (sort.field === "timestamp") return `at ${way}, id ${way}`;
   // Not by the user: anonymized keys read this order too.
   return `${column} IS NULL, ${column} ${way}, at, server_id, daemon, feature, id`;
-}
-
-export function denialOf({ server_id: server, feature, user, ...row }: DenialRow): Denial {
-  const { at, daemon, host, count, reason, code, attempts, until, outcome } = row;
-  const names = { server, daemon, feature: feature || null, user: user || null, host };
-  return { at, ...names, count, reason, code, attempts, until, outcome };
 }

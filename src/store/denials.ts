@@ -1,6 +1,6 @@
 import type { Denial } from "../domain/denials.ts";
 import { deleteStep } from "./database/transaction.ts";
-import { type DenialRow, denialOf } from "./denial-queries.ts";
+import { DENIAL_COLUMNS } from "./denial-queries.ts";
 import type { Store } from "./open/open.ts";
 
 /** Rows of one name that are looked at for one that overlaps. */
@@ -46,8 +46,8 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
     insert.run({ ...rest, feature: feature ?? "", user: user ?? "", told: told ? 1 : 0 });
   };
 
-  const unfinished = sqlite.query<DenialRow & { told: number }, [number]>(
-    "SELECT * FROM denials WHERE (told = 0 OR until >= ?) AND feature <> '' ORDER BY at",
+  const unfinished = sqlite.query<Denial & { told: number }, [number]>(
+    `SELECT ${DENIAL_COLUMNS}, told FROM denials WHERE (told = 0 OR until >= ?) AND denials.feature <> '' ORDER BY at`,
   );
 
   return {
@@ -88,7 +88,7 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
     },
     /** Rows that may still go on, or whose event was not published: those that ended at `since` or later. */
     unfinished: (since: number): StoredDenial[] =>
-      read(() => unfinished.all(since)).map((row) => ({ denial: denialOf(row), told: row.told === 1 })),
+      read(() => unfinished.all(since)).map(({ told, ...denial }) => ({ denial, told: told === 1 })),
     retainStep: (before: number): number => deleteStep(store, (limit) => remove.run(before, limit).changes),
   };
 }

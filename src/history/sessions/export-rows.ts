@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { type TSchema, Type } from "@sinclair/typebox";
-import { DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
@@ -8,7 +8,7 @@ import type { Session } from "../../domain/session.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { allOf, type Condition, compared, oneOf, sessionCondition } from "../../store/conditions.ts";
-import { type DenialRow, denialOf } from "../../store/denial-queries.ts";
+import { DENIAL_COLUMNS } from "../../store/denial-queries.ts";
 import { createReader } from "../reader.ts";
 import { sessionRecord } from "./session-list.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
@@ -67,10 +67,11 @@ export function createExport(sqlite: Database, table: ExportTable, query: Export
   }
   const named = sessionCondition({ ...query, users: null, hosts: null });
   if (table === "denials") {
-    const recordOf = (row: DenialRow) => denialRecord(denialOf(row));
+    const wanted = allOf([named, from, to]);
+    const recordOf = ({ id: _, ...denial }: Denial & { readonly id: number }) => denialRecord(denial);
     return {
       record: DenialRecord,
-      slices: () => byId(sqlite, "denials", "*", allOf([named, from, to]), recordOf),
+      slices: () => byId(sqlite, "denials", `id, ${DENIAL_COLUMNS}`, wanted, recordOf),
     };
   }
   const held = holdingsAt(createReader(sqlite, query).lastReadings(), query);
