@@ -21,20 +21,7 @@ const STUCK_MS = 1_000;
 const MAX_STUCK = 3;
 
 /** History from the main thread: it never waits for the database, a worker with a connection of its own reads. */
-export interface HistoryClient<Queries extends QueryTable> {
-  /**
-   * Served one after the other, round-robin per client (`who`), so that one busy client cannot delay the others.
-   * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
-   * of `signal`, or an Error that tells of a bug.
-   */
-  query<Name extends QueryName<Queries>>(
-    name: Name,
-    params: QueryParams<Queries, Name>,
-    options?: { readonly who?: string; readonly signal?: AbortSignal; readonly timeoutMs?: number },
-  ): Promise<QueryResult<Queries, Name>>;
-  /** Ends the worker; what waits is rejected. */
-  stop(): void;
-}
+export type HistoryClient<Queries extends QueryTable> = ReturnType<typeof createHistoryClient<Queries>>;
 
 /** A query took longer than it may. */
 export class HistoryTimeout extends Error {
@@ -76,7 +63,7 @@ export function createHistoryClient<Queries extends QueryTable>({
   startWorker = startHistoryWorker,
   stuckMs = STUCK_MS,
   onDamage = () => {},
-}: HistoryClientDeps): HistoryClient<Queries> {
+}: HistoryClientDeps) {
   const waiting = new Map<number, Waiting>();
   /** Ids of queries that were not posted yet, by client. The first client has the next turn. */
   const queues = new Map<string, number[]>();
@@ -181,8 +168,18 @@ export function createHistoryClient<Queries extends QueryTable>({
   const closed = () => new StoreError("CLOSED", `The history of ${path} is closed`, "Start licmond again.");
 
   return {
-    query(name, params, { who = "", signal, timeoutMs = DEFAULT_TIMEOUT_MS } = {}) {
-      const { promise, resolve, reject } = Promise.withResolvers<QueryResult<Queries, typeof name>>();
+    /**
+     * Served one after the other, round-robin per client (`who`), so that one busy client cannot delay the others.
+     * Rejects with a StoreError (the database; `BUSY` also when too many queries wait), a HistoryTimeout, the reason
+     * of `signal`, or an Error that tells of a bug.
+     */
+    query<Name extends QueryName<Queries>>(
+      name: Name,
+      params: QueryParams<Queries, Name>,
+      options: { readonly who?: string; readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+    ): Promise<QueryResult<Queries, Name>> {
+      const { who = "", signal, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+      const { promise, resolve, reject } = Promise.withResolvers<QueryResult<Queries, Name>>();
       if (stopped) reject(closed());
       else if (signal?.aborted === true) reject(signal.reason);
       else if (waiting.size >= MAX_WAITING)
@@ -208,7 +205,7 @@ export function createHistoryClient<Queries extends QueryTable>({
             signal?.removeEventListener("abort", abort);
             if ("error" in outcome) reject(outcome.error);
             // The name decides on the type of the answer: see QueryTable.
-            else resolve(outcome.value as QueryResult<Queries, typeof name>);
+            else resolve(outcome.value as QueryResult<Queries, Name>);
           },
         });
         queues.getOrInsert(who, []).push(id);
@@ -216,7 +213,8 @@ export function createHistoryClient<Queries extends QueryTable>({
       }
       return promise;
     },
-    stop() {
+    /** Ends the worker; what waits is rejected. */
+    stop(): void {
       stopped = true;
       const last = worker;
       forget();

@@ -1,4 +1,3 @@
-import type { Log } from "../domain/log.ts";
 import {
   type Asked,
   clip,
@@ -10,23 +9,17 @@ import {
   sumsOf,
 } from "../domain/stats/held-seats.ts";
 
-import type { Clock, Timers } from "../domain/time/clock.ts";
 import { DAY_MS } from "../domain/time/time.ts";
-
-import type { Store } from "../store/open/open.ts";
 import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";
+import type { HistoryDeps } from "./history.ts";
 import { createLoop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
 import { packSessionDay } from "./session-day.ts";
 import { makeSiteDay } from "./site-days.ts";
 
-export interface DayKeeperDeps {
-  readonly store: Pick<Store, "sqlite" | "read" | "transaction">;
+interface DayKeeperDeps extends HistoryDeps {
   readonly history: Pick<HistoryClient<DayQueries>, "query">;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly log: Log;
   readonly intervals: () => Asked["intervals"];
 }
 

@@ -145,7 +145,7 @@ function carried(coverage: readonly Interval[], samples: readonly Step[], at: nu
   return [{ ...held, at }];
 }
 
-interface HistoryDeps {
+export interface HistoryDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly timers: Timers;

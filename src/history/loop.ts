@@ -4,10 +4,7 @@ import type { Timers } from "../domain/time/clock.ts";
 import { StoreError } from "../store/database/store-error.ts";
 
 /** Work in the background, one slice after the other. */
-export interface Loop {
-  start(): void;
-  stop(): void;
-}
+export type Loop = ReturnType<typeof createLoop>;
 
 /** Between two slices of some ms the event loop goes on with other work. */
 const PAUSE_MS = 20;
@@ -22,7 +19,7 @@ export function createLoop(
   failed: string,
   timers: Timers,
   log: Log,
-): Loop {
+) {
   let cancel = () => {};
   let failing = false;
   let stopped = true;
@@ -41,11 +38,11 @@ export function createLoop(
   }
 
   return {
-    start() {
+    start(): void {
       stopped = false;
       cancel = timers.after(PAUSE_MS, () => void run());
     },
-    stop() {
+    stop(): void {
       stopped = true;
       cancel();
     },

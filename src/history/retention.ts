@@ -1,5 +1,3 @@
-import type { Log } from "../domain/log.ts";
-import type { Timers } from "../domain/time/clock.ts";
 import { DAY_MS } from "../domain/time/time.ts";
 import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
@@ -9,6 +7,7 @@ import { createEventRetention, createLogs } from "../store/logs.ts";
 
 import type { Store } from "../store/open/open.ts";
 import { dayOf, packedKey } from "./buckets.ts";
+import type { HistoryDeps } from "./history.ts";
 import { createLoop, type Loop } from "./loop.ts";
 import { createSessions } from "./sessions/sessions.ts";
 
@@ -23,11 +22,8 @@ interface Keep {
   readonly auditMs: number;
 }
 
-interface RetentionDeps {
-  readonly store: Store;
+interface RetentionDeps extends Omit<HistoryDeps, "clock"> {
   readonly watch: Pick<ClockWatch, "look" | "save">;
-  readonly timers: Timers;
-  readonly log: Log;
   /** Asked before every round, so that a reload holds from the next one on. */
   readonly keep: () => Keep;
 }

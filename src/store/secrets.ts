@@ -28,12 +28,8 @@ export function installationSecret(
 /** The same for a worker that only reads licmond.db, by its path; null = the secret was never made. */
 export function storedSecret(read: Rows): Uint8Array | null {
   const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
-  const sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
-  try {
-    return secretIn(sqlite);
-  } finally {
-    sqlite.close();
-  }
+  using sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
+  return secretIn(sqlite);
 }
 
 /** Prepared SQL, because drizzle would cost the worker of history some megabytes of memory. */

@@ -45,18 +45,18 @@ export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
 /** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
 export function createKnownHostsStore(store: Store, log: Log) {
   const { db } = store;
-  const saved = new Map<string, string>();
+  const saved = new Map<string, ReadonlySet<string>>();
   return {
     /** Oldest first. Writes only when the set has changed since the last call; the server must be configured. */
     save(serverId: string, list: readonly string[]): void {
       const kept = list.slice(-MAX_HOSTS);
-      const mark = markOf(kept);
-      if (saved.get(serverId) === mark) return;
+      const set = new Set(kept);
+      if (saved.get(serverId)?.symmetricDifference(set).size === 0) return;
       const hosts = JSON.stringify(kept);
       const target = knownHosts.serverId;
       const put = db.insert(knownHosts).values({ serverId, hosts });
       store.transaction(() => void put.onConflictDoUpdate({ target, set: { hosts } }).run());
-      saved.set(serverId, mark);
+      saved.set(serverId, set);
     },
     /** Oldest first; empty when none are known. What cannot be read is logged and learnt again. */
     load(serverId: string): readonly string[] {
@@ -66,7 +66,7 @@ export function createKnownHostsStore(store: Store, log: Log) {
         const hosts: unknown = JSON.parse(row?.hosts ?? "[]");
         if (!Array.isArray(hosts)) throw new TypeError("not a list");
         const kept = hosts.filter((host): host is string => typeof host === "string").slice(-MAX_HOSTS);
-        saved.set(serverId, markOf(kept));
+        saved.set(serverId, new Set(kept));
         return kept;
       } catch (error) {
         log.warn("The known hosts of a server cannot be read and will be learnt anew", {
@@ -77,10 +77,4 @@ export function createKnownHostsStore(store: Store, log: Log) {
       }
     },
   };
-}
-
-/** Equal for equal sets, whatever their order: a host that is seen again only moves within the list. */
-function markOf(hosts: readonly string[]): string {
-  const sum = hosts.reduce((xor, host) => xor ^ BigInt(Bun.hash(host)), 0n);
-  return `${hosts.length}:${sum}`;
 }

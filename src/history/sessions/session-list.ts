@@ -26,8 +26,7 @@ export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
   query: SessionsQuery,
 ): { readonly rows: readonly SessionRecord[]; readonly total: number } {
-  const { sort, limit, offset } = query;
-  const { start, end } = query;
+  const { start, end, sort, limit, offset } = query;
   const filter = sessionCondition(query.filter);
   const direction = sort.descending ? "DESC" : "ASC";
   // What is never null is sorted by its index where nothing is said of nulls.

@@ -117,25 +117,17 @@ function settlePresent(paths: Paths, log: Log, now: number): void {
   });
   if (!existsSync(paths.history)) return;
   refuseOther(paths.history);
-  const sqlite = new Database(paths.history, { readwrite: true, strict: true });
-  try {
-    tolerate(() => {
-      sqlite.run("PRAGMA busy_timeout = 5000");
-      assertOurs(sqlite, paths.history, MIGRATIONS);
-      sqlite.query("PRAGMA journal_mode = DELETE").get();
-    });
-  } finally {
-    sqlite.close();
-  }
+  using sqlite = new Database(paths.history, { readwrite: true, strict: true });
+  tolerate(() => {
+    sqlite.run("PRAGMA busy_timeout = 5000");
+    assertOurs(sqlite, paths.history, MIGRATIONS);
+    sqlite.query("PRAGMA journal_mode = DELETE").get();
+  });
 }
 
 function takeIn(paths: Paths, isRestored: boolean, now: number): CarriedOver {
-  const history = existsSync(paths.history) ? openConnection(paths.history, MIGRATIONS, null) : null;
-  try {
-    return takeInState(paths, history, isRestored, now);
-  } finally {
-    history?.close();
-  }
+  using history = existsSync(paths.history) ? openConnection(paths.history, MIGRATIONS, null) : null;
+  return takeInState(paths, history, isRestored, now);
 }
 
 /** What becomes of the database when an older licmond is to work on it. */
@@ -170,15 +162,14 @@ export async function restoreCopy({ database, copy }: { database: string; copy: 
 
 async function isAccepted(path: string, accepts: (file: string) => Promise<boolean>): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-schema-"));
-  const sqlite = openReader(path);
   try {
+    using sqlite = openReader(path);
     const file = join(folder, "empty.db");
     const empty = new Database(file, { create: true });
     empty.run(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${schemaVersion(sqlite)}`);
     empty.close();
     return await accepts(file);
   } finally {
-    sqlite.close();
     rmSync(folder, { recursive: true });
   }
 }

@@ -98,9 +98,8 @@ export function examineDatabase(file: string): DatabaseReport {
     const message = stat === undefined ? `There is no file ${path}` : `${path} is not a file`;
     throw new StoreError("IO", message, "Name the file of a backup.");
   }
-  let sqlite: Database | null = null;
   try {
-    sqlite = openUntouched(path);
+    using sqlite = openUntouched(path);
     const names = tableNames(sqlite);
     const isState = names.includes("api_keys") && !names.includes("servers");
     const migrations = isState ? STATE_MIGRATIONS : MIGRATIONS;
@@ -116,8 +115,6 @@ export function examineDatabase(file: string): DatabaseReport {
     if (known?.code === "CORRUPT" || known?.code === "FOREIGN")
       throw new StoreError(known.code, known.message, "Name another backup.", error);
     throw known ?? error;
-  } finally {
-    sqlite?.close();
   }
 }
 

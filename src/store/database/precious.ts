@@ -71,23 +71,17 @@ export function stateOf(bytes: Uint8Array | null): Database {
  */
 export function copyBoth({ history, state: statePath }: Paths, to: string): void {
   copyDatabase(history, to, "live");
-  const copy = new Database(to, { readwrite: true, strict: true });
-  let state: Database | null = null;
-  try {
-    // A licmond.db of before there was a state.db has all of it.
-    if (!tableNames(copy).includes("key_uses")) return;
-    state = openReader(statePath);
-    // The copy is thrown away unless it comes to its end, and is on the disk before it gets its name.
-    copy.run("PRAGMA journal_mode = MEMORY");
-    const tables = state.query<{ sql: string }, []>(
-      "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN ('api_keys', 'secrets')",
-    );
-    for (const table of tables.all()) copy.run(table.sql);
-    putRows(copy, readRows(state, IN_STATE));
-  } finally {
-    copy.close();
-    state?.close();
-  }
+  using copy = new Database(to, { readwrite: true, strict: true });
+  // A licmond.db of before there was a state.db has all of it.
+  if (!tableNames(copy).includes("key_uses")) return;
+  using state = openReader(statePath);
+  // The copy is thrown away unless it comes to its end, and is on the disk before it gets its name.
+  copy.run("PRAGMA journal_mode = MEMORY");
+  const tables = state.query<{ sql: string }, []>(
+    "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name IN ('api_keys', 'secrets')",
+  );
+  for (const table of tables.all()) copy.run(table.sql);
+  putRows(copy, readRows(state, IN_STATE));
 }
 
 /**

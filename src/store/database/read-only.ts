@@ -44,9 +44,8 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
   if (!existsSync(path)) {
     throw new StoreError("IO", `There is no database ${path}`, "Start the daemon once (licmond serve).");
   }
-  let sqlite: Database | null = null;
   try {
-    sqlite = openReader(path);
+    using sqlite = openReader(path);
     sqlite.run("PRAGMA query_only = ON");
     assertOurs(sqlite, path, MIGRATIONS);
     const version = schemaVersion(sqlite);
@@ -62,8 +61,6 @@ export async function withDatabase<T>(directory: string, work: (sqlite: Database
     // What the work does elsewhere, e.g. to a file, is no matter of this database.
     const ours = errorCode(error)?.startsWith("SQLITE_") === true;
     throw (ours ? asStoreError(error, path) : null) ?? error;
-  } finally {
-    sqlite?.close();
   }
 }
 
@@ -82,23 +79,20 @@ export function copyDatabase(
   kind: "live" | "file",
   migrations: readonly Migration[] = MIGRATIONS,
 ): void {
-  let sqlite: Database | null = null;
   try {
-    sqlite = kind === "live" ? openReader(from) : openUntouched(from);
+    using sqlite = kind === "live" ? openReader(from) : openUntouched(from);
     assertOurs(sqlite, from, migrations);
     sqlite.run("VACUUM INTO ?", [to]);
   } catch (error) {
     // The source is only read: what cannot be written is the copy.
     const isOfCopy = /^SQLITE_(FULL|READONLY|IOERR_(WRITE|FSYNC|TRUNCATE))/.test(errorCode(error) ?? "");
     throw asStoreError(error, isOfCopy ? to : from) ?? error;
-  } finally {
-    sqlite?.close();
   }
 }
 
 /** Bytes that a copy of the database takes at most: its pages in use, those in the write-ahead log included. */
 export function bytesInUse(path: string): number {
-  const sqlite = openReader(path);
+  using sqlite = openReader(path);
   try {
     const bytes = sqlite.query<{ inUse: number }, []>(
       `SELECT (page_count - freelist_count) * page_size AS inUse
@@ -107,7 +101,5 @@ export function bytesInUse(path: string): number {
     return bytes.get()?.inUse ?? 0;
   } catch (error) {
     throw asStoreError(error, path) ?? error;
-  } finally {
-    sqlite.close();
   }
 }

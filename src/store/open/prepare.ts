@@ -106,7 +106,7 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
 function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
   const fresh = `${paths.history}.rescuing`;
   const deleted = Math.max(markOf(paths.state, "reserved"), now);
-  const state = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
+  using state = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
   makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
@@ -129,8 +129,6 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
     sqlite.close();
     removeDatabase(fresh);
     throw error;
-  } finally {
-    state.close();
   }
 }
 

@@ -34,9 +34,8 @@ export function checkBeforeOpening(
   if (size === 0 || existsSync(`${path}-journal`)) return;
   refuseOther(path);
   assertHeader(path);
-  let sqlite: Database | null = null;
   try {
-    sqlite = openReader(path);
+    using sqlite = openReader(path);
     assertOurs(sqlite, path, migrations);
     if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
   } catch (error) {
@@ -46,8 +45,6 @@ export function checkBeforeOpening(
     if (known === null) throw error;
     // What this connection may not do, the next one says better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
-  } finally {
-    sqlite?.close();
   }
 }
 
@@ -125,18 +122,15 @@ export interface DatabaseVersions {
  */
 export function inspectDatabase(directory: string): DatabaseVersions | null {
   const path = pathsOf(directory).history;
-  let sqlite: Database | null = null;
   try {
     requireWritable(path);
     if (fileSize(path) === 0) return null;
-    sqlite = openImmutable(path);
+    using sqlite = openImmutable(path);
     assertOurs(sqlite, path, MIGRATIONS);
     const isCurrent = fileSize(`${path}-wal`) === 0;
     return { schema: isCurrent ? schemaVersion(sqlite) : null, current: MIGRATIONS.length };
   } catch (error) {
     throw asStoreError(error, path) ?? error;
-  } finally {
-    sqlite?.close();
   }
 }
 

@@ -55,12 +55,8 @@ function look(path: string): { readonly fault: StoreError | null; readonly chang
 /** A number of a state.db; 0 where it is not there. */
 export function markOf(path: string, name: "changes" | "reserved"): number {
   if (fileSize(path) === 0) return 0;
-  const sqlite = openReader(path);
-  try {
-    return schemaVersion(sqlite) === 0 ? 0 : markIn(sqlite, name);
-  } finally {
-    sqlite.close();
-  }
+  using sqlite = openReader(path);
+  return schemaVersion(sqlite) === 0 ? 0 : markIn(sqlite, name);
 }
 
 function markIn(sqlite: Database, name: "changes" | "reserved"): number {
@@ -137,23 +133,19 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   const keysOf = (sqlite: Database) =>
     sqlite.query<KeyRow, []>("SELECT id, name, revoked_at FROM api_keys ORDER BY created_at").all();
   const names = (keys: readonly KeyRow[]) => keys.map(({ name }) => name);
-  const present =
+  using present =
     fileSize(path) === 0 ? stateOf(null) : new Database(path, { readwrite: true, strict: true });
-  try {
-    if (all) putRows(state, readRows(present, IN_ONE_FILE));
-    const known = new Map(keysOf(state).map((key) => [key.id, key.revoked_at]));
-    const revoked = keysOf(present).filter((key) => key.revoked_at !== null && known.get(key.id) === null);
-    for (const key of revoked) revoke(state, key);
-    const lost = keysOf(present).filter((key) => key.revoked_at === null && !known.has(key.id));
-    const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
-    const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
-    set.run("reserved", Math.max(highest("reserved"), given));
-    // Above that of the copy that lies there, which would take its place else.
-    set.run("changes", highest("changes") + 1);
-    return { revoked: names(revoked), lost: names(lost) };
-  } finally {
-    present.close();
-  }
+  if (all) putRows(state, readRows(present, IN_ONE_FILE));
+  const known = new Map(keysOf(state).map((key) => [key.id, key.revoked_at]));
+  const revoked = keysOf(present).filter((key) => key.revoked_at !== null && known.get(key.id) === null);
+  for (const key of revoked) revoke(state, key);
+  const lost = keysOf(present).filter((key) => key.revoked_at === null && !known.has(key.id));
+  const highest = (name: "changes" | "reserved") => Math.max(markIn(present, name), markIn(state, name));
+  const set = state.query("INSERT OR REPLACE INTO event_marks (name, value) VALUES (?, ?)");
+  set.run("reserved", Math.max(highest("reserved"), given));
+  // Above that of the copy that lies there, which would take its place else.
+  set.run("changes", highest("changes") + 1);
+  return { revoked: names(revoked), lost: names(lost) };
 }
 
 /** Events that were given ids up to `last` are missing: a client that resumes from one of them learns that. */
