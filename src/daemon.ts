@@ -20,14 +20,12 @@ import {
   type Meters,
   sampleReader,
 } from "./daemon/meters.ts";
-
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
 import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
-
 import { createHistoryClient } from "./history/client.ts";
 import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
 import { createHistory } from "./history/history.ts";
@@ -44,7 +42,6 @@ import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
 import { createDenialSources, createDenials } from "./store/denials.ts";
-
 import type { Keys } from "./store/keys.ts";
 import type { Store } from "./store/open/open.ts";
 import { installationSecret } from "./store/secrets.ts";

@@ -4,7 +4,6 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
-
 import {
   awaitRescan,
   createPollCounter,

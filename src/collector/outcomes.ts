@@ -51,7 +51,6 @@ const WINDOW = 512;
 
 export function createPollCounter() {
   const durations: number[] = [];
-  let position = 0;
   /** Since the start; `partial` = usable, but the text was cut. */
   const polls = { ok: 0, partial: 0, failed: 0 };
   /** Lines that no rule knew. */
@@ -59,8 +58,8 @@ export function createPollCounter() {
 
   return {
     add({ error, reading, durationMs }: PollOutcome): void {
-      durations[position] = durationMs;
-      position = (position + 1) % WINDOW;
+      durations.push(durationMs);
+      if (durations.length > WINDOW) durations.shift();
       polls[error !== null ? "failed" : reading?.cut ? "partial" : "ok"]++;
       parseProblems += reading?.unparsedLines ?? 0;
     },

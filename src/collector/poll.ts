@@ -5,7 +5,6 @@ import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts, type Manager } from "../managers/manager.ts";
-
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";

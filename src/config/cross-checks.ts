@@ -5,7 +5,6 @@ import { type Partly, show } from "./check-value.ts";
 import { credentialName } from "./credentials.ts";
 import { PLACEHOLDERS, placeholdersOf } from "./forms.ts";
 import type { Finding, Locate } from "./problem.ts";
-
 import type { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;

@@ -10,7 +10,6 @@ import { credentialFinder } from "./credentials.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Finding, type Locate, type Problem } from "./problem.ts";
-
 import { ConfigFile } from "./schema.ts";
 
 /** The config file when no other is named. */

@@ -13,7 +13,6 @@ import type { DenialEvent } from "../domain/events.ts";
 import type { Bus } from "../live/bus.ts";
 import { createAlerts } from "../store/alerts.ts";
 import { createMarks, type Events } from "../store/events.ts";
-
 import { createNotifications } from "../store/notifications.ts";
 import type { Store } from "../store/open/open.ts";
 

@@ -9,7 +9,6 @@ import type { Environment } from "../config/environment.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { type Clock, systemTimers } from "../domain/time/clock.ts";
-
 import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
 import type { Store } from "../store/open/open.ts";

@@ -4,7 +4,6 @@ import { printBytes } from "../domain/bytes.ts";
 import type { Log } from "../domain/log.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
-
 import { backUp } from "../store/backup/back-up.ts";
 import { freeBytes, pathsOf, timeStamp } from "../store/database/files.ts";
 import { bytesInUse } from "../store/database/read-only.ts";

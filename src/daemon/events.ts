@@ -2,7 +2,6 @@ import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { statusChanges } from "../domain/polls/poll-events.ts";
 import { type Clock, systemTimers } from "../domain/time/clock.ts";
-
 import { createBus, createIds } from "../live/bus.ts";
 import type { Change } from "../live/live.ts";
 import { createEvents } from "../store/events.ts";

@@ -2,7 +2,6 @@ import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
 import { type Clock, repeat, systemTimers, type Timers } from "../domain/time/clock.ts";
-
 import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";

@@ -5,7 +5,6 @@ import type { Log } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { summarise } from "../domain/summary.ts";
 import { type Clock, repeat, type Timers } from "../domain/time/clock.ts";
-
 import type { Emit } from "../export/family.ts";
 import { createDenialMeter, createPollMeter, emitService, type ServiceView } from "../export/meters.ts";
 import type { Writer } from "../export/remote-write/writer.ts";
@@ -52,12 +51,11 @@ export type LoopLag = ReturnType<typeof createLoopLag>;
 /** How late the event loop is: looks four times a second how much later than asked for its timer runs. */
 export function createLoopLag() {
   const seen: number[] = [];
-  let position = 0;
   let expected = performance.now() + LOOK_MS;
   const stop = repeat(LOOK_MS, () => {
     const now = performance.now();
-    seen[position] = Math.max(0, now - expected);
-    position = (position + 1) % LOOKS;
+    seen.push(Math.max(0, now - expected));
+    if (seen.length > LOOKS) seen.shift();
     expected = now + LOOK_MS;
   });
   return {

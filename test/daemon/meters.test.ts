@@ -4,7 +4,6 @@ import type { Config } from "../../src/config/config.ts";
 import { createMeters, createRemoteWrite } from "../../src/daemon/meters.ts";
 import type { AnyEvent } from "../../src/domain/events.ts";
 import { systemClock, systemTimers } from "../../src/domain/time/clock.ts";
-
 import { createExposition } from "../../src/export/exposition.ts";
 import { gauge } from "../../src/export/family.ts";
 import type { Published } from "../../src/live/bus.ts";

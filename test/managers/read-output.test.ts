@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { createKnownHosts, type OutputEnd, type ReadingParser } from "../../src/managers/manager.ts";
-
 import { decodeOutput, detectEncoding, readOutput, readOutputSync } from "../../src/managers/read-output.ts";
 
 const NOTHING = readOutputSync(

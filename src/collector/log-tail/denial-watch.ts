@@ -5,7 +5,6 @@ import {
   type DenialCounters,
   RETRY_WINDOW_MS,
 } from "../../domain/denials.ts";
-
 import { messageOf } from "../../domain/error-code.ts";
 import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
@@ -13,10 +12,8 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
-
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
-
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
@@ -82,7 +79,8 @@ export function createDenialWatch(deps: DenialWatchDeps) {
 
   function watch(server: MonitoredServer): Watched {
     const { id, manager, logFile, enabled } = server;
-    const cursor = cursorOf(sources.cursor(id));
+    // The store holds only what this module wrote.
+    const cursor = sources.cursor(id) as StoredCursor | null;
     if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
     const { debugLog } = managerOf(manager);
     // Of another log nothing is known.
@@ -296,9 +294,3 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
 }
 
 type StoredCursor = TailCursor | { readonly kind: "counters"; readonly counters: DenialCounters };
-
-/** The store holds only what this module wrote: the kind tells which of the two it is. */
-function cursorOf(value: unknown): StoredCursor | null {
-  if (typeof value !== "object" || value === null || !("kind" in value)) return null;
-  return value.kind === "log" || value.kind === "counters" ? (value as StoredCursor) : null;
-}

@@ -12,7 +12,6 @@ import {
   parsePoolHeader,
   parseUsageLine,
 } from "./license-lines.ts";
-
 import {
   ADVICE,
   ADVICE_POINT,

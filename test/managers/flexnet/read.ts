@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import type { FeatureReading, Reading } from "../../../src/domain/reading.ts";
 import { flexnet } from "../../../src/managers/flexnet/index.ts";
 import { createKnownHosts, type KnownHosts } from "../../../src/managers/manager.ts";
-
 import { readOutputSync } from "../../../src/managers/read-output.ts";
 
 /** Our own clock in tests, long after every fixture: years come from the banner or not at all. */

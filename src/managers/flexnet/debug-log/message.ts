@@ -11,9 +11,14 @@ const OPEN = 0x28;
 const BRACKET = 0x5b;
 const CARET = 0x5e;
 
+const SEATS = /^\d{1,9}$/;
+const OLD_DENIED = /^(\S+) to /;
+
 /**
  * Reads `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may stand without quotes,
  * users may hold blanks, what stands behind the host may be missing. Null when there is no feature.
+ *
+ * FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`.
  */
 export function readSeatWords(text: string, from: number): SeatWords | null {
   let at = skipBlanks(text, from);
@@ -22,8 +27,11 @@ export function readSeatWords(text: string, from: number): SeatWords | null {
   const feature = text.slice(at + quotes, end);
   if (end <= at + quotes) return null;
   at = skipBlanks(text, end + quotes);
-  const old = quotes === 1 ? null : readOldForm(text, feature, at);
-  if (old !== null) return old;
+  if (quotes === 0 && text.startsWith("by ", at))
+    return behindFeature(text, feature, skipBlanks(text, at + 3));
+  const old = quotes === 0 && SEATS.test(feature) ? OLD_DENIED.exec(text.slice(at)) : null;
+  if (old !== null)
+    return { ...behindFeature(text, old[1] ?? "", at + old[0].length), count: Number(feature) };
   // UNSUPPORTED prints the key of the feature in front of the user.
   if (text.charCodeAt(at) === OPEN) {
     const close = endOfGroup(text, at);
@@ -59,13 +67,13 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
-const NO_TAIL: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
-
+/** How long, or when. */
+const OLD_TIME = /^(?:used: [\d:]+|\d\d\/\d\d\/\d\d \d\d?:\d\d)$/;
 const LICENSES = /^(\d{1,9}) licenses?$/;
 const CODE = /\s*\(\s*(-?\d+)\s*,\s*-?\d+(?:\s*:\s*-?\d+[^()]*)?\s*\)\s*$/;
 
 function readTail(text: string, from: number, user: string | null): Tail {
-  const tail = { ...NO_TAIL };
+  const tail: Tail = { data: null, count: 1, reason: null, code: null, handle: null, version: null };
   let at = from;
   while (at < text.length) {
     at = skipBlanks(text, at);
@@ -90,6 +98,7 @@ function readTail(text: string, from: number, user: string | null): Tail {
 }
 
 function readGroup(words: string, tail: Tail): void {
+  if (OLD_TIME.test(words)) return;
   const licenses = LICENSES.exec(words);
   if (licenses !== null) {
     tail.count = Math.max(1, Number(licenses[1]));
@@ -115,25 +124,6 @@ function readVerbose(words: string, user: string | null, tail: Tail): void {
   const [, , handle] = words.slice(userEnd).trim().split(/\s+/, 3);
   if (version !== "") tail.version = version;
   if (handle !== undefined && /^(0x)?[0-9a-f]+$/i.test(handle)) tail.handle = handle.replace(/^0x/i, "");
-}
-
-const OLD_IN = /^by (\S+)(?:\s+\((\d{1,9}) licenses?\))?/;
-const OLD_DENIED = /^(\S+) to (\S+)/;
-
-/** FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`. */
-function readOldForm(text: string, feature: string, at: number): SeatWords | null {
-  const back = OLD_IN.exec(text.slice(at));
-  if (back !== null) return { ...NO_TAIL, feature, ...person(back[1]), count: Number(back[2] ?? 1) };
-  const denied = /^\d{1,9}$/.test(feature) ? OLD_DENIED.exec(text.slice(at)) : null;
-  if (denied === null) return null;
-  return { ...NO_TAIL, feature: denied[1] ?? "", ...person(denied[2]), count: Number(feature) };
-}
-
-function person(name = ""): Pick<SeatWords, "user" | "host"> {
-  const sign = name.lastIndexOf("@");
-  return sign === -1
-    ? { user: name, host: null }
-    : { user: name.slice(0, sign), host: name.slice(sign + 1) || null };
 }
 
 function beginsTail(code: number): boolean {
