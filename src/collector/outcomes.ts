@@ -73,7 +73,7 @@ export function createPollCounter() {
 }
 
 /** Nearest rank: the smallest value that at least `percent` of all values do not exceed. */
-export function percentile(sorted: readonly number[], percent: number): number | null {
+function percentile(sorted: readonly number[], percent: number): number | null {
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? null;
 }
 

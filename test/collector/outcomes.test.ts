@@ -1,13 +1,6 @@
 import { expect, test } from "bun:test";
-import { createPollCounter, kept, percentile } from "../../src/collector/outcomes.ts";
+import { createPollCounter, kept } from "../../src/collector/outcomes.ts";
 import { outcome } from "../domain/make.ts";
-
-test("percentiles are values that occurred, by nearest rank", () => {
-  const ten = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
-  expect(percentile([], 50)).toBeNull();
-  expect(percentile([7], 95)).toBe(7);
-  expect([0, 50, 95].map((percent) => percentile(ten, percent))).toEqual([1, 5, 10]);
-});
 
 test("only the last 512 durations count, and all polls", () => {
   const counter = createPollCounter();

@@ -7,6 +7,7 @@ import { systemClock, systemTimers } from "../../src/domain/time/clock.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { gauge } from "../../src/export/family.ts";
 import type { Published } from "../../src/live/bus.ts";
+import { outcome } from "../domain/make.ts";
 import { parseText, sampleOf } from "../export/parse-text.ts";
 import { nameOf, readRequest } from "../export/remote-write/read-request.ts";
 import { picture } from "../http/make.ts";
@@ -65,17 +66,8 @@ test("what the parts of the daemon count is told together", async () => {
   const told = async () =>
     parseText(new TextDecoder().decode(await createExposition().render(snapshot, meters.emit, "text")));
   publish(denial, { ...denial, outcome: "queued" } as AnyEvent);
-  const none = new Uint8Array();
-  meters.polled({
-    serverId: "eda",
-    startedAt: 0,
-    finishedAt: 10,
-    durationMs: 10,
-    reading: null,
-    reachability: [],
-    error: { code: "LICENSE_SERVER_UNREACHABLE", message: "", details: null },
-    raw: { argv: [], exitCode: 0, signal: null, truncated: false, stdout: none, stderr: none },
-  });
+  const error = { code: "LICENSE_SERVER_UNREACHABLE", message: "", details: null } as const;
+  meters.polled(outcome({ serverId: "eda", reading: null, error }));
   const first = await told();
   expect(sampleOf(first, "license_denials_total", { feature: "solver" })).toBe(1);
   expect(sampleOf(first, "licmond_polls_total", { server: "eda", outcome: "unreachable" })).toBe(1);

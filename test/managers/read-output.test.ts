@@ -1,12 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { createKnownHosts, type OutputEnd, type ReadingParser } from "../../src/managers/manager.ts";
+import type { OutputEnd, ReadingParser } from "../../src/managers/manager.ts";
 import { decodeOutput, detectEncoding, readOutput, readOutputSync } from "../../src/managers/read-output.ts";
+import { readAs } from "./read-as.ts";
 
-const NOTHING = readOutputSync(
-  new Uint8Array(),
-  flexnet.createParser({ zone: "UTC", now: 0, knownHosts: createKnownHosts() }),
-);
+const NOTHING = readAs("flexnet", "");
 
 /** A parser that only writes down what it is fed. */
 function listener() {

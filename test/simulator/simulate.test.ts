@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { createKnownHosts } from "../../src/managers/manager.ts";
-import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { isSilent } from "../../src/simulator/site.ts";
 import { SimulateUsageError, simulate } from "../../src/simulator/tool.ts";
+import { readAs } from "../managers/read-as.ts";
 
 const NOW = Date.parse("2026-11-18T10:01:02.345Z");
 const OWN = ["--timezone", "Europe/Berlin", "--seed", "7"];
@@ -15,14 +14,8 @@ const lmstat = (server: string, ...args: string[]) =>
   run("flexnet", NOW, ...OWN, "--server", server, "lmstat", ...args);
 const rlmstat = (...args: string[]) => run("rlm", NOW, ...OWN, "rlmstat", ...args);
 
-function read(manager: "flexnet" | "rlm", text: string) {
-  const parser = managerOf(manager).createParser({
-    zone: "Europe/Berlin",
-    now: NOW,
-    knownHosts: createKnownHosts(),
-  });
-  return readOutputSync(new TextEncoder().encode(text), parser);
-}
+const read = (manager: "flexnet" | "rlm", text: string) =>
+  readAs(manager, text, { zone: "Europe/Berlin", now: NOW });
 
 describe("lmstat", () => {
   test("-a -i -c prints the report under the names asked for, and exits with 0", () => {

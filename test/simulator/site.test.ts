@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
-import { createKnownHosts } from "../../src/managers/manager.ts";
-import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { DAY, HOUR, MINUTE, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS, type ServerSpec } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
+import { readAs } from "../managers/read-as.ts";
 
 const ZONE = "Europe/Berlin";
 const CLOCK = { zone: ZONE, ahead: 0 };
@@ -61,8 +60,7 @@ describe("a reading", () => {
         const manager = managerOf(spec.manager);
         const reading = site.reading(spec, instant);
         const text = manager.render(reading, { address: spec.address, zone: ZONE });
-        const parser = manager.createParser({ zone: ZONE, now: instant, knownHosts: createKnownHosts() });
-        const parsed = readOutputSync(new TextEncoder().encode(text), parser);
+        const parsed = readAs(spec.manager, text, { zone: ZONE, now: instant });
         expect(parsed.unparsed).toEqual([]);
         expect(parsed).toEqual(reading);
       }),

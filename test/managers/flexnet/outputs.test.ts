@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { MAX_UNPARSED_KEPT, PERMANENT } from "../../../src/domain/reading.ts";
 import { createKnownHosts } from "../../../src/managers/manager.ts";
-import { around, block, featureOf, fixture, type ReadOptions, readText } from "./read.ts";
+import type { ReadOptions } from "../read-as.ts";
+import { around, block, featureOf, fixture, readText } from "./read.ts";
 
 /** An output of one server and one daemon around the lines of the feature F, of which so many seats are in use. */
 const readF = (used: number, lines: readonly string[], options?: ReadOptions) =>

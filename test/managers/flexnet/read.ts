@@ -1,28 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { FeatureReading, Reading } from "../../../src/domain/reading.ts";
-import { flexnet } from "../../../src/managers/flexnet/index.ts";
-import { createKnownHosts, type KnownHosts } from "../../../src/managers/manager.ts";
-import { readOutputSync } from "../../../src/managers/read-output.ts";
+import { type ReadOptions, readAs } from "../read-as.ts";
 
 /** Our own clock in tests, long after every fixture: years come from the banner or not at all. */
 export const NOW = Date.UTC(2026, 5, 1, 12);
 
-export interface ReadOptions {
-  readonly zone?: string;
-  readonly now?: number;
-  readonly knownHosts?: KnownHosts;
-  readonly truncated?: boolean;
-}
-
-export function readText(text: string | Uint8Array, options: ReadOptions = {}): Reading {
-  const parser = flexnet.createParser({
-    zone: options.zone ?? "UTC",
-    now: options.now ?? NOW,
-    knownHosts: options.knownHosts ?? createKnownHosts(),
-  });
-  const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
-  return readOutputSync(bytes, parser, options.truncated ?? false);
-}
+export const readText = (text: string | Uint8Array, options: ReadOptions = {}): Reading =>
+  readAs("flexnet", text, { now: NOW, ...options });
 
 export function fixture(name: string): string {
   return readFileSync(new URL(`../../fixtures/flexnet/${name}.txt`, import.meta.url), "utf8");

@@ -1,0 +1,16 @@
+import type { ManagerName } from "../../src/domain/words.ts";
+import { createKnownHosts } from "../../src/managers/manager.ts";
+import { readOutputSync } from "../../src/managers/read-output.ts";
+import { managerOf } from "../../src/managers/registry.ts";
+
+/** What a manager's parser makes of an output. */
+export function readAs(
+  manager: ManagerName,
+  output: string | Uint8Array,
+  { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false } = {},
+) {
+  const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
+  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts }), truncated);
+}
+
+export type ReadOptions = NonNullable<Parameters<typeof readAs>[2]>;
