@@ -5,7 +5,6 @@ import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
 import { isLoopback, reachableHost } from "../serve.ts";
-import type { Report } from "../terminal.ts";
 import type { Look } from "./files.ts";
 
 const WHAT = "http";
@@ -23,7 +22,11 @@ export async function checkListening({ config: { http }, env, report }: Look): P
   } catch (error) {
     const code = codeOf(error);
     const cannot = `cannot listen on ${where} (${code})`;
-    if (code === "EADDRINUSE") await checkListener(where, http, report);
+    const isTaken = code === "EADDRINUSE";
+    const answers = `a licmond answers on ${where}; this config takes effect by a reload or restart`;
+    const find = `find it with \`ss -ltnp sport = :${port}\` and stop it, or set http.port to another`;
+    if (isTaken && (await isLicmond(http))) report.fine(WHAT, answers);
+    else if (isTaken) report.problem(WHAT, `another program listens on ${where}`, find);
     else if (code === "EACCES")
       report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
     else report.problem(WHAT, cannot, "set http.host to an address of this host");
@@ -40,13 +43,6 @@ export async function checkListening({ config: { http }, env, report }: Look): P
     const fix = "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front";
     report.problem(WHAT, messageOf(error), fix);
   }
-}
-
-async function checkListener(where: string, http: Config["http"], report: Report): Promise<void> {
-  const answers = `a licmond answers on ${where}; this config takes effect by a reload or restart`;
-  const find = `find it with \`ss -ltnp sport = :${http.port}\` and stop it, or set http.port to another`;
-  if (await isLicmond(http)) report.fine(WHAT, answers);
-  else report.problem(WHAT, `another program listens on ${where}`, find);
 }
 
 /** Whether the program that listens answers as licmond does. Its certificate does not matter here. */

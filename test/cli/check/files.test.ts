@@ -115,7 +115,8 @@ function told(files: Named): string[] {
 
 /** Files are given to other owners. */
 describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alone", () => {
-  const KEY = (file: string, words: string) => `http.tls_key: ${file} ${words}`;
+  const KEY = (file: string, mode: string, who: string, fix: string) =>
+    `http.tls_key: ${file} (mode ${mode}) can be read by ${who} (fix: ${fix})`;
   test.each<[string, (files: Named) => unknown, (files: Named) => string[]]>([
     ["root:licmond 0640 is as it should be", () => {}, () => []],
     [
@@ -125,7 +126,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
         await chmod(hook, 0o666);
       },
       ({ key, hook }) => [
-        KEY(key, `(mode 0644) can be read by every user (fix: chmod 0640 ${key})`),
+        KEY(key, "0644", "every user", `chmod 0640 ${key}`),
         `notifications[0].secret_file: ${hook} (mode 0666) can be read and written by every user (fix: chmod 0660 ${hook})`,
       ],
     ],
@@ -135,19 +136,12 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
         await chown(key, 0, 0);
         await chmod(key, 0o644);
       },
-      ({ key }) => [
-        KEY(key, `(mode 0644) can be read by every user (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`),
-      ],
+      ({ key }) => [KEY(key, "0644", "every user", `chgrp ${USER} ${key} && chmod 0640 ${key}`)],
     ],
     [
       "another group",
       ({ key }) => chown(key, USER, STAFF),
-      ({ key }) => [
-        KEY(
-          key,
-          `(mode 0640) can be read by the group ${STAFF} (fix: chgrp ${USER} ${key} && chmod 0640 ${key})`,
-        ),
-      ],
+      ({ key }) => [KEY(key, "0640", `the group ${STAFF}`, `chgrp ${USER} ${key} && chmod 0640 ${key}`)],
     ],
     ["a config that others may read is no matter", ({ place }) => chmod(place.config, 0o644), () => []],
     [
