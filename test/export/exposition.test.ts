@@ -4,7 +4,6 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createExposition } from "../../src/export/exposition.ts";
 import { type Emit, gauge, histogram, labelsOf, type TextFormat } from "../../src/export/family.ts";
 import { createHistogram } from "../../src/export/meters.ts";
-
 import { feature, monitored, NOW, picture } from "../http/make.ts";
 import { type ParsedFamily, parseText, sampleOf } from "./parse-text.ts";
 

@@ -8,7 +8,6 @@ import {
   emitService,
   type ServiceView,
 } from "../../src/export/meters.ts";
-
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { readProcessMetrics } from "../../src/system/host-metrics.ts";
 import { parseText, sampleOf } from "./parse-text.ts";

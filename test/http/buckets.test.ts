@@ -17,34 +17,24 @@ const steps = fc.array(
   { minLength: 1, maxLength: 200 },
 );
 
-/** A bucket after one draw at each step. */
-function used(rate: Rate, moves: readonly number[]) {
-  const bucket = fullBucket(rate, 0);
-  let now = 0;
-  for (const ms of moves) {
-    now += ms;
-    draw(bucket, rate, now);
-  }
-  return { bucket, now };
-}
-
 /** Draws once after each step; what came of each, and how far the clock had gone forward in all by then. */
 function drive(rate: Rate, moves: readonly number[]) {
   let now = 1_772_366_400_000;
   let forward = 0;
   const bucket = fullBucket(rate, now);
-  return moves.map((ms) => {
+  const draws = moves.map((ms) => {
     now += ms;
     forward += Math.max(0, ms);
-    return { ...draw(bucket, rate, now), forward, now };
+    return { ...draw(bucket, rate, now), forward };
   });
+  return { draws, bucket, now };
 }
 
 describe("a token bucket", () => {
   test("allows no more than capacity + rate × time in any span, whatever the clock does", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
-        const draws = drive(rate, moves);
+        const { draws } = drive(rate, moves);
         // Checked for every span at once: allowed − rate × time may not rise by more than the capacity.
         // In requests × 60,000, so that nothing is rounded.
         let lowest = 0;
@@ -64,7 +54,7 @@ describe("a token bucket", () => {
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 3000 }), { maxLength: 200 }), (rate, moves) => {
         // Kept in requests × 60,000, so that the model too is exact.
         let level = rate.capacity * 60_000;
-        drive(rate, moves).forEach(({ allowed }, index) => {
+        drive(rate, moves).draws.forEach(({ allowed }, index) => {
           level = Math.min(rate.capacity * 60_000, level + (moves[index] ?? 0) * rate.perMinute);
           expect(allowed).toBe(level >= 60_000);
           if (allowed) level -= 60_000;
@@ -76,7 +66,7 @@ describe("a token bucket", () => {
   test("tells no more than it holds: what remains is allowed at once, and one more is not", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
-        const { bucket, now } = used(rate, moves);
+        const { bucket, now } = drive(rate, moves);
         const { remaining } = draw(bucket, rate, now);
         for (let n = 0; n < remaining; n++) expect(draw(bucket, rate, now).allowed).toBe(true);
         expect(draw(bucket, rate, now)).toMatchObject({ allowed: false, remaining: 0 });
@@ -87,7 +77,7 @@ describe("a token bucket", () => {
   test("keeps what Retry-After and Reset promise, and promises no later than it must", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
-        const { bucket, now } = used(rate, moves);
+        const { bucket, now } = drive(rate, moves);
         let last = draw(bucket, rate, now);
         while (last.allowed) last = draw(bucket, rate, now);
         const { retryAfterSeconds, resetSeconds } = last;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -119,46 +119,26 @@ describe("the page", () => {
   });
 });
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "licmond-lint-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
 test("the document holds against the specification's own schema", async () => {
   const { valid, errors } = await new Validator().validate(JSON.parse(source) as Record<string, unknown>);
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
 test("redocly's recommended rules find nothing", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-lint-"));
   const file = join(folder, "openapi.json");
   await Bun.write(file, source);
-  const lint = async (path: string) => {
-    const child = Bun.spawn(
-      [
-        ...[process.execPath, REDOCLY, "lint", path, "--format=json"],
-        `--config=${join(import.meta.dir, "redocly.yaml")}`,
-      ],
-      {
-        cwd: folder,
-        env: { PATH: "", HOME: folder, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
-        stdin: "ignore",
-        stderr: "pipe",
-      },
-    );
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-    const end = stdout.lastIndexOf("}");
-    if (end === -1) throw new Error(`redocly said nothing:\n${stderr}`);
-    const report = JSON.parse(stdout.slice(stdout.indexOf("{"), end + 1)) as {
-      problems: { ruleId: string; message: string; location: { pointer?: string }[] }[];
-    };
-    return report.problems.map(({ ruleId, message, location }) => ({
-      ruleId,
-      message,
-      where: location[0]?.pointer,
-    }));
-  };
-  expect(await lint(file)).toEqual([]);
+  const config = `--config=${join(import.meta.dir, "redocly.yaml")}`;
+  const child = Bun.spawn([process.execPath, REDOCLY, "lint", file, "--format=json", config], {
+    cwd: folder,
+    env: { PATH: "", HOME: folder, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+    stdin: "ignore",
+    stderr: "pipe",
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  await rm(folder, { recursive: true });
+  const [report] = /\{.*\}/s.exec(stdout) ?? [];
+  expect(report === undefined ? stderr : JSON.parse(report)).toMatchObject({ problems: [] });
 });
 
 const whole: [string, Operation][] = Object.entries(dereferenced(document).paths).flatMap(([path, item]) =>

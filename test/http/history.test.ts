@@ -11,7 +11,6 @@ import { HistoryTimeout } from "../../src/history/client.ts";
 import { createSessionImport } from "../../src/history/sessions/import-sessions.ts";
 import { StoreError } from "../../src/store/database/store-error.ts";
 import { createDenialSources, createDenials } from "../../src/store/denials.ts";
-
 import type { Store } from "../../src/store/open/open.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";

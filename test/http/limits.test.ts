@@ -184,9 +184,6 @@ describe("over a real port", () => {
   });
 });
 
-afterEach(cleanUp);
-afterEach(closeDoors);
-
 const SUMMARY = "/api/licenses/summary";
 const post = (body: string): Ask => ({
   method: "POST",

@@ -185,23 +185,16 @@ describe("the port", () => {
   test("stop lets a running request finish and closes the port", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-    const own = bench();
-    const app = bench({
-      keys: own.deps.keys,
-      collector: {
-        ...own.deps.collector,
-        rescan: async () => {
-          begin();
-          await held;
-          return [];
-        },
-      },
-    });
-    const door = listen(app.app, { host: "127.0.0.1", port: 0 });
-    const running = fetch(`http://127.0.0.1:${door.port}/api/licenses/rescan`, {
-      method: "POST",
-      headers: { "x-api-key": own.keys.admin },
-    });
+    const { collector } = bench().deps;
+    const rescan = () => {
+      begin();
+      return held.then(() => []);
+    };
+    const site = bench({ collector: { ...collector, rescan } });
+    const door = listen(site.app, { host: "127.0.0.1", port: 0 });
+    const headers = { "x-api-key": site.keys.admin };
+    const rescanned = `http://127.0.0.1:${door.port}/api/licenses/rescan`;
+    const running = fetch(rescanned, { method: "POST", headers });
     await begun;
     const stopped = door.stop(5_000);
     release();

@@ -16,9 +16,7 @@ import {
   text,
   wordList,
 } from "../../src/http/query.ts";
-
 import { endTime, openRange, parseTime, startTime } from "../../src/http/query-time.ts";
-
 import { bench, NOW } from "./make.ts";
 
 const QUERY = queryOf({

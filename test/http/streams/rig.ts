@@ -128,14 +128,12 @@ export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInp
     daemon: "acmed",
     feature: "solver",
     user: "ada",
-
     host: "ws01",
     display: null,
     version: null,
     count: 1,
     handle: null,
     startedAt: null,
-
     firstSeenAt: at,
     lastSeenAt: at,
     endedAt: null,
