@@ -213,17 +213,15 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
   });
 }
 
-/** Exact names by repetition alone, because they may hold commas. */
-const FEATURES = list(
-  { ...ANY, takes: "a name; repeat it for more" },
-  { type: "string" },
-  { description: "Exact name; may be repeated. An unknown one is 404.", example: ["Schema_Editor"] },
-  false,
-);
-
 /** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
 export const NAMED = {
-  feature: FEATURES,
+  // By repetition alone, because names of features may hold commas.
+  feature: list(
+    { ...ANY, takes: "a name; repeat it for more" },
+    { type: "string" },
+    { description: "Exact name; may be repeated. An unknown one is 404.", example: ["Schema_Editor"] },
+    false,
+  ),
   daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
   server: names("Ids of servers. An unknown one is 404.", "eda"),
 };

@@ -207,7 +207,7 @@ export const KEY_FIELDS = {
   monthlyQuota: Quota,
   requestsPerMinute: Quota,
 };
-export const Key = Type.Object(KEY_FIELDS, { title: "Key" });
+export const Key = record("Key", KEY_FIELDS);
 export type Key = Static<typeof Key>;
 
 /** A key as the API shows it, and `licmond keys list --json`. */
@@ -223,10 +223,10 @@ export function keyRecord(key: KeyRecord): Key {
 }
 
 /** What a check says is for everyone: no names of servers, no paths. */
-const HealthCheck = Type.Object(
-  { status: words(["healthy", "degraded", "unhealthy"]), message: Type.String() },
-  { title: "HealthCheck" },
-);
+const HealthCheck = record("HealthCheck", {
+  status: words(["healthy", "degraded", "unhealthy"]),
+  message: Type.String(),
+});
 export type HealthCheck = Static<typeof HealthCheck>;
 
 export const HealthChecks = Type.Object({
@@ -267,27 +267,24 @@ export const Status = record("Status", {
 });
 export type Status = Static<typeof Status>;
 
-export const Metrics = Type.Object(
-  {
-    type: words(["metrics"]),
-    timestamp: Timestamp,
-    cpu: Amount,
-    memory: Amount,
-    system: Type.Object({ cpu: Amount, memory: Amount, disk: Amount }),
-    licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Amount }),
-    requests: Type.Object({
-      total: Count,
-      byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-    }),
-    polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-    parseProblems: count("Lines that no rule knew"),
-    streamClients: Count,
-    process: Type.Object({
-      memoryBytes: Count,
-      cpuSeconds: Type.Number({ minimum: 0 }),
-      eventLoopLagMs: Amount,
-    }),
-  },
-  { title: "Metrics" },
-);
+export const Metrics = record("Metrics", {
+  type: words(["metrics"]),
+  timestamp: Timestamp,
+  cpu: Amount,
+  memory: Amount,
+  system: Type.Object({ cpu: Amount, memory: Amount, disk: Amount }),
+  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Amount }),
+  requests: Type.Object({
+    total: Count,
+    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
+  }),
+  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
+  parseProblems: count("Lines that no rule knew"),
+  streamClients: Count,
+  process: Type.Object({
+    memoryBytes: Count,
+    cpuSeconds: Type.Number({ minimum: 0 }),
+    eventLoopLagMs: Amount,
+  }),
+});
 export type Metrics = Static<typeof Metrics>;

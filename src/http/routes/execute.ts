@@ -43,7 +43,7 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
     "/api/execute",
     async ({ request, exchange, body, server: http }) => {
       const { server, args = {}, timeoutMs = null, dryRun = false } = body;
-      let said: LogFields = {
+      const said: Record<string, LogFields[string]> = {
         command: body.command.slice(0, 100),
         server: server?.slice(0, 100),
         arguments: JSON.stringify(args),
@@ -57,8 +57,7 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
       const picture = server === undefined ? null : knownServer(live.snapshot(), server);
       const plan = execute.plan(entry, { picture, args, timeoutMs });
       const argv = [...maskArgv(plan.argv)];
-      said = { ...said, argv: JSON.stringify(argv) };
-      exchange.acting = { message: "Command", fields: said };
+      said.argv = JSON.stringify(argv);
       const write = (more: LogFields) => audit.done(exchange, "Command", { ...said, ...more });
       if (dryRun) {
         write({ outcome: "dry run" });

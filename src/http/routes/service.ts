@@ -10,7 +10,6 @@ import { HealthChecks, pick, Status } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
-const RETRY_AFTER_SECONDS = 5;
 
 const Health = record("Health", {
   status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
@@ -34,9 +33,9 @@ const Reloaded = record("Reloaded", {
  */
 export function serviceRoutes(deps: RouteDeps) {
   const { clock, build, daemon, collector, keys, health, host, settings, live, audit } = deps;
-  let last: { readonly at: number; readonly checks: HealthChecks | Promise<HealthChecks> } | null = null;
+  let last: { readonly at: number; readonly checks: ReturnType<typeof health> } | null = null;
 
-  function checksNow(): HealthChecks | Promise<HealthChecks> {
+  function checksNow() {
     const now = clock.now();
     if (last === null || Math.abs(now - last.at) >= CHECK_MS) last = { at: now, checks: health() };
     return last.checks;
@@ -51,10 +50,8 @@ export function serviceRoutes(deps: RouteDeps) {
         const failing = Object.entries(checks).filter(([, { status }]) => status === "unhealthy");
         if (failing.length > 0) {
           const unhealthy = "licmond is unhealthy: a part it cannot do without does not work.";
-          throw new ApiError("SERVICE_UNAVAILABLE", unhealthy, {
-            details: failing.map(([name, { message }]) => `${name}: ${message}`).join("; "),
-            retryAfterSeconds: RETRY_AFTER_SECONDS,
-          });
+          const details = failing.map(([name, { message }]) => `${name}: ${message}`).join("; ");
+          throw new ApiError("SERVICE_UNAVAILABLE", unhealthy, { details, retryAfterSeconds: 5 });
         }
         const degraded =
           Object.values(checks).some(({ status }) => status === "degraded") || anyTrouble(live.snapshot());

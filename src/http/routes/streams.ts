@@ -31,26 +31,18 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
 /** A stream that has ended may keep its connection this long for what is on its way, else a client that never reads would keep it. */
 const LINGER_SECONDS = 10;
 
-/** A request for a stream, as its route gets it. */
-interface Asked {
-  readonly exchange: Exchange;
-  readonly query: Wanted;
-  readonly server: Server<unknown> | null;
-}
+type Listener = Server<unknown> | null;
 
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
 export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
 
-  function open(stream: StreamName, { exchange, query }: Asked) {
+  function open(stream: StreamName, exchange: Exchange, query: Wanted) {
     namedServers(live.snapshot(), query.server);
     return openStream(streams, http, stream, exchange, query.last_event_id ?? null);
   }
 
-  function sendEvents(stream: StreamName, asked: Asked): Response {
-    const { exchange, query, server } = asked;
-    const { request } = exchange;
-    const opening = open(stream, asked);
+  function sendEvents(opening: Opening, { request }: Exchange, query: Wanted, server: Listener): Response {
     // A quiet stream is no dead one: Bun cuts silent connections.
     server?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
@@ -58,8 +50,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     return new Response(createSseStream(opening, query, onEnd), { headers: SSE_HEADERS });
   }
 
-  function upgrade(stream: StreamName, asked: Asked): undefined {
-    const { exchange, server } = asked;
+  function upgrade(stream: StreamName, exchange: Exchange, query: Wanted, server: Listener): undefined {
     const { request } = exchange;
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
@@ -68,7 +59,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
       );
     }
     const data = createSocketHandlers(
-      open(stream, asked),
+      open(stream, exchange, query),
       exchange.query,
       () => performance.now(),
       (ids) => void namedServers(live.snapshot(), ids),
@@ -79,11 +70,10 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
 
   const routes = new Elysia({ name: "routes/streams" }).use(gated);
   for (const [path, stream] of SSE_PATHS) {
-    const { access, summary } = STREAMS[stream];
-    const { schema, ...doc } = docOf(stream);
+    const { access, summary, schema, ...doc } = docOf(stream);
     routes.get(
       path,
-      ({ exchange, query, server }) => sendEvents(stream, { exchange, query, server }),
+      ({ exchange, query, server }) => sendEvents(open(stream, exchange, query), exchange, query, server),
       documented(access, "Streams", summary, {
         ...doc,
         answers: {
@@ -97,11 +87,10 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     );
   }
   for (const stream of STREAM_NAMES) {
-    const { access, summary } = STREAMS[stream];
-    const { schema, ...doc } = docOf(stream);
+    const { access, summary, schema, ...doc } = docOf(stream);
     routes.get(
       `/ws/${stream}`,
-      ({ exchange, query, server }) => upgrade(stream, { exchange, query, server }),
+      ({ exchange, query, server }) => upgrade(stream, exchange, query, server),
       documented(access, "Streams", summary, {
         ...doc,
         description:
@@ -121,8 +110,9 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
 }
 
 function docOf(stream: StreamName) {
-  const { events } = STREAMS[stream];
+  const { events, ...head } = STREAMS[stream];
   return {
+    ...head,
     keyInQuery: true,
     query: STREAM_QUERIES[stream],
     requestHeaders: {

@@ -15,12 +15,7 @@ export const SECOND: Parts = 2;
 export const BOTH: Parts = 3;
 
 /** The fields by which clients choose domain events; an event has some of them. */
-export interface Subject {
-  readonly server?: string | null;
-  readonly daemon?: string | null;
-  readonly feature?: string | null;
-  readonly user?: string | null;
-}
+export type Subject = Readonly<Partial<Record<"server" | "daemon" | "feature" | "user", string | null>>>;
 
 const utf8 = new TextEncoder();
 
