@@ -60,9 +60,8 @@ function emitFeature(server: string, feature: FeaturePicture, emit: Emit): void 
   emit(FEATURE.unlimited, labels, unlimited ? 1 : 0);
   emitKnown(emit, FEATURE.issued, labels, total);
   emitKnown(emit, FEATURE.used, labels, used);
-  emitKnown(emit, FEATURE.available, labels, feature.available);
-  emitKnown(emit, FEATURE.reserved, labels, feature.reserved);
-  emitKnown(emit, FEATURE.queued, labels, feature.queued);
+  for (const name of ["available", "reserved", "queued"] as const)
+    emitKnown(emit, FEATURE[name], labels, feature[name]);
   if (!unlimited && total !== null && used !== null && total > 0)
     emit(FEATURE.utilization, labels, used / total);
 }

@@ -14,20 +14,7 @@ const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /** A silent connection is cut after this; requests that wait for polls and streams lift it for themselves. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
-export interface Listening {
-  readonly host: string;
-  /** The real one, also when the settings said 0. */
-  readonly port: number;
-  /**
-   * Takes another certificate for connections to come; only where it listened over TLS before. Bun's own reload
-   * leaves TLS as it was, so the port is opened a second time and then closed the first time. Requests, streams and
-   * sockets that are open go on under the old certificate, connections that idle are closed in order; only one that
-   * is just being made can be reset.
-   */
-  renew(tls: TlsMaterial): void;
-  /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
-  stop(graceMs: number): Promise<void>;
-}
+export type Listening = ReturnType<typeof listen>;
 
 export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
   /** Null = plain HTTP. */
@@ -40,20 +27,28 @@ export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
  * Elysia turns `reusePort` on, with which two daemons would share a port in silence: it is off. With TLS the port
  * must be opened twice at times, so there it is on, and whether the port is free is tried before.
  */
-export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings): Listening {
+export function listen(app: AnyElysia, { host, port, tls = null }: ListenSettings) {
   const first = open(app, { host, port, tls }, tls !== null);
   const servers = [first];
   const real = first.port ?? port;
   return {
     host,
+    /** The real one, also when the settings said 0. */
     port: real,
-    renew(material) {
+    /**
+     * Takes another certificate for connections to come; only where it listened over TLS before. Bun's own reload
+     * leaves TLS as it was, so the port is opened a second time and then closed the first time. Requests, streams and
+     * sockets that are open go on under the old certificate, connections that idle are closed in order; only one that
+     * is just being made can be reset.
+     */
+    renew(material: TlsMaterial): void {
       const next = open(app, { host, port: real, tls: material }, false);
       // They take no connections from now on; stop() waits for the requests that still run.
       for (const server of servers) void server.stop(false);
       servers.push(next);
     },
-    async stop(graceMs) {
+    /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
+    async stop(graceMs: number): Promise<void> {
       const { promise: deadline, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, graceMs);
       await Promise.race([Promise.all(servers.map((server) => server.stop(false))), deadline]);

@@ -151,7 +151,7 @@ describe("format", () => {
 describe("CSV", () => {
   test("columns: nested lists out, nested objects flat", () => {
     const headings = (schema: Parameters<typeof columnsOf>[0]) =>
-      columnsOf(schema).map(({ heading }) => heading);
+      columnsOf(schema).map((path) => path.join("."));
     expect(headings(FeatureRecord)).not.toContain("pools");
     expect(headings(ServerRecord)).toContain("counts.used");
     expect(headings(ServerRecord)).toContain("error.code");

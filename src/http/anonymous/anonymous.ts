@@ -42,12 +42,10 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
 }
 
 /** Names in stored rows, in and out, as the caller may see them. */
-interface NamesFor {
+interface NamesFor extends Pick<Pseudonyms, "user" | "session"> {
   /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
   wanted<Filter extends People>(filter: Filter): Filter;
-  user(name: string): string;
   host(name: string | null): string | null;
-  session(id: number): number;
   /** Of free text about people nothing is left. */
   text(words: string | null): string | null;
 }

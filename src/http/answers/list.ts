@@ -67,7 +67,7 @@ export function rowsAnswer(
   columns: readonly string[] | null = null,
 ): Answer {
   if (format === "json") return valueAnswer({ [plural]: rows, total, limit, offset, ...beside });
-  const written = columnsOf(record as Schema).filter(({ heading }) => columns?.includes(heading) ?? true);
+  const written = columnsOf(record as Schema).filter((path) => columns?.includes(headingOf(path)) ?? true);
   return {
     body: encode(csvHeading(written, format === "csv-bom") + csvRows(rows, written)),
     headers: {
@@ -142,32 +142,30 @@ function compare(a: unknown, b: unknown, sign: 1 | -1): number {
   return (a as string | number) < (b as string | number) ? -sign : sign;
 }
 
-/** A column: its heading and the way to its value, e.g. `counts.used`. */
-interface Column {
-  readonly heading: string;
-  readonly path: readonly string[];
-}
+/** The way to the value of a column, e.g. to `counts.used`, as its heading has it. */
+type Column = readonly string[];
 
 /** Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out. */
 export function columnsOf(schema: Schema): readonly Column[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, { type, properties }]) => {
     if (type === "array") return [];
-    const paths = properties === undefined ? [[name]] : Object.keys(properties).map((inner) => [name, inner]);
-    return paths.map((path) => ({ heading: path.join("."), path }));
+    return properties === undefined ? [[name]] : Object.keys(properties).map((inner) => [name, inner]);
   });
 }
 
+const headingOf = (path: Column) => path.join(".");
+
 /** The heading line of RFC 4180, with CRLF. `bom`: behind a byte-order mark. */
 export function csvHeading(columns: readonly Column[], bom: boolean): string {
-  return `${bom ? "\uFEFF" : ""}${columns.map(({ heading }) => heading).join(",")}\r\n`;
+  return `${bom ? "\uFEFF" : ""}${columns.map(headingOf).join(",")}\r\n`;
 }
 
 /** The rows below it; null is an empty cell. */
 export function csvRows(rows: readonly object[], columns: readonly Column[]): string {
-  return rows.map((row) => `${columns.map(({ path }) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
+  return rows.map((row) => `${columns.map((path) => cell(valueAt(row, path))).join(",")}\r\n`).join("");
 }
 
-function valueAt(row: object, path: readonly string[]): unknown {
+function valueAt(row: object, path: Column): unknown {
   return path.reduce<unknown>((value, name) => (value as Record<string, unknown> | null)?.[name], row);
 }
 

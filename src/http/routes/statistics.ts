@@ -95,7 +95,6 @@ const HEATMAP = queryOf({
   ...FORMAT,
 });
 
-const MOST_KEYS = 2;
 const USAGE = queryOf({
   group_by: wordList(USAGE_KEYS, "One or two; `feature` is server, daemon and name. Default: user."),
   ...NAMED,
@@ -278,7 +277,7 @@ function checkPoints(points: number): void {
 }
 
 function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
-  if (keys.length <= MOST_KEYS && new Set(keys).size === keys.length) return keys;
+  if (keys.length <= 2 && new Set(keys).size === keys.length) return keys;
   throw new ApiError(
     "INVALID_QUERY",
     `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${USAGE_KEYS.join(", ")}.`,

@@ -46,13 +46,7 @@ export const STREAM_QUERIES = {
 export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
 
 /** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
-export interface StreamFilter {
-  readonly key: string;
-  /** Interval of metrics events; null when the client wants none. */
-  readonly intervalMs: number | null;
-  /** The parts of an event that the client wants. */
-  partsOf(event: EncodedEvent): Parts;
-}
+export type StreamFilter = ReturnType<typeof createStreamFilter>;
 
 /** What a key may see of the events. */
 export interface Sight {
@@ -65,11 +59,7 @@ export interface Sight {
 /** Sources that a viewer may not see: they tell who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
-export function createStreamFilter(
-  stream: StreamName,
-  wanted: Wanted,
-  { hidden, anonymous }: Sight,
-): StreamFilter {
+export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, anonymous }: Sight) {
   const { events = null, include = null, interval = 10_000 } = wanted;
   const levels = union(wanted.level, wanted.levels);
   const sources = union(wanted.source, wanted.sources);
@@ -91,8 +81,10 @@ export function createStreamFilter(
 
   return {
     key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
+    /** Interval of metrics events; null when the client wants none. */
     intervalMs: hasMetrics ? interval : null,
-    partsOf(event) {
+    /** The parts of an event that the client wants. */
+    partsOf(event: EncodedEvent): Parts {
       const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
       if (type === "log") return logParts(event.row);
