@@ -203,7 +203,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     line: (text) => line(text, false),
     finish({ rest, truncated }: OutputEnd): Reading {
       if (rest !== null) line(rest, true);
-      held.lookAgain();
+      held.close();
       const last = block;
       const cut = rest !== null || truncated || endsBroken || last?.describing === true;
       const added = fromTable();
