@@ -46,7 +46,7 @@ function defineOption(commander: CommanderCommand, name: string, its: Option<unk
     .hideHelp(its.isHidden === true)
     .makeOptionMandatory(its.isRequired === true);
   if (its.read !== undefined) option.argParser(its.read);
-  if (its.choices !== undefined) option.argChoices = [...its.choices];
+  if (its.choices !== undefined) option.choices(its.choices.map(String));
   // It has the name by which it is declared, also where commander would take `--no-x` for the contrary of `--x`.
   commander.addOption(Object.assign(option, { attributeName: () => name, negate: false }));
   if (its.value === undefined) commander.setOptionValue(name, false);

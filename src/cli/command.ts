@@ -46,8 +46,8 @@ export interface Option<T> {
   readonly isRequired?: true;
   readonly isHidden?: true;
   readonly default?: T;
-  /** For the help. */
-  readonly choices?: readonly string[] | undefined;
+  /** The words that it may be. */
+  readonly choices?: readonly T[];
   /** What its text means; absent: itself. `before`: of an option that was given before, what that meant. */
   read?(text: string, before: T): T;
 }
@@ -65,18 +65,16 @@ export function texts(value: string, help: string): Option<readonly string[] | u
   return { help, value, read: (text, before = []) => [...before, text] };
 }
 
-/** What the text of an option means. Throws InvalidArgumentError with what the option takes. */
-export interface Reader<T> {
-  (text: string): T;
-  readonly choices?: readonly string[];
-}
+/** What the text of an option means, or the words that it may be. Throws InvalidArgumentError with what it takes. */
+export type Reader<T> = ((text: string) => T) | readonly T[];
 
 export function option<T>(value: string, help: string, read: Reader<T>): Option<T | undefined> {
   return optionOr<T | undefined>(value, help, read, undefined);
 }
 
 export function optionOr<T>(value: string, help: string, read: Reader<T>, usual: T): Option<T> {
-  return { help, value, read, default: usual, choices: read.choices };
+  const how = typeof read === "function" ? { read } : { choices: read };
+  return { help, value, default: usual, ...how };
 }
 
 export function required<T>(value: string, help: string, read: Reader<T>): Option<T> {
@@ -84,7 +82,7 @@ export function required<T>(value: string, help: string, read: Reader<T>): Optio
 }
 
 /** Makes a reader of one that answers null for what it does not know. */
-export function reader<T>(read: (text: string) => T | null, takes: string): Reader<T> {
+export function reader<T>(read: (text: string) => T | null, takes: string): (text: string) => T {
   return (given) => {
     const value = read(given);
     if (value === null) throw new InvalidArgumentError(takes);
@@ -92,15 +90,9 @@ export function reader<T>(read: (text: string) => T | null, takes: string): Read
   };
 }
 
-export function integer(from: number, to: number, takes: string): Reader<number> {
+export function integer(from: number, to: number, takes: string): (text: string) => number {
   const isOne = (given: string) => /^\d{1,15}$/.test(given) && Number(given) >= from && Number(given) <= to;
   return reader((given) => (isOne(given) ? Number(given) : null), takes);
-}
-
-export function oneOf<T extends string>(choices: readonly T[]): Reader<T> {
-  const takes = `Allowed choices are ${choices.join(", ")}.`;
-  const read = reader((given) => choices.find((choice) => choice === given) ?? null, takes);
-  return Object.assign(read, { choices });
 }
 
 export const ZONE = reader(

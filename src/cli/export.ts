@@ -5,7 +5,7 @@ import { columnsOf, csvHeading, csvRows } from "../http/answers/list.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
 import { withDatabase } from "../store/database/read-only.ts";
 import { StoreError } from "../store/database/store-error.ts";
-import { command, flag, oneOf, optionOr, text, texts } from "./command.ts";
+import { command, flag, optionOr, text, texts } from "./command.ts";
 import { type CommandIo, countOf, Failure, readConfig, UsageError } from "./io.ts";
 import { createProgress } from "./terminal.ts";
 
@@ -16,7 +16,7 @@ const FORMATS = ["csv", "json"] as const;
 export const exportTable = command({
   args: [["<table>", EXPORT_TABLES.join(", ")]],
   options: {
-    format: optionOr("<format>", "format of the rows", oneOf(FORMATS), "csv"),
+    format: optionOr("<format>", "format of the rows", FORMATS, "csv"),
     start: text("<time>", "only from this time on, ISO 8601 or epoch ms"),
     end: text("<time>", "only before this time; a bare date takes in its day"),
     server: texts("<id>", "only of this server; may be repeated"),

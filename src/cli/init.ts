@@ -29,20 +29,18 @@ async function writeNew(file: string, text: string): Promise<void> {
     await writeFile(file, text, { flag: "wx", mode: 0o640 });
     if (process.getuid?.() === 0) await chown(file, 0, (await stat(dirname(file))).gid);
   } catch (error) {
-    throw new Failure(whyNotWritten(file, error));
+    throw new Failure(`${file} ${WHY_NOT[codeOf(error)] ?? `cannot be written: ${messageOf(error)}`}`);
   }
 }
 
-function whyNotWritten(file: string, error: unknown): string {
-  const elsewhere = "--output names another place";
-  const code = codeOf(error);
-  if (code === "EEXIST") return `${file} is there already and stays as it is; ${elsewhere}`;
-  if (code === "EROFS")
-    return `${file} lies on a file system that is mounted read-only (EROFS); ${elsewhere}`;
-  if (code === "EACCES" || code === "EPERM")
-    return `${file} cannot be written by this user; use sudo, or --output with another place`;
-  return `${file} cannot be written: ${messageOf(error)}`;
-}
+const NOT_YOURS = "cannot be written by this user; use sudo, or --output with another place";
+/** By the system's code. */
+const WHY_NOT: Readonly<Record<string, string>> = {
+  EEXIST: "is there already and stays as it is; --output names another place",
+  EROFS: "lies on a file system that is mounted read-only (EROFS); --output names another place",
+  EACCES: NOT_YOURS,
+  EPERM: NOT_YOURS,
+};
 
 /** What `licmond init` writes: a config that starts as it is, with every setting explained. */
 export const INITIAL_CONFIG: string = initialConfig;

@@ -6,7 +6,7 @@ import { keyRecord } from "../http/records.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { isEmptyStorage } from "../store/open/start-check.ts";
-import { command, flag, type Group, integer, oneOf, option, reader, required } from "./command.ts";
+import { command, flag, type Group, integer, option, reader, required } from "./command.ts";
 import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "./io.ts";
 import { printTable } from "./terminal.ts";
 
@@ -16,7 +16,7 @@ const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 
 const create = command({
   options: {
     name: required("<name>", "what it is for; no other active key may have the name", String),
-    role: required("<role>", "what it may do", oneOf(ROLES)),
+    role: required("<role>", "what it may do", ROLES),
     expires: option("<duration>", "when it ends, e.g. 90d (default: never)", expiry),
     "daily-quota": option("<requests>", "requests a day", count),
     "monthly-quota": option("<requests>", "requests a month", count),

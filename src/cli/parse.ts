@@ -12,7 +12,7 @@ import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
 import { createKnownHosts } from "../managers/manager.ts";
 import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { command, oneOf, option, required, text, ZONE } from "./command.ts";
+import { command, option, required, text, ZONE } from "./command.ts";
 import { type CommandIo, Failure, failPoll, toolWords, wholeStdin } from "./io.ts";
 import { printTable } from "./terminal.ts";
 
@@ -23,7 +23,7 @@ const EXIT_PARTIAL = 3;
 export const parse = command({
   args: [["[file]", "the output; default, or -: stdin"]],
   options: {
-    manager: required("<name>", "whose output it is", oneOf(MANAGERS)),
+    manager: required("<name>", "whose output it is", MANAGERS),
     timezone: option("<zone>", "zone in which the server prints its times (default: this host's)", ZONE),
     server: text("<id>", "id of the server in the records (default: the manager's name)"),
   },
