@@ -64,7 +64,6 @@ export const CheckinEvent = event(
   "Seats were given back, or were last seen before `endedAt`",
   OfSession,
 );
-export type CheckinEvent = Static<typeof CheckinEvent>;
 
 const Status = words([...new Set([...SERVER_STATUSES, ...PART_STATUSES])]);
 

@@ -104,11 +104,9 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     );
 
   function unpacked(feature: KnownFeature, day: number): Step[] {
-    const [row] = all<{ data: Uint8Array }>(
-      "SELECT data FROM sample_days WHERE key = ?",
-      packedKey(day, feature.id),
-    );
-    return row === undefined ? [] : samplesOfDay(day * DAY_MS, row.data);
+    const key = packedKey(day, feature.id);
+    const rows = all<{ data: Uint8Array }>("SELECT data FROM sample_days WHERE key = ?", key);
+    return rows.flatMap(({ data }) => samplesOfDay(day * DAY_MS, data));
   }
 
   /** The samples that say what held in a range: those in it, and the last one before. */

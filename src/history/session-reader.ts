@@ -30,7 +30,6 @@ function ofFeature({ server, daemon, feature }: FeatureId): Condition {
 
 /** As in the index `sessions_long`, word for word: else it is not used. */
 const IS_LONG = "ended_at - began_at > 86400000";
-const LONG_MS = DAY_MS;
 
 /**
  * Rows of sessions that overlap a range, by what is stored of them: an open one has no end yet. As a table in
@@ -54,7 +53,7 @@ export function overlapping(
   if (start === null) select("TRUE", []);
   else if (end === null) select("ended_at > ?", [start]);
   else {
-    const soon = end + LONG_MS;
+    const soon = end + DAY_MS;
     select("ended_at > ? AND ended_at <= ?", [start, soon]);
     select(`ended_at > ? AND ${IS_LONG}`, [Math.max(start, soon)], "sessions INDEXED BY sessions_long");
   }
@@ -126,7 +125,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
       // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
       // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
-      const soon = start + LONG_MS;
+      const soon = start + DAY_MS;
       const parts = [
         ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
         ["sessions_long", `ended_at > ? AND first_seen_at < ? AND ${IS_LONG}`, soon, start],
@@ -142,7 +141,7 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     },
     sessionCount(of: FeatureId, start: number, end: number): number {
       const { server, daemon, feature } = of;
-      const [ended] = all<{ count: number }>(ENDED, server, daemon, feature, start, end, end + LONG_MS);
+      const [ended] = all<{ count: number }>(ENDED, server, daemon, feature, start, end, end + DAY_MS);
       // What is open now says nothing of what is still to come.
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;

@@ -62,16 +62,8 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
 /** A block without pool lines is itself one group of seats. */
 function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
   const kind = unlimited ? "uncounted" : "unknown";
-  return {
-    number: null,
-    version: null,
-    vendorString: null,
-    kind,
-    total,
-    used,
-    unlimited,
-    expiry: UNKNOWN_EXPIRY,
-  };
+  const unnamed = { number: null, version: null, vendorString: null };
+  return { ...unnamed, kind, total, used, unlimited, expiry: UNKNOWN_EXPIRY };
 }
 
 /** Sum of what is known; null when nothing is. */

@@ -67,11 +67,6 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   /** A small number for each name. */
   const idOf = (of: keyof typeof ids, key: string) => ids[of].getOrInsert(key, ids[of].size);
 
-  function createGroup(day: number): Group {
-    const users = columns.includes("user") ? null : new Set<number>();
-    return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
-  }
-
   function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
     const [server, daemon, feature] = names.features[holders.feature[holder] ?? 0] ?? [];
     const user = names.users[holders.user[holder] ?? 0];
@@ -167,7 +162,11 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        const groupOf = (holder: number) => ofDay.getOrInsertComputed(keyOf(holder), () => createGroup(day));
+        const groupOf = (holder: number) =>
+          ofDay.getOrInsertComputed(keyOf(holder), () => {
+            const users = columns.includes("user") ? null : new Set<number>();
+            return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
+          });
         addPart(seats, userIds, groupOf, low, high);
       }
     },

@@ -40,10 +40,8 @@ export function sessionsQuery(
   );
   read.checkpoint();
   const counted = overlapping("1", filter, start, end, query.now);
-  const [count] = read.all<{ total: number }>(
-    `SELECT count(*) AS total FROM ${counted.sql}`,
-    ...counted.values,
-  );
+  const counting = `SELECT count(*) AS total FROM ${counted.sql}`;
+  const [count] = read.all<{ total: number }>(counting, ...counted.values);
   const held = holdingsAt(read.lastReadings(), query);
   return { rows: rows.map((session) => sessionRecord(session, held)), total: count?.total ?? 0 };
 }

@@ -71,19 +71,13 @@ function openForCommand(paths: Paths, options: StoreOptions): Prepared {
 /** Both files, where they are there and up to date; null where they must be prepared first. Throws StoreError. */
 function openReady(paths: Paths, { migrations = MIGRATIONS, log }: StoreOptions): Prepared | null {
   if (!existsSync(paths.history) || !existsSync(paths.state)) return null;
-  const history = openConnection(paths.history, migrations, log);
-  let state: Database | null = null;
-  try {
-    state = openConnection(paths.state, STATE_MIGRATIONS, log);
-    if (schemaVersion(history) === migrations.length && schemaVersion(state) === STATE_MIGRATIONS.length)
-      return { history, state, notice: null };
-  } catch (error) {
-    history.close();
-    throw error;
-  }
-  history.close();
-  state.close();
-  return null;
+  using opened = new DisposableStack();
+  const history = opened.use(openConnection(paths.history, migrations, log));
+  const state = opened.use(openConnection(paths.state, STATE_MIGRATIONS, log));
+  if (schemaVersion(history) !== migrations.length || schemaVersion(state) !== STATE_MIGRATIONS.length)
+    return null;
+  opened.move();
+  return { history, state, notice: null };
 }
 
 function assemble(

@@ -139,31 +139,26 @@ function bringUpToDate(
   now: number,
   { log, onProgress, backUpBeforeUpgrade: isBackedUp = true }: PrepareOptions,
 ) {
-  const history = openConnection(paths.history, migrations, log);
-  let state: Database | null = null;
-  try {
-    takeInState(paths, history, false, now);
-    state = openConnection(paths.state, STATE_MIGRATIONS, log);
-    const [from, stateFrom] = [schemaVersion(history), schemaVersion(state)];
-    if (stateFrom === 0 && tableNames(history).includes("key_uses"))
-      log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
-    const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
-    if (from > 0 && (from < migrations.length || isStateOld)) {
-      onProgress?.("copy", fileSize(paths.history));
-      if (isBackedUp) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
-      onProgress?.("upgrade", fileSize(paths.history));
-    }
-    migrate(state, paths.state, STATE_MIGRATIONS);
-    migrate(history, paths.history, migrations);
-    // Without its log it must not be one of before that has keys.
-    if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    rmSync(`${paths.history}.vital`, { force: true });
-    return { history, state };
-  } catch (error) {
-    history.close();
-    state?.close();
-    throw error;
+  using opened = new DisposableStack();
+  const history = opened.use(openConnection(paths.history, migrations, log));
+  takeInState(paths, history, false, now);
+  const state = opened.use(openConnection(paths.state, STATE_MIGRATIONS, log));
+  const [from, stateFrom] = [schemaVersion(history), schemaVersion(state)];
+  if (stateFrom === 0 && tableNames(history).includes("key_uses"))
+    log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
+  const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
+  if (from > 0 && (from < migrations.length || isStateOld)) {
+    onProgress?.("copy", fileSize(paths.history));
+    if (isBackedUp) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
+    onProgress?.("upgrade", fileSize(paths.history));
   }
+  migrate(state, paths.state, STATE_MIGRATIONS);
+  migrate(history, paths.history, migrations);
+  // Without its log it must not be one of before that has keys.
+  if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  rmSync(`${paths.history}.vital`, { force: true });
+  opened.move();
+  return { history, state };
 }
 
 /** Copies that are kept, the new one included. */
