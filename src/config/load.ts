@@ -96,13 +96,9 @@ export function interpretConfig(
   const findings: Finding[] = [];
   const checked = checkValue(ConfigFile, raw, findings) ?? {};
   findings.push(...crossCheck(checked, locate, hasCredential), ...impossibleDates(checked, text, locate));
-  if (isWhole(checked, findings)) return { ok: true, config: buildConfig(checked, environment), warnings };
-  return { ok: false, problems: place(findings, file, origins, locate), warnings };
-}
-
-/** Nothing was found, so nothing was left out. */
-function isWhole(_checked: Partly<ConfigFile>, findings: readonly Finding[]): _checked is ConfigFile {
-  return findings.length === 0;
+  if (findings.length > 0) return { ok: false, problems: place(findings, file, origins, locate), warnings };
+  // Nothing was found, so nothing was left out.
+  return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
 }
 
 /** The TOML parser turns a February 30 into March 2, so the dates of maintenance windows are looked up in the text. */

@@ -60,17 +60,12 @@ export function createLocator(text: string): Locate {
   };
 }
 
-interface Statement {
-  readonly text: string;
-  readonly line: number;
-}
-
 /** A string, whole; or a comment; or a bracket; or a line end. What is between them is of no interest. */
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/g;
 
 /** The text cut at the line ends that stand outside of strings and brackets. */
-function* statements(text: string): Generator<Statement> {
+function* statements(text: string) {
   let start = 0;
   let line = 1;
   let startLine = 1;

@@ -27,17 +27,8 @@ export interface Wait {
   readonly to: number;
 }
 
-export interface Denial {
-  readonly request: Request;
-  readonly at: number;
-}
-
 /** What became of a week's requests. Grants in the order in which they were given. */
-export interface Schedule {
-  readonly grants: readonly Grant[];
-  readonly waits: readonly Wait[];
-  readonly denials: readonly Denial[];
-}
+export type Schedule = ReturnType<typeof seat>;
 
 /** A refused request is tried again after so long. */
 const RETRY_MS = 7 * MINUTE;
@@ -52,12 +43,12 @@ interface Event {
 }
 
 /** Plays a week through: requests meet seats, in the order of time. */
-export function seat(requests: readonly Request[], rules: SeatRules): Schedule {
+export function seat(requests: readonly Request[], rules: SeatRules) {
   let idle = rules.kept?.seats ?? 0;
   const open = rules.pools.map((seats, pool) => (seats ?? Infinity) - (pool === 0 ? idle : 0));
   const grants: Grant[] = [];
   const waits: Wait[] = [];
-  const denials: Denial[] = [];
+  const denials: { readonly request: Request; readonly at: number }[] = [];
   /** The soonest last, so that taking it is cheap. */
   const events: Event[] = [];
   let line: Request[] = [];

@@ -5,13 +5,6 @@ import type { Manager } from "../managers/manager.ts";
 import { type MemberSpec, SERVERS, type ServerSpec } from "./servers.ts";
 import { createSite } from "./site.ts";
 
-/** What a license manager's tool did: all of it at once. */
-interface ToolRun {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exitCode: number;
-}
-
 /** A mistake in the simulator's own options, before the tool is asked. */
 export class SimulateUsageError extends Error {
   override readonly name = "SimulateUsageError";
@@ -25,7 +18,7 @@ const OWN = ["--server", "--seed", "--timezone", "--ahead"];
  * come first, all else is the tool's. `now` is epoch ms.
  * @throws SimulateUsageError
  */
-export function simulate(manager: Manager, args: readonly string[], now: number): ToolRun {
+export function simulate(manager: Manager, args: readonly string[], now: number) {
   const { own, rest } = takeOwn(args);
   const wrong = (name: string, expected: string) =>
     new SimulateUsageError(`${name} is "${own.get(name)}"; expected ${expected}`);
@@ -117,7 +110,7 @@ function runTool(
   server: ServerSpec,
   zone: string,
   readingOf: (members: readonly MemberSpec[]) => Reading,
-): ToolRun {
+) {
   const dialect = DIALECTS[manager.name];
   if (dialect === undefined) return failed(`no tool of ${manager.title} is simulated\n`);
   const { names, usage, daemonOption, featureOption, allOptions } = dialect;
@@ -147,7 +140,7 @@ function runTool(
   return { stdout, stderr: "", exitCode: dialect.exitCode(whole) };
 }
 
-function failed(stderr: string): ToolRun {
+function failed(stderr: string) {
   return { stdout: "", stderr, exitCode: 1 };
 }
 

@@ -117,22 +117,12 @@ function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, st
 /** Matches listed when the arguments fit several checkouts. */
 const MAX_LISTED = 10;
 
-/** A checkout that a request named, with the ways in which it can be named to a tool without meaning others. */
-interface FoundCheckout {
-  readonly feature: FeaturePicture;
-  readonly checkout: CheckoutPicture;
-  /** No other seat of the feature has its handle. */
-  readonly byHandle: boolean;
-  /** No other seat of the feature has its user, host and display. */
-  readonly byNames: boolean;
-}
-
 /**
  * The one checkout of a server's last picture that the arguments name. Throws MISSING_FIELD when they name too
  * little, NOT_FOUND when there is none, INVALID_FIELD when there are several (listed in `details`), CONFLICT when the
  * picture is not fresh: handles are given out again, and the seat could be another's by now.
  */
-function findCheckout({ server, features }: ServerPicture, wanted: Arguments): FoundCheckout {
+function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
   const lacking = (["feature", "user", "host"] as const).find((name) => wanted[name] === undefined);
   if (wanted.handle === undefined && lacking !== undefined) {
     const how = "by its handle, or by feature, user, host and, where several match, display";
@@ -170,7 +160,9 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments): F
   return {
     feature,
     checkout,
+    /** No other seat of the feature has its handle: it can be named by it without meaning others. */
     byHandle: handle !== null && isOnly({ handle }),
+    /** No other seat of the feature has its user, host and display. */
     byNames: host !== null && display !== null && isOnly({ user, host, display }),
   };
 }
@@ -184,7 +176,7 @@ function fits(checkout: CheckoutPicture, { user, host, display, handle }: Argume
   );
 }
 
-function describe({ feature, checkout }: Pick<FoundCheckout, "feature" | "checkout">): string {
+function describe({ feature, checkout }: { feature: FeaturePicture; checkout: CheckoutPicture }): string {
   const { user, host, display, handle } = checkout;
   const parts = { feature: feature.name, daemon: feature.daemon, user, host, display, handle };
   return Object.entries(parts)

@@ -40,13 +40,6 @@ function dayOf(year: number, month: number, day: number): number | null {
   return Date.UTC(year, month - 1, day) / DAY_MS;
 }
 
-interface PrintedDate {
-  /** `header` = lmgrd began; `clock` = the host's date in words. */
-  readonly kind: "timestamp" | "header" | "clock";
-  /** Days since 1970-01-01. */
-  readonly day: number;
-}
-
 const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
 const TIMESTAMP = /^TIMESTAMP (\d\d?)\/(\d\d?)\/(\d{4})\b/;
 const HEADER = /^FLEX(?:net|lm)? .* started on .*\((\d\d?)\/(\d\d?)\/(\d{4})\)\s*$/i;
@@ -56,13 +49,17 @@ const CLOCK =
 /** Other dates in messages are those of things past. */
 const CLOCK_SLACK_SECONDS = 120;
 
-/** The date that a message states for its own line; null when it states none. `second` is the line's. */
-export function printedDate(text: string, from: number, second: number): PrintedDate | null {
+/**
+ * The date that a message states for its own line; null when it states none. `second` is the line's. `header` = lmgrd
+ * began; `clock` = the host's date in words.
+ */
+export function printedDate(text: string, from: number, second: number) {
   const message = text.slice(from);
   const stamp = TIMESTAMP.exec(message) ?? HEADER.exec(message);
   if (stamp !== null) {
     const day = dayOf(Number(stamp[3]), Number(stamp[1]), Number(stamp[2]));
-    return day === null ? null : { kind: message.startsWith("TIMESTAMP") ? "timestamp" : "header", day };
+    const kind = message.startsWith("TIMESTAMP") ? "timestamp" : "header";
+    return day === null ? null : ({ kind, day } as const);
   }
   const clock = CLOCK.exec(message);
   if (clock === null) return null;
@@ -70,7 +67,7 @@ export function printedDate(text: string, from: number, second: number): Printed
   const day = dayOf(Number(clock[3]), month / 3 + 1, Number(clock[2]));
   if (day === null || month % 3 !== 0) return null;
   const stated = Number(clock[4]) * 3600 + Number(clock[5]) * 60 + Number(clock[6]);
-  return Math.abs(stated - second) <= CLOCK_SLACK_SECONDS ? { kind: "clock", day } : null;
+  return Math.abs(stated - second) <= CLOCK_SLACK_SECONDS ? ({ kind: "clock", day } as const) : null;
 }
 
 const HALF_DAY = DAY_SECONDS / 2;
