@@ -1,6 +1,6 @@
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import { inSlices } from "../domain/time/slices.ts";
-import { braces, type Emit, end, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
+import { braces, type Emit, type Family, head, type Labels, line, type TextFormat } from "./family.ts";
 import { emitServer } from "./server-metrics.ts";
 
 /** Lines of one server, by their family. */
@@ -45,7 +45,8 @@ export function createExposition() {
       for (const fragments of [...snapshot.servers.map((picture) => kept.get(picture) ?? []), own.encoded()])
         for (const [family, bytes] of fragments) parts.getOrInsertComputed(family, () => []).push(bytes);
       const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
-      return Buffer.concat([...pieces, encoder.encode(end(format))]);
+      // By its end a whole answer in OpenMetrics is told from one that was cut.
+      return Buffer.concat([...pieces, encoder.encode(format === "openmetrics" ? "# EOF\n" : "")]);
     },
   };
 }

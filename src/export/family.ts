@@ -1,5 +1,5 @@
 /**
- * Metrics before anybody writes them down: families, and samples that are handed one by one to whoever writes them.
+ * Metrics before they are written: families, and samples that are handed to their writer one by one.
  * Names and units follow https://prometheus.io/docs/practices/naming/: base units, `_total` on counters alone.
  */
 export interface Family {
@@ -72,11 +72,6 @@ export const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
 export function head({ name, type, help }: Family, format: TextFormat): string {
   const family = format === "openmetrics" && type === "counter" ? name.replace(/_total$/, "") : name;
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
-}
-
-/** What ends the whole: OpenMetrics must tell a whole answer from one that was cut. */
-export function end(format: TextFormat): string {
-  return format === "openmetrics" ? "# EOF\n" : "";
 }
 
 /** `name{label="value"} 1` with its line end. `braced` is {@link braces} of its labels. */

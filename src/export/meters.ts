@@ -174,20 +174,18 @@ export function emitService(view: ServiceView, emit: Emit): void {
   const { version, commit, bun } = build;
   const known = (family: Family, value: number | null) => emitKnown(emit, family, NO_LABELS, value);
   emit(SERVICE.build, labelsOf({ version, commit: commit ?? "", bun }), 1);
-  for (const rule of ALERT_RULES) {
-    for (const severity of SEVERITIES) {
-      const firing = view.firing.filter((alert) => alert.rule === rule && alert.severity === severity);
-      emit(SERVICE.alerts, labelsOf({ rule, severity }), firing.length);
-    }
-  }
+  const firing = Object.groupBy(view.firing, ({ rule, severity }) => `${rule} ${severity}` as const);
+  for (const rule of ALERT_RULES)
+    for (const severity of SEVERITIES)
+      emit(SERVICE.alerts, labelsOf({ rule, severity }), firing[`${rule} ${severity}`]?.length ?? 0);
   known(SERVICE.polling, view.runningPolls);
   emit(SERVICE.streams, [["kind", "sse"]], streams.sse);
   emit(SERVICE.streams, [["kind", "websocket"]], streams.websocket);
   known(SERVICE.lag, seconds(view.eventLoopLagMs));
   known(SERVICE.database, view.databaseBytes);
   known(SERVICE.disk, view.disk === null ? null : view.disk / 100);
-  known(SERVICE.reloaded, lastReload === null ? null : Number(lastReload.outcome === "applied"));
-  known(SERVICE.reloadedAt, lastReload === null ? null : seconds(lastReload.at));
+  known(SERVICE.reloaded, lastReload && Number(lastReload.outcome === "applied"));
+  known(SERVICE.reloadedAt, lastReload && seconds(lastReload.at));
   known(PROCESS.cpu, process.cpuSeconds);
   known(PROCESS.memory, process.memoryBytes);
   known(PROCESS.virtual, process.virtualBytes);

@@ -70,7 +70,8 @@ export interface HttpSettings
 
 export interface DaemonPort {
   status(): DaemonStatus;
-  counters(): DaemonCounters;
+  /** Since the start, as `/api/metrics` shows them. Requests by status are counted here in http. */
+  counters(): Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];
   /** Reads the config again. */
   reload(): {
     readonly outcome: "applied" | "refused";
@@ -88,6 +89,3 @@ export interface DaemonStatus
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
   readonly database: Omit<Status["database"], "oldestSampleAt"> & { readonly oldestSampleAt: number | null };
 }
-
-/** Counters since the start, as `/api/metrics` shows them. Requests by status are counted here in http. */
-export type DaemonCounters = Pick<Metrics, "polls" | "parseProblems" | "streamClients"> & Metrics["process"];

@@ -100,13 +100,13 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
     members: picture.members.map(withoutWords),
     daemons: picture.daemons.map(withoutWords),
     error: picture.error && { ...picture.error, details: null },
-    // Lines that no rule knew may name anybody.
+    // Lines that no rule knew may name people.
     unparsed: [],
     features: picture.features.map((feature) => anonymousFeature(feature, pseudonyms)),
   };
 }
 
-/** Stands where a tool wrote a free text, which may name anybody. */
+/** Stands where a tool wrote a free text, which may name people. */
 const TOOL_REPORTS_ERROR = "The tool reports an error";
 
 function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): Part {

@@ -111,13 +111,11 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
     );
 }
 
+const listEnd = (total: number) => `],"total":${total},"limit":null,"offset":0}`;
+
 /** Whether a query asks for everything. */
 function isPlain({ format: _, bom: __, ...narrowed }: FeatureQuery | UserQuery): boolean {
   return Object.keys(narrowed).length === 0;
-}
-
-function listEnd(total: number): string {
-  return `],"total":${total},"limit":null,"offset":0}`;
 }
 
 function isWanted({ name, daemon, state, utilization }: FeaturePicture, query: FeatureQuery): boolean {
