@@ -155,18 +155,19 @@ export interface CheckoutReading {
 /** Whether two lines say the same in every column. Written out, because each poll asks it of every line. */
 export function isSameLine(a: CheckoutReading, b: CheckoutReading): boolean {
   return (
-    a.handle === b.handle &&
-    a.user === b.user &&
-    a.host === b.host &&
-    a.startedAt === b.startedAt &&
-    a.count === b.count &&
-    a.version === b.version &&
-    a.display === b.display &&
-    a.qualifier === b.qualifier &&
-    a.pid === b.pid &&
-    a.lingerSeconds === b.lingerSeconds &&
-    a.borrowed === b.borrowed &&
-    a.pool === b.pool
+    a === b ||
+    (a.handle === b.handle &&
+      a.user === b.user &&
+      a.host === b.host &&
+      a.startedAt === b.startedAt &&
+      a.count === b.count &&
+      a.version === b.version &&
+      a.display === b.display &&
+      a.qualifier === b.qualifier &&
+      a.pid === b.pid &&
+      a.lingerSeconds === b.lingerSeconds &&
+      a.borrowed === b.borrowed &&
+      a.pool === b.pool)
   );
 }
 

@@ -35,6 +35,8 @@ interface FeatureTracking {
    * although its own `lastSeenAt` may be of before: most polls find the same lines, and make no new sessions of them.
    */
   readonly shown: readonly CheckoutPicture[] | null;
+  /** The lines of which `shown` was made. */
+  readonly lines: readonly CheckoutReading[];
 }
 
 interface OpenSession {
@@ -105,7 +107,7 @@ function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): nu
 }
 
 function nobody(readAt: number | null): FeatureTracking {
-  return { open: [], readAt, partialRun: 0, seenDown: false, shown: null };
+  return { open: [], readAt, partialRun: 0, seenDown: false, shown: null, lines: [] };
 }
 
 /** The open sessions of a feature with the time at which each was last seen. */
@@ -180,7 +182,8 @@ export function* trackSessions(
     }
     const tracked = yield* trackFeature(known ?? nobody(null), feature, picture, readAt, nextIds, changes);
     const checkouts = withTimes(feature.checkouts, tracked.open, server);
-    features.set(key, { ...tracked, shown: feature.state === "ok" ? checkouts : null });
+    const shown = feature.state === "ok" ? checkouts : null;
+    features.set(key, { ...tracked, shown, lines: feature.checkouts });
     const missing = tracked.open.slice(feature.checkouts.length);
     seen.push({
       ...feature,
@@ -222,13 +225,13 @@ function isUnchanged(
   { state, checkouts }: FeaturePicture,
   at: number,
 ): known is FeatureTracking & { readonly shown: readonly CheckoutPicture[] } {
-  const { shown, readAt } = known;
+  const { shown, lines, readAt } = known;
   return (
     state === "ok" &&
     shown !== null &&
-    shown.length === checkouts.length &&
+    lines.length === checkouts.length &&
     at >= (readAt ?? at) &&
-    checkouts.every((row, index) => isSameLine(row, shown[index] ?? row))
+    checkouts.every((row, index) => isSameLine(row, lines[index] as CheckoutReading))
   );
 }
 
@@ -256,7 +259,7 @@ function* trackFeature(
   readAt: number,
   nextIds: NextIds,
   changes: Changes,
-): Generator<void, Omit<FeatureTracking, "shown">> {
+): Generator<void, Omit<FeatureTracking, "shown" | "lines">> {
   const matched = yield* matchSeats(openOf(known), feature.checkouts, server.timezone);
   const partial = feature.state === "partial";
   const whole = partial && !cut;
