@@ -56,10 +56,7 @@ export const KEY_STATES = ["active", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
 /** Revoked comes before expired; a key expires at its `expiresAt`, not after it. Times are epoch ms. */
-export function keyState(
-  key: { readonly revokedAt: number | null; readonly expiresAt: number | null },
-  now: number,
-): KeyState {
+export function keyState(key: Pick<KeyRecord, "revokedAt" | "expiresAt">, now: number): KeyState {
   if (key.revokedAt !== null) return "revoked";
   return key.expiresAt !== null && key.expiresAt <= now ? "expired" : "active";
 }
@@ -131,10 +128,7 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
  * `protected_logs` adds the sources auth, audit and http; `execute_operator` runs the commands that ask for no more
  * than an operator, `execute` all of them.
  */
-export function permits(
-  key: { readonly role: Role; readonly anonymize: boolean },
-  permission: Permission,
-): boolean {
+export function permits(key: Pick<NewKey, "role" | "anonymize">, permission: Permission): boolean {
   if (key.anonymize && permission === "logs") return false;
   return OF_ROLE[key.role].has(permission);
 }

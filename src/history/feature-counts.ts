@@ -13,12 +13,8 @@ export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer
 export function createFeatureCounts({ all }: Rows, from: string) {
   const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
   const countsIn = oncePerRange((start, end) => {
-    const rows = all<FeatureId & { readonly count: number }>(
-      `SELECT server_id AS server, daemon, feature, count(*) AS count FROM ${from}
-       GROUP BY server_id, daemon, feature`,
-      start,
-      end,
-    );
+    const sql = `SELECT server_id AS server, daemon, feature, count(*) AS count FROM ${from} GROUP BY 1, 2, 3`;
+    const rows = all<FeatureId & { readonly count: number }>(sql, start, end);
     return new Map(rows.map((row) => [keyOf(row), row.count]));
   });
   return (feature: FeatureId, start: number, end: number): number =>

@@ -60,11 +60,7 @@ export async function featuresOver(
   const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
   const keys = new Set(counted.map(keyOf));
   return [...counted, ...uncounted.filter((feature) => !keys.has(keyOf(feature)))]
-    .map((feature, index) => ({
-      feature,
-      known: counted[index] ?? null,
-      rollup: rollups[index] ?? NO_ROLLUP,
-    }))
+    .map((feature, at) => ({ feature, known: counted[at] ?? null, rollup: rollups[at] ?? NO_ROLLUP }))
     .filter(({ rollup }) => filter.features !== null || coveredMs(rollup) > 0);
 }
 

@@ -252,13 +252,10 @@ export function createReader(
       return features.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
     },
     /** The sums of all features by quarters of an hour, of those days that are made: see `site-days.ts`. */
-    siteDays: (first: number, behind: number) =>
-      new Map(
-        all<{ day: number; data: Uint8Array }>(
-          "SELECT day, data FROM site_days WHERE day >= ? AND day < ? AND data IS NOT NULL",
-          first,
-          behind,
-        ).map(({ day, data }) => [day, data]),
-      ),
+    siteDays(first: number, behind: number) {
+      const sql = "SELECT day, data FROM site_days WHERE day >= ? AND day < ? AND data IS NOT NULL";
+      const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);
+      return new Map(made.map(({ day, data }) => [day, data]));
+    },
   };
 }

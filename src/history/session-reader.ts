@@ -108,12 +108,12 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       holders(feature, start, end)
         .map(idOf)
         .sort((a, b) => a - b),
-    lastReadings: () =>
-      new Map(
-        all<{ server: string; readAt: number }>(
-          "SELECT server_id AS server, max(read_at) AS readAt FROM coverage GROUP BY server_id",
-        ).map(({ server, readAt }) => [server, readAt]),
-      ),
+    lastReadings() {
+      const sql = "SELECT server_id AS server, max(read_at) AS readAt FROM coverage GROUP BY server_id";
+      return new Map(
+        all<{ server: string; readAt: number }>(sql).map(({ server, readAt }) => [server, readAt]),
+      );
+    },
     featureSessions(feature: FeatureId, start: number, end: number): FeatureSession[] {
       checkpoint();
       // What ended at the start may have held its seats for that moment.
@@ -151,14 +151,10 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
       return row?.data ? unpackSessionDay(day, row.data, filter) : null;
     },
-    daysPacked: (first: number, behind: number): ReadonlySet<number> =>
-      new Set(
-        all<{ day: number }>(
-          "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?",
-          first,
-          behind,
-        ).map(({ day }) => day),
-      ),
+    daysPacked(first: number, behind: number): ReadonlySet<number> {
+      const sql = "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?";
+      return new Set(all<{ day: number }>(sql, first, behind).map(({ day }) => day));
+    },
     heldSums(first: number, behind: number, of?: FeatureId): HeldSum[] {
       const { sql, values } = of === undefined ? allOf([]) : ofFeature(of);
       return all<HeldSum>(

@@ -32,11 +32,8 @@ export function autoInterval(start: number, end: number): Interval {
 export function bucketEdges(interval: Interval, start: number, end: number, zone: string): number[] {
   if (interval === "1d") return dayEdges(start, end, zone);
   const width = WIDTH_MS[interval];
-  const edges: number[] = [];
-  let edge = Math.floor(start / width) * width;
-  for (; edge < end; edge += width) edges.push(edge);
-  edges.push(edge);
-  return edges;
+  const first = Math.floor(start / width);
+  return Array.from({ length: Math.ceil(end / width) - first + 1 }, (_, place) => (first + place) * width);
 }
 
 /** One bucket of a series; it begins at `at` (epoch ms), the first one maybe before the range. */
