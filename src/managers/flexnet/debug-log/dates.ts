@@ -19,7 +19,7 @@ export function readHead(line: string) {
     /** Second of the day; -1 when the time is broken, e.g. `12:49:3a9`. */
     second: parts === null ? -1 : secondOf(parts),
     /** Day printed in front of the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
-    day: dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)),
+    day: (y1 ?? y2) === undefined ? null : dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)),
     /** As printed. */
     daemon,
     /** Index at which the message begins. */

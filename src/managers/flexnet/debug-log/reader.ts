@@ -150,7 +150,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
 
   /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
   function nameOf(printed: string): string {
-    const base = FORK.exec(printed)?.[1];
+    const base = printed.includes("_") ? FORK.exec(printed)?.[1] : undefined;
     if (base !== undefined && daemons.has(base)) return base;
     if (daemons.size < MAX_DAEMONS) daemons.add(printed);
     return printed;
