@@ -70,7 +70,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
       if (isFailing) log.info("Alerts are stored again");
       isFailing = false;
     } catch (error) {
-      const message = "Alerts cannot be stored: they are told all the same";
+      const message = "Alerts cannot be stored: their messages are sent all the same";
       if (!isFailing) log.error(message, { error: String(error) });
       isFailing = true;
     }

@@ -87,7 +87,7 @@ export const uninstall = command({
   },
 });
 
-const UNASKED = "--purge deletes config, history and keys for good: say --yes where nobody can be asked";
+const UNASKED = "--purge deletes config, history and keys for good: say --yes where no one can be asked";
 
 /** Asks a person; where there is none, `--yes` must have said it. */
 async function confirmPurge(root: string | null, io: CommandIo): Promise<void> {

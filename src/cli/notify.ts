@@ -15,7 +15,7 @@ export const notify = command({
     if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
     const { notifications } = (await readConfig(config, io)).config;
     if (notifications.length === 0)
-      throw new Failure("there is nobody to tell: the config has no [[notifications]]");
+      throw new Failure("there is no target: the config has no [[notifications]]");
     // The daemon's own ways to the targets.
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
     const report = createReport(io);

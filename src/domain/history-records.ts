@@ -45,20 +45,20 @@ export const StatsRecord = record("StatsRow", {
   averageUtilization: nullable(Percent),
   uniqueUsers: nullable(
     count(
-      "Users with a session in an hour of the range in which somebody looked; of more than a day, and where sessions " +
+      "Users with a session in an hour of the range that has polls; of more than a day, and where sessions " +
         "are no longer kept, the hours at both ends count in full. Null without coverage",
     ),
   ),
   sessions: nullable(
     count(
-      "Sessions that overlap the range. Null where the range begins before sessions are kept, and where nobody looked",
+      "Sessions that overlap the range. Null where the range begins before sessions are kept, and where there are no polls",
     ),
   ),
   usedSeatHours: nullable(amount("Seats in use as the manager counts them × hours, reservations included")),
   heldSeatHours: nullable(
     amount(
       "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
-        "the range begins before sessions are kept, and where nobody looked",
+        "the range begins before sessions are kept, and where there are no polls",
     ),
   ),
   saturatedSeconds: nullable(count("For how long no seat was left; null while no total is known")),
@@ -132,7 +132,7 @@ const DemandFields = {
   knownFrom: words(
     DEMAND_SOURCES,
     "`log`: the debug log was read for 95 % of the covered time, or tells of such requests; `queue`: polls saw people " +
-      "wait; `none`: neither, which does not mean that nobody asked",
+      "wait; `none`: neither, which does not mean that no one asked",
   ),
 };
 

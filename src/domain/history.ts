@@ -1,6 +1,6 @@
 /**
  * A feature's counts over time as steps: what every statistic is computed from. Times are epoch ms.
- * A gap (nobody looked, the poll failed, the feature was not read) is a step whose `used` is null: unknown is not zero.
+ * A gap (no poll came, the poll failed, the feature was not read) is a step whose `used` is null: unknown is not zero.
  */
 export interface FeatureId {
   readonly server: string;

@@ -14,7 +14,7 @@ const FAIR_BYTES = 256 - (256 % ID_ALPHABET.length);
 const KEY = /^lmk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$/;
 const KEY_ID = /^[a-z0-9]{12}$/;
 
-/** `n` random bytes that nobody can guess. */
+/** `n` random bytes that cannot be guessed. */
 export type RandomBytes = (n: number) => Uint8Array;
 
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));

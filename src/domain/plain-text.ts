@@ -27,7 +27,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 const MAYBE_SECRET = /lmk_|api_?key|bearer|authorization|@/i;
 
-/** The text with everything masked that looks like a key. A last line of defence: nobody should have put it there. */
+/** The text with everything masked that looks like a key. A last line of defence: no code should have put it there. */
 export function maskSecrets(text: string): string {
   if (!MAYBE_SECRET.test(text)) return text;
   return SECRETS.reduce((masked, [pattern, mask]) => masked.replaceAll(pattern, mask), text);

@@ -44,7 +44,7 @@ export interface ToolError {
   readonly major: number | null;
   readonly minor: number | null;
   readonly system: number | null;
-  /** What the error means for the poll: nobody answered, or somebody answered with an error. */
+  /** What the error means for the poll: no answer came, or an answer that is an error. */
   readonly kind: "unreachable" | "query";
 }
 

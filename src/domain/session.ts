@@ -90,7 +90,7 @@ function byClock(session: Session, at: number): Session {
   return { ...session, beganAt: Math.min(beganAt, at), firstSeenAt: at, lastSeenAt: at };
 }
 
-/** A session of which a good reading has this line. */
+/** A session whose line stands in a good reading. */
 export function seenAgain(session: Session, { count, handle }: CheckoutReading, at: number): Session {
   const known = byClock(session, at);
   return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt), count, handle };
@@ -113,7 +113,7 @@ export function endSession(
 
 /**
  * Seconds that a session lasted, at `now` (the reading's time) while it is open. Past a gap in observation of more
- * than two intervals it is counted to one interval after it was last seen: nobody knows more.
+ * than two intervals it is counted to one interval after it was last seen: no more is known.
  */
 export function durationSeconds(session: Session, now: number, intervalMs: number): number {
   const end = session.endedAt ?? now;
@@ -125,7 +125,7 @@ type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
 
 /**
  * What makes two lines of two readings the same seat: handle, user, host, version. Hosts differ in case only
- * between lines of one client. Lines that are equal in this are told apart by their ordinal.
+ * between lines of one client. Lines that are equal in this differ by their ordinal.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
@@ -140,7 +140,7 @@ export function restartKey(row: Seat & Pick<Session, "startedAt">, zone: string)
   return `${wallClock(zone, row.startedAt)}${seatKey({ ...row, handle: null })}`;
 }
 
-/** True when a line under a known key is a seat taken anew: it started after its forerunner was last seen. */
+/** True when a line under a known key is a seat that was taken again: it started after its forerunner was last seen. */
 export function isTakenAnew(session: Session, row: Pick<CheckoutReading, "startedAt">): boolean {
   if (row.startedAt === null || session.startedAt === null || row.startedAt === session.startedAt)
     return false;

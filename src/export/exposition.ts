@@ -45,7 +45,7 @@ export function createExposition() {
       for (const fragments of [...snapshot.servers.map((picture) => kept.get(picture) ?? []), own.encoded()])
         for (const [family, bytes] of fragments) parts.getOrInsertComputed(family, () => []).push(bytes);
       const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
-      // By its end a whole answer in OpenMetrics is told from one that was cut.
+      // Its end shows that an answer in OpenMetrics was not cut.
       return Buffer.concat([...pieces, encoder.encode(format === "openmetrics" ? "# EOF\n" : "")]);
     },
   };

@@ -161,7 +161,7 @@ export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink)
   readRollup(new ByteReader(data), dayAt, DAY_MS, sink);
 }
 
-/** The day with an hour put in its place, once or again; one of which nothing is known is left out. */
+/** The day with an hour put in its place, once or again; one without known counts is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
   const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
   const isKnown = bucket.rollup.groups.length > 0 || bucket.rollup.denials !== null;

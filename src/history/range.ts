@@ -44,7 +44,7 @@ export async function historyBegins(
 }
 
 /**
- * The features that a filter lets through, with `uncounted` ones behind them. Features of which nothing is known in the
+ * The features that a filter lets through, with `uncounted` ones behind them. Features without known counts in the
  * range are there when features are named. `known` is null where no count of a feature was ever read.
  */
 export async function featuresOver(

@@ -43,7 +43,7 @@ interface Reach {
 }
 
 /**
- * A range as far as history reaches: one that reaches past the samples, to times of which hours are left, is widened to
+ * A range as far as history reaches: one that reaches past the samples, to times that only hours are left of, is widened to
  * whole hours. Of times before all history nothing is left to widen to.
  */
 export function resolveRange({ start, end }: Range, { samplesFrom, rollupsFrom }: Reach): ResolvedRange {
@@ -182,7 +182,7 @@ export function createReader(
         ...values,
       );
     },
-    /** Whole UTC hours that begin in the range, ascending, without users; those of which nothing is known are left out. */
+    /** Whole UTC hours that begin in the range, ascending, without users; those without known counts are left out. */
     hours(feature: KnownFeature, start: number, end: number): Bucket[] {
       const buckets: Bucket[] = [];
       let last: number | null = null;

@@ -188,7 +188,7 @@ interface Around {
 
 /**
  * What one poll proves of a server's coverage. The rule: a reading holds until the next poll ends, when that is within
- * 2 × interval + timeout; else for one interval, because nobody knows more. A poll that failed, or that comes later, ends
+ * 2 × interval + timeout; else for one interval, because no more is known. A poll that failed, or that comes later, ends
  * the coverage; the next good reading begins another one. Time that is covered stays as it is: while a clock that was set
  * back runs through it again, nothing is recorded.
  *

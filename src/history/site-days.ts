@@ -47,7 +47,7 @@ export async function makeSiteDay(
   return new Uint8Array(numbers.buffer);
 }
 
-/** The sums of each quarter of which something is known. */
+/** The sums of each quarter that has known counts. */
 export function eachQuarter(
   day: number,
   data: Uint8Array,

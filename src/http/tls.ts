@@ -77,7 +77,7 @@ function parsed<T>(parse: () => T, otherwise: string): T {
 
 function whyNoKey(pem: string, path: string): string {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)) {
-    return `http.tls_key: the key in ${path} is encrypted, and a daemon has nobody to ask for its password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`;
+    return `http.tls_key: the key in ${path} is encrypted, and a daemon cannot ask anyone for its password. Decrypt it (openssl pkey -in … -out …) and let only the daemon's user read it.`;
   }
   return `http.tls_key: ${path} holds no private key in PEM (it starts with -----BEGIN PRIVATE KEY-----).`;
 }

@@ -69,8 +69,8 @@ export function createLive(deps: LiveDeps) {
 
   /**
    * The path of one poll: lay it over what was known, compare it with the stored sessions, commit, publish. When the
-   * store cannot be read or written, the picture goes on all the same; of sessions and counts the poll is as if nobody
-   * had looked, and the next one is compared with what is stored.
+   * store cannot be read or written, the picture goes on all the same; sessions and counts stay as if there had been
+   * no poll, and the next one is compared with what is stored.
    */
   async function take(outcome: PollOutcome, nextPollAt: number | null): Promise<ServerPicture> {
     const before = pictures.get(outcome.serverId);

@@ -24,7 +24,7 @@ const CHUNK_BYTES = 16 * 1024;
 /** How long the event loop may be held before we let others in. */
 const SLICE_MS = 4;
 
-/** No tool prints a line this long: binary junk is fed in pieces, each of which counts as unparsed. */
+/** No tool prints a line this long: binary junk is fed in pieces, and each piece counts as unparsed. */
 const MAX_LINE = 1024 * 1024;
 
 const LF = 0x0a;

@@ -8,7 +8,7 @@ import type { Store } from "./open/open.ts";
 const SECRET_BYTES = 32;
 
 /**
- * The secret of this installation, of which pseudonyms are made: 32 random bytes, made when it is first asked for and the
+ * The secret of this installation, from which pseudonyms are made: 32 random bytes, made when it is first asked for and the
  * same ever after. Survives a power cut, because what was published under it must stay recognisable.
  */
 export function installationSecret(

@@ -69,7 +69,7 @@ export function createKnownHostsStore(store: Store, log: Log) {
         saved.set(serverId, new Set(kept));
         return kept;
       } catch (error) {
-        log.warn("The known hosts of a server cannot be read and will be learnt anew", {
+        log.warn("The known hosts of a server cannot be read and will be learnt again", {
           server: serverId,
           error: messageOf(error),
         });

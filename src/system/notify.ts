@@ -26,7 +26,7 @@ export async function openNotifySocket(name: string) {
   if (descriptor < 0) throw new Error("the system gives no socket");
   let open = true;
   return {
-    /** One datagram of `NAME=value` lines. False when it was not taken: nobody listens, or the queue is full. Never waits. */
+    /** One datagram of `NAME=value` lines. False when it was not taken: no process listens, or the queue is full. Never waits. */
     send(lines: readonly string[]): boolean {
       if (!open) return false;
       const bytes = new TextEncoder().encode(lines.join("\n"));

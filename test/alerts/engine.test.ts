@@ -460,7 +460,7 @@ describe("a restart", () => {
     await Bun.sleep(0);
     expect(rig.alerts.firing()).toMatchObject([{ rule: "usage" }]);
     expect(rig.log.lines.map(({ message }) => message)).toEqual([
-      "Alerts cannot be stored: they are told all the same",
+      "Alerts cannot be stored: their messages are sent all the same",
       "Alerts are stored again",
     ]);
     rig.restart();

@@ -52,12 +52,12 @@ to = "c@d.example"
   expect(await Bun.file(join(place.folder, "paged")).json()).toMatchObject({ type: "test" });
 });
 
-test("with nobody to tell, and without its word", async () => {
+test("without a target, and without its word", async () => {
   await using place = await createPlace();
   const none = await run(["notify", "--test", "--config", place.config]);
   expect([none.exitCode, none.err]).toEqual([
     1,
-    "licmond: there is nobody to tell: the config has no [[notifications]]\n",
+    "licmond: there is no target: the config has no [[notifications]]\n",
   ]);
   const bare = await run(["notify", "--config", place.config]);
   expect([bare.exitCode, bare.err]).toEqual([2, expect.stringContaining("notify takes --test")]);

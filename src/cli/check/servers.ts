@@ -45,7 +45,7 @@ export async function checkHosts({ config, report }: Look): Promise<void> {
         if (addresses.length === 0)
           report.problem(what, unresolved, "correct the address, or the name service");
         else if (reachable === false)
-          report.warning(what, `${name} resolves, and nobody answers there (${error ?? "no answer"})`);
+          report.warning(what, `${name} resolves, and nothing answers there (${error ?? "no answer"})`);
         else report.fine(what, `${name} is ${addresses.join(", ")}`);
       }
     }),

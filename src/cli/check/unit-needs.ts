@@ -45,7 +45,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
     else credentials.push({ what, name });
   };
   const program = (what: string, [first = "", ...args]: readonly string[], names = [first]) => {
-    // What a program is told to run or to read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
+    // What a program's arguments make it run or read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
     for (const arg of args) if (arg.startsWith("/")) file(what, arg);
     const path = names.map((name) => locate(name, environment.PATH ?? "")).find((found) => found !== null);
     if (path === undefined || ((modeOf(path) ?? 0) & 0o111) === 0) return;

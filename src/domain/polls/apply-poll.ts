@@ -100,7 +100,7 @@ export function markStale(picture: ServerPicture): ServerPicture {
   return { ...picture, state, features: picture.features.map((feature) => staleFeature(feature)) };
 }
 
-/** The last good numbers, and the features of which the tool said no more than an error. None is gone for that. */
+/** The last good numbers, and the features for which the tool printed an error alone. None is gone for that. */
 function featuresAfterFailure(
   before: readonly FeaturePicture[],
   reading: Reading | null,

@@ -22,8 +22,8 @@ export function pollEvents(
 }
 
 /**
- * Changes of the server's status and of its daemons'. While nothing is known of a daemon nothing is told of it: it is
- * told when it is seen down, and when it is up again after that.
+ * Changes of the server's status and of its daemons'. While nothing is known of a daemon it has no events: the
+ * first comes when it is seen down, the next when it is up again.
  */
 export function statusChanges(
   before: ServerPicture | null,

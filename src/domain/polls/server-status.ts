@@ -4,7 +4,7 @@ import type { PartStatus, ServerStatus } from "../words.ts";
 /**
  * Reachability of a server from its parts. A triad works while two of its three members are up (quorum), any
  * other server while one is; a member or daemon that is missing beside working ones makes it `degraded`.
- * With no working daemon nobody gets a seat, so the server counts as down although its manager answers.
+ * With no working daemon no one gets a seat, so the server counts as down although its manager answers.
  */
 export function serverStatus(
   members: readonly Pick<MemberReading, "status">[],

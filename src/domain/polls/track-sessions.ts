@@ -35,7 +35,7 @@ interface FeatureTracking {
    * although its own `lastSeenAt` may be of before: most polls find the same lines, and make no new sessions of them.
    */
   readonly shown: readonly CheckoutPicture[] | null;
-  /** The lines of which `shown` was made. */
+  /** The lines from which `shown` was made. */
   readonly lines: readonly CheckoutReading[];
 }
 
@@ -77,7 +77,7 @@ export interface Released {
 
 /**
  * Takes up the sessions that an earlier process left open, and what its last picture says of the features. What was
- * ended with its server's removal and is still held when the server is back begins anew: not before that end.
+ * ended with its server's removal and is still held when the server is back begins again: not before that end.
  */
 export function resumeTracking(
   open: readonly Session[],
@@ -87,15 +87,15 @@ export function resumeTracking(
 ): Tracking {
   const features = new Map<string, FeatureTracking>();
   for (const { daemon, feature, endedAt } of released)
-    features.set(featureKey(daemon, feature), nobody(endedAt));
+    features.set(featureKey(daemon, feature), unheld(endedAt));
   for (const feature of pictured) {
     const readAt = wholeAt(feature);
     const key = featureKey(feature.daemon, feature.name);
-    if (readAt !== null) features.set(key, nobody(Math.max(readAt, features.get(key)?.readAt ?? 0)));
+    if (readAt !== null) features.set(key, unheld(Math.max(readAt, features.get(key)?.readAt ?? 0)));
   }
   for (const [key, sessions] of Map.groupBy(open, ({ daemon, feature }) => featureKey(daemon, feature))) {
     const tracked = sessions.map((session) => ({ session, misses: [] }));
-    features.set(key, { ...(features.get(key) ?? nobody(null)), open: tracked });
+    features.set(key, { ...(features.get(key) ?? unheld(null)), open: tracked });
   }
   return { features, begun };
 }
@@ -106,7 +106,7 @@ function wholeAt({ used, checkouts, reserved, collectedAt }: FeaturePicture): nu
   return used !== null && held >= used ? collectedAt : null;
 }
 
-function nobody(readAt: number | null): FeatureTracking {
+function unheld(readAt: number | null): FeatureTracking {
   return { open: [], readAt, partialRun: 0, seenDown: false, shown: null, lines: [] };
 }
 
@@ -125,7 +125,7 @@ export function openSessions(tracking: Tracking): Session[] {
 }
 
 /**
- * Ends what is open of a server that is no longer configured: nobody looks any more. Each ends when it was last seen.
+ * Ends what is open of a server that is no longer configured: it is polled no more. Each ends when it was last seen.
  */
 export function releaseAll(tracking: Tracking): SessionChanges {
   const closed = openSessions(tracking).map(
@@ -180,7 +180,7 @@ export function* trackSessions(
       seen.push({ ...feature, checkouts: known.shown });
       continue;
     }
-    const tracked = yield* trackFeature(known ?? nobody(null), feature, picture, readAt, nextIds, changes);
+    const tracked = yield* trackFeature(known ?? unheld(null), feature, picture, readAt, nextIds, changes);
     const checkouts = withTimes(feature.checkouts, tracked.open, server);
     const shown = feature.state === "ok" ? checkouts : null;
     features.set(key, { ...tracked, shown, lines: feature.checkouts });
@@ -203,7 +203,7 @@ export function* trackSessions(
     }
     for (const { session } of openOf(known)) changes.closed.push(end(session, readAt, known, server));
     const absentAt = known.open.length > 0 ? readAt : known.readAt;
-    if (absentAt !== null && readAt - absentAt < GONE_KNOWN_MS) features.set(key, nobody(absentAt));
+    if (absentAt !== null && readAt - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
   }
   // Events follow the ids, not the tool's rows, see `NextIds`.
   const byId = (a: Session, b: Session) => a.id - b.id;

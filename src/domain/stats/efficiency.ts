@@ -15,7 +15,7 @@ const SHARES = [-0.5, -0.25, -0.2, -0.1, 0.1, 0.2, 0.25];
 
 /**
  * `levels`: for each session that began in the range the seats in use with it, ascending; null when they are unknown.
- * `total` is the number now; null (unlimited or unknown) has no what-if. `asked`: null while nobody knows what was
+ * `total` is the number now; null (unlimited or unknown) has no what-if. `asked`: null while it is not known what was
  * asked beyond the seats.
  */
 export function efficiencyOf(

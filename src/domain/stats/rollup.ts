@@ -79,7 +79,7 @@ export interface Rollup {
   readonly coveredUntil: number | null;
   /** Small ids of the users who had a session in the bucket, ascending. */
   readonly users: readonly number[];
-  /** Null: nobody counts them. */
+  /** Null: they are not counted. */
   readonly denials: number | null;
 }
 

@@ -49,7 +49,7 @@ const SampleRecord = Type.Object({
   feature: Type.String(),
   timestamp: Timestamp,
   total: nullable(Type.Integer()),
-  used: nullable(Type.Integer({ description: "Null from here on nobody knows" })),
+  used: nullable(Type.Integer({ description: "Null: from here on it is not known" })),
   reserved: nullable(Type.Integer()),
   queued: nullable(Type.Integer()),
   unlimited: Type.Boolean(),

@@ -20,7 +20,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
-  // Of what is no longer kept nobody knows whom fewer seats would have kept out.
+  // Whom fewer seats would have kept out is not known of times whose samples are deleted.
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);
   const rows: EfficiencyRecord[] = [];

@@ -51,7 +51,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
     source.checkpoint();
     const looked = coveredMs(rollup) > 0;
     const sessions = kept ? await source.sessionCount(id, start, end) : 0;
-    // Logs tell of sessions where nobody looked, but not that there were none.
+    // Logs show sessions of times without polls, but do not prove that there were none.
     const told = kept && (looked || sessions > 0);
     // Of the time before the first poll imported logs tell; of what has no counts there are no rollups.
     const until = known === null ? end : begin;

@@ -179,7 +179,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
         description:
           "Averages and percentiles are weighted by time and count covered time alone; utilization goes by the total of " +
-          "its own time. Features without coverage in the range are told where they are named: counts come from polls " +
+          "its own time. Features without coverage in the range are listed where they are named: counts come from polls " +
           "alone, and of times before them imported logs give sessions, usage and denials. An answer of more than " +
           `${MAX_POINTS.toLocaleString("en")} points is refused.`,
         query: STATS,
@@ -202,7 +202,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
             "With n seats, no more than there are, `saturatedSeconds` is the time in which n or more were in use, and " +
             "`affectedSessions` are those that began when, themselves included, more than n were. With more seats both go by " +
             "the seats in use, plus those that the queue asks for, plus those of each denied request from its first to its " +
-            "last attempt (at least 1 s); while somebody waits or is denied that is at least one seat more than there are. " +
+            "last attempt (at least 1 s); while a request waits or is denied that is at least one seat more than there are. " +
             "`affectedSessions` then counts the denied and queued requests, too, for which, themselves included, n were not " +
             "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
             "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
@@ -243,7 +243,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
       },
       documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
         description:
-          "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that nobody " +
+          "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that no user " +
           "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
           "one without it, with the seats that it had last; of the time before licmond looked an imported log alone tells. Where the range begins before sessions are kept, `start` says " +
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",

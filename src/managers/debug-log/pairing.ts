@@ -28,7 +28,7 @@ interface OpenOut {
  */
 export function createPairing(onSession: (session: PairedSession) => void) {
   const open = new Map<string, Map<string, OpenOut[]>>();
-  /** By daemon: seats that its end took, of which it may still print the return. */
+  /** By daemon: seats that its end took; it may still print their return. */
   const takenBack = new Map<string, Map<string, number>>();
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;

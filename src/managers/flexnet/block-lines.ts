@@ -74,7 +74,7 @@ function withoutServer(text: string): string {
 /** Lines whose identity is looked at again with all hosts known: a bound on the time at the end of an output. */
 const MAX_SECOND_LOOKS = 5_000;
 
-/** What a line came to: `kept` is a row of which a part was not understood, which is counted as an unknown line. */
+/** What a line came to: `kept` is a row with a part that was not understood; it is counted as an unknown line. */
 export type LineOutcome = "known" | "kept" | "unknown";
 
 /** Of free seats: it takes nothing from what is known of the block. */

@@ -46,7 +46,7 @@ export function createMembers() {
       return current;
     },
     status: (line: PartLine) => parts[current]?.status(line),
-    /** Nothing answered in this part: its members of which nothing is known are down. */
+    /** Nothing answered in this part: its members without a known status are down. */
     unanswered: (error: ToolError) => parts[current]?.unanswered(error),
     list(): MemberReading[] {
       // A triad and one of its hosts may stand in two license files.

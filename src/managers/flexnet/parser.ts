@@ -83,7 +83,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return kept ? "kept" : "unknown";
   }
 
-  /** An unknown line of which lmstat may have printed more: a header, or what stands inside a block. */
+  /** An unknown line that may be the beginning of a longer one: a header, or what stands inside a block. */
   function isBroken(text: string, from: number): boolean {
     return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
   }

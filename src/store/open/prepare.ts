@@ -21,7 +21,7 @@ import { bytesInUse, tableNames } from "../database/read-only.ts";
 import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
-import { ANEW, BACKUP, markOf, settleState, takeInState } from "./state-files.ts";
+import { BACKUP, markOf, settleState, takeInState, WITHOUT_KEYS } from "./state-files.ts";
 
 export interface PrepareOptions {
   readonly log: Log;
@@ -145,7 +145,7 @@ function bringUpToDate(
   const state = opened.use(openConnection(paths.state, STATE_MIGRATIONS, log));
   const [from, stateFrom] = [schemaVersion(history), schemaVersion(state)];
   if (stateFrom === 0 && tableNames(history).includes("key_uses"))
-    log.error(`state.db and its copy are missing: ${ANEW}`, { fix: BACKUP });
+    log.error(`state.db and its copy are missing: ${WITHOUT_KEYS}`, { fix: BACKUP });
   const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
   if (from > 0 && (from < migrations.length || isStateOld)) {
     onProgress?.("copy", fileSize(paths.history));

@@ -33,11 +33,11 @@ export function settleState(paths: Paths, mayMove: boolean, log: Log, now: numbe
   const lacks = own === null ? "is not there" : "lost its last changes";
   const reason = own?.fault?.message ?? `${paths.state} ${lacks}`;
   if (isCopyNewer) log.error("The state came back from its copy, with the API keys", { reason, movedTo });
-  else log.error(`The state is damaged and has no copy: ${ANEW}`, { reason, movedTo, fix: BACKUP });
+  else log.error(`The state is damaged and has no copy: ${WITHOUT_KEYS}`, { reason, movedTo, fix: BACKUP });
   return isCopyNewer ? "copy" : "own";
 }
 
-export const ANEW = "it begins anew, without API keys";
+export const WITHOUT_KEYS = "a new one is made, without API keys";
 export const BACKUP = "Stop licmond and put the last backup in its place (licmond restore FILE)";
 
 /** How often keys and secrets changed in a state.db, -1 when it is damaged; null when there is none. */

@@ -122,7 +122,7 @@ describe("a restore", () => {
     const now = filled.newestId + 5_000;
     const log = recordingLog();
     const { aside } = await restore({ directory, file, now, log });
-    expect(log.lines).toMatchObject([{ message: expect.stringContaining("begins anew, without API keys") }]);
+    expect(log.lines).toMatchObject([{ message: expect.stringContaining("without API keys") }]);
     expect(aside).toStartWith(`${path}.replaced-`);
     expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
     const events = createEvents(open(directory));

@@ -125,7 +125,7 @@ describe("state.db and its copy", () => {
     });
     expect(createKeys({ store, clock }).list()).toEqual([]);
     expect(log.lines).toMatchObject([
-      { level: "error", message: expect.stringContaining("begins anew, without API keys") },
+      { level: "error", message: expect.stringContaining("without API keys") },
     ]);
   });
 

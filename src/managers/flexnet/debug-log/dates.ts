@@ -110,8 +110,8 @@ export function createLogDates(startDay: number, startSecond = -1) {
 }
 
 /**
- * Days and seconds to epoch ms. The hour that occurs twice when clocks are set back is told apart by the order of the
- * lines: what would lie before the line in front of it by more than half of what comes again (an hour; on Lord Howe
+ * Days and seconds to epoch ms. The order of the lines shows which hour it is when clocks are set back and one comes
+ * twice: what would lie before the line in front of it by more than half of what comes again (an hour; on Lord Howe
  * half of one) is the second time around.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
