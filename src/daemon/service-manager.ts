@@ -1,5 +1,6 @@
+import { constants } from "node:os";
 import type { Environment } from "../config/environment.ts";
-import { messageOf } from "../domain/error-code.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { escapeControls } from "../domain/plain-text.ts";
@@ -102,9 +103,11 @@ export function createServiceManager({ socket, watchdogMs, log, repeat }: Servic
       const extended = mayTakeMs === undefined ? [] : [`EXTEND_TIMEOUT_USEC=${Math.ceil(mayTakeMs) * 1000}`];
       tell(`STATUS=${shown}`, ...extended);
     },
-    /** Why it will not be ready. */
+    /** Why it will not be ready: in words, and as the number of a system's error where it is one. */
     failed(reason: unknown) {
-      this.says(`Could not start: ${messageOf(reason)}`);
+      const errno = errnoOf(reason);
+      shown = oneLine(`Could not start: ${messageOf(reason)}`);
+      tell(`STATUS=${shown}`, ...(errno === null ? [] : [`ERRNO=${errno}`]));
     },
     /** The port answers. From now on `ask` is called every few seconds, and its answer is sent when it has changed. */
     ready(ask: () => string) {
@@ -178,4 +181,21 @@ function serversPart(servers: readonly ServerPicture[]): string {
 /** `2026-01-31 08:15:30 UTC` */
 function utc(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** The system's words for failures that licmond finds by itself. */
+const SYSTEM_WORDS: Readonly<Record<string, string>> = {
+  NOT_WRITABLE: "EACCES",
+  FULL: "ENOSPC",
+  HELD: "EBUSY",
+  BUSY: "EBUSY",
+  IO: "EIO",
+};
+
+/** The number of errno(3) of the last cause that has one, as sd_notify(3) wants it, e.g. 98 for a port in use. */
+function errnoOf(error: unknown): number | null {
+  if (!(error instanceof Error)) return null;
+  const code = codeOf(error);
+  const number = new Map(Object.entries(constants.errno)).get(SYSTEM_WORDS[code] ?? code);
+  return errnoOf(error.cause) ?? number ?? null;
 }

@@ -72,10 +72,14 @@ test("from the start to the end", () => {
   ]);
 });
 
-test("a start that fails", () => {
+test("a start that fails, with and without a number of the system's", () => {
   const { manager, sent } = rig();
-  manager.failed(new Error("Another program listens on 1.2.3.4:80.\nEnd it"));
-  expect(sent).toEqual(["STATUS=Could not start: Another program listens on 1.2.3.4:80.\\nEnd it"]);
+  const cause = Object.assign(new Error("bind"), { code: "EADDRINUSE" });
+  manager.failed(new Error("Another program listens on 1.2.3.4:80.\nEnd it", { cause }));
+  manager.failed("what");
+  const status = "STATUS=Could not start:";
+  const first = `${status} Another program listens on 1.2.3.4:80.\\nEnd it\nERRNO=98`;
+  expect(sent).toEqual([first, `${status} what`]);
 });
 
 test("nobody watches: no watchdog", () => {
