@@ -1,5 +1,5 @@
 import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
 /** What holds for one server, daemon or feature. */

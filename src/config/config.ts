@@ -1,6 +1,6 @@
 import { parseBytes } from "../domain/bytes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { parseDuration } from "../domain/time/time.ts";
+import { parseDuration } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { credentialOfPath, pathOfFile } from "./credentials.ts";
 import type { Environment } from "./environment.ts";

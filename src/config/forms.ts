@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
 import { parseIp, parseNetwork } from "../domain/ip-address.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
-import { DURATION_FORM, parseDuration } from "../domain/time/time.ts";
+import { DURATION_FORM, parseDuration } from "../domain/time/clock.ts";
 import { hostZone, isZone } from "../domain/time/zone.ts";
 import { credentialName } from "./credentials.ts";
 

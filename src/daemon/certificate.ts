@@ -1,6 +1,6 @@
 import type { Log } from "../domain/log.ts";
-import { type Clock, iso, repeat } from "../domain/time/clock.ts";
-import { HOUR_MS } from "../domain/time/time.ts";
+import { type Clock, HOUR_MS, iso, repeat } from "../domain/time/clock.ts";
+
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
 /** Looked at this often: a daemon runs longer than a certificate may be good for. */

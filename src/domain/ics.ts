@@ -1,5 +1,4 @@
-import { iso } from "./time/clock.ts";
-import { DAY_MS } from "./time/time.ts";
+import { DAY_MS, iso } from "./time/clock.ts";
 
 /** Calendars as RFC 5545 writes them: all-day events alone. */
 

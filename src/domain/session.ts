@@ -1,5 +1,5 @@
 import type { CheckoutReading } from "./reading.ts";
-import { DAY_MS, MINUTE_MS } from "./time/time.ts";
+import { DAY_MS, MINUTE_MS } from "./time/clock.ts";
 import { secondOccurrence, wallClock } from "./time/zone.ts";
 
 export const END_REASONS = ["checkin", "server_restart", "unobserved"] as const;

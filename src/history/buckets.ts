@@ -1,5 +1,5 @@
 import type { FeatureId } from "../domain/history.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 
 /** A feature with the small id under which its history is stored. */

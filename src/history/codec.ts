@@ -6,7 +6,7 @@ import {
   type RollupSink,
   type RollupSum,
 } from "../domain/stats/rollup.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 
 /**
  * Packed history: a feature's samples of a UTC day, its rollups of the day's hours, and its rollup of the day. Whole

@@ -9,7 +9,7 @@ import {
   sumsOf,
 } from "../domain/stats/held-seats.ts";
 
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";
 import type { HistoryDeps } from "./history.ts";

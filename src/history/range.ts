@@ -3,7 +3,7 @@ import { createBucketed, type Point } from "../domain/stats/bucketed.ts";
 import type { Heatmap } from "../domain/stats/heatmap.ts";
 import { coveredMs, NO_ROLLUP, type Rollup, sumsOfRollup } from "../domain/stats/rollup.ts";
 import { eachSpan } from "../domain/stats/spans.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Named } from "../store/conditions.ts";
 import { hourEnd, type KnownFeature } from "./buckets.ts";
 import type { HistorySource, Range } from "./reader.ts";

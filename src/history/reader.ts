@@ -8,7 +8,7 @@ import {
   type RollupSink,
   rollupOf,
 } from "../domain/stats/rollup.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { allOf, type Named, oneOf } from "../store/conditions.ts";
 import {
   dayOf,

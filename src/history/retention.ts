@@ -1,4 +1,4 @@
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { createAlerts } from "../store/alerts.ts";
 import type { ClockWatch } from "../store/clock-watch.ts";
 import { deleteStep } from "../store/database/transaction.ts";

@@ -1,5 +1,5 @@
 import type { Series, Step } from "../domain/history.ts";
-import { DAY_MS, HOUR_MS } from "../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Rows } from "../store/conditions.ts";
 import { dayOf, type KnownFeature, packedKey } from "./buckets.ts";
 import { samplesOfDay } from "./codec.ts";

@@ -1,5 +1,5 @@
 import type { HeldNames, HeldSeats } from "../domain/stats/held-seats.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import type { SessionFilter } from "../store/conditions.ts";
 import { ByteReader, putNumber } from "./codec.ts";
 

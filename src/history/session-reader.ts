@@ -1,6 +1,6 @@
 import type { FeatureId } from "../domain/history.ts";
 import type { HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import {
   allOf,
   type Condition,

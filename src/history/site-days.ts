@@ -1,7 +1,7 @@
 import type { Series } from "../domain/history.ts";
 import { addTime, emptySums, type UsageSums } from "../domain/stats/rollup.ts";
 import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import type { KnownFeature } from "./buckets.ts";
 import type { HistorySource } from "./reader.ts";
 

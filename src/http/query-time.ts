@@ -1,6 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
 import { textRule } from "../domain/text-types.ts";
-import { DAY_MS, parseDuration } from "../domain/time/time.ts";
+import { DAY_MS, parseDuration } from "../domain/time/clock.ts";
 import { beginsWithDate, isZone } from "../domain/time/zone.ts";
 import { type Parameter, single } from "./query.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config/config.ts";
 import { codeOf } from "../domain/error-code.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 
 /** Paths of the certificate chain and its key, PEM (`http.tls_cert`, `http.tls_key`). */
 export type TlsFiles = NonNullable<Config["http"]["tls"]>;

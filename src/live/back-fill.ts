@@ -4,7 +4,7 @@ import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll } from "../domain/polls/apply-poll.ts";
 import type { Tracked } from "../domain/polls/track-sessions.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { HOUR_MS } from "../domain/time/time.ts";
+import { HOUR_MS } from "../domain/time/clock.ts";
 import { createHistory } from "../history/history.ts";
 import type { Store } from "../store/open/open.ts";
 import { createPictures } from "../store/pictures.ts";

@@ -5,9 +5,8 @@ import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/polls/apply-poll.ts";
 import { pollEvents, statusChanges } from "../domain/polls/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { Clock, Timers } from "../domain/time/clock.ts";
+import { type Clock, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
-import { MINUTE_MS } from "../domain/time/time.ts";
 
 import type { Recorder } from "../history/recorder.ts";
 import { StoreError } from "../store/database/store-error.ts";

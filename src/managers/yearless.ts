@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from "../domain/time/time.ts";
+import { DAY_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts";
 
 /**

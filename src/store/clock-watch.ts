@@ -1,6 +1,6 @@
 import type { Log } from "../domain/log.ts";
-import { type Clock, clockMessage } from "../domain/time/clock.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { type Clock, clockMessage, DAY_MS } from "../domain/time/clock.ts";
+
 import { createMarks } from "./events.ts";
 import type { Store } from "./open/open.ts";
 

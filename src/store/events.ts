@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { EventType, StoredEvent } from "../domain/events.ts";
-import { HOUR_MS } from "../domain/time/time.ts";
+import { HOUR_MS } from "../domain/time/clock.ts";
 import type { DatabaseFile } from "./database/database-file.ts";
 import { AUDIT_LINES } from "./database/precious.ts";
 import type { Store } from "./open/open.ts";

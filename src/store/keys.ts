@@ -11,8 +11,8 @@ import {
   type RandomBytes,
   systemRandom,
 } from "../domain/keys.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { type Clock, DAY_MS } from "../domain/time/clock.ts";
+
 import type { Db } from "./database/database-file.ts";
 import { apiKeys } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";

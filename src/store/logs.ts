@@ -1,5 +1,5 @@
 import { EVENT_SCHEMAS } from "../domain/events.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { LOG_SOURCES, type LogSource } from "../domain/words.ts";
 import { createLogCounter, createMarks } from "./events.ts";
 import { createLogIndex } from "./log-words.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../domain/time/clock.ts";
-import { DAY_MS } from "../domain/time/time.ts";
+import { type Clock, DAY_MS } from "../domain/time/clock.ts";
+
 import type { Store } from "./open/open.ts";
 
 /** How many requests a key may make; null = any number. */

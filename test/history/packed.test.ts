@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Step } from "../../src/domain/history.ts";
 import { createRollupSum, mergeRollups, type Rollup, rollupOf } from "../../src/domain/stats/rollup.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/clock.ts";
 
 import {
   packDayRollup,

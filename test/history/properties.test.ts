@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { coveredMs, mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/clock.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { createRig, outcomeOf, plainSteps, type RawPoll } from "./rig.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { MINUTE_MS } from "../../src/domain/time/time.ts";
+import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { type Coverage, type Look, takeLook } from "../../src/history/recorder.ts";
 import * as a from "../domain/make.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { coveredMs, type Rollup } from "../../src/domain/stats/rollup.ts";
-import { DAY_MS, HOUR_MS } from "../../src/domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/clock.ts";
 import { createHistoryRetention, createTakeBack } from "../../src/history/retention.ts";
 import { MOST_ROWS } from "../../src/store/database/transaction.ts";
 import { createMarks } from "../../src/store/events.ts";

@@ -2,7 +2,7 @@ import type { FeaturePicture, ServerPicture } from "../picture.ts";
 import type { PollOutcome } from "../poll.ts";
 import type { Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
-import { MINUTE_MS } from "../time/time.ts";
+import { MINUTE_MS } from "../time/clock.ts";
 import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
 
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";

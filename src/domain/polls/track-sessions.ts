@@ -2,7 +2,7 @@ import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.
 import { type CheckoutReading, isSameLine } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "../session.ts";
-import { DAY_MS } from "../time/time.ts";
+import { DAY_MS } from "../time/clock.ts";
 import { secondOccurrence } from "../time/zone.ts";
 import { featureKey } from "./feature-picture.ts";
 import { matchSeats, SLICE_ROWS } from "./match-seats.ts";

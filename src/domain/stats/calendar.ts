@@ -1,5 +1,5 @@
 import type { Expiry } from "../reading.ts";
-import { DAY_MS } from "../time/time.ts";
+import { DAY_MS } from "../time/clock.ts";
 import { offsetAt, wallClock } from "../time/zone.ts";
 
 const inZone = (zone: string, at: number) =>

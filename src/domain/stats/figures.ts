@@ -1,6 +1,6 @@
 import type { FeatureId } from "../history.ts";
 import type { StatsRecord } from "../history-records.ts";
-import { HOUR_MS } from "../time/time.ts";
+import { HOUR_MS } from "../time/clock.ts";
 import { type Rollup, sumsOfRollup } from "./rollup.ts";
 import { firstWhere } from "./spans.ts";
 

@@ -1,6 +1,6 @@
 import type { Step } from "../history.ts";
 import type { HeatCellRecord } from "../history-records.ts";
-import { HOUR_MS } from "../time/time.ts";
+import { HOUR_MS } from "../time/clock.ts";
 import { localSpans } from "./calendar.ts";
 import { fourDecimals, percentOf, shareOf } from "./figures.ts";
 import { addSums, addTime, emptySums, type UsageSums } from "./rollup.ts";

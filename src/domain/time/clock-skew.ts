@@ -1,4 +1,4 @@
-import { MINUTE_MS } from "./time.ts";
+import { MINUTE_MS } from "./clock.ts";
 import { offsetAt } from "./zone.ts";
 
 /** Tools print minutes, polls take time, and hosts that keep time differ by less. */

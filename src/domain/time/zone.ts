@@ -1,4 +1,4 @@
-import { DAY_MS } from "./time.ts";
+import { DAY_MS } from "./clock.ts";
 
 /**
  * Wall-clock times of license servers, in IANA zones, to UTC and back. Offsets are cached by quarter of an hour, because

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Released, SessionChanges } from "../../domain/polls/track-sessions.ts";
 import type { Session } from "../../domain/session.ts";
-import { DAY_MS } from "../../domain/time/time.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
 import { deleteStep } from "../../store/database/transaction.ts";
 import { createMarks } from "../../store/events.ts";
 import type { Store } from "../../store/open/open.ts";

@@ -1,7 +1,7 @@
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan } from "../../domain/stats/spans.ts";
-import { DAY_MS, HOUR_MS } from "../../domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
 import { feed } from "../range.ts";

@@ -11,7 +11,7 @@ import {
   sumsOf,
 } from "../../domain/stats/held-seats.ts";
 import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
-import { DAY_MS } from "../../domain/time/time.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
 import { type SortBy, sortedBy } from "../range.ts";

@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../domain/time/time.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { skipBlanks } from "../scan.ts";
 import { createYearlessTimes } from "../yearless.ts";

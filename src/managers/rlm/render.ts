@@ -7,7 +7,7 @@ import type {
   PoolReading,
   Reading,
 } from "../../domain/reading.ts";
-import { DAY_MS } from "../../domain/time/time.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 

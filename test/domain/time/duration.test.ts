@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { parseBytes, printBytes } from "../../../src/domain/bytes.ts";
-import { parseDuration } from "../../../src/domain/time/time.ts";
+import { parseDuration } from "../../../src/domain/time/clock.ts";
 
 test.each<[string, number | null]>([
   ["60s", 60_000],

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type HeldSession, holdingsAt } from "../../../src/domain/stats/held-seats.ts";
 import type { UsageKey } from "../../../src/domain/stats/usage.ts";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/clock.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
 import { heldHours, usageQuery } from "../../../src/history/statistics/usage.ts";

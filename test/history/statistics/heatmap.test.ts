@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import type { HeatCellRecord } from "../../../src/domain/history-records.ts";
-import { DAY_MS } from "../../../src/domain/time/time.ts";
+import { DAY_MS } from "../../../src/domain/time/clock.ts";
 import { type HeatmapQuery, heatmapQuery } from "../../../src/history/statistics/heatmap.ts";
 import * as a from "../../domain/make.ts";
 import { cleanUp } from "../../store/place.ts";

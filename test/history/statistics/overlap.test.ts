@@ -10,7 +10,7 @@ import { questionOver, sessionPutter } from "../rig.ts";
 
 afterEach(cleanUp);
 
-import { HOUR_MS } from "../../../src/domain/time/time.ts";
+import { HOUR_MS } from "../../../src/domain/time/clock.ts";
 
 const DAY = 24 * HOUR_MS;
 

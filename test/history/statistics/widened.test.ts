@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../../src/domain/time/time.ts";
+import { DAY_MS, HOUR_MS } from "../../../src/domain/time/clock.ts";
 import { resolveRange } from "../../../src/history/reader.ts";
 import { createHistoryRetention } from "../../../src/history/retention.ts";
 import { heatmapQuery } from "../../../src/history/statistics/heatmap.ts";

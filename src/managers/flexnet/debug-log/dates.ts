@@ -1,4 +1,4 @@
-import { DAY_MS } from "../../../domain/time/time.ts";
+import { DAY_MS } from "../../../domain/time/clock.ts";
 import { fromWallClock, isDate, secondOccurrence, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
 
