@@ -1,14 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { logStats } from "../../src/history/log-queries.ts";
@@ -47,7 +38,8 @@ function openDespite(directory: string): { store: Store; log: ReturnType<typeof 
 }
 
 const aside = (directory: string) =>
-  readdirSync(directory)
+  fs
+    .readdirSync(directory)
     .filter((name) => name.startsWith("licmond.db.corrupt-"))
     .map((name) => join(directory, name));
 
@@ -63,10 +55,10 @@ function damageEvents(path: string): void {
 
 describe("a damaged database", () => {
   const cases: readonly [string, (path: string) => void][] = [
-    ["no database at all", (path) => writeFileSync(path, "x".repeat(10_000))],
-    ["a few bytes", (path) => writeFileSync(path, "SQLite")],
-    ["cut in the middle of a page", (path) => truncateSync(path, statSync(path).size - 1000)],
-    ["cut to its half", (path) => truncateSync(path, PAGE * 8)],
+    ["no database at all", (path) => fs.writeFileSync(path, "x".repeat(10_000))],
+    ["a few bytes", (path) => fs.writeFileSync(path, "SQLite")],
+    ["cut in the middle of a page", (path) => fs.truncateSync(path, fs.statSync(path).size - 1000)],
+    ["cut to its half", (path) => fs.truncateSync(path, PAGE * 8)],
     ["a wrong header", (path) => overwrite(path, 0, noise(16))],
     ["a header of another format", (path) => overwrite(path, 18, noise(2))],
     ["a first page that is gone", (path) => overwrite(path, 100, noise(PAGE - 100))],
@@ -77,19 +69,19 @@ describe("a damaged database", () => {
   test.each(cases)("%s: a new one works, the old bytes lie beside it", (_, damage) => {
     const { directory, path } = place();
     damage(path);
-    const before = readFileSync(path);
+    const before = fs.readFileSync(path);
     const { store, log } = openDespite(directory);
     works(store);
     const [moved, ...more] = aside(directory);
     expect(more).toEqual([]);
-    expect(readFileSync(moved ?? "").equals(before)).toBe(true);
-    expect(statSync(moved ?? "").mode & 0o777).toBe(0o600);
+    expect(fs.readFileSync(moved ?? "").equals(before)).toBe(true);
+    expect(fs.statSync(moved ?? "").mode & 0o777).toBe(0o600);
     expect(log.lines.filter(({ message }) => message === MOVED)).toEqual([
       { level: "error", message: MOVED, fields: expect.objectContaining({ movedTo: moved }) },
     ]);
     // It is told until somebody has taken it away.
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
-    rmSync(moved ?? "");
+    fs.rmSync(moved ?? "");
     expect(store.checkDatabase()).not.toHaveProperty("degraded");
   });
 
@@ -115,7 +107,7 @@ describe("a damaged database", () => {
 
   test("that is missing is begun anew in the same way, and that is said", () => {
     const { directory, path, filled } = place();
-    rmSync(path);
+    fs.rmSync(path);
     const { store, log } = openDespite(directory);
     expect(createKeys({ store, clock }).verify(filled.keys[1] ?? "").outcome).toBe("valid");
     expect(createAlerts(store).firing()).toHaveLength(1);
@@ -132,10 +124,10 @@ describe("a damaged database", () => {
   test("a new one that cannot be finished is never put in place: the next start still has the keys to give", () => {
     const { directory, path, filled } = place();
     damageEvents(path);
-    const before = readdirSync(directory).sort();
+    const before = fs.readdirSync(directory).sort();
     const migrations = [...MIGRATIONS, { name: "never", sql: "INSERT INTO nowhere VALUES (1)" }];
     expect(() => open(directory, { migrations, damaged: "move-aside" })).toThrow(StoreError);
-    expect(readdirSync(directory).sort()).toEqual(before);
+    expect(fs.readdirSync(directory).sort()).toEqual(before);
     const keys = createKeys({ store: openDespite(directory).store, clock });
     expect(filled.keys.filter((key) => keys.verify(key).outcome !== "valid")).toHaveLength(1);
   });
@@ -163,24 +155,24 @@ describe("a damaged database", () => {
     expect(() => createEvents(store).page(0, 10_000)).toThrow(/is damaged/);
     expect(store.checkDatabase()).toMatchObject({ ok: false, code: "CORRUPT" });
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
-    expect(existsSync(`${path}.damaged`)).toBe(true);
+    expect(fs.existsSync(`${path}.damaged`)).toBe(true);
     store.close();
     const next = openDespite(directory);
     works(next.store);
     expect(aside(directory)).toHaveLength(1);
-    expect(existsSync(`${path}.damaged`)).toBe(false);
+    expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });
 
   test("that turns out to be whole is kept", () => {
     const { directory, path, filled } = place();
-    writeFileSync(`${path}.damaged`, "something was met\n");
+    fs.writeFileSync(`${path}.damaged`, "something was met\n");
     const { store, log } = openDespite(directory);
     expect(aside(directory)).toEqual([]);
     expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
     expect(log.lines.map(({ message }) => message)).toContain(
       "The database was read and is whole: licmond goes on with it",
     );
-    expect(existsSync(`${path}.damaged`)).toBe(false);
+    expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });
 });
 
@@ -190,7 +182,7 @@ test("a write-ahead log whose database is not there, as kill -9 may leave it, is
   fill(from, { keys: 3, events: 20 });
   const directory = quickDirectory();
   for (const name of ["licmond.db-wal", "state.db", "state.db-wal", "state.db.copy"])
-    copyFileSync(join(from.directory, name), join(directory, name));
+    fs.copyFileSync(join(from.directory, name), join(directory, name));
   works(openDespite(directory).store);
   expect(aside(directory)).toHaveLength(1);
 });
@@ -203,7 +195,7 @@ describe("of a large file, of which not all is read at the start", () => {
     check(path);
     // Elsewhere: what this process remembers of the write-ahead log would stand for the end.
     const cut = join(quickDirectory(), "licmond.db");
-    writeFileSync(cut, readFileSync(path).subarray(0, -PAGE));
+    fs.writeFileSync(cut, fs.readFileSync(path).subarray(0, -PAGE));
     expect(() => check(cut)).toThrow(/is damaged/);
   });
 
@@ -218,7 +210,7 @@ describe("of a large file, of which not all is read at the start", () => {
 
 test("whatever happens to the bytes: it opens, or the old bytes lie beside a new one", () => {
   const { path } = place();
-  const whole = readFileSync(path);
+  const whole = fs.readFileSync(path);
   const pages = whole.length / PAGE;
   const change = fc.oneof(
     fc.record({ cut: fc.integer({ min: 1, max: whole.length - 1 }) }),
@@ -232,11 +224,11 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
     fc.property(change, (what) => {
       const directory = quickDirectory();
       const target = join(directory, "licmond.db");
-      copyFileSync(join(path, "..", "state.db"), join(directory, "state.db"));
-      writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
+      fs.copyFileSync(join(path, "..", "state.db"), join(directory, "state.db"));
+      fs.writeFileSync(target, "cut" in what ? whole.subarray(0, what.cut) : whole, { mode: 0o600 });
       if ("page" in what) fillPage(target, what.page, what.fill);
       if ("at" in what) overwrite(target, what.at, what.bytes);
-      const before = readFileSync(target);
+      const before = fs.readFileSync(target);
       const log = recordingLog();
       try {
         openStore({ directory, log, lockWaitMs: 0, damaged: "move-aside" }).close();
@@ -249,7 +241,7 @@ test("whatever happens to the bytes: it opens, or the old bytes lie beside a new
       }
       const [moved] = aside(directory);
       if (moved === undefined) expect(log.lines).toEqual([]);
-      else expect(readFileSync(moved).equals(before)).toBe(true);
+      else expect(fs.readFileSync(moved).equals(before)).toBe(true);
     }),
     { numRuns: 100 },
   );

@@ -1,16 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { type BackupOptions, backUp } from "../../../src/store/backup/back-up.ts";
 import { examineDatabase } from "../../../src/store/backup/worker.ts";
@@ -33,7 +22,7 @@ const take = (directory: string, file: string, change: Partial<BackupOptions> = 
   backUp({ directory, file, ...change });
 const copyOf = (store: Store, path: string) => {
   store.close();
-  copyFileSync(store.path, path);
+  fs.copyFileSync(store.path, path);
 };
 
 describe("a backup", () => {
@@ -46,7 +35,7 @@ describe("a backup", () => {
     expect(report).toMatchObject({
       path: file,
       schemaVersion: MIGRATIONS.length,
-      bytes: statSync(file).size,
+      bytes: fs.statSync(file).size,
     });
     const rows = Object.fromEntries(report.tables.map(({ name, rows }) => [name, rows]));
     expect(rows).toMatchObject({ api_keys: filled.keys.length, events: 500, alerts: 1, secrets: 1 });
@@ -55,30 +44,30 @@ describe("a backup", () => {
     expect(report.newestAt).toBe(filled.newestId);
     expect(report.oldestAt).toBe(filled.newestId - 499);
     expect(report.newestAt).toBeLessThanOrEqual(before);
-    expect(readdirSync(join(file, ".."))).toEqual(["copy.db"]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(fs.readdirSync(join(file, ".."))).toEqual(["copy.db"]);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
     expect(store.checkDatabase().ok).toBe(true);
   });
 
   test("never takes the place of a file without being told to", async () => {
     const { directory, file } = place();
-    writeFileSync(file, "precious");
+    fs.writeFileSync(file, "precious");
     expect((await refusal(take(directory, file))).fix).toContain("--force");
-    expect(readFileSync(file, "utf8")).toBe("precious");
+    expect(fs.readFileSync(file, "utf8")).toBe("precious");
     await take(directory, file, { force: true });
     expect(examineDatabase(file).keys).toBe(29);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
   });
 
   test("never takes the place of what the daemon works on, by any name", async () => {
     const { directory, store } = place();
     const link = join(quickDirectory(), "link");
-    symlinkSync(directory, link);
-    const before = statSync(store.path).ino;
+    fs.symlinkSync(directory, link);
+    const before = fs.statSync(store.path).ino;
     const names = ["licmond.db", "licmond.db-wal", "licmond.lock", "state.db", "state.db.copy"];
     for (const file of [...names.map((name) => join(directory, name)), join(link, "licmond.db")])
       expect((await refusal(take(directory, file, { force: true }))).message).toContain("works on");
-    expect(statSync(store.path).ino).toBe(before);
+    expect(fs.statSync(store.path).ino).toBe(before);
   });
 
   test("says what is wrong: no directory, no file, no database, another program's, a damaged one", async () => {
@@ -91,19 +80,19 @@ describe("a backup", () => {
     makeForeign(join(other, "licmond.db"));
     expect(await says(other)).toContain("another program");
     store.close();
-    truncateSync(store.path, statSync(store.path).size - 3 * 4096);
+    fs.truncateSync(store.path, fs.statSync(store.path).size - 3 * 4096);
     expect(await says(directory)).toContain("is damaged");
-    expect(readdirSync(join(file, ".."))).toEqual([]);
+    expect(fs.readdirSync(join(file, ".."))).toEqual([]);
   });
 
   test("that is called off leaves nothing, and takes what a killed one left with it", async () => {
     const { directory, file } = place();
-    for (const suffix of ["", "-journal"]) writeFileSync(`${file}.part${suffix}`, "half");
+    for (const suffix of ["", "-journal"]) fs.writeFileSync(`${file}.part${suffix}`, "half");
     const abort = new AbortController();
     const reason = new Error("called off");
     const work = take(directory, file, { signal: abort.signal, onStep: () => abort.abort(reason) });
     expect(await work.catch((error: unknown) => error)).toBe(reason);
-    expect(readdirSync(join(file, ".."))).toEqual([]);
+    expect(fs.readdirSync(join(file, ".."))).toEqual([]);
   });
 
   test("needs room, and says how much", () => {
@@ -117,13 +106,13 @@ describe("a backup", () => {
     "made by root is the daemon's user's in the storage directory, and root's elsewhere",
     async () => {
       const { directory, file } = place();
-      chownSync(directory, NOBODY, NOBODY);
+      fs.chownSync(directory, NOBODY, NOBODY);
       const inside = join(directory, "mine.db");
       await take(directory, inside);
-      expect(statSync(inside)).toMatchObject({ uid: NOBODY, gid: NOBODY });
-      chownSync(join(file, ".."), NOBODY, NOBODY);
+      expect(fs.statSync(inside)).toMatchObject({ uid: NOBODY, gid: NOBODY });
+      fs.chownSync(join(file, ".."), NOBODY, NOBODY);
       await take(directory, file);
-      expect(statSync(file)).toMatchObject({ uid: 0, gid: 0 });
+      expect(fs.statSync(file)).toMatchObject({ uid: 0, gid: 0 });
     },
   );
 });
@@ -132,23 +121,23 @@ describe("looking at a file", () => {
   test("leaves no trace, also of one in the middle of its life", () => {
     const { store, filled } = place();
     const directory = join(quickDirectory(), "raw");
-    mkdirSync(directory);
+    fs.mkdirSync(directory);
     const raw = join(directory, "raw.db");
     // The bytes of the file alone, with the mark of a write-ahead log and without the log.
     store.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
     Bun.spawnSync(["cp", store.path, raw]);
-    chmodSync(directory, 0o500);
-    const before = readFileSync(raw);
+    fs.chmodSync(directory, 0o500);
+    const before = fs.readFileSync(raw);
     expect(examineDatabase(raw).newestAt).toBe(filled.newestId);
-    expect(readdirSync(directory)).toEqual(["raw.db"]);
-    expect(readFileSync(raw).equals(before)).toBe(true);
+    expect(fs.readdirSync(directory)).toEqual(["raw.db"]);
+    expect(fs.readFileSync(raw).equals(before)).toBe(true);
   });
 
   const bad: readonly [string, RegExp, (path: string) => void][] = [
     ["a file that is not there", /There is no file/, () => {}],
-    ["a directory", /is not a file/, (path) => mkdirSync(path)],
-    ["an empty file", /is empty/, (path) => writeFileSync(path, "")],
-    ["a text", /is not a database/, (path) => writeFileSync(path, "hello ".repeat(1000))],
+    ["a directory", /is not a file/, (path) => fs.mkdirSync(path)],
+    ["an empty file", /is empty/, (path) => fs.writeFileSync(path, "")],
+    ["a text", /is not a database/, (path) => fs.writeFileSync(path, "hello ".repeat(1000))],
     [
       "a database of a newer licmond",
       /newer licmond/,
@@ -160,7 +149,7 @@ describe("looking at a file", () => {
       /is damaged/,
       (path) => {
         copyOf(place().store, path);
-        truncateSync(path, statSync(path).size - 5000);
+        fs.truncateSync(path, fs.statSync(path).size - 5000);
       },
     ],
   ];

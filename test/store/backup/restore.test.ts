@@ -1,15 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  chownSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { backUp } from "../../../src/store/backup/back-up.ts";
 import { restore } from "../../../src/store/backup/restore.ts";
@@ -57,13 +48,13 @@ describe("a restore", () => {
       store.sqlite.run("DELETE FROM alerts");
       keysOf(store).create(plainKey({ name: "later" }));
     });
-    const before = readFileSync(file);
+    const before = fs.readFileSync(file);
     const { report, aside, lost, revoked } = await bring(directory, file);
     expect(report).toMatchObject({ path, keys: 29 });
     expect({ lost, revoked }).toEqual({ lost: ["later"], revoked: [] });
-    expect(readFileSync(file).equals(before)).toBe(true);
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
     expect(aside).toStartWith(`${path}.replaced-`);
-    const asides = readdirSync(directory).filter((name) => name.includes(".replaced-"));
+    const asides = fs.readdirSync(directory).filter((name) => name.includes(".replaced-"));
     expect(asides.map((name) => name.slice(0, 12)).sort()).toEqual(["licmond.db.r", "state.db.rep"]);
     const store = open(directory);
     expect(keysOf(store).verify(filled.keys[1] ?? "").outcome).toBe("valid");
@@ -81,7 +72,7 @@ describe("a restore", () => {
     for (let turn = 0; turn < 3; turn++) asides.push((await bring(directory, file, now)).aside);
     expect([asides[0], new Set(asides).size]).toEqual([null, 3]);
     expect(keysOf(open(directory)).verify(filled.keys[2] ?? "").outcome).toBe("valid");
-    expect(statSync(join(directory, "licmond.db")).mode & 0o777).toBe(0o600);
+    expect(fs.statSync(join(directory, "licmond.db")).mode & 0o777).toBe(0o600);
   });
 
   test.each(["of its own", "that is killed behind its one rename, finished by the next start"])(
@@ -118,13 +109,13 @@ describe("a restore", () => {
 
   test("over damaged files takes the present time for the ids, and says what it could not read", async () => {
     const { directory, file, filled, path } = await place();
-    for (const name of FILES) writeFileSync(join(directory, name), "x".repeat(5000));
+    for (const name of FILES) fs.writeFileSync(join(directory, name), "x".repeat(5000));
     const now = filled.newestId + 5_000;
     const log = recordingLog();
     const { aside } = await restore({ directory, file, now, log });
     expect(log.lines).toMatchObject([{ message: expect.stringContaining("without API keys") }]);
     expect(aside).toStartWith(`${path}.replaced-`);
-    expect(readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
+    expect(fs.readFileSync(aside ?? "", "utf8")).toBe("x".repeat(5000));
     const events = createEvents(open(directory));
     expect(events.highestReserved()).toBe(now);
     expect(events.holesAbove(0)).toEqual([{ from: filled.newestId + 1, to: now }]);
@@ -137,13 +128,13 @@ describe("a restore", () => {
     revoke(store, "key-1");
     const later = keysOf(store).create(plainKey({ name: "later" }));
     store.close();
-    writeFileSync(path, "x".repeat(5000));
-    writeFileSync(join(directory, "state.db"), "x".repeat(5000));
+    fs.writeFileSync(path, "x".repeat(5000));
+    fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const { revoked, lost } = await bring(directory, file);
     expect({ revoked, lost }).toEqual({ revoked: ["key-1"], lost: ["later"] });
     // What was put in place is damaged in turn: the copy is of it.
-    truncateSync(path, 5000);
-    writeFileSync(join(directory, "state.db"), "x".repeat(5000));
+    fs.truncateSync(path, 5000);
+    fs.writeFileSync(join(directory, "state.db"), "x".repeat(5000));
     const after = keysOf(open(directory, { damaged: "move-aside" }));
     const outcomes = filled.keys.slice(0, 3).map((key) => after.verify(key).outcome);
     expect<string[]>(outcomes).toEqual(["revoked", "revoked", "valid"]);
@@ -154,7 +145,7 @@ describe("a restore", () => {
     const { directory, filled } = await place();
     const file = join(quickDirectory(), "state.db");
     await backUp({ directory, file, only: "state" });
-    for (const name of ["state.db", "state.db.copy"]) rmSync(join(directory, name));
+    for (const name of ["state.db", "state.db.copy"]) fs.rmSync(join(directory, name));
     const { report, revoked } = await bring(directory, file);
     expect(report).toMatchObject({ path: join(directory, "state.db"), keys: 29 });
     expect(revoked).toEqual([]);
@@ -198,24 +189,24 @@ describe("a restore", () => {
 
   test.if(isRoot)("by root gives the files to the owner of the directory", async () => {
     const { directory, file } = await place();
-    chownSync(directory, NOBODY, NOBODY);
+    fs.chownSync(directory, NOBODY, NOBODY);
     await bring(directory, file);
-    expect(statSync(join(directory, "licmond.db"))).toMatchObject({ uid: NOBODY, gid: NOBODY });
+    expect(fs.statSync(join(directory, "licmond.db"))).toMatchObject({ uid: NOBODY, gid: NOBODY });
   });
 });
 
 describe("a restore that is refused changes nothing", () => {
   // `backup.test.ts` has all that a file may be.
   test.each([
-    ["a file that is not there", "IO", (file: string) => rmSync(file)],
-    ["a damaged file", "CORRUPT", (file: string) => truncateSync(file, statSync(file).size - 6000)],
+    ["a file that is not there", "IO", (file: string) => fs.rmSync(file)],
+    ["a damaged file", "CORRUPT", (file: string) => fs.truncateSync(file, fs.statSync(file).size - 6000)],
   ] as const)("%s: %s", async (_, code, prepare) => {
     const { directory, file, path } = await place();
     prepare(file);
-    const before = readFileSync(path);
+    const before = fs.readFileSync(path);
     expect((await refusal(bring(directory, file))).code).toBe(code);
-    expect(readFileSync(path).equals(before)).toBe(true);
-    expect(readdirSync(directory).sort()).toEqual(["licmond.lock", ...FILES].sort());
+    expect(fs.readFileSync(path).equals(before)).toBe(true);
+    expect(fs.readdirSync(directory).sort()).toEqual(["licmond.lock", ...FILES].sort());
   });
 
   test.each([
@@ -228,7 +219,7 @@ describe("a restore that is refused changes nothing", () => {
     const error = await refusal(bring(directory, file));
     expect(error.code).toBe(code);
     if (code === "HELD") expect(error.message).toContain(`process ${process.pid}`);
-    expect(existsSync(`${path}.restoring`)).toBe(false);
+    expect(fs.existsSync(`${path}.restoring`)).toBe(false);
     expect(keysOf(store).list()).toHaveLength(30);
   });
 

@@ -1,15 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { createAlerts } from "../../../src/store/alerts.ts";
 import { StoreError, type StoreErrorCode } from "../../../src/store/database/store-error.ts";
@@ -42,7 +33,7 @@ const FILES = ["licmond.db", "state.db"]
 /** A write that licmond.db takes. */
 const write = (store: Store, words = "x") =>
   store.transaction(() => createAlerts(store).writeBaseline(words, words));
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const modeOf = (path: string) => (fs.statSync(path).mode & 0o777).toString(8);
 const keysOf = (store: Store) => createKeys({ store, clock });
 
 function failure(work: () => unknown): StoreError {
@@ -92,18 +83,18 @@ describe("opening a store", () => {
     first.close();
     first.close();
     const log = join(directory, "licmond.db-wal");
-    expect(existsSync(log) ? statSync(log).size : 0).toBe(0);
+    expect(fs.existsSync(log) ? fs.statSync(log).size : 0).toBe(0);
     const keys = keysOf(open(directory));
     expect(keys.list().map((key) => key.id)).toEqual([made.key.id]);
   });
 
   test.if(isRoot)("as root gives what it makes to the owner of the directory", () => {
     const directory = temporaryDirectory();
-    chownSync(directory, NOBODY, NOBODY);
+    fs.chownSync(directory, NOBODY, NOBODY);
     const store = open(directory);
     keysOf(store).create(plainKey());
     for (const file of FILES) {
-      const { uid, gid } = statSync(join(directory, file));
+      const { uid, gid } = fs.statSync(join(directory, file));
       expect([file, uid, gid]).toEqual([file, NOBODY, NOBODY]);
     }
   });
@@ -120,18 +111,33 @@ describe("opening a store", () => {
 
 describe("a store that cannot be opened says what is wrong and what would be right", () => {
   const inData = (make: (path: string) => void) => (directory: string) => {
-    mkdirSync(join(directory, "data"));
+    fs.mkdirSync(join(directory, "data"));
     make(join(directory, "data", "licmond.db"));
   };
   const cases: readonly [string, StoreErrorCode, RegExp, (directory: string) => void][] = [
-    ["a parent that is not there", "NOT_WRITABLE", /does not exist/, (at) => rmSync(at, { recursive: true })],
-    ["a file for the directory", "NOT_WRITABLE", /is not a dir/, (at) => writeFileSync(join(at, "data"), "")],
-    ["a directory in place of the file", "NOT_WRITABLE", /is not a file/, inData((path) => mkdirSync(path))],
+    [
+      "a parent that is not there",
+      "NOT_WRITABLE",
+      /does not exist/,
+      (at) => fs.rmSync(at, { recursive: true }),
+    ],
+    [
+      "a file for the directory",
+      "NOT_WRITABLE",
+      /is not a dir/,
+      (at) => fs.writeFileSync(join(at, "data"), ""),
+    ],
+    [
+      "a directory in place of the file",
+      "NOT_WRITABLE",
+      /is not a file/,
+      inData((path) => fs.mkdirSync(path)),
+    ],
     [
       "no database",
       "CORRUPT",
       /is not a database/,
-      inData((path) => writeFileSync(path, "x".repeat(10_000))),
+      inData((path) => fs.writeFileSync(path, "x".repeat(10_000))),
     ],
     [
       "a damaged database",
@@ -141,7 +147,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
         const store = open(join(directory, "data"));
         store.close();
         // The header stays, the table of tables behind it goes.
-        overwrite(store.path, 100, noise(statSync(store.path).size));
+        overwrite(store.path, 100, noise(fs.statSync(store.path).size));
       },
     ],
     ["another program's database", "FOREIGN", /another program/, inData(makeForeign)],
@@ -167,25 +173,25 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     const directory = temporaryDirectory();
     const path = join(directory, "licmond.db");
     makeForeign(path);
-    const before = readFileSync(path);
+    const before = fs.readFileSync(path);
     failure(() => open(directory, { damaged: "move-aside" }));
-    expect(readFileSync(path).equals(before)).toBe(true);
-    rmSync(path);
+    expect(fs.readFileSync(path).equals(before)).toBe(true);
+    fs.rmSync(path);
     expect(open(directory).checkDatabase().ok).toBe(true);
   });
 
   test.if(isRoot)("a directory that this user may not write", async () => {
     const directory = temporaryDirectory();
-    chmodSync(directory, 0o755);
+    fs.chmodSync(directory, 0o755);
     const asNobody = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"];
     expect(await saying(spawnScript("holder.ts", [directory], asNobody))).toMatchObject({
       code: "NOT_WRITABLE",
       message: `${directory} cannot be written by uid ${NOBODY}`,
     });
     open(directory).close();
-    chownSync(directory, NOBODY, NOBODY);
+    fs.chownSync(directory, NOBODY, NOBODY);
     // A file that root made before and did not give away.
-    chownSync(join(directory, "licmond.db"), 0, 0);
+    fs.chownSync(join(directory, "licmond.db"), 0, 0);
     expect(await saying(spawnScript("holder.ts", [directory, "cli"], asNobody))).toMatchObject({
       code: "NOT_WRITABLE",
       message: `${join(directory, "licmond.db")} cannot be written by uid ${NOBODY}`,
@@ -317,9 +323,9 @@ test("what a killed licmond left half made goes with the next daemon, not with a
     "licmond.db.upgrading-notes",
     "licmond.db.replaced-20260131T081530Z",
   ];
-  for (const name of [...left, ...others]) writeFileSync(join(directory, name), name);
-  mkdirSync(join(directory, "licmond.db.upgrading"));
-  const there = (names: readonly string[]) => names.filter((name) => existsSync(join(directory, name)));
+  for (const name of [...left, ...others]) fs.writeFileSync(join(directory, name), name);
+  fs.mkdirSync(join(directory, "licmond.db.upgrading"));
+  const there = (names: readonly string[]) => names.filter((name) => fs.existsSync(join(directory, name)));
   open(directory, { mode: "cli" });
   expect(there(left)).toEqual(left);
   daemon.close();
@@ -354,10 +360,10 @@ describe("the check of a working store", () => {
   test.each(["licmond.db", "state.db"])("a %s that was removed is told", (name) => {
     const store = open(temporaryDirectory());
     const path = join(store.directory, name);
-    rmSync(path);
+    fs.rmSync(path);
     expect(store.checkDatabase()).toMatchObject({ ok: false });
     expect(store.checkDatabase().message).not.toContain("/");
-    writeFileSync(path, "");
+    fs.writeFileSync(path, "");
     expect(store.checkDatabase()).toMatchObject({ ok: false });
   });
 });

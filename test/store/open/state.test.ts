@@ -1,13 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import * as fs from "node:fs";
 import { join } from "node:path";
 import { createAlerts } from "../../../src/store/alerts.ts";
 import { createKeys } from "../../../src/store/keys.ts";
@@ -32,9 +24,10 @@ async function killed(more: (store: Store, filled: Filled) => void = () => {}) {
   // What both files have is written to the second one in a microtask.
   await Promise.resolve();
   const bytes = new Map(
-    readdirSync(store.directory)
+    fs
+      .readdirSync(store.directory)
       .filter((name) => /\.db(-wal|\.copy)?$/.test(name))
-      .map((name) => [name, readFileSync(join(store.directory, name))]),
+      .map((name) => [name, fs.readFileSync(join(store.directory, name))]),
   );
   return { bytes, filled };
 }
@@ -42,8 +35,8 @@ async function killed(more: (store: Store, filled: Filled) => void = () => {}) {
 /** Lays such files down in a directory of their own, changed, and opens them. */
 function reopen(bytes: ReadonlyMap<string, Buffer>, change: (directory: string) => void = () => {}) {
   const directory = join(quickDirectory(), "storage");
-  mkdirSync(directory, { mode: 0o700 });
-  for (const [name, content] of bytes) writeFileSync(join(directory, name), content, { mode: 0o600 });
+  fs.mkdirSync(directory, { mode: 0o700 });
+  for (const [name, content] of bytes) fs.writeFileSync(join(directory, name), content, { mode: 0o600 });
   change(directory);
   const log = recordingLog();
   return { store: open(directory, { log, damaged: "move-aside" }), log, directory };
@@ -96,16 +89,16 @@ describe("state.db and its copy", () => {
       revokeAnother(store);
     });
     expect(bytes.get("state.db-wal")?.length).toBeGreaterThan(0);
-    const lose = { removed: rmSync, emptied: (path: string) => writeFileSync(path, "") };
+    const lose = { removed: fs.rmSync, emptied: (path: string) => fs.writeFileSync(path, "") };
     for (const act of Object.values(lose)) {
       const { store, directory } = reopen(bytes, (place) => {
-        for (const name of readdirSync(place)) if (lost.test(name)) act(join(place, name));
+        for (const name of fs.readdirSync(place)) if (lost.test(name)) act(join(place, name));
       });
       expect(outcomes(store, filled)).toEqual(AFTER);
       expect(createAlerts(store).firing()).toHaveLength(1);
       // And the next start has both again.
       store.close();
-      rmSync(join(directory, "state.db"));
+      fs.rmSync(join(directory, "state.db"));
       expect(outcomes(open(directory, { damaged: "move-aside" }), filled)).toEqual(AFTER);
     }
   });
@@ -114,7 +107,7 @@ describe("state.db and its copy", () => {
     const { bytes } = await killed((store) => store.state.sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)"));
     const { store, log } = reopen(bytes, (directory) => fillPage(join(directory, "state.db"), 2));
     expect(log.lines).toMatchObject([{ level: "error", message: CAME_BACK }]);
-    expect(existsSync(String(log.lines[0]?.fields.movedTo))).toBe(true);
+    expect(fs.existsSync(String(log.lines[0]?.fields.movedTo))).toBe(true);
     expect(store.checkDatabase()).toMatchObject({ ok: true, degraded: true });
   });
 
@@ -135,10 +128,10 @@ describe("state.db and its copy", () => {
     place.store.close();
     const directory = quickDirectory();
     for (const name of ["licmond.db", "state.db", "state.db.copy"])
-      copyFileSync(join(place.directory, name), join(directory, name));
+      fs.copyFileSync(join(place.directory, name), join(directory, name));
     fillPage(join(directory, "state.db"), 1, 0);
     expect(() => open(directory, { mode: "cli" })).toThrow(/is not a database/);
-    rmSync(join(directory, "state.db"));
+    fs.rmSync(join(directory, "state.db"));
     expect(outcomes(open(directory, { mode: "cli" }), filled)).toEqual(AS_BEFORE);
   });
 
@@ -146,12 +139,12 @@ describe("state.db and its copy", () => {
     const { bytes, filled } = await killed();
     const { store, log, directory } = reopen(bytes);
     // Where the new copy would be made.
-    mkdirSync(join(directory, `state.db.copy-${process.pid}`));
-    writeFileSync(join(directory, `state.db.copy-${process.pid}`, "x"), "");
+    fs.mkdirSync(join(directory, `state.db.copy-${process.pid}`));
+    fs.writeFileSync(join(directory, `state.db.copy-${process.pid}`, "x"), "");
     revokeAnother(store);
     expect(log.lines.map(({ message }) => message)).toEqual(["The copy of the state could not be written"]);
     const left = new Map([...bytes].filter(([name]) => name.startsWith("licmond")));
-    left.set("state.db.copy", readFileSync(join(directory, "state.db.copy")));
+    left.set("state.db.copy", fs.readFileSync(join(directory, "state.db.copy")));
     expect(outcomes(reopen(left).store, filled)).toEqual(AFTER);
   });
 });
