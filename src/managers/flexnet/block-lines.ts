@@ -101,8 +101,6 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     const seen = memory.recall(text);
     if (seen === null || seen.checkout.pool !== pool || !times.holds(seen.checkout.startedAt ?? 0))
       return null;
-    const { host, display } = seen.checkout;
-    if (host !== null && display !== null) knownHosts.add(host);
     memory.keep(seen);
     return seen;
   }
