@@ -112,8 +112,9 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     const queued = checkout === null ? seats.queued(text, from, pool, end) : null;
     if (checkout !== null) {
       if (seen !== null) block.checkouts.push(checkout);
-      else if (end === "any") add(block.checkouts, checkout, text);
-      else add(block.checkouts, memory.learn(text, checkout, seats.server()), text);
+      else add(block.checkouts, checkout, text);
+      if (seen === null && end === "known")
+        memory.learn({ line: text, checkout, server: seats.server(), isCopy: false });
       hold(block, checkout.count);
     } else if (queued !== null) add(block.queue, queued, text);
     else return false;

@@ -7,6 +7,8 @@ export interface SeenSeat {
   readonly checkout: CheckoutReading;
   /** The license server that gave the seat, `host/port` as printed. */
   readonly server: string;
+  /** Its texts are copies, not slices of an output. */
+  readonly isCopy: boolean;
 }
 
 /** So many lines that are gone are passed over to find one that is still there. */
@@ -33,22 +35,26 @@ export function createSeatMemory(hosts: KnownHosts) {
         const seen = last[index];
         if (seen?.line !== line) continue;
         next = index + 1;
-        return seen;
+        return seen.isCopy ? seen : copyOf(seen);
       }
       return null;
     },
     keep: (seen: SeenSeat): void => void seats.push(seen),
-    /** Keeps a line that was read now, if it always reads the same; answers the seat. */
-    learn(line: string, read: CheckoutReading, server: string): CheckoutReading {
-      if (!isPlain(read)) return read;
-      // Copies, because a slice of a line holds its whole output in memory, for as long as the seat is held.
-      const seen = JSON.parse(JSON.stringify({ line, checkout: read, server })) as SeenSeat;
-      seats.push(seen);
-      return seen.checkout;
+    /** Keeps what was read now, if its line always reads the same. */
+    learn(seen: SeenSeat): void {
+      if (isPlain(seen.checkout)) seats.push(seen);
     },
     /** The output is over: its lines are the ones to know. */
     close: (): void => void outputs.set(hosts, seats),
   };
+}
+
+/**
+ * A seat that goes on. A slice holds the text that it was cut from in memory: a seat that is held for weeks would hold
+ * the output that it first stood in. Made when its line is seen again, because large outputs are read once at a start.
+ */
+function copyOf(seen: SeenSeat): SeenSeat {
+  return JSON.parse(JSON.stringify({ ...seen, isCopy: true }));
 }
 
 /** Hosts that are learnt later split its names no differently, and its start is known. */

@@ -45,6 +45,8 @@ test("seats that go on are the very same objects; a line that was cut out, put i
   const seats = (...users: string[]) =>
     readText(around(block("solver", users.length, users.map(seat))), { knownHosts }).features[0]?.checkouts ??
     [];
+  seats("ann", "ben", "cy");
+  // Seen again: from here on they stay.
   const [ann, ben, cy] = seats("ann", "ben", "cy");
   const next = seats("ann", "dee", "cy");
   expect([next[0] === ann, next[1]?.user, next[2] === cy]).toEqual([true, "dee", true]);
