@@ -1,17 +1,28 @@
-/** Prints how much of the heap 100 hosts take that were cut from outputs of 1 MB each. */
+/** Prints how much of the heap 100 hosts and their sessions take that were cut from outputs of 1 MB each. */
 import { heapStats } from "bun:jsc";
+import { applyPoll } from "../../src/domain/polls/apply-poll.ts";
+import { NO_TRACKING, trackSessions } from "../../src/domain/polls/track-sessions.ts";
+import type { Session } from "../../src/domain/session.ts";
 import { createKnownHosts } from "../../src/managers/manager.ts";
+import { checkout, feature, outcome, reading, server } from "../domain/make.ts";
 
 const hosts = createKnownHosts();
+const sessions: Session[] = [];
 Bun.gc(true);
 const before = heapStats().heapSize;
-for (let index = 0; index < 100; index++) learnFrom(`${"x ".repeat(500_000)}${nameOf(index)} `);
+for (let index = 0; index < 100; index++) learnFrom(`${"x ".repeat(500_000)}${nameOf(index)} `, index);
 Bun.gc(true);
 const bytes = heapStats().heapSize - before;
-console.log(JSON.stringify({ kept: hosts.has(nameOf(99)), bytes }));
+const kept = hosts.has(nameOf(99)) && sessions.length === 100;
+console.log(JSON.stringify({ kept, bytes }));
 
-function learnFrom(output: string): void {
-  hosts.add(output.slice(output.lastIndexOf(" ", output.length - 2) + 1, -1));
+function learnFrom(output: string, id: number): void {
+  const host = output.slice(output.lastIndexOf(" ", output.length - 2) + 1, -1);
+  hosts.add(host);
+  const held = feature({ used: 1, checkouts: [checkout({ host })] });
+  const picture = applyPoll(null, server(), outcome({ reading: reading({ features: [held] }) }), null);
+  const { value } = trackSessions(NO_TRACKING, picture, () => [id]).next();
+  sessions.push(...(value?.changes.opened ?? []));
 }
 
 /** Names of a few letters would be copied by the engine anyway. */

@@ -29,7 +29,7 @@ test("a list taken out can be put in again", () => {
 });
 
 // In a process of its own: the heap is this test's alone, and nothing has been compiled that copies by itself.
-test("a host does not keep the output alive that it was cut from", () => {
+test("neither a host nor a session keeps the output alive that it was cut from", () => {
   const ended = Bun.spawnSync([process.execPath, join(import.meta.dir, "hosts-of-large-outputs.ts")]);
   const { kept, bytes } = JSON.parse(ended.stdout.toString());
   expect(kept).toBe(true);

@@ -307,11 +307,19 @@ function openSession(
   absentAt: number | null,
 ): Session {
   const { user, host, display, qualifier, version, count, handle } = row;
+  // Sessions last for weeks, and a slice holds the 16 KB of output that it was cut from: 7 MB for 350 seats.
+  const texts = { user: copyOf(user), host: copyOf(host), display: copyOf(display) };
+  const words = { qualifier: copyOf(qualifier), version: copyOf(version), handle: copyOf(handle) };
   const startedAt = startOf(row.startedAt, readAt, absentAt, timezone);
   const beganAt = beginOf(startedAt, readAt, absentAt, intervalMs);
-  const seat = { user, host, display, qualifier, version, count, handle };
   const times = { startedAt, beganAt, firstSeenAt: readAt, lastSeenAt: readAt };
-  return { id, server, daemon, feature: name, ...seat, ...times, endedAt: null, endReason: null };
+  const what = { id, server, daemon: copyOf(daemon), feature: copyOf(name), count };
+  return { ...what, ...texts, ...words, ...times, endedAt: null, endReason: null };
+}
+
+/** The same text, no slice of a larger one. */
+function copyOf<T extends string | null>(text: T): T {
+  return (text === null ? null : Buffer.from(text).toString()) as T;
 }
 
 function end(session: Session, at: number, { seenDown }: FeatureTracking, server: MonitoredServer): Session {

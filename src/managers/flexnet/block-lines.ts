@@ -108,13 +108,14 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
   function readSeat(block: Block, text: string, from: number, end: LineEnd): boolean {
     const pool = poolOf(block);
     const seen = end === "known" ? recall(text, pool) : null;
-    const checkout = seen?.checkout ?? seats.checkout(text, from, pool, end);
+    // A slice holds the whole text that it was cut from, and seats are held for weeks: new ones get a line of their own.
+    const line = seen === null && seats.isCheckout(text) ? Buffer.from(text).toString() : text;
+    const checkout = seen?.checkout ?? seats.checkout(line, from, pool, end);
     const queued = checkout === null ? seats.queued(text, from, pool, end) : null;
     if (checkout !== null) {
       if (seen !== null) block.checkouts.push(checkout);
-      else add(block.checkouts, checkout, text);
-      if (seen === null && end === "known")
-        memory.learn({ line: text, checkout, server: seats.server(), isCopy: false });
+      else add(block.checkouts, checkout, line);
+      if (seen === null && end === "known") memory.learn({ line, checkout, server: seats.server() });
       hold(block, checkout.count);
     } else if (queued !== null) add(block.queue, queued, text);
     else return false;

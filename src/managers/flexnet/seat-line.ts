@@ -118,6 +118,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   }
 
   return {
+    /** Whether a line has what stands in the middle of every checkout. */
+    isCheckout: (text: string): boolean => text.includes(START_MARK),
     /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
     checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null {
       const close = text.lastIndexOf(START_MARK);

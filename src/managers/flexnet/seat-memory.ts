@@ -7,8 +7,6 @@ export interface SeenSeat {
   readonly checkout: CheckoutReading;
   /** The license server that gave the seat, `host/port` as printed. */
   readonly server: string;
-  /** Its texts are copies, not slices of an output. */
-  readonly isCopy: boolean;
 }
 
 /** So many lines that are gone are passed over to find one that is still there. */
@@ -35,7 +33,7 @@ export function createSeatMemory(hosts: KnownHosts) {
         const seen = last[index];
         if (seen?.line !== line) continue;
         next = index + 1;
-        return seen.isCopy ? seen : copyOf(seen);
+        return seen;
       }
       return null;
     },
@@ -47,14 +45,6 @@ export function createSeatMemory(hosts: KnownHosts) {
     /** The output is over: its lines are the ones to know. */
     close: (): void => void outputs.set(hosts, seats),
   };
-}
-
-/**
- * A seat that goes on. A slice holds the text that it was cut from in memory: a seat that is held for weeks would hold
- * the output that it first stood in. Made when its line is seen again, because large outputs are read once at a start.
- */
-function copyOf(seen: SeenSeat): SeenSeat {
-  return JSON.parse(JSON.stringify({ ...seen, isCopy: true }));
 }
 
 /** Hosts that are learnt later split its names no differently, and its start is known. */
