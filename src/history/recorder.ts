@@ -96,7 +96,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
       const { id: serverId, intervalMs, timeoutMs } = server;
       const look = { at, good: collectedAt === at && error === null, intervalMs, timeoutMs };
       const state = states.get(serverId);
-      const features = new Map(state?.features);
+      let features = new Map<string, Known>();
       let from: number | null = null;
       return {
         write(opened = []) {
@@ -109,13 +109,11 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
           }
           openBegins(serverId, opened, at);
           from = looked.from;
+          const stored = state?.features ?? new Map<string, Known>();
+          const known = from === at ? unread(stored) : stored;
+          features = new Map(known);
           if (from === null) return;
-          const known = state?.features ?? new Map<string, Known>();
-          for (const { daemon, name, counts } of changesOf(
-            picture,
-            at,
-            from === at ? unread(known) : known,
-          )) {
+          for (const { daemon, name, counts } of changesOf(picture, at, known)) {
             const key = featureKey(daemon, name);
             const id = known.get(key)?.id ?? idOf(serverId, daemon, name);
             const { total, used, reserved, queued, unlimited } = counts;

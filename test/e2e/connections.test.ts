@@ -98,7 +98,7 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
       for (const socket of [...heads.sockets, ...bodies.sockets]) if (socket.writable) socket.write(" ");
     }, 500);
     try {
-      await othersAreServed(daemon, key);
+      await othersAreServed(daemon, await site.key("viewer"));
       await until("heads are cut off", () => heads.closed() === 500 || undefined, CUT_OFF_DEADLINE_MS);
       await until("bodies are cut off", () => bodies.closed() === 100 || undefined, CUT_OFF_DEADLINE_MS);
     } finally {
