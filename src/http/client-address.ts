@@ -4,7 +4,7 @@ import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../domain/ip-ad
 export const NO_ADDRESS = "local";
 
 /**
- * Who a request comes from.
+ * The address from which a request comes.
  * @param peer Address of the connection's other end; null where there is none.
  * @param trusted `http.trusted_proxies`: addresses and networks whose X-Forwarded-For is believed.
  */

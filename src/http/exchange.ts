@@ -36,7 +36,7 @@ const unset = null as unknown as Exchange;
 /** Routes `.use` this and get the typed `exchange`. */
 export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
 
-/** Who may use a route: everyone, or keys with this permission. */
+/** A route is open to everyone, or to keys with this permission. */
 export type Access = "open" | Permission;
 
 /** One path of the API with what the gate must know of it. */

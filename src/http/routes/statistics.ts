@@ -113,7 +113,7 @@ const Heatmap = record("Heatmap", {
 });
 
 /**
- * Who had what and when, who was denied what, and figures over a range: of features, of each seat, by hour and weekday,
+ * Sessions, denials, and figures over a range: of features, of each seat, by hour and weekday,
  * by user.
  */
 export function statisticsRoutes({ denials, reader }: RouteDeps) {

@@ -178,8 +178,8 @@ export function asideName(path: string, word: AsideWord, now: number): string {
 
 /**
  * Puts a finished database in the place of another, which moves to a name of its own beside it, with what belongs to
- * it. Answers that name, null when there was none; `word` null = it goes. Nobody may have either open. A crash at any
- * moment leaves the one or the other in place.
+ * it. Answers that name, null when there was none; `word` null = it is deleted. No connection to either may be open. A crash at
+ * any moment leaves the one or the other in place.
  */
 export function exchange(fresh: string, path: string, word: AsideWord | null, now: number): string | null {
   const aside = word === null ? null : asideName(path, word, now);
