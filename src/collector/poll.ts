@@ -3,8 +3,10 @@ import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
+import { inSlices } from "../domain/time/slices.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts, type Manager } from "../managers/manager.ts";
+import { createOutputMemory } from "../managers/output-memory.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
@@ -38,10 +40,17 @@ export interface PollerDeps {
 export function createPoller(deps: PollerDeps) {
   const { run, managerOf, measure, path, clock, hosts, log, requestsWant = () => false } = deps;
   /** What is kept of a server between its polls. */
-  const known = new Map<string, ReturnType<typeof createKnownHosts>>();
-  /** Of the last reading: where the address is a license file, only a reading knows the members. */
-  const knownMembers = new Map<string, readonly MemberAddress[]>();
+  const known = new Map<string, ReturnType<typeof nothingKnown>>();
   const turn = createTurns(requestsWant);
+
+  function nothingKnown(id: string) {
+    return {
+      hosts: createKnownHosts(hosts?.load(id)),
+      readStdout: createOutputMemory(),
+      /** Of the last reading: where the address is a license file, only a reading knows the members. */
+      members: [] as readonly MemberAddress[],
+    };
+  }
 
   /** Asks one server once. Does not reject for anything that tool or server do. */
   async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
@@ -50,11 +59,11 @@ export function createPoller(deps: PollerDeps) {
     const startedAt = clock.now();
     const begun = performance.now();
     const { tools, parseAddress, command, createParser } = managerOf(server.manager);
-    const knownHosts = known.getOrInsertComputed(server.id, () => createKnownHosts(hosts?.load(server.id)));
+    const own = known.getOrInsertComputed(server.id, nothingKnown);
 
     const parsed = parseAddress(server.address);
     const isNamed = !("problem" in parsed) && parsed.members.length > 0;
-    const members = isNamed ? parsed.members : (knownMembers.get(server.id) ?? []);
+    const members = isNamed ? parsed.members : own.members;
     const measured = measure(members, signal);
 
     let result: CommandResult;
@@ -71,16 +80,16 @@ export function createPoller(deps: PollerDeps) {
       });
     }
     await turn();
-    const parser = () => createParser({ zone: server.timezone, now: startedAt, knownHosts });
-    const reading = result.started && !result.truncated ? await read(result, parser) : null;
-    if (reading !== null && reading.members.length > 0) knownMembers.set(server.id, reading.members);
-    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, knownHosts.list());
+    const parser = () => createParser({ zone: server.timezone, now: startedAt, knownHosts: own.hosts });
+    const reading =
+      result.started && !result.truncated ? await read(result, parser, own.readStdout, startedAt) : null;
+    if (reading !== null && reading.members.length > 0) own.members = reading.members;
+    await inSlices(own.hosts.learnAdded());
+    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own.hosts.list());
 
     // The poll ends here: what the measurement beside it takes is no part of the tool's time, nor of the numbers' age.
     const durationMs = Math.round(performance.now() - begun);
-    const reachability = await (members.length > 0
-      ? measured
-      : measure(knownMembers.get(server.id) ?? [], signal));
+    const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
     // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
     await turn();
     const error = pollErrorOf({ result, reading, address: server.address, timeoutMs: server.timeoutMs });
@@ -103,18 +112,21 @@ export function createPoller(deps: PollerDeps) {
     }
   }
 
-  /** Drops what was learnt of a server that is gone, or is another one now. */
-  function forget(serverId: string): void {
-    known.delete(serverId);
-    knownMembers.delete(serverId);
-  }
-
-  return { poll, forget };
+  return {
+    poll,
+    /** Drops what was learnt of a server that is gone, or is another one now. */
+    forget: (serverId: string): void => void known.delete(serverId),
+  };
 }
 
-async function read(result: CommandRun, parser: () => ReturnType<Manager["createParser"]>): Promise<Reading> {
+async function read(
+  result: CommandRun,
+  parser: () => ReturnType<Manager["createParser"]>,
+  readStdout: ReturnType<typeof createOutputMemory>,
+  now: number,
+): Promise<Reading> {
   const cut = mayBeCut(result);
-  const reading = await readOutput(result.stdout, parser(), cut);
+  const reading = await readStdout(result.stdout, parser, now, cut);
   const whole = cut && !reading.cut ? { ...reading, cut } : reading;
   if (isUsable(whole) || errorsOf(whole).length > 0 || result.stderr.length === 0) return whole;
   // Some builds, and wrappers around them, complain on stderr alone. Numbers are believed on stdout only.

@@ -29,11 +29,6 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   }
 
   return {
-    /**
-     * Whether what an earlier output's line was read as holds for the same line here: in the year before the reference,
-     * and not far ahead of it, a date falls on one weekday alone.
-     */
-    holds: (time: number): boolean => time <= reference + aheadMs && time > reference - 365 * DAY_MS,
     /** The report's own clock: the reference from here on. */
     setReference(epochMs: number): void {
       reference = epochMs;

@@ -19,6 +19,7 @@ console.log(JSON.stringify({ kept, bytes }));
 function learnFrom(output: string, id: number): void {
   const host = output.slice(output.lastIndexOf(" ", output.length - 2) + 1, -1);
   hosts.add(host);
+  hosts.list();
   const held = feature({ used: 1, checkouts: [checkout({ host })] });
   const picture = applyPoll(null, server(), outcome({ reading: reading({ features: [held] }) }), null);
   const { value } = trackSessions(NO_TRACKING, picture, () => [id]).next();

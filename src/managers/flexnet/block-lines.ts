@@ -7,7 +7,6 @@ import { endOfText, isDigit, trimBlanks } from "../scan.ts";
 import { type Block, hold, openPool, poolOf, setKind } from "./block.ts";
 import { readIdentity } from "./identity.ts";
 import { createSeatReader, type LineEnd } from "./seat-line.ts";
-import { createSeatMemory, type SeenSeat } from "./seat-memory.ts";
 import type { StartTimes } from "./start-time.ts";
 
 const VENDOR = ", vendor: ";
@@ -83,7 +82,6 @@ const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
 /** Reads the lines that stand in a feature's block below its header. */
 export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts) {
   const seats = createSeatReader(times, knownHosts);
-  const memory = createSeatMemory(knownHosts);
   const secondLooks: (() => void)[] = [];
 
   function add<T extends CheckoutReading | QueueReading>(list: T[], reading: T, text: string): void {
@@ -96,30 +94,16 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     });
   }
 
-  /** What the same line of the last output was read as, where that holds here. */
-  function recall(text: string, pool: number | null): SeenSeat | null {
-    const seen = memory.recall(text);
-    if (seen === null || seen.checkout.pool !== pool || !times.holds(seen.checkout.startedAt ?? 0))
-      return null;
-    memory.keep(seen);
-    return seen;
-  }
-
   function readSeat(block: Block, text: string, from: number, end: LineEnd): boolean {
     const pool = poolOf(block);
-    const seen = end === "known" ? recall(text, pool) : null;
-    // A slice holds the whole text that it was cut from, and seats are held for weeks: new ones get a line of their own.
-    const line = seen === null && seats.isCheckout(text) ? Buffer.from(text).toString() : text;
-    const checkout = seen?.checkout ?? seats.checkout(line, from, pool, end);
+    const checkout = seats.checkout(text, from, pool, end);
     const queued = checkout === null ? seats.queued(text, from, pool, end) : null;
     if (checkout !== null) {
-      if (seen !== null) block.checkouts.push(checkout);
-      else add(block.checkouts, checkout, line);
-      if (seen === null && end === "known") memory.learn({ line, checkout, server: seats.server() });
+      add(block.checkouts, checkout, text);
       hold(block, checkout.count);
     } else if (queued !== null) add(block.queue, queued, text);
     else return false;
-    block.server ??= seen?.server ?? seats.server();
+    block.server ??= seats.server();
     block.describing = false;
     return true;
   }
@@ -181,7 +165,6 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     /** The output is over: splits again, with all its hosts known, the identities that were split without evidence. */
     close(): void {
       for (const look of secondLooks) look();
-      memory.close();
     },
   };
 }

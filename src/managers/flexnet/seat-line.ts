@@ -16,6 +16,7 @@ const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
 const VERSION = /^[\w.]+$/;
 const NEXT_PART = /[,(]|$/g;
 
+const OPEN = 0x28;
 const CLOSE = 0x29;
 
 /**
@@ -65,11 +66,12 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
 
   /** Takes a bracket at the end of the identity as the version, when something stands before it. */
   function versionBefore(text: string): void {
-    const bracket = text.lastIndexOf("(", to - 2);
-    const length = to - bracket - 2;
-    if (bracket <= from || length === 0 || !isBlank(text.charCodeAt(bracket - 1))) return;
     // The lines of a pool nearly all name one version.
-    if (lastVersion.length !== length || !text.startsWith(lastVersion, bracket + 1)) {
+    const same = to - lastVersion.length - 2;
+    const isSame = text.startsWith(lastVersion, same + 1) && text.charCodeAt(same) === OPEN;
+    const bracket = isSame ? same : text.lastIndexOf("(", to - 2);
+    if (bracket <= from || to - bracket === 2 || !isBlank(text.charCodeAt(bracket - 1))) return;
+    if (!isSame) {
       const named = text.slice(bracket + 1, to - 1);
       if (!VERSION.test(named)) return;
       lastVersion = named;
@@ -118,8 +120,6 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   }
 
   return {
-    /** Whether a line has what stands in the middle of every checkout. */
-    isCheckout: (text: string): boolean => text.includes(START_MARK),
     /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
     checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null {
       const close = text.lastIndexOf(START_MARK);

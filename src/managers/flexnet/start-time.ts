@@ -5,8 +5,6 @@ import { createYearlessTimes, timeIn } from "../yearless.ts";
 export interface StartTimes {
   /** The report's own clock, from a banner: the reference from here on. */
   setReference(epochMs: number): void;
-  /** Whether a start that an earlier output's line gave holds for the same line here. */
-  holds(epochMs: number): boolean;
   /**
    * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from`: epoch ms, null when no year near the report has
    * that date on that weekday, undefined when no start time stands there. {@link end} is set behind it.
@@ -28,7 +26,6 @@ export function createStartTimes(zone: string, now: number): StartTimes {
   const self: StartTimes = {
     end: 0,
     setReference: times.setReference,
-    holds: times.holds,
     read(text, from) {
       const weekday = WEEKDAYS.indexOf(packed(text, from));
       if (weekday === -1 || text.charCodeAt(from + 3) !== SPACE) return undefined;

@@ -154,10 +154,10 @@ function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void 
 function joinRows(block: Block, rows: readonly TableRow[]): void {
   if (rows.length === 0) return;
   const pools = block.pools.slice();
-  const poolsExact = Map.groupBy(pools, exactKey);
-  const poolsByVersion = Map.groupBy(pools, (pool) => pool.version ?? "");
-  const rowsExact = Map.groupBy(rows, (row) => key(spelling(row.version), row.expiry));
-  const rowsByVersion = Map.groupBy(rows, (row) => spelling(row.version));
+  const poolsExact = grouped(pools, exactKey);
+  const poolsByVersion = grouped(pools, (pool) => pool.version ?? "");
+  const rowsExact = grouped(rows, (row) => key(spelling(row.version), row.expiry));
+  const rowsByVersion = grouped(rows, (row) => spelling(row.version));
   const represented = new Set<string>();
   const joined = new Set<TableRow>();
 
@@ -165,8 +165,8 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     const exact = exactKey(pool);
     const version = pool.version ?? "";
     const known = isKnown(pool.expiry);
-    const candidates = known ? rowsExact.get(exact) : rowsByVersion.get(version);
-    const rivals = known ? poolsExact.get(exact) : poolsByVersion.get(version);
+    const candidates = known ? rowsExact(exact) : rowsByVersion(version);
+    const rivals = known ? poolsExact(exact) : poolsByVersion(version);
     if (candidates === undefined) continue;
     const count = pools.length === 1 ? block.total : null;
     const row = rivals?.length === 1 ? uniqueRow(candidates, count) : undefined;
@@ -178,8 +178,19 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
   for (const row of rows) {
     const version = spelling(row.version);
     if (joined.has(row) || represented.has(key(version, row.expiry))) continue;
-    block.pools.push(tablePool(row, version, poolsByVersion.has(version)));
+    block.pools.push(tablePool(row, version, poolsByVersion(version) !== undefined));
   }
+}
+
+/** The items of a key. Nearly all features have one pool and one row, which need no map. */
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string) {
+  const [only] = items;
+  if (only === undefined || items.length > 1) {
+    const groups = Map.groupBy(items, keyOf);
+    return (wanted: string): readonly T[] | undefined => groups.get(wanted);
+  }
+  const own = keyOf(only);
+  return (wanted: string) => (wanted === own ? items : undefined);
 }
 
 function uniqueRow(rows: readonly TableRow[], count: number | null): TableRow | undefined {
