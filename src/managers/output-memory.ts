@@ -49,6 +49,8 @@ export function createOutputMemory() {
 function sameBelow(last: Output, head: Uint8Array, parser: () => ReadingParser, now: number): Reading | null {
   const [before, after] = [last.head, head].map((bytes) => readOutputSync(bytes, parser()));
   const { reportTime = null } = after ?? {};
+  // Of several reports in one output, the time may be that of a later one.
+  if (before?.reportTime !== last.reading.reportTime) return null;
   // A date without a year is of the year around the report.
   if (Math.abs((reportTime ?? now) - last.time) > DAY_MS) return null;
   return isDeepStrictEqual({ ...before, reportTime }, after) ? { ...last.reading, reportTime } : null;

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { clockHealth, collectorHealth, databaseHealth, diskHealth } from "../../src/daemon/http-deps.ts";
+import { createTeardown } from "../../src/daemon/teardown.ts";
+import type { LogFields } from "../../src/domain/log.ts";
 import { picture } from "../http/make.ts";
 
 const NOW = 1_000_000_000;
@@ -40,4 +42,17 @@ test("the database, the disk and the clock", () => {
   expect(clockHealth(null).status).toBe("healthy");
   const message = "The clock is 3 days behind what was stored last";
   expect(clockHealth(-3 * 86_400_000)).toEqual({ status: "degraded", message });
+});
+
+test("a teardown goes backwards, tells what fails and goes on", async () => {
+  const seen: string[] = [];
+  const error = (_: string, fields?: LogFields) => void seen.push(`${fields?.part}: ${fields?.error}`);
+  const teardown = createTeardown({ error }, 20);
+  teardown.add("first", () => void seen.push("first"));
+  teardown.add("second", () => Promise.reject(new Error("stuck")));
+  teardown.add("hangs", () => new Promise(() => {}));
+  teardown.add("third", async () => void seen.push("third"));
+  await teardown.run();
+  await teardown.run();
+  expect(seen).toEqual(["third", "hangs: not done after 20 ms", "second: stuck", "first"]);
 });
