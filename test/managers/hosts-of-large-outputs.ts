@@ -11,15 +11,14 @@ const sessions: Session[] = [];
 Bun.gc(true);
 const before = heapStats().heapSize;
 for (let index = 0; index < 100; index++) learnFrom(`${"x ".repeat(500_000)}${nameOf(index)} `, index);
+const kept = hosts.has(nameOf(99)) && sessions.length === 100;
 Bun.gc(true);
 const bytes = heapStats().heapSize - before;
-const kept = hosts.has(nameOf(99)) && sessions.length === 100;
 console.log(JSON.stringify({ kept, bytes }));
 
 function learnFrom(output: string, id: number): void {
   const host = output.slice(output.lastIndexOf(" ", output.length - 2) + 1, -1);
   hosts.add(host);
-  hosts.list();
   const held = feature({ used: 1, checkouts: [checkout({ host })] });
   const picture = applyPoll(null, server(), outcome({ reading: reading({ features: [held] }) }), null);
   const { value } = trackSessions(NO_TRACKING, picture, () => [id]).next();
