@@ -44,8 +44,11 @@ export function createPoller(deps: PollerDeps) {
   const turn = createTurns(requestsWant);
 
   function nothingKnown(id: string) {
+    const learnt = createKnownHosts(hosts?.load(id));
     return {
-      hosts: createKnownHosts(hosts?.load(id)),
+      hosts: learnt,
+      /** How many of the hosts were learnt when they were stored. */
+      stored: learnt.learnt(),
       readStdout: createOutputMemory(),
       /** Of the last reading: where the address is a license file, only a reading knows the members. */
       members: [] as readonly MemberAddress[],
@@ -85,7 +88,7 @@ export function createPoller(deps: PollerDeps) {
       result.started && !result.truncated ? await read(result, parser, own.readStdout, startedAt) : null;
     if (reading !== null && reading.members.length > 0) own.members = reading.members;
     await inSlices(own.hosts.learnAdded());
-    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own.hosts.list());
+    if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
 
     // The poll ends here: what the measurement beside it takes is no part of the tool's time, nor of the numbers' age.
     const durationMs = Math.round(performance.now() - begun);
@@ -102,9 +105,12 @@ export function createPoller(deps: PollerDeps) {
     };
   }
 
-  function keepHosts(serverId: string, list: readonly string[]): void {
+  function keepHosts(serverId: string, own: ReturnType<typeof nothingKnown>): void {
+    const learnt = own.hosts.learnt();
+    if (own.stored === learnt) return;
     try {
-      hosts?.save(serverId, list);
+      hosts?.save(serverId, own.hosts.list());
+      own.stored = learnt;
     } catch (error) {
       // Only a restart would miss them: no reason to lose the reading. The next poll keeps them too.
       if (isBusy(error)) return;

@@ -315,7 +315,7 @@ function restored(server: MonitoredServer, picture: ServerPicture | undefined): 
  */
 function underConfig(server: MonitoredServer, picture: ServerPicture): ServerPicture {
   const before = picture.server;
-  if (Bun.deepEquals(before, server)) return picture;
+  if (before === server || Bun.deepEquals(before, server)) return picture;
   if (before.manager !== server.manager) return initialPicture(server);
   const moved = { ...picture, server, nextPollAt: server.enabled ? picture.nextPollAt : null };
   return before.address === server.address ? moved : markStale(moved);

@@ -134,6 +134,7 @@ const AT_ONCE = 500;
 export function createKnownHosts(initial: Iterable<string> = []) {
   let known = new Set<string>();
   let added: string[] = [];
+  let learnt = 0;
 
   function learn(host: string): void {
     // Most are in lower case, and known.
@@ -142,6 +143,7 @@ export function createKnownHosts(initial: Iterable<string> = []) {
     if (known.has(key)) return;
     // A slice of a line keeps its whole output in memory as long as it lives, and hosts live for months.
     known.add(Buffer.from(key).toString());
+    learnt++;
     if (known.size > MAX_HOSTS) known = new Set([...known].slice(MAX_HOSTS / 2));
   }
 
@@ -166,6 +168,8 @@ export function createKnownHosts(initial: Iterable<string> = []) {
     add: (host: string): void => void added.push(host),
     /** Learns what was added, in steps. */
     learnAdded,
+    /** How many were learnt so far: the list is another one when this is another number. */
+    learnt: () => learnt,
     /** Oldest first: put in again in this order, they are as old as they were. */
     list(): string[] {
       settle();

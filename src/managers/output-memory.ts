@@ -10,7 +10,8 @@ const MAX_HEAD = 4096;
 const LF = 0x0a;
 
 interface Output {
-  readonly head: Uint8Array;
+  /** The head, read alone. */
+  readonly head: Reading;
   /** Digest and length of what stands behind the head. */
   readonly digest: string;
   readonly reading: Reading;
@@ -32,28 +33,33 @@ export function createOutputMemory() {
     now: number,
     truncated: boolean,
   ): Promise<Reading> {
+    const before = last;
+    last = null;
     const end = endOfHead(bytes);
+    if (truncated || end > MAX_HEAD) return readOutput(bytes, parser(), truncated);
+    const head = readOutputSync(bytes.subarray(0, end), parser());
     const digest = `${bytes.length - end} ${Bun.hash(bytes.subarray(end))}`;
-    const head = bytes.slice(0, end);
-    if (last !== null && last.digest === digest && !truncated) {
-      const reading = sameBelow(last, head, parser, now);
-      if (reading !== null) return reading;
+    const { reportTime } = head;
+    if (before?.digest === digest && isSameHead(before, head, now)) {
+      last = before;
+      return { ...before.reading, reportTime };
     }
-    const reading = await readOutput(bytes, parser(), truncated);
-    last = truncated || end > MAX_HEAD ? null : { head, digest, reading, time: reading.reportTime ?? now };
+    const reading = await readOutput(bytes, parser());
+    last = { head, digest, reading, time: reading.reportTime ?? now };
     return reading;
   };
 }
 
-/** The last reading under the time of a new head; null when the heads differ in more, or the time is far from the last. */
-function sameBelow(last: Output, head: Uint8Array, parser: () => ReadingParser, now: number): Reading | null {
-  const [before, after] = [last.head, head].map((bytes) => readOutputSync(bytes, parser()));
-  const { reportTime = null } = after ?? {};
-  // Of several reports in one output, the time may be that of a later one.
-  if (before?.reportTime !== last.reading.reportTime) return null;
-  // A date without a year is of the year around the report.
-  if (Math.abs((reportTime ?? now) - last.time) > DAY_MS) return null;
-  return isDeepStrictEqual({ ...before, reportTime }, after) ? { ...last.reading, reportTime } : null;
+/** Whether a head differs from that of the last output in the report's time alone, and in that by a day at most. */
+function isSameHead(last: Output, head: Reading, now: number): boolean {
+  const { reportTime } = head;
+  return (
+    // Of several reports in one output, the time may be that of a later one.
+    last.head.reportTime === last.reading.reportTime &&
+    // A date without a year is of the year around the report.
+    Math.abs((reportTime ?? now) - last.time) <= DAY_MS &&
+    isDeepStrictEqual({ ...last.head, reportTime }, head)
+  );
 }
 
 function endOfHead(bytes: Uint8Array): number {

@@ -45,18 +45,13 @@ export type KnownHostsStore = ReturnType<typeof createKnownHostsStore>;
 /** The client hosts learnt from each server's output: they show where a user's name ends, also after a restart. */
 export function createKnownHostsStore(store: Store, log: Log) {
   const { db } = store;
-  const saved = new Map<string, ReadonlySet<string>>();
   return {
-    /** Oldest first. Writes only when the set has changed since the last call; the server must be configured. */
+    /** Oldest first; the server must be configured. */
     save(serverId: string, list: readonly string[]): void {
-      const kept = list.slice(-MAX_HOSTS);
-      const set = new Set(kept);
-      if (saved.get(serverId)?.symmetricDifference(set).size === 0) return;
-      const hosts = JSON.stringify(kept);
+      const hosts = JSON.stringify(list.slice(-MAX_HOSTS));
       const target = knownHosts.serverId;
       const put = db.insert(knownHosts).values({ serverId, hosts });
       store.transaction(() => void put.onConflictDoUpdate({ target, set: { hosts } }).run());
-      saved.set(serverId, set);
     },
     /** Oldest first; empty when none are known. What cannot be read is logged and learnt again. */
     load(serverId: string): readonly string[] {
@@ -65,9 +60,7 @@ export function createKnownHostsStore(store: Store, log: Log) {
         const row = store.read(() => db.select().from(knownHosts).where(ofServer).get());
         const hosts: unknown = JSON.parse(row?.hosts ?? "[]");
         if (!Array.isArray(hosts)) throw new TypeError("not a list");
-        const kept = hosts.filter((host): host is string => typeof host === "string").slice(-MAX_HOSTS);
-        saved.set(serverId, new Set(kept));
-        return kept;
+        return hosts.filter((host): host is string => typeof host === "string").slice(-MAX_HOSTS);
       } catch (error) {
         log.warn("The known hosts of a server cannot be read and will be learnt again", {
           server: serverId,
