@@ -1,10 +1,11 @@
 import type { Collector, CollectorStatus } from "../collector/collector.ts";
+import type { Config } from "../config/config.ts";
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import { clockMessage } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
 import { hostZone } from "../domain/time/zone.ts";
-import type { HttpDeps } from "../http/deps.ts";
+import type { HttpDeps, HttpSettings } from "../http/deps.ts";
 import type { HealthCheck } from "../http/records.ts";
 import type { AppDeps } from "../http/routes/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
@@ -37,24 +38,27 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
+function settingsOf({ http, limits, collector }: Config): HttpSettings {
+  return {
+    ...http,
+    limits,
+    rescanTimeoutMs: collector.rescanTimeoutMs,
+    // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
+    get timezone() {
+      return hostZone();
+    },
+  };
+}
+
 /** What the HTTP side asks of the daemon, from its parts. */
 export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, live, host, clock } = parts;
+  // Made once for each config: every request asks for them several times.
+  const settings = new WeakMap<Config, HttpSettings>();
   return {
     ...parts,
     logs: createLogsPort(store, parts.bus),
-    settings: () => {
-      const { http, limits, collector } = running.current();
-      return {
-        ...http,
-        limits,
-        rescanTimeoutMs: collector.rescanTimeoutMs,
-        // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
-        get timezone() {
-          return hostZone();
-        },
-      };
-    },
+    settings: () => settings.getOrInsertComputed(running.current(), settingsOf),
     health: () => ({
       database: databaseHealth(store.checkDatabase()),
       collector: collectorHealth(collector.status(), live.snapshot(), clock.now()),

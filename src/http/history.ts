@@ -57,11 +57,14 @@ export function createHistoryReader(
     { server, daemon = [], feature = [] }: Values<typeof NAMED>,
   ): Promise<readonly ServerPicture[]> {
     const named = namedServers(snapshot, server);
-    const live = snapshot.servers.map(namesOf);
-    const daemons = daemon.filter((name) => !live.some((known) => known.daemons.has(name)));
-    const features = feature.filter((name) => !live.some((known) => known.features.has(name)));
+    // Nearly always they have it themselves.
+    const isUnknown = (kind: "daemons" | "features") => (name: string) =>
+      ![named, snapshot.servers].some((list) => list.some((picture) => namesOf(picture)[kind].has(name)));
+    const daemons = daemon.filter(isUnknown("daemons"));
+    const features = feature.filter(isUnknown("features"));
     if (daemons.length + features.length === 0) return named;
     if (named.some(({ server: { enabled }, collectedAt }) => enabled && collectedAt === null)) return named;
+    const live = snapshot.servers.map(namesOf);
     const unknown = await ask(exchange, "unknownName", {
       daemons,
       features,
