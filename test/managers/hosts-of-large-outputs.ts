@@ -8,10 +8,11 @@ import { checkout, feature, outcome, reading, server } from "../domain/make.ts";
 
 const hosts = createKnownHosts();
 const sessions: Session[] = [];
+const shown: unknown[] = [];
 Bun.gc(true);
 const before = heapStats().heapSize;
 for (let index = 0; index < 100; index++) learnFrom(`${"x ".repeat(500_000)}${nameOf(index)} `, index);
-const kept = hosts.has(nameOf(99)) && sessions.length === 100;
+const kept = hosts.has(nameOf(99)) && sessions.length === 100 && shown.length === 100;
 Bun.gc(true);
 const bytes = heapStats().heapSize - before;
 console.log(JSON.stringify({ kept, bytes }));
@@ -23,6 +24,7 @@ function learnFrom(output: string, id: number): void {
   const picture = applyPoll(null, server(), outcome({ reading: reading({ features: [held] }) }), null);
   const { value } = trackSessions(NO_TRACKING, picture, () => [id]).next();
   sessions.push(...(value?.changes.opened ?? []));
+  shown.push(value?.picture);
 }
 
 /** Names of a few letters would be copied by the engine anyway. */

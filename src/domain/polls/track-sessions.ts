@@ -176,7 +176,7 @@ export function* trackSessions(
       yield;
     }
     if (known !== undefined && before.server === server && isUnchanged(known, feature, readAt)) {
-      features.set(key, { ...known, readAt, seenDown: false });
+      features.set(key, { ...known, readAt, seenDown: false, lines: feature.checkouts });
       seen.push({ ...feature, checkouts: known.shown });
       continue;
     }
@@ -248,8 +248,24 @@ function withTimes(
     const isOther = startedAt !== null && row.startedAt !== null && startedAt !== row.startedAt;
     const isSecond = isOther && startedAt === secondOccurrence(timezone, row.startedAt);
     const start = isSecond ? startedAt : row.startedAt;
-    return { ...row, startedAt: start, firstSeenAt, beganAt: shownBegin(session, intervalMs) };
+    return {
+      ...row,
+      user: sameText(session.user, row.user),
+      host: sameText(session.host, row.host),
+      display: sameText(session.display, row.display),
+      qualifier: sameText(session.qualifier, row.qualifier),
+      version: sameText(session.version, row.version),
+      handle: sameText(session.handle, row.handle),
+      startedAt: start,
+      firstSeenAt,
+      beganAt: shownBegin(session, intervalMs),
+    };
   });
+}
+
+/** The session's text where the line's is the same: what is shown goes on for weeks, and must not keep its output. */
+function sameText<T extends string | null>(own: T, line: T): T {
+  return own === line ? own : line;
 }
 
 function* trackFeature(
