@@ -10,7 +10,7 @@ import {
   sessionCondition,
 } from "../store/conditions.ts";
 import type { KnownFeature } from "./buckets.ts";
-import { createFeatureCounts } from "./feature-counts.ts";
+import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
@@ -71,7 +71,9 @@ const COUNTED = `SELECT count(*) FROM sessions INDEXED BY sessions_by_feature
  * that ended in the range are counted in an index, of those that ended later only the next day's are looked at, and the
  * few long ones. What was seen before the end began before it: the index has that.
  */
-const ENDED = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)
+const ENDED_IN = `SELECT (${COUNTED} AND ended_at > ?4 AND ended_at < ?5)`;
+const ENDED = `${ENDED_IN} AS count`;
+const ENDED_IN_OR_LATER = `${ENDED_IN}
   + (${COUNTED} AND ended_at >= max(?5, ?4 + 1) AND ended_at <= ?6 AND (first_seen_at < ?5 OR began_at < ?5))
   + (${COUNTED.replace("sessions_by_feature", "sessions_long")} AND ended_at > ?6 AND began_at < ?5 AND ${IS_LONG}) AS count`;
 
@@ -86,6 +88,10 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   const openSessions = createFeatureCounts(
     { all },
     "sessions WHERE ended_at IS NULL AND began_at >= ? AND began_at < ?",
+  );
+  // Where the range ends now, nothing ended later, and a count takes a third of the time.
+  const endsLater = oncePerRange(
+    (end) => all("SELECT 1 FROM sessions WHERE ended_at >= ? LIMIT 1", end).length > 0,
   );
   const userIds = new Map<string, number>();
 
@@ -141,7 +147,10 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     },
     sessionCount(of: FeatureId, start: number, end: number): number {
       const { server, daemon, feature } = of;
-      const [ended] = all<{ count: number }>(ENDED, server, daemon, feature, start, end, end + DAY_MS);
+      const values = [server, daemon, feature, start, end];
+      const [ended] = endsLater(end, end)
+        ? all<{ count: number }>(ENDED_IN_OR_LATER, ...values, end + DAY_MS)
+        : all<{ count: number }>(ENDED, ...values);
       // What is open now says nothing of what is still to come.
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;
