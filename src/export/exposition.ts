@@ -58,8 +58,10 @@ function createLines() {
   let last: { readonly labels: Labels; readonly braced: string } | null = null;
   const emit: Emit = (family, labels, value, suffix) => {
     if (last?.labels !== labels) last = { labels, braced: braces(labels) };
-    const lines = families.getOrInsertComputed(family, () => []);
-    lines.push(line(family, last.braced, value, suffix));
+    const text = line(family, last.braced, value, suffix);
+    // Not `getOrInsertComputed`, which takes as long as all the rest of a line.
+    const lines = families.get(family) ?? [];
+    if (lines.push(text) === 1) families.set(family, lines);
   };
   return {
     emit,

@@ -76,7 +76,7 @@ export function head({ name, type, help }: Family, format: TextFormat): string {
 
 /** `name{label="value"} 1` with its line end. `braced` is {@link braces} of its labels. */
 export function line({ name }: Family, braced: string, value: number, suffix: Suffix | "" = ""): string {
-  const text = value === Infinity ? "+Inf" : String(value).replace("Infinity", "Inf");
+  const text = Number.isFinite(value) ? String(value) : value > 0 ? "+Inf" : value < 0 ? "-Inf" : "NaN";
   return `${name}${suffix}${braced} ${text}\n`;
 }
 
@@ -93,5 +93,6 @@ export function braces(labels: Labels): string {
 /** A label's value may be any UTF-8; these three alone are escaped. Half a surrogate pair is no UTF-8. */
 function escaped(value: string): string {
   const text = value.toWellFormed();
+  if (!/[\\"\n]/.test(text)) return text;
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
