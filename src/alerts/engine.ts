@@ -1,6 +1,5 @@
 import type { Alert } from "../domain/alerts.ts";
 import { type Clock, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
-
 import type { Live } from "../live/live.ts";
 import { type Conditions, createEvaluation } from "./evaluator.ts";
 import { createNotifier, type NotifierSettings } from "./notifier.ts";

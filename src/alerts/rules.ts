@@ -11,7 +11,6 @@ import { worstOfEach } from "../domain/polls/server-status.ts";
 import type { Expiry } from "../domain/reading.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, DAY_MS, HOUR_MS, iso } from "../domain/time/clock.ts";
-
 import type { DataState } from "../domain/words.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";

@@ -4,7 +4,6 @@ import { join, resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { parseDuration, systemClock } from "../domain/time/clock.ts";
-
 import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";

@@ -1,6 +1,5 @@
 import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso, parseDuration } from "../domain/time/clock.ts";
-
 import { ROLES } from "../domain/words.ts";
 import { keyRecord } from "../http/records.ts";
 import { createKeys, type Keys } from "../store/keys.ts";

@@ -1,6 +1,5 @@
 import type { Log } from "../domain/log.ts";
 import { type Clock, HOUR_MS, iso, repeat } from "../domain/time/clock.ts";
-
 import { certificateWarning, readTls, type TlsFiles, type TlsMaterial } from "../http/tls.ts";
 
 /** Looked at this often: a daemon runs longer than a certificate may be good for. */

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { printBytes } from "../domain/bytes.ts";
 import type { Log } from "../domain/log.ts";
 import { type Clock, DAY_MS, HOUR_MS, type Timers } from "../domain/time/clock.ts";
-
 import { backUp } from "../store/backup/back-up.ts";
 import { freeBytes, pathsOf, timeStamp } from "../store/database/files.ts";
 import { bytesInUse } from "../store/database/read-only.ts";

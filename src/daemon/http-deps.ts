@@ -54,11 +54,18 @@ function settingsOf({ http, limits, collector }: Config): HttpSettings {
 export function httpDepsOf(parts: HttpParts): AppDeps {
   const { collector, running, store, live, host, clock } = parts;
   // Made once for each config: every request asks for them several times.
-  const settings = new WeakMap<Config, HttpSettings>();
+  let config = running.current();
+  let settings = settingsOf(config);
   return {
     ...parts,
     logs: createLogsPort(store, parts.bus),
-    settings: () => settings.getOrInsertComputed(running.current(), settingsOf),
+    settings() {
+      if (running.current() !== config) {
+        config = running.current();
+        settings = settingsOf(config);
+      }
+      return settings;
+    },
     health: () => ({
       database: databaseHealth(store.checkDatabase()),
       collector: collectorHealth(collector.status(), live.snapshot(), clock.now()),

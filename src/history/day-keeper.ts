@@ -8,7 +8,6 @@ import {
   holdingsAt,
   sumsOf,
 } from "../domain/stats/held-seats.ts";
-
 import { DAY_MS } from "../domain/time/clock.ts";
 import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";

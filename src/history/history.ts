@@ -2,7 +2,6 @@ import type { Step } from "../domain/history.ts";
 import type { Log } from "../domain/log.ts";
 import { mergeRollups, rollupOf } from "../domain/stats/rollup.ts";
 import { type Clock, DAY_MS, HOUR_MS, type Timers } from "../domain/time/clock.ts";
-
 import type { Store } from "../store/open/open.ts";
 import {
   createOpenBuckets,

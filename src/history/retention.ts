@@ -4,7 +4,6 @@ import type { ClockWatch } from "../store/clock-watch.ts";
 import { deleteStep } from "../store/database/transaction.ts";
 import { createDenials } from "../store/denials.ts";
 import { createEventRetention, createLogs } from "../store/logs.ts";
-
 import type { Store } from "../store/open/open.ts";
 import { dayOf, packedKey } from "./buckets.ts";
 import type { HistoryDeps } from "./history.ts";

@@ -45,22 +45,24 @@ export type Sent = Readonly<Record<string, string | readonly string[]>>;
 // not, four times a request (22 µs for a list), and compiles each (8 MB for all routes).
 TypeRegistry.Set<TObject<Record<string, Parameter<unknown>>>>(
   "Query",
-  ({ properties }, sent) => sent instanceof QueryRead || wrongIn(properties, sent as Sent) === null,
+  ({ properties }, sent) => sent instanceof QueryRead || readingOf(properties, sent as Sent).wrong === null,
 );
 
-/** The first parameter that is not known, or not understood. */
-function wrongIn(parameters: Parameters, sent: Sent): string | null {
-  for (const name in sent) {
-    if (!Object.hasOwn(parameters, name)) return name;
-    if (parameters[name]?.[RULE].read(sent[name] ?? "") === undefined) return name;
-  }
-  return null;
-}
+/** Elysia checks a query, then decodes it: what was sent is read once. */
+const readings = new WeakMap<Sent, { values: QueryRead; wrong: string | null }>();
 
-function read(parameters: Parameters, sent: Sent | QueryRead): QueryRead {
-  if (sent instanceof QueryRead) return sent;
-  const values = Object.entries(sent).map(([name, value]) => [name, parameters[name]?.[RULE].read(value)]);
-  return Object.assign(new QueryRead(), Object.fromEntries(values));
+/** The values, and the first parameter that is not known, or not understood. */
+function readingOf(parameters: Parameters, sent: Sent) {
+  const reading = readings.get(sent) ?? { values: new QueryRead(), wrong: null as string | null };
+  if (readings.has(sent)) return reading;
+  readings.set(sent, reading);
+  for (const name in sent) {
+    const rule = Object.hasOwn(parameters, name) ? parameters[name]?.[RULE] : undefined;
+    const value = rule?.read(sent[name] ?? "");
+    if (value === undefined) reading.wrong ??= name;
+    else Object.assign(reading.values, { [name]: value });
+  }
+  return reading;
 }
 
 export function queryOf<const P extends Parameters>(parameters: P): QueryDefinition<P> {
@@ -68,7 +70,7 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
   const optional = Object.fromEntries(known.map(([name, one]) => [name, Type.Optional(one)]));
   const object = Type.Object(optional, { additionalProperties: false });
   const schema = Type.Transform({ ...object, [Kind]: "Query" })
-    .Decode((sent): object => read(parameters, sent as Sent))
+    .Decode((sent): object => (sent instanceof QueryRead ? sent : readingOf(parameters, sent as Sent).values))
     .Encode((values) => ({ ...values }));
   const absent = Object.fromEntries(known.map(([name, { default: value = null }]) => [name, value]));
   return {
@@ -77,8 +79,9 @@ export function queryOf<const P extends Parameters>(parameters: P): QueryDefinit
     schema: schema as unknown as QueryDefinition<P>["schema"],
     parse(query) {
       const sent = sentValues(query, ["api_key"]);
-      if (wrongIn(parameters, sent) !== null) throw invalidQuery(parameters, sent);
-      return { ...absent, ...read(parameters, sent) } as QueryValues<P>;
+      const { wrong, values } = readingOf(parameters, sent);
+      if (wrong !== null) throw invalidQuery(parameters, sent);
+      return { ...absent, ...values } as QueryValues<P>;
     },
   };
 }
@@ -97,7 +100,7 @@ export function sentValues(query: string, ignored: readonly string[]): Sent {
 
 /** The error for a query: the parameter, what it got and what it takes. */
 export function invalidQuery(parameters: Parameters, sent: Sent): ApiError {
-  const name = wrongIn(parameters, sent) ?? "";
+  const name = readingOf(parameters, sent).wrong ?? "";
   const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (parameter === undefined) {
     const [closest] = closestNames(name, Object.keys(parameters));

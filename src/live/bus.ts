@@ -6,7 +6,6 @@ import {
   type StoredEvent,
 } from "../domain/events.ts";
 import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
-
 import type { Events } from "../store/events.ts";
 
 /** How far ahead of the clock an id may be and still be taken as its time. */

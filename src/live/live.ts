@@ -7,7 +7,6 @@ import { pollEvents, statusChanges } from "../domain/polls/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { type Clock, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
-
 import type { Recorder } from "../history/recorder.ts";
 import { StoreError } from "../store/database/store-error.ts";
 import type { Store } from "../store/open/open.ts";

@@ -1,6 +1,5 @@
 import type { MetricsEvent } from "../domain/events.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
-
 import type { Bus, Published } from "./bus.ts";
 
 /** At most one sample in this time, however many clients ask. */

@@ -1,6 +1,5 @@
 import type { Log } from "../domain/log.ts";
 import { type Clock, clockMessage, DAY_MS } from "../domain/time/clock.ts";
-
 import { createMarks } from "./events.ts";
 import type { Store } from "./open/open.ts";
 

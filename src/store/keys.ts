@@ -12,7 +12,6 @@ import {
   systemRandom,
 } from "../domain/keys.ts";
 import { type Clock, DAY_MS } from "../domain/time/clock.ts";
-
 import type { Db } from "./database/database-file.ts";
 import { apiKeys } from "./database/schema.ts";
 import type { Store } from "./open/open.ts";

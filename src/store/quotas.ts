@@ -1,5 +1,4 @@
 import { type Clock, DAY_MS } from "../domain/time/clock.ts";
-
 import type { Store } from "./open/open.ts";
 
 /** How many requests a key may make; null = any number. */

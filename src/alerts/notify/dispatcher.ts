@@ -1,7 +1,6 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
-
 import type { NotificationRow, Notifications } from "../../store/notifications.ts";
 import { DeliveryError, type Note, type NoteKind, type Send } from "./note.ts";
 import type { Target } from "./targets.ts";

@@ -4,7 +4,6 @@ import type { Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { MINUTE_MS } from "../time/clock.ts";
 import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
-
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */

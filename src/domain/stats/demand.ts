@@ -1,7 +1,6 @@
 import type { Series, Step } from "../history.ts";
 import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram, seatHours } from "./figures.ts";
-
 import { eachSpan } from "./spans.ts";
 
 /** What was asked of one feature beyond its seats; unknown is null. */

@@ -7,7 +7,6 @@ import type { Named } from "../../store/conditions.ts";
 import type { KnownFeature } from "../buckets.ts";
 import { featuresOver, historyBegins, pointsFor, type SortBy, sortedBy } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
-
 import { heldHours } from "./usage.ts";
 
 /** Points of all series of one answer. */

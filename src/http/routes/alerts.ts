@@ -18,7 +18,6 @@ import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { flag, names, queryOf, STORED_LIST, shown, storedPage, word, wordList } from "../query.ts";
-
 import { namedServers } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 

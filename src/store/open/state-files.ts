@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { Log } from "../../domain/log.ts";
 import { exchange, fileSize, makeFresh, type Paths } from "../database/files.ts";
-
 import { schemaVersion } from "../database/migrate.ts";
 import { IN_ONE_FILE, putRows, readRows, revoke, stateIn, stateOf } from "../database/precious.ts";
 import { openReader, tableNames } from "../database/read-only.ts";
