@@ -15,7 +15,7 @@ interface Output {
   /** Digest and length of what stands behind the head. */
   readonly digest: string;
   readonly reading: Reading;
-  /** When it was read. */
+  /** The time of its report, else ours when it was read: epoch ms. */
   readonly time: number;
 }
 
@@ -26,7 +26,7 @@ interface Output {
 export function createOutputMemory() {
   let last: Output | null = null;
 
-  /** Reads an output of `now`; `parser` makes a fresh one. `truncated`: it goes on unseen, or may be cut. */
+  /** Reads an output of `now`, epoch ms; `parser` makes a fresh one. `truncated`: it goes on unseen, or may be cut. */
   return async function read(
     bytes: Uint8Array,
     parser: () => ReadingParser,
