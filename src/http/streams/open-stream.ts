@@ -21,16 +21,18 @@ export type Opening = ReturnType<typeof openStream>;
 
 /** The checks that all streams share. Throws ApiError. */
 export function openStream(
-  { hub, history, samples, limits }: StreamsPort,
+  port: StreamsPort,
   log: Log,
   stream: StreamName,
   exchange: Exchange,
   lastEventId: string | null,
 ) {
-  const { caller, request } = exchange;
+  // What is named here alone is kept as long as the stream is open: not the whole exchange.
+  const { caller, request, id: requestId } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
-  const { streams, perKey } = limits();
+  const { hub } = port;
+  const { streams, perKey } = port.limits();
   const { sse, websocket } = hub.counts();
   if (sse + websocket >= streams)
     throw full(`${streams} streams are open, which is the most (limits.streams).`);
@@ -47,88 +49,87 @@ export function openStream(
     /** Sends what was missed, then what comes. */
     start(carrier: Carrier, wanted: Wanted): StreamClient {
       const client: StreamClient = createClient(
-        caller.id,
+        about.keyId,
         filterOf(wanted),
         carrier,
         () => hub.leave(client),
         () => log.warn("A stream client reads too slowly and was cut off", about),
       );
       hub.enter(client);
-      (from === null ? begin(client) : resume(client, from)).catch((error: unknown) => {
+      (from === null ? begin(port, client) : resume(port, stream, client, from)).catch((error: unknown) => {
         client.end("failed");
-        log.error("A stream failed", { ...about, error: String(error), requestId: exchange.id });
+        log.error("A stream failed", { ...about, error: String(error), requestId });
       });
       return client;
     },
     refilter: (client: StreamClient, wanted: Wanted) => hub.refilter(client, filterOf(wanted)),
   };
+}
 
-  async function begin(client: StreamClient): Promise<void> {
-    client.send(ownChunk(RETRY));
-    hub.goLive(client);
-    const fresh = samples.fresh();
-    const chunk = fresh === null ? null : chunkOf([hub.encoder.published(fresh)], client.filter);
-    if (chunk === null) hub.wantSample(client);
-    else client.send(chunk);
-  }
+async function begin({ hub, samples }: StreamsPort, client: StreamClient): Promise<void> {
+  client.send(ownChunk(RETRY));
+  hub.goLive(client);
+  const fresh = samples.fresh();
+  const chunk = fresh === null ? null : chunkOf([hub.encoder.published(fresh)], client.filter);
+  if (chunk === null) hub.wantSample(client);
+  else client.send(chunk);
+}
 
-  /**
-   * Sends every stored event behind `after`, in order, at the reader's pace, then lets the client go live without a
-   * gap or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop,
-   * and events are published in the turn of their commit. A current sample comes last.
-   */
-  async function resume(client: StreamClient, after: number): Promise<void> {
-    const notice = (...notes: string[]) => {
-      const resumed = { type: "resume", from: after, oldest: history.oldestId() };
-      return notes.length === 0 ? resumed : { ...resumed, notes };
-    };
-    // Samples are kept for an hour and no longer: that older ones are gone is no news.
-    const gaps = () => (stream === "metrics" ? [] : gapsBehind(after));
-    const newest = hub.lastPublished();
-    // A client may resume from an id newer than any published event; tell it so.
-    const ahead =
-      after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
-    const notes = [...ahead, ...gaps()];
-    client.send(
-      ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, notice(...notes)),
+/**
+ * Sends every stored event behind `after`, in order, at the reader's pace, then lets the client go live without a
+ * gap or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop,
+ * and events are published in the turn of their commit. A current sample comes last.
+ */
+async function resume(
+  { hub, history, samples }: StreamsPort,
+  stream: StreamName,
+  client: StreamClient,
+  after: number,
+): Promise<void> {
+  const notice = (...notes: string[]) => {
+    const resumed = { type: "resume", from: after, oldest: history.oldestId() };
+    return notes.length === 0 ? resumed : { ...resumed, notes };
+  };
+  const only = stream === "logs" ? "log" : undefined;
+  // Samples are kept for an hour and no longer: that older ones are gone is no news.
+  const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
+  const newest = hub.lastPublished();
+  // A client may resume from an id newer than any published event; tell it so.
+  const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
+  const notes = [...ahead, ...gaps()];
+  client.send(ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, notice(...notes)));
+
+  if (stream === "metrics") {
+    const chunk = chunkOf(
+      samples.since(after).map((sample) => hub.encoder.published(sample)),
+      client.filter,
     );
-
-    if (stream === "metrics") {
-      const chunk = chunkOf(
-        samples.since(after).map((sample) => hub.encoder.published(sample)),
-        client.filter,
-      );
-      if (chunk !== null) client.send(chunk);
-    } else await replay(client, after);
-    // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
-    for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), notice(note)));
-    if (client.gone) return;
-    hub.goLive(client);
-    hub.wantSample(client);
-  }
-
-  async function replay(client: StreamClient, after: number): Promise<void> {
-    const only = stream === "logs" ? "log" : undefined;
+    if (chunk !== null) client.send(chunk);
+  } else
     for (let cursor = after; ; await nextTurn()) {
       await client.ready();
       if (client.gone) return;
-      const newest = hub.lastPublished();
+      const last = hub.lastPublished();
       const page = history.page(cursor, PAGE_EVENTS, only);
       const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
       if (chunk !== null) client.send(chunk);
-      cursor = page.at(-1)?.id ?? newest;
-      if (page.length < PAGE_EVENTS || cursor >= newest) return;
+      cursor = page.at(-1)?.id ?? last;
+      if (page.length < PAGE_EVENTS || cursor >= last) break;
     }
-  }
+  // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
+  for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), notice(note)));
+  if (client.gone) return;
+  hub.goLive(client);
+  hub.wantSample(client);
+}
 
-  /** What is missing behind an id, as far as is known now. */
-  function gapsBehind(after: number): string[] {
-    const deleted = history.deletedThrough(stream === "logs" ? "log" : undefined);
-    const holes = history
-      .holesAbove(after)
-      .map(({ from, to }) => `events ${from} to ${to} could not be stored and are missing`);
-    return after < deleted ? [`events up to ${deleted} were deleted, some may be missing`, ...holes] : holes;
-  }
+/** What is missing behind an id, as far as is known now. */
+function gapsBehind(history: StreamsPort["history"], after: number, only: "log" | undefined): string[] {
+  const deleted = history.deletedThrough(only);
+  const holes = history
+    .holesAbove(after)
+    .map(({ from, to }) => `events ${from} to ${to} could not be stored and are missing`);
+  return after < deleted ? [`events up to ${deleted} were deleted, some may be missing`, ...holes] : holes;
 }
 
 /**
