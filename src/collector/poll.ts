@@ -1,5 +1,5 @@
 import type { Log } from "../domain/log.ts";
-import type { PollOutcome, PollRaw } from "../domain/poll.ts";
+import type { PollOutcome } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
@@ -100,7 +100,7 @@ export function createPoller(deps: PollerDeps) {
       ...outcomeAt(server.id, startedAt, durationMs),
       reading: reading?.recognised ? reading : null,
       error,
-      raw: rawOf(result),
+      raw: result.started ? result : { ...NO_RUN, argv: result.argv },
       reachability,
     };
   }
@@ -147,7 +147,7 @@ export function failedInside(serverId: string, startedAt: number, finishedAt: nu
     ...outcomeAt(serverId, startedAt, finishedAt - startedAt),
     reading: null,
     error: { code: "LICENSE_QUERY_FAILED", message, details: null },
-    raw: NO_OUTPUT,
+    raw: NO_RUN,
     reachability: [],
   };
 }
@@ -163,17 +163,4 @@ function wrongAddress({ id }: MonitoredServer, problem: string): CommandResult {
 }
 
 const NOTHING = new Uint8Array(0);
-const NO_OUTPUT: PollRaw = {
-  argv: [],
-  exitCode: null,
-  signal: null,
-  stdout: NOTHING,
-  stderr: NOTHING,
-  truncated: false,
-};
-
-function rawOf(result: CommandResult): PollRaw {
-  if (!result.started) return { ...NO_OUTPUT, argv: result.argv };
-  const { argv, exitCode, signal, stdout, stderr, truncated } = result;
-  return { argv, exitCode, signal, stdout, stderr, truncated };
-}
+const NO_RUN = { argv: [], exitCode: null, signal: null, stdout: NOTHING, stderr: NOTHING, truncated: false };

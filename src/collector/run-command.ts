@@ -1,3 +1,4 @@
+import type { PollRaw } from "../domain/poll.ts";
 import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
 import { explainStart, locate, type StartFailure } from "./tool.ts";
 
@@ -26,26 +27,13 @@ export interface CommandRequest {
   readonly endEscaped?: boolean;
 }
 
-export type CommandResult = CommandRun | CommandNotStarted;
+export type CommandResult =
+  | CommandRun
+  | { readonly started: false; readonly argv: readonly string[]; readonly failure: StartFailure };
 
-interface CommandNotStarted {
-  readonly started: false;
-  readonly argv: readonly string[];
-  readonly failure: StartFailure;
-}
-
-export interface CommandRun {
+/** A command that was started: what it printed (`stderr` cut at 1 MiB), and how it ended. */
+export interface CommandRun extends PollRaw {
   readonly started: true;
-  readonly argv: readonly string[];
-  /** Null when a signal ended it, or when it could not be killed. */
-  readonly exitCode: number | null;
-  /** Name of the signal that ended it, e.g. `SIGKILL`. */
-  readonly signal: string | null;
-  readonly stdout: Uint8Array;
-  /** Cut at 1 MiB. */
-  readonly stderr: Uint8Array;
-  /** stdout was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
-  readonly truncated: boolean;
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   /** Ended by its AbortSignal or by `stop()`. */

@@ -13,12 +13,13 @@ export interface PollError {
 /** The words of a poll as they came: for `…/raw` and for error details. */
 export interface PollRaw {
   readonly argv: readonly string[];
+  /** Null when a signal ended the tool, or when it could not be killed. */
   readonly exitCode: number | null;
   /** Name of the signal that ended the tool, e.g. `SIGKILL`; null when it exited. */
   readonly signal: string | null;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The output was longer than the cap: `stdout` is only its beginning. */
+  /** The output was longer than the cap: `stdout` is its first 1 MiB, or the cap if that is less. */
   readonly truncated: boolean;
 }
 

@@ -62,8 +62,13 @@ export class ByteReader {
   number(): number {
     const { data } = this;
     let { at } = this;
-    let value = 0;
-    for (let scale = 1; ; scale *= 128) {
+    let value = data[at++] ?? 0;
+    if (value < 128 && at <= data.length) {
+      this.at = at;
+      return value;
+    }
+    value -= 128;
+    for (let scale = 128; ; scale *= 128) {
       const next = data[at++];
       if (next === undefined) throw new RangeError("packed history ends too early");
       if (next < 128) {

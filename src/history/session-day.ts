@@ -46,7 +46,7 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
   const head = new ByteReader(data);
   const length = head.number();
   const body = head.at + length;
-  const names: HeldNames = JSON.parse(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
+  const names = namesIn(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
   const reader = new ByteReader(data, body);
   const wanted = wantedOf(names, filter);
   const size = reader.number();
@@ -98,18 +98,38 @@ export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionF
   };
 }
 
-function wantedOf({ features, users, hosts }: HeldNames, filter: SessionFilter) {
-  const matcher = (names: readonly string[] | null) => {
-    const wanted = names && new Set(names);
-    return (name: string) => wanted?.has(name) ?? true;
-  };
-  const [isServer, isDaemon, isName] = [filter.servers, filter.daemons, filter.features].map(matcher);
-  const feature = features.map(
-    ([server, daemon, name]) => isServer?.(server) && isDaemon?.(daemon) && isName?.(name),
-  );
-  const user = users.map(matcher(filter.users));
-  const isHost = matcher(filter.hosts?.map((host) => host.toLowerCase()) ?? null);
-  const host = hosts.map((name) => isHost(name?.toLowerCase() ?? ""));
-  return (ofFeature: number, ofUser: number, ofHost: number) =>
-    feature[ofFeature] === true && user[ofUser] === true && host[ofHost] === true;
+/** The names in a day's JSON. A list is parsed when it is asked for: most answers need one of the three. */
+function namesIn(json: string): HeldNames {
+  // A quote within a name is escaped in JSON: these are the lists' own keys.
+  const users = json.indexOf(',"users":[');
+  const hosts = json.indexOf(',"hosts":[', users);
+  const lists: { -readonly [Key in keyof HeldNames]?: HeldNames[Key] } = {};
+  const list = (key: keyof HeldNames, from: number, to: number) => ({
+    get: () => (lists[key] ??= JSON.parse(json.slice(from + `,"${key}":`.length, to))),
+  });
+  return Object.defineProperties({} as HeldNames, {
+    features: list("features", 0, users),
+    users: list("users", users, hosts),
+    hosts: list("hosts", hosts, -1),
+  });
+}
+
+/** Which places a filter lets through; a list of names for which it asks nothing is not read. */
+function wantedOf(names: HeldNames, filter: SessionFilter) {
+  const setOf = (wanted: readonly string[] | null) => wanted && new Set(wanted);
+  const servers = setOf(filter.servers);
+  const daemons = setOf(filter.daemons);
+  const features = setOf(filter.features);
+  const users = setOf(filter.users);
+  const hosts = setOf(filter.hosts?.map((host) => host.toLowerCase()) ?? null);
+  const isIn = (wanted: Set<string> | null, name: string) => wanted?.has(name) ?? true;
+  const ofFeature =
+    (servers ?? daemons ?? features) &&
+    names.features.map(
+      ([server, daemon, name]) => isIn(servers, server) && isIn(daemons, daemon) && isIn(features, name),
+    );
+  const ofUser = users && names.users.map((name) => users.has(name));
+  const ofHost = hosts && names.hosts.map((name) => hosts.has(name?.toLowerCase() ?? ""));
+  return (feature: number, user: number, host: number) =>
+    (ofFeature?.[feature] ?? true) && (ofUser?.[user] ?? true) && (ofHost?.[host] ?? true);
 }

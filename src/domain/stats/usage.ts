@@ -42,6 +42,8 @@ interface Group {
   latest: number;
 }
 
+const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, latest: -1 };
+
 /** The names by which groups differ: a feature is server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
   const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
@@ -58,6 +60,8 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
   const ofFeature = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
+  /** Hosts of one group may differ in case; its other names are equal. */
+  const hostsDiffer = columns.includes("host");
   const ids = {
     feature: new Map<string, number>(),
     user: new Map<string, number>(),
@@ -65,12 +69,15 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
   };
 
   /** A small number for each name. */
-  const idOf = (of: keyof typeof ids, key: string) => ids[of].getOrInsert(key, ids[of].size);
+  const idOf = (of: keyof typeof ids, key: string) =>
+    ids[of].get(key) ?? ids[of].set(key, ids[of].size).size - 1;
 
   function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
-    const [server, daemon, feature] = names.features[holders.feature[holder] ?? 0] ?? [];
+    // A packed day reads a list of names when it is asked for.
+    const features = ofFeature.includes(true) ? names.features : [];
+    const [server, daemon, feature] = features[holders.feature[holder] ?? 0] ?? [];
     const user = names.users[holders.user[holder] ?? 0];
-    const host = names.hosts[holders.host[holder] ?? 0];
+    const host = hostsDiffer ? names.hosts[holders.host[holder] ?? 0] : null;
     const all: Readonly<Record<NameKey, string | null | undefined>> = { server, daemon, feature, user, host };
     return Object.fromEntries(columns.map((key) => [key, all[key] ?? null]));
   }
@@ -131,7 +138,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       if (group === undefined) continue;
       group.held = 0;
       group.users?.add(userIds[holders.user[holder] ?? 0] ?? 0);
-      if (group.latest >= 0) group.names = namesOf(seats, group.latest);
+      if (hostsDiffer && group.latest >= 0) group.names = namesOf(seats, group.latest);
       group.latest = -1;
     }
   }
@@ -147,7 +154,7 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         parts.push({ places: holders.feature, ids: keys.map((key) => idOf("feature", key)) });
       }
       if (columns.includes("user")) parts.push({ places: holders.user, ids: userIds });
-      if (columns.includes("host")) {
+      if (hostsDiffer) {
         const hostIds = names.hosts.map((host) => idOf("host", host?.toLowerCase() ?? "\0"));
         parts.push({ places: holders.host, ids: hostIds });
       }
@@ -162,11 +169,17 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
         const [low, high] = [Math.max(from, dayFrom), Math.min(to, dayTo)];
         const ofDay = groupsOf[day];
         if (low >= high || ofDay === undefined) continue;
-        const groupOf = (holder: number) =>
-          ofDay.getOrInsertComputed(keyOf(holder), () => {
-            const users = columns.includes("user") ? null : new Set<number>();
-            return { names: {}, day, seatMs: 0, sessions: 0, peak: 0, lastAt: 0, users, held: 0, latest: -1 };
-          });
+        // Once for each holder of a day: `getOrInsertComputed` would take longer than all else.
+        const groupOf = (holder: number): Group => {
+          const key = keyOf(holder);
+          const known = ofDay.get(key);
+          if (known !== undefined) return known;
+          const names = namesOf(seats, holder);
+          const users = columns.includes("user") ? null : new Set<number>();
+          const group = { ...NOTHING_HELD, names, day, users };
+          ofDay.set(key, group);
+          return group;
+        };
         addPart(seats, userIds, groupOf, low, high);
       }
     },

@@ -30,8 +30,8 @@ const session = fc.record({
   reason: fc.constantFrom("checkin", "checkin", "checkin", "unobserved", "server_restart", null),
   server: fc.constantFrom(...SERVERS),
   daemon: fc.constantFrom("acmed", "betad"),
-  feature: fc.constantFrom("solver", "mesher"),
-  user: fc.constantFrom("ada", "bob", "ws01"),
+  feature: fc.constantFrom("solver", 'mesher,"users":["'),
+  user: fc.constantFrom("ada", '],"hosts":["', "ws01"),
   host: fc.constantFrom("ws01", "WS01", "ws02", null),
   count: fc.integer({ min: 1, max: 3 }),
 });
@@ -47,7 +47,7 @@ const question = fc.record({
     servers: some(SERVERS),
     daemons: some(["betad"]),
     features: some(["solver"]),
-    users: some(["ada", "bob", "nobody"]),
+    users: some(["ada", '],"hosts":["', "nobody"]),
     hosts: some(["Ws01", "ws02"]),
   }),
 });
