@@ -2,11 +2,11 @@ import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import type { HistoryClient } from "../../src/history/client.ts";
 import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
 import { createReader } from "../../src/history/reader.ts";
 import type { QueryParams } from "../../src/history/serve.ts";
-import { DAY, HOUR, MINUTE } from "../../src/simulator/calendar.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import {
   createYear,
@@ -76,7 +76,7 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
       ...({ id, name: id, manager: "flexnet", address: "27000@lic", tool: null, timezone: "UTC" } as const),
 
       enabled: true,
-      intervalMs: MINUTE,
+      intervalMs: MINUTE_MS,
       timeoutMs: 30_000,
       labels: {},
       logFile: null,
@@ -104,12 +104,12 @@ async function generate(directory: string, size: YearSize, year: Year): Promise<
       .all();
     for (const { name, sql } of later)
       sqlite.run(sql.startsWith("CREATE TRIGGER") ? `DROP TRIGGER ${name}` : `DROP INDEX ${name}`);
-    const first = size.end - size.days * DAY;
+    const first = size.end - size.days * DAY_MS;
     writeNames(store, size, first);
     const begun = performance.now();
     const seconds = () => ((performance.now() - begun) / 1000).toFixed(0);
     for (let day = 0; day < size.days; day++) {
-      const dayAt = first + day * DAY;
+      const dayAt = first + day * DAY_MS;
       writeDay(store, year, size, dayAt);
       writeSessions(store, year, size, dayAt);
       writeDenials(store, year, size, dayAt);
@@ -143,7 +143,7 @@ function writeNames(store: Store, size: YearSize, first: number): void {
   store.transaction(() => {
     for (const { id } of serversOf(size)) {
       server.run(id);
-      coverage.run(id, first, size.end - MINUTE, size.end);
+      coverage.run(id, first, size.end - MINUTE_MS, size.end);
       span.run(id, first);
     }
     for (let index = 0; index < size.servers * size.features; index++) {
@@ -160,7 +160,7 @@ async function writeSums(store: Store, { servers, features, end }: YearSize): Pr
     await DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked);
   const keeper = createDayKeeper({
     store,
-    clock: { now: () => end + HOUR },
+    clock: { now: () => end + HOUR_MS },
     timers: { after: () => () => {} },
     log: SILENT,
     intervals: () => Object.fromEntries(polled.map(({ id, intervalMs }) => [id, intervalMs])),
@@ -180,7 +180,7 @@ function writeUsers(store: Store, year: Year): void {
 
 /** The last day as one row a poll, in the densest order. */
 function writePlainDay(path: string, size: YearSize, year: Year): void {
-  const dayAt = size.end - DAY;
+  const dayAt = size.end - DAY_MS;
   const sqlite = new Database(path, { create: true, strict: true });
   sqlite.run("PRAGMA journal_mode = OFF");
   sqlite.run("PRAGMA synchronous = OFF");
@@ -193,11 +193,11 @@ function writePlainDay(path: string, size: YearSize, year: Year): void {
   );
   sqlite.run("BEGIN");
   for (let index = 0; index < size.servers * size.features; index++) {
-    const steps = year.samples(index, dayAt, dayAt + DAY);
+    const steps = year.samples(index, dayAt, dayAt + DAY_MS);
     let at = 0;
     for (let minute = 0; minute < 1440; minute++) {
-      const now = dayAt + minute * MINUTE;
-      while (steps[at + 1] !== undefined && (steps[at + 1]?.at ?? 0) < now + MINUTE) at++;
+      const now = dayAt + minute * MINUTE_MS;
+      while (steps[at + 1] !== undefined && (steps[at + 1]?.at ?? 0) < now + MINUTE_MS) at++;
       insert.run(index + 1, now + 417, steps[at]?.total ?? 0, steps[at]?.used ?? 0);
     }
   }

@@ -1,8 +1,8 @@
 import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createLive } from "../../src/live/live.ts";
-import { MINUTE } from "../../src/simulator/calendar.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
 import { openStore, type Store } from "../../src/store/open/open.ts";
 import { SILENT, serversOf } from "./history-file.ts";
@@ -29,7 +29,7 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
     });
     const times: number[] = [];
     for (let cycle = 0; cycle <= CYCLES; cycle++) {
-      clock.time = at + cycle * MINUTE;
+      clock.time = at + cycle * MINUTE_MS;
       const outcomes = servers.map((server, place) => pollOf(year, size, server, place, clock.time));
       Bun.gc(true);
       const begun = performance.now();
@@ -52,7 +52,7 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
     sqlite.run("DELETE FROM sessions WHERE ended_at > ? AND first_seen_at >= ?", [end, end]);
     sqlite.run("DELETE FROM samples WHERE at >= ?", [end]);
     sqlite.run("DELETE FROM coverage WHERE from_at >= ?", [end]);
-    sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE, end]);
+    sqlite.run("UPDATE coverage SET read_at = ?, until_at = ?, running = 1", [end - MINUTE_MS, end]);
     for (const table of ["history_open", "pictures"]) sqlite.run(`DELETE FROM ${table}`);
   });
 }

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
+import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createHistoryClient } from "../../src/history/client.ts";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
-import { DAY, MINUTE } from "../../src/simulator/calendar.ts";
 import { type HistoryFile, SILENT, serversOf } from "./history-file.ts";
 import { nameOf, type YearSize } from "./history-year.ts";
 import { longestStall, median, quantile } from "./measure.ts";
@@ -12,7 +12,7 @@ const FEATURES_ASKED = 40;
 /** Questions as the routes ask them, to the last byte of the answer, beside a scan of the same time in plain rows. */
 export async function queries({ store, plain }: HistoryFile, size: YearSize): Promise<Row[]> {
   // As people ask: "the last month", at some minute of an hour.
-  const end = size.end - 37 * MINUTE - 12_345;
+  const end = size.end - 37 * MINUTE_MS - 12_345;
   const clock = { now: () => end };
   const client = createHistoryClient<HistoryAnswers>({ path: `${store}/licmond.db`, clock, log: SILENT });
   const sqlite = new Database(plain.path, { readonly: true });
@@ -21,7 +21,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
     intervals: Object.fromEntries(serversOf(size).map(({ id, intervalMs }) => [id, intervalMs])),
     ...({ format: "json", anonymize: false, timezone: "Europe/Berlin", limit: 100, offset: 0 } as const),
   };
-  const days = (count: number) => ({ start: end - Math.min(count, size.days) * DAY, end });
+  const days = (count: number) => ({ start: end - Math.min(count, size.days) * DAY_MS, end });
   const named = (index: number) => {
     const { server, feature } = nameOf(size, index);
     return { servers: [server], daemons: null, features: [feature] };

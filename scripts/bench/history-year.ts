@@ -1,8 +1,9 @@
 import type { Step } from "../../src/domain/history.ts";
 import { mergeRollups, rollupOf } from "../../src/domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { dayOf, packedKey } from "../../src/history/buckets.ts";
 import { packDayRollup, withHour, withHourRollup } from "../../src/history/codec.ts";
-import { DAY, HOUR, MINUTE, type Week, weekAt } from "../../src/simulator/calendar.ts";
+import { type Week, weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import type { Store } from "../../src/store/open/open.ts";
@@ -64,8 +65,8 @@ export function createYear() {
     const { server, feature } = USED[index % USED.length] ?? { server: undefined, feature: undefined };
     if (server === undefined) throw new Error("the simulator has no features");
     const site = createSite({ seed: Math.floor(index / USED.length) + 1, zone: ZONE });
-    const { grants } = site.schedule(server, feature, of.startsAt + HOUR);
-    const seen = (at: number) => Math.ceil(at / MINUTE) * MINUTE;
+    const { grants } = site.schedule(server, feature, of.startsAt + HOUR_MS);
+    const seen = (at: number) => Math.ceil(at / MINUTE_MS) * MINUTE_MS;
     const held = grants
       .map(({ request, startedAt, endsAt }) => ({
         user: userId(request.actor.user),
@@ -81,8 +82,8 @@ export function createYear() {
     for (const { user, from, until, count } of held) {
       byMinute.set(from, (byMinute.get(from) ?? 0) + count);
       byMinute.set(until, (byMinute.get(until) ?? 0) - count);
-      for (let at = from; at < until; at = (Math.floor(at / HOUR) + 1) * HOUR) {
-        const hour = Math.floor((at - of.startsAt) / HOUR);
+      for (let at = from; at < until; at = (Math.floor(at / HOUR_MS) + 1) * HOUR_MS) {
+        const hour = Math.floor((at - of.startsAt) / HOUR_MS);
         const there = hours[hour] ?? new Set();
         hours[hour] = there.add(user);
       }
@@ -169,11 +170,11 @@ export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: n
   );
   const begun: { index: number; held: Held }[] = [];
   for (let index = 0; index < size.servers * size.features; index++) {
-    for (const at of [dayAt, dayAt + DAY - 1]) {
+    for (const at of [dayAt, dayAt + DAY_MS - 1]) {
       const { week, played } = year.weekOf(index, at);
       if (at !== dayAt && week.startsAt <= dayAt) continue;
       for (const held of played.held) {
-        if (held.from >= dayAt && held.from < dayAt + DAY) begun.push({ index, held });
+        if (held.from >= dayAt && held.from < dayAt + DAY_MS) begun.push({ index, held });
       }
     }
   }
@@ -186,7 +187,7 @@ export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: n
       const end = until + delay + pollMs(index, until);
       insert.run(
         ...[server, daemon, feature, userName(user), `ws-${user}`, ":0", "v2026.09"],
-        ...[count, String(at), from, from, first, end - MINUTE, end, "checkin"],
+        ...[count, String(at), from, from, first, end - MINUTE_MS, end, "checkin"],
       );
     });
   });
@@ -201,7 +202,7 @@ export function writeDenials(store: Store, year: Year, size: YearSize, dayAt: nu
   store.transaction(() => {
     for (let index = 0; index < size.servers * size.features; index++) {
       const { server, daemon, feature } = nameOf(size, index);
-      for (const { at, of } of deniedIn(year, index, dayAt, dayAt + DAY))
+      for (const { at, of } of deniedIn(year, index, dayAt, dayAt + DAY_MS))
         insert.run(server, daemon, feature, userName(of.user), `ws-${of.user}`, at, at, of.count);
     }
   });
@@ -228,12 +229,12 @@ export function userName(id: number): string {
 
 /** Features that do the same do it some minutes later. */
 function delayOf(feature: number): number {
-  return (Math.floor(feature / PLAYED) % 30) * MINUTE;
+  return (Math.floor(feature / PLAYED) % 30) * MINUTE_MS;
 }
 
 /** When within a minute the poll ends: servers are spread, and tools take their time. */
 function pollMs(feature: number, at: number): number {
-  const mixed = Math.imul((at / MINUTE) ^ Math.imul(feature + 1, 0x9e3779b1), 0x85ebca6b);
+  const mixed = Math.imul((at / MINUTE_MS) ^ Math.imul(feature + 1, 0x9e3779b1), 0x85ebca6b);
   return ((Math.floor(feature / 50) * 577) % 50_000) + (((mixed ^ (mixed >>> 15)) >>> 0) % 400);
 }
 
@@ -251,7 +252,7 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
     for (let index = 0; index < servers * features; index++) {
       const { week } = year.weekOf(index, dayAt);
       // A week ends on Monday at four.
-      const cut = Math.min(week.endsAt, dayAt + DAY);
+      const cut = Math.min(week.endsAt, dayAt + DAY_MS);
       const samples = year.samples(index, dayAt, cut);
       let users = year.weekOf(index, dayAt).played.users;
       let usersFrom = week.startsAt;
@@ -260,25 +261,25 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
       let rolled: Uint8Array | null = null;
       const rollups = [];
       let at = 0;
-      const all = cut < dayAt + DAY ? [...samples, ...year.samples(index, cut, dayAt + DAY)] : samples;
-      const series = { steps: all, end: dayAt + DAY };
+      const all = cut < dayAt + DAY_MS ? [...samples, ...year.samples(index, cut, dayAt + DAY_MS)] : samples;
+      const series = { steps: all, end: dayAt + DAY_MS };
       const denied = new Uint32Array(24);
-      for (const { at: when } of deniedIn(year, index, dayAt, dayAt + DAY)) {
-        const hour = Math.floor((when - dayAt) / HOUR);
+      for (const { at: when } of deniedIn(year, index, dayAt, dayAt + DAY_MS)) {
+        const hour = Math.floor((when - dayAt) / HOUR_MS);
         denied[hour] = (denied[hour] ?? 0) + 1;
       }
       for (let hour = 0; hour < 24; hour++) {
-        const from = dayAt + hour * HOUR;
+        const from = dayAt + hour * HOUR_MS;
         if (from >= cut && usersFrom === week.startsAt) {
           const next = year.weekOf(index, from);
           users = next.played.users;
           usersFrom = next.week.startsAt;
         }
         const begun = at;
-        while (all[at] !== undefined && (all[at]?.at ?? 0) < from + HOUR) at++;
+        while (all[at] !== undefined && (all[at]?.at ?? 0) < from + HOUR_MS) at++;
         if (at > begun) packed = withHour(dayAt, packed, { hour, samples: all.slice(begun, at) });
-        const rollup = rollupOf(series, from, from + HOUR, {
-          users: users[Math.floor((from - usersFrom) / HOUR)] ?? [],
+        const rollup = rollupOf(series, from, from + HOUR_MS, {
+          users: users[Math.floor((from - usersFrom) / HOUR_MS)] ?? [],
           denials: denied[hour] ?? 0,
         });
         rollups.push(rollup);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MINUTE } from "../../src/simulator/calendar.ts";
+import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { openStore } from "../../src/store/open/open.ts";
 import { bytesOf, type HistoryFile, historyFile, SILENT } from "./history-file.ts";
 import { ingest } from "./history-ingest.ts";
@@ -93,7 +93,7 @@ async function ingestRow(
 ): Promise<Row> {
   const times: { readonly last: number; readonly first: number }[] = [];
   for (let turn = 0; turn <= TURNS; turn++) {
-    const at = END + (9 + 2 * turn) * 60 * MINUTE;
+    const at = END + (9 + 2 * turn) * 60 * MINUTE_MS;
     const last = await ingest(store, year, size, at);
     const first = await ingest(fresh(turn), year, size, at);
     // The first turn warms up.

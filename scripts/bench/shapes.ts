@@ -4,8 +4,9 @@ import {
   PERMANENT,
   type Reading,
 } from "../../src/domain/reading.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
-import { asPrinted, DAY, MINUTE } from "../../src/simulator/calendar.ts";
+import { asPrinted } from "../../src/simulator/calendar.ts";
 import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
 
@@ -68,7 +69,7 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
   const total = Math.ceil(used * 1.25) + 10;
   const users = Math.ceil(checkouts / PER_USER);
   const draw = draws(1, "scale", index);
-  const midnight = Math.floor(INSTANT / DAY) * DAY;
+  const midnight = Math.floor(INSTANT / DAY_MS) * DAY_MS;
   const own = { version: "v2026.09", total, used, unlimited: false };
   return {
     daemon: DAEMON,
@@ -82,7 +83,7 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
       const number = first + at;
       const who = (number % users) + 1;
       // The same all day, and some of them equal, as on real sites.
-      const startedAt = midnight - draw.integer(0, DAY / MINUTE) * MINUTE;
+      const startedAt = midnight - draw.integer(0, DAY_MS / MINUTE_MS) * MINUTE_MS;
       return {
         user: `user${String(who).padStart(5, "0")}`,
         host: `ws-${String(who).padStart(6, "0")}${"x".repeat(padding)}`,

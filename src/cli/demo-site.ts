@@ -6,6 +6,7 @@ import type { Log } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { shuffle } from "../domain/polls/track-sessions.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { createBackFill, hasHistory } from "../live/back-fill.ts";
 import { createSimulatedLog } from "../simulator/debug-log.ts";
@@ -54,7 +55,7 @@ function specOf(id: string): ServerSpec {
 }
 
 /** After a longer pause the log has a gap: half a year of lines would take too long to write. */
-const LONGEST_MS = 35 * 86_400_000;
+const LONGEST_MS = 35 * DAY_MS;
 
 /**
  * The debug logs of the simulated servers, as vendor daemons write them; those that are not there begin at `begin`, epoch
@@ -92,7 +93,6 @@ function writtenUpTo(path: string, begin: number): number {
 
 /** Between two polls of the past: finer ones would only take longer to make. */
 const INTERVAL_MS = 600_000;
-const DAY_MS = 86_400_000;
 /** Rounds of polls stored together. */
 const ROUNDS = 6;
 const POLL_MS = 40;

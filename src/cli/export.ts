@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { createExport, EXPORT_TABLES, type ExportQuery } from "../history/sessions/export-rows.ts";
 import { columnsOf, csvHeading, csvRows } from "../http/answers/list.ts";
 import { parseTime, TIME_FORM } from "../http/query-time.ts";
@@ -9,7 +10,6 @@ import { command, flag, optionOr, text, texts } from "./command.ts";
 import { type CommandIo, countOf, Failure, readConfig, UsageError } from "./io.ts";
 import { createProgress } from "./terminal.ts";
 
-const DAY_MS = 86_400_000;
 const FORMATS = ["csv", "json"] as const;
 
 /** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */

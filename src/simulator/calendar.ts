@@ -1,11 +1,8 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 
-export const MINUTE = 60_000;
-export const HOUR = 3_600_000;
-export const DAY = 86_400_000;
-
 /** No person works and no job runs at the change of weeks, so that each week can be played by itself. */
-const WEEK_STARTS = 4 * HOUR;
+const WEEK_STARTS = 4 * HOUR_MS;
 /** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
@@ -30,7 +27,7 @@ export interface Week {
 /** The week of a number. Throws RangeError on an unknown zone. */
 export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   const monday = FIRST_MONDAY + index * 7;
-  const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY + ms) - ahead;
+  const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY_MS + ms) - ahead;
   return {
     index,
     startsAt: instant(0, WEEK_STARTS),
@@ -41,7 +38,7 @@ export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
 
 /** The week that an instant lies in. */
 export function weekAt(clock: SiteClock, instant: number): Week {
-  const day = Math.floor((wallClock(clock.zone, instant + clock.ahead) - WEEK_STARTS) / DAY);
+  const day = Math.floor((wallClock(clock.zone, instant + clock.ahead) - WEEK_STARTS) / DAY_MS);
   const week = weekOf(clock, Math.floor((day - FIRST_MONDAY) / 7));
   if (instant < week.startsAt) return weekOf(clock, week.index - 1);
   if (instant >= week.endsAt) return weekOf(clock, week.index + 1);
@@ -50,7 +47,7 @@ export function weekAt(clock: SiteClock, instant: number): Week {
 
 /** The calendar day `days` after the Monday of a week, as `YYYY-MM-DD`. */
 export function dateOf(weekIndex: number, days: number): string {
-  return new Date((FIRST_MONDAY + weekIndex * 7 + days) * DAY).toISOString().slice(0, 10);
+  return new Date((FIRST_MONDAY + weekIndex * 7 + days) * DAY_MS).toISOString().slice(0, 10);
 }
 
 /**
@@ -58,7 +55,7 @@ export function dateOf(weekIndex: number, days: number): string {
  * that occurs twice when clocks are set back that is its first occurrence, because the text cannot say which.
  */
 export function asPrinted(zone: string, instant: number): number {
-  return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE) * MINUTE);
+  return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE_MS) * MINUTE_MS);
 }
 
 const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -68,7 +65,7 @@ export function parseMomentOfWeek(text: string): number | null {
   const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
   const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
   if (day === -1 || Number(hour) > 23 || Number(minute) > 59) return null;
-  return day * DAY + Number(hour) * HOUR + Number(minute) * MINUTE;
+  return day * DAY_MS + Number(hour) * HOUR_MS + Number(minute) * MINUTE_MS;
 }
 
 /**
@@ -76,14 +73,14 @@ export function parseMomentOfWeek(text: string): number | null {
  * a wish the week stays the real one where people work just now; else it moves by as little as shows a working morning.
  */
 export function aheadFor(zone: string, now: number, wanted: number | null): number {
-  const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY, 7 * DAY);
-  if (wanted !== null) return nearest(wanted - sinceMonday, 7 * DAY);
-  const hour = (sinceMonday % DAY) / HOUR;
-  const hours = hour >= 9.5 && hour < 16 ? 0 : nearest(10.5 * HOUR - (sinceMonday % DAY), DAY);
-  const day = Math.floor(modulo(sinceMonday + hours, 7 * DAY) / DAY);
+  const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY_MS, 7 * DAY_MS);
+  if (wanted !== null) return nearest(wanted - sinceMonday, 7 * DAY_MS);
+  const hour = (sinceMonday % DAY_MS) / HOUR_MS;
+  const hours = hour >= 9.5 && hour < 16 ? 0 : nearest(10.5 * HOUR_MS - (sinceMonday % DAY_MS), DAY_MS);
+  const day = Math.floor(modulo(sinceMonday + hours, 7 * DAY_MS) / DAY_MS);
   if (day < 5) return hours;
   // Saturday shows a Friday, Sunday a Monday.
-  return hours + (day === 5 ? -DAY : DAY);
+  return hours + (day === 5 ? -DAY_MS : DAY_MS);
 }
 
 function modulo(value: number, by: number): number {

@@ -1,5 +1,6 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { wallClock } from "../domain/time/zone.ts";
-import { DAY, HOUR, MINUTE, type Week, weekAt, weekOf } from "./calendar.ts";
+import { type Week, weekAt, weekOf } from "./calendar.ts";
 import { hash } from "./random.ts";
 import type { Grant, Schedule } from "./seats.ts";
 import type { FeatureSpec, ServerSpec } from "./servers.ts";
@@ -88,7 +89,7 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
   const minute = hash(seed, server.id, "greedy") % 60;
   const message = `DENIED: "${feature.name}" regress@cn-${staff.site}-0001  (${job.seats} licenses) ${FULL}`;
   const lines: Line[] = [];
-  for (let at = Math.ceil(startsAt / HOUR) * HOUR + minute * MINUTE; at < endsAt; at += HOUR) {
+  for (let at = Math.ceil(startsAt / HOUR_MS) * HOUR_MS + minute * MINUTE_MS; at < endsAt; at += HOUR_MS) {
     for (let again = 0; again < RETRIES; again++)
       lines.push({ at: at + again * RETRY_MS, order: 1, daemon: feature.daemon, message });
   }
@@ -98,7 +99,7 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
 /** Every six hours lmgrd and each daemon print the date (`ls_timestamp`). */
 function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[] {
   return [0, 6, 12, 18].flatMap((hour) => {
-    const at = Math.min(midnight + hour * HOUR, midnight + DAY) + 3_000;
+    const at = Math.min(midnight + hour * HOUR_MS, midnight + DAY_MS) + 3_000;
     const local = new Date(wallClock(zone, at));
     const date = `${local.getUTCMonth() + 1}/${local.getUTCDate()}/${local.getUTCFullYear()}`;
     return ["lmgrd", ...daemons.map(({ name }) => name)].map((daemon) => ({

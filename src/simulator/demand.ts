@@ -1,4 +1,5 @@
-import { DAY, HOUR, MINUTE, type SiteClock, type Week, weekOf } from "./calendar.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
+import { type SiteClock, type Week, weekOf } from "./calendar.ts";
 import { draws } from "./random.ts";
 import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./servers.ts";
 
@@ -80,8 +81,8 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
       // Workstations with Windows show their own name as display.
       display: spec.windows ? host : draw.pick([":0", ":0.0", ":1", `${host}:10.0`, "/dev/pts/1"]),
       group: draw.pick(spec.groups),
-      arrives: draw.between(7, 9.5) * HOUR,
-      leaves: draw.between(16, 18.75) * HOUR,
+      arrives: draw.between(7, 9.5) * HOUR_MS,
+      leaves: draw.between(16, 18.75) * HOUR_MS,
     };
   }) as [Person, ...Person[]];
 }
@@ -115,8 +116,8 @@ function workOf(
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
   const draw = draws(seed, server.id, keyOf(feature), person.user, week.index, day);
   if (!draw.chance(use.share)) return [];
-  const late = presence.between(-30, 40) * MINUTE;
-  const leaves = day === 5 ? 14 * HOUR : person.leaves + late;
+  const late = presence.between(-30, 40) * MINUTE_MS;
+  const leaves = day === 5 ? 14 * HOUR_MS : person.leaves + late;
   const sessions = draw.integer(...use.sessions);
   const partMs = (leaves - person.arrives) / sessions;
   return Array.from({ length: sessions }, (_, part) => {
@@ -126,10 +127,10 @@ function workOf(
       actor: person,
       week: week.index,
       askedAt: begins + draw.between(0, partMs * 0.6),
-      wantedMs: isForgotten ? DAY : draw.between(...use.minutes) * MINUTE,
-      latestEnd: isForgotten ? midnight + DAY + draw.between(7, 9) * HOUR : begins + partMs,
+      wantedMs: isForgotten ? DAY_MS : draw.between(...use.minutes) * MINUTE_MS,
+      latestEnd: isForgotten ? midnight + DAY_MS + draw.between(7, 9) * HOUR_MS : begins + partMs,
       count: 1,
-      patienceMs: draw.between(5, 75) * MINUTE,
+      patienceMs: draw.between(5, 75) * MINUTE_MS,
       borrowed: false,
     };
   });
@@ -146,12 +147,12 @@ function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnigh
     return {
       actor: { user, group, host, display: "/dev/tty" },
       week: week.index,
-      askedAt: midnight + draw.between(18.5, 22.5) * HOUR,
-      wantedMs: draw.between(...batch.hours) * HOUR,
+      askedAt: midnight + draw.between(18.5, 22.5) * HOUR_MS,
+      wantedMs: draw.between(...batch.hours) * HOUR_MS,
       // Before the people come, and (on Sundays) before the week ends.
-      latestEnd: Math.min(midnight + DAY + 6 * HOUR, week.endsAt - 30 * MINUTE),
+      latestEnd: Math.min(midnight + DAY_MS + 6 * HOUR_MS, week.endsAt - 30 * MINUTE_MS),
       count: draw.integer(...batch.seats),
-      patienceMs: draw.between(30, 120) * MINUTE,
+      patienceMs: draw.between(30, 120) * MINUTE_MS,
       borrowed: false,
     };
   });
@@ -173,8 +174,8 @@ function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
     // Most begin with the block, so that there is hardly a week without.
     const startWeek = blockWeek + Math.floor(draw.between(0, 1) ** 2 * (LONG_BLOCK_WEEKS - 1));
     const actor = draw.pick(staff);
-    const askedAt = weekOf(clock, startWeek).startsAt + draw.between(20, 80) * MINUTE;
-    const wantedMs = draw.between(4, (blockWeek + LONG_BLOCK_WEEKS - startWeek) * 7 - 1) * DAY;
+    const askedAt = weekOf(clock, startWeek).startsAt + draw.between(20, 80) * MINUTE_MS;
+    const wantedMs = draw.between(4, (blockWeek + LONG_BLOCK_WEEKS - startWeek) * 7 - 1) * DAY_MS;
     return {
       actor,
       ordinal: slot,

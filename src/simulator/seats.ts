@@ -1,4 +1,4 @@
-import { MINUTE } from "./calendar.ts";
+import { MINUTE_MS } from "../domain/time/clock.ts";
 import type { Actor, Request } from "./demand.ts";
 
 export interface SeatRules {
@@ -31,9 +31,9 @@ export interface Wait {
 export type Schedule = ReturnType<typeof seat>;
 
 /** A refused request is tried again after so long. */
-const RETRY_MS = 7 * MINUTE;
+const RETRY_MS = 7 * MINUTE_MS;
 /** It is not worth starting for less. */
-const SHORTEST_MS = 2 * MINUTE;
+const SHORTEST_MS = 2 * MINUTE_MS;
 
 interface Event {
   readonly at: number;

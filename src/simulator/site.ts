@@ -1,5 +1,6 @@
 import type { Reading } from "../domain/reading.ts";
-import { MINUTE, type SiteClock, type Week, weekAt } from "./calendar.ts";
+import { MINUTE_MS } from "../domain/time/clock.ts";
+import { type SiteClock, type Week, weekAt } from "./calendar.ts";
 import { demandOf, type Staff, staffOf } from "./demand.ts";
 import { hash } from "./random.ts";
 import { type FeatureState, readingOf } from "./reading.ts";
@@ -92,6 +93,6 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
 export function isSilent(seed: number, server: ServerSpec, instant: number): boolean {
   if (server.silentMinutes === 0) return false;
   const begins = hash(seed, server.id, "silent") % (60 - server.silentMinutes);
-  const minute = Math.floor(instant / MINUTE) % 60;
+  const minute = Math.floor(instant / MINUTE_MS) % 60;
   return minute >= begins && minute < begins + server.silentMinutes;
 }

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { DAY_MS, HOUR_MS } from "../../src/domain/time/clock.ts";
 import {
   aheadFor,
   asPrinted,
-  DAY,
   dateOf,
-  HOUR,
   parseMomentOfWeek,
   weekAt,
   weekOf,
@@ -13,7 +12,7 @@ import {
 
 const WEST = ["UTC", "Europe/Berlin", "America/New_York"];
 const zones = [...WEST, "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia"];
-const ahead = fc.integer({ min: -84 * HOUR, max: 84 * HOUR });
+const ahead = fc.integer({ min: -84 * HOUR_MS, max: 84 * HOUR_MS });
 const instants = fc.integer({ min: Date.parse("2020-01-01"), max: Date.parse("2035-01-01") });
 
 describe("weeks", () => {
@@ -40,7 +39,7 @@ describe("weeks", () => {
 
   test("the week in which clocks are set back is an hour longer", () => {
     const week = weekAt({ zone: "Europe/Berlin", ahead: 0 }, Date.parse("2026-10-21T12:00:00Z"));
-    expect((week.endsAt - week.startsAt) / HOUR).toBe(7 * 24 + 1);
+    expect((week.endsAt - week.startsAt) / HOUR_MS).toBe(7 * 24 + 1);
   });
 
   test("dates count from Monday", () => {
@@ -83,7 +82,7 @@ describe("the week that a demo shows", () => {
         const { midnights } = weekAt({ zone, ahead: 0 }, moved);
         const day = midnights.findLastIndex((midnight) => midnight <= moved);
         expect(day).toBeLessThan(5);
-        expect(Math.abs(moved - now)).toBeLessThanOrEqual(1.5 * DAY);
+        expect(Math.abs(moved - now)).toBeLessThanOrEqual(1.5 * DAY_MS);
       }),
     );
   });

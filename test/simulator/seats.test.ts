@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { MINUTE } from "../../src/simulator/calendar.ts";
+import { MINUTE_MS } from "../../src/domain/time/clock.ts";
 import type { Request } from "../../src/simulator/demand.ts";
 import { type SeatRules, seat } from "../../src/simulator/seats.ts";
 
@@ -9,11 +9,11 @@ function ask(user: string, from: number, minutes: number, more: Partial<Request>
     actor: { user, host: `ws-${user}`, display: ":0", group: "all" },
     ordinal: 0,
     week: 0,
-    askedAt: from * MINUTE,
-    wantedMs: minutes * MINUTE,
+    askedAt: from * MINUTE_MS,
+    wantedMs: minutes * MINUTE_MS,
     latestEnd: Number.MAX_SAFE_INTEGER,
     count: 1,
-    patienceMs: 60 * MINUTE,
+    patienceMs: 60 * MINUTE_MS,
     borrowed: false,
     ...more,
   };
@@ -22,14 +22,14 @@ function ask(user: string, from: number, minutes: number, more: Partial<Request>
 /** Who held when, in minutes. */
 function played(requests: Request[], rules: SeatRules) {
   const { grants, waits, denials } = seat(requests, rules);
-  const minutes = (from: number, to: number) => `${from / MINUTE}-${to / MINUTE}`;
+  const minutes = (from: number, to: number) => `${from / MINUTE_MS}-${to / MINUTE_MS}`;
   return {
     held: grants.map(
       ({ request, startedAt, endsAt, pool }) =>
         `${request.actor.user} ${minutes(startedAt, endsAt)} of ${pool}`,
     ),
     waited: waits.map(({ request, from, to }) => `${request.actor.user} ${minutes(from, to)}`),
-    denied: denials.map(({ request, at }) => `${request.actor.user} ${at / MINUTE}`),
+    denied: denials.map(({ request, at }) => `${request.actor.user} ${at / MINUTE_MS}`),
   };
 }
 
@@ -37,7 +37,7 @@ const rules = (whenFull: "queue" | "deny", pools: (number | null)[], kept: SeatR
   return { pools, kept, whenFull } satisfies SeatRules;
 };
 const vip = { seats: 1, isFor: ({ user }: { user: string }) => user === "vip" };
-const patience = { patienceMs: 15 * MINUTE };
+const patience = { patienceMs: 15 * MINUTE_MS };
 
 describe("seats", () => {
   test.each<[string, Request[], SeatRules, Partial<ReturnType<typeof played>>]>([
@@ -88,10 +88,10 @@ describe("seats", () => {
 
   test("at no instant more seats than there are, and each request ends in one way", () => {
     const request = fc.record({
-      askedAt: fc.integer({ min: 0, max: 500 * MINUTE }),
-      wantedMs: fc.integer({ min: MINUTE, max: 200 * MINUTE }),
+      askedAt: fc.integer({ min: 0, max: 500 * MINUTE_MS }),
+      wantedMs: fc.integer({ min: MINUTE_MS, max: 200 * MINUTE_MS }),
       count: fc.integer({ min: 1, max: 3 }),
-      patienceMs: fc.integer({ min: 0, max: 90 * MINUTE }),
+      patienceMs: fc.integer({ min: 0, max: 90 * MINUTE_MS }),
     });
     fc.assert(
       fc.property(
@@ -101,7 +101,7 @@ describe("seats", () => {
         (wishes, pools, whenFull) => {
           const requests = wishes
             .map((wish, index) =>
-              ask(`u${index}`, 0, 0, { ...wish, ordinal: index, latestEnd: 900 * MINUTE }),
+              ask(`u${index}`, 0, 0, { ...wish, ordinal: index, latestEnd: 900 * MINUTE_MS }),
             )
             .sort((a, b) => a.askedAt - b.askedAt);
           const { grants, waits } = seat(requests, { pools, kept: null, whenFull });

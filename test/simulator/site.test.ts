@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/reading.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { DAY, HOUR, MINUTE, weekAt } from "../../src/simulator/calendar.ts";
+import { weekAt } from "../../src/simulator/calendar.ts";
 import { SERVERS, type ServerSpec } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
 import { readAs } from "../managers/read-as.ts";
@@ -47,8 +48,8 @@ describe("a reading", () => {
     const [again, other] = [7, 8].map((seed) => createSite({ seed, zone: ZONE }));
     for (const spec of SERVERS) {
       // The second site has looked at other weeks before.
-      again?.reading(spec, NOON - 40 * DAY);
-      again?.reading(spec, NOON + 40 * DAY);
+      again?.reading(spec, NOON - 40 * DAY_MS);
+      again?.reading(spec, NOON + 40 * DAY_MS);
       expect(again?.reading(spec, NOON)).toEqual(site.reading(spec, NOON));
       expect(other?.reading(spec, NOON)).not.toEqual(site.reading(spec, NOON));
     }
@@ -93,11 +94,11 @@ describe("a reading", () => {
         const earlierReading = site.reading(spec, instant);
         if (earlierReading.errors.length > 0) return;
         const before = checkoutsOf(earlierReading);
-        for (const [key, after] of checkoutsOf(site.reading(spec, instant + MINUTE))) {
+        for (const [key, after] of checkoutsOf(site.reading(spec, instant + MINUTE_MS))) {
           const earlier = before.get(key);
           if (earlier === undefined) {
             // A start is printed to the minute.
-            expect(after.startedAt ?? 0).toBeGreaterThan(instant - MINUTE);
+            expect(after.startedAt ?? 0).toBeGreaterThan(instant - MINUTE_MS);
             continue;
           }
           kept++;
@@ -123,7 +124,7 @@ describe("a reading", () => {
 describe("people", () => {
   test("live in a week that is ahead of the real one, and tools print the real time", () => {
     // A Sunday evening shows the Wednesday before at noon.
-    const sunday = NOON + 4 * DAY + 9 * HOUR;
+    const sunday = NOON + 4 * DAY_MS + 9 * HOUR_MS;
     const moved = createSite({ seed: 7, zone: ZONE, ahead: NOON - sunday });
     for (const id of ["eda", "cae", "media"]) {
       const then = site.reading(server(id), NOON);
@@ -137,22 +138,22 @@ describe("people", () => {
 
   test.each(["eda", "plm", "media", "embedded"])("work by day: %s", (id) => {
     const day =
-      [10, 11, 14, 15].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR), 0) / 4;
-    const night = [3, 4, 5].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR), 0) / 3;
-    const sunday = usedAt(id, NOON + 4 * DAY);
+      [10, 11, 14, 15].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR_MS), 0) / 4;
+    const night = [3, 4, 5].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR_MS), 0) / 3;
+    const sunday = usedAt(id, NOON + 4 * DAY_MS);
     expect(day).toBeGreaterThan(8);
     expect(night).toBeLessThan(day / 2);
     expect(sunday).toBeLessThan(day / 2);
   });
 
   test("jobs hold several seats into the night", () => {
-    const { checkouts } = feature(site.reading(server("cae"), NOON + 11 * HOUR), "fea_tokens");
+    const { checkouts } = feature(site.reading(server("cae"), NOON + 11 * HOUR_MS), "fea_tokens");
     expect(checkouts.some(({ count, host }) => count > 4 && host?.startsWith("cn-"))).toBe(true);
   });
 
   test("somebody holds for days, and somebody has borrowed", () => {
     const held = SERVERS.flatMap((spec) => [...checkoutsOf(site.reading(spec, NOON)).values()]);
-    expect(held.some(({ startedAt }) => (startedAt ?? NOON) < NOON - 2 * DAY)).toBe(true);
+    expect(held.some(({ startedAt }) => (startedAt ?? NOON) < NOON - 2 * DAY_MS)).toBe(true);
     expect(held.some(({ borrowed, lingerSeconds }) => borrowed && (lingerSeconds ?? 0) > 0)).toBe(true);
   });
 });
@@ -162,9 +163,9 @@ describe("what each server shows", () => {
     for (let week = 0; week < 3; week++) {
       for (let day = -2; day <= 2; day++) {
         const waits = server("eda").features.flatMap((spec) => {
-          const midnight = NOON - 12 * HOUR + (7 * week + day) * DAY;
-          const { waits } = site.schedule(server("eda"), spec, midnight + 12 * HOUR);
-          return waits.filter(({ from }) => from > midnight && from < midnight + DAY);
+          const midnight = NOON - 12 * HOUR_MS + (7 * week + day) * DAY_MS;
+          const { waits } = site.schedule(server("eda"), spec, midnight + 12 * HOUR_MS);
+          return waits.filter(({ from }) => from > midnight && from < midnight + DAY_MS);
         });
         expect(waits.length).toBeGreaterThan(0);
       }
@@ -174,7 +175,7 @@ describe("what each server shows", () => {
   test("eda: who waits finds no seat, and reserved seats are kept", () => {
     let waiting = 0;
     for (let minute = 0; minute < 600; minute += 5) {
-      const reading = site.reading(server("eda"), NOON - 4 * HOUR + minute * MINUTE);
+      const reading = site.reading(server("eda"), NOON - 4 * HOUR_MS + minute * MINUTE_MS);
       for (const { queue, total, used, pools } of reading.features) {
         if (queue.length === 0 || pools.length > 1) continue;
         waiting++;
@@ -182,7 +183,7 @@ describe("what each server shows", () => {
       }
     }
     expect(waiting).toBeGreaterThan(10);
-    expect(feature(site.reading(server("eda"), NOON - 8 * HOUR), "RF_Option").reservations).toEqual([
+    expect(feature(site.reading(server("eda"), NOON - 8 * HOUR_MS), "RF_Option").reservations).toEqual([
       { type: "group", name: "analog", count: 1, pool: 0 },
     ]);
   });
@@ -211,7 +212,7 @@ describe("what each server shows", () => {
     const { startsAt: started } = weekAt(CLOCK, NOON);
     let last = { checkouts: 0, denials: 0 };
     for (let hour = 0; hour < 7 * 24; hour += 3) {
-      const { totals } = site.reading(server("media"), started + hour * HOUR).daemons[0] ?? {};
+      const { totals } = site.reading(server("media"), started + hour * HOUR_MS).daemons[0] ?? {};
       expect(totals?.checkouts ?? -1).toBeGreaterThanOrEqual(last.checkouts);
       expect(totals?.denials ?? -1).toBeGreaterThanOrEqual(last.denials);
       last = { checkouts: totals?.checkouts ?? 0, denials: totals?.denials ?? 0 };
@@ -225,7 +226,7 @@ describe("what each server shows", () => {
     for (const hour of [0, 9, 30]) {
       const silent: number[] = [];
       for (let minute = 0; minute < 60; minute++) {
-        const reading = bad.reading(server("remote"), NOON + hour * HOUR + minute * MINUTE + 30_000);
+        const reading = bad.reading(server("remote"), NOON + hour * HOUR_MS + minute * MINUTE_MS + 30_000);
         if (reading.errors.length > 0) silent.push(minute);
         expect(reading.features.length === 0).toBe(reading.errors.length > 0);
       }
@@ -233,7 +234,7 @@ describe("what each server shows", () => {
       expect((silent[9] ?? 0) - (silent[0] ?? 0)).toBe(9);
     }
     const others = SERVERS.filter(({ id }) => id !== "remote");
-    expect(others.some((spec) => isSilent(seed, spec, NOON + 5 * MINUTE))).toBe(false);
+    expect(others.some((spec) => isSilent(seed, spec, NOON + 5 * MINUTE_MS))).toBe(false);
   });
 
   test("at any time something expires within 30 days, something has expired, something never does", () => {
@@ -242,7 +243,7 @@ describe("what each server shows", () => {
         const pools = SERVERS.flatMap((spec) =>
           site.reading(spec, instant).features.flatMap((one) => one.pools),
         );
-        const days = pools.map(({ expiry }) => ((expiry.expiresAt ?? Infinity) - instant) / DAY);
+        const days = pools.map(({ expiry }) => ((expiry.expiresAt ?? Infinity) - instant) / DAY_MS);
         expect(days.some((left) => left > 0 && left <= 30)).toBe(true);
         expect(days.some((left) => left < 0)).toBe(true);
         expect(days.some((left) => left > 365 && left < 1000)).toBe(true);

@@ -7,7 +7,7 @@ import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, percent } from "../../domain/polls/feature-picture.ts";
-import { iso } from "../../domain/time/clock.ts";
+import { DAY_MS, HOUR_MS, iso } from "../../domain/time/clock.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
@@ -16,8 +16,6 @@ import { createPictures } from "../../store/pictures.ts";
 import { type CommandIo, countOf, Failure, readConfig } from "../io.ts";
 import { printTable } from "../terminal.ts";
 
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 /** Subjects shown for one rule. */
 const MAX_SHOWN = 20;
 const NO_DAEMON = { version: null, error: null, totals: null };
