@@ -11,7 +11,7 @@ import { plainKey } from "../store/plain-key.ts";
 afterEach(cleanUp);
 
 const clock = { now: () => Date.now() };
-const damage = corrupt("The database x is damaged");
+const damage = corrupt("x", "The database x is damaged");
 
 describe("a start", () => {
   /** Starts that end with these errors in turn, null = well. */

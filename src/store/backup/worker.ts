@@ -105,7 +105,7 @@ export function examineDatabase(file: string): DatabaseReport {
     const migrations = isState ? STATE_MIGRATIONS : MIGRATIONS;
     assertOurs(sqlite, path, migrations);
     const version = schemaVersion(sqlite);
-    if (version === 0) throw corrupt(`${path} is empty: there is no licmond database in it`);
+    if (version === 0) throw corrupt(path, `${path} is empty: there is no licmond database in it`);
     assertWhole(sqlite, path);
     const schema = { schemaVersion: version, knownSchema: migrations.length };
     return { path, bytes: stat.size, ...schema, isState, ...contentsOf(sqlite) };

@@ -1,5 +1,5 @@
 import { accessSync, constants } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 /** What can keep the store from working, in words for everybody. */
 export const STORE_FAULTS = {
@@ -56,8 +56,8 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   if (/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/.test(code))
     return of("FULL", `There is no space left for ${path}`);
   if (/^(SQLITE_BUSY|SQLITE_LOCKED)/.test(code)) return of("BUSY", `Another program keeps ${path} locked`);
-  if (code.startsWith("SQLITE_NOTADB")) return corrupt(`${path} is not a database`, error);
-  if (code.startsWith("SQLITE_CORRUPT")) return corrupt(`The database ${path} is damaged`, error);
+  if (code.startsWith("SQLITE_NOTADB")) return corrupt(path, `${path} is not a database`, error);
+  if (code.startsWith("SQLITE_CORRUPT")) return corrupt(path, `The database ${path} is damaged`, error);
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code))
     return notWritable(path, error);
   if (!/^(SQLITE_IOERR|EIO)/.test(code)) return null;
@@ -70,10 +70,11 @@ const FIXES = {
   IO: "Look at the disk: the kernel's log tells more.",
 } as const;
 
-/** `message` has the path. */
-export function corrupt(message: string, cause?: unknown): StoreError {
-  const fix =
-    "Put a backup in its place (licmond restore FILE), or start the daemon: it moves the file aside and begins a new one.";
+/** `message` has the path too. */
+export function corrupt(path: string, message: string, cause?: unknown): StoreError {
+  const then =
+    basename(path) === "state.db" ? "puts its copy (state.db.copy) in its place" : "begins a new one";
+  const fix = `Put a backup in its place (licmond restore FILE), or start the daemon: it moves the file aside and ${then}.`;
   return new StoreError("CORRUPT", message, fix, cause);
 }
 

@@ -41,7 +41,9 @@ export function checkBeforeOpening(
   } catch (error) {
     // Tables and rows that are not as the schema has them; what is no error of SQLite is a bug.
     const isDamage = asStoreError(error, path) === null && errorCode(error)?.startsWith("SQLITE_") === true;
-    const known = isDamage ? corrupt(`The database ${path} is damaged`, error) : asStoreError(error, path);
+    const known = isDamage
+      ? corrupt(path, `The database ${path} is damaged`, error)
+      : asStoreError(error, path);
     if (known === null) throw error;
     // What this connection may not do, the next one says better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
@@ -61,7 +63,7 @@ function assertHeader(path: string): void {
   } finally {
     closeSync(file);
   }
-  if (header.readUInt8(18) > 2) throw corrupt(`The header of ${path} is damaged`);
+  if (header.readUInt8(18) > 2) throw corrupt(path, `The header of ${path} is damaged`);
 }
 
 /** Throws StoreError `CORRUPT` when a page of the database is not what it should be. */
@@ -75,10 +77,10 @@ export function assertWhole(
     if (found === "ok") return;
     // A line for each finding, below one that names the database: pages and cells, no values.
     const finding = (found ?? "").split("\n").find((line) => line !== "" && !line.startsWith("***"));
-    throw corrupt(`The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
+    throw corrupt(path, `The database ${path} is damaged${finding === undefined ? "" : ` (${finding})`}`);
   } catch (error) {
     // A schema that cannot be read is an error of SQL here.
-    if (errorCode(error) === "SQLITE_ERROR") throw corrupt(`The database ${path} is damaged`, error);
+    if (errorCode(error) === "SQLITE_ERROR") throw corrupt(path, `The database ${path} is damaged`, error);
     throw error;
   }
 }

@@ -110,34 +110,23 @@ describe("opening a store", () => {
 });
 
 describe("a store that cannot be opened says what is wrong and what would be right", () => {
-  const inData = (make: (path: string) => void) => (directory: string) => {
-    fs.mkdirSync(join(directory, "data"));
-    make(join(directory, "data", "licmond.db"));
-  };
+  const inData =
+    (make: (path: string) => void, name = "licmond.db") =>
+    (directory: string) => {
+      fs.mkdirSync(join(directory, "data"));
+      make(join(directory, "data", name));
+    };
+  const junk = (path: string) => fs.writeFileSync(path, "x".repeat(10_000));
   const cases: readonly [string, StoreErrorCode, RegExp, (directory: string) => void][] = [
+    ["a missing parent", "NOT_WRITABLE", /does not exist/, (at) => fs.rmSync(at, { recursive: true })],
+    ["a file as directory", "NOT_WRITABLE", /is not a dir/, (at) => fs.writeFileSync(join(at, "data"), "")],
+    ["a directory for the file", "NOT_WRITABLE", /is not a file/, inData((path) => fs.mkdirSync(path))],
+    ["no database", "CORRUPT", /is not a database.*begins a new one/, inData(junk)],
     [
-      "a parent that is not there",
-      "NOT_WRITABLE",
-      /does not exist/,
-      (at) => fs.rmSync(at, { recursive: true }),
-    ],
-    [
-      "a file for the directory",
-      "NOT_WRITABLE",
-      /is not a dir/,
-      (at) => fs.writeFileSync(join(at, "data"), ""),
-    ],
-    [
-      "a directory in place of the file",
-      "NOT_WRITABLE",
-      /is not a file/,
-      inData((path) => fs.mkdirSync(path)),
-    ],
-    [
-      "no database",
+      "a damaged state.db",
       "CORRUPT",
-      /is not a database/,
-      inData((path) => fs.writeFileSync(path, "x".repeat(10_000))),
+      /state\.db is .*puts its copy .* in its place/,
+      inData(junk, "state.db"),
     ],
     [
       "a damaged database",
@@ -164,7 +153,7 @@ describe("a store that cannot be opened says what is wrong and what would be rig
     prepare(directory);
     const error = failure(() => open(join(directory, "data")));
     expect(error.code).toBe(code);
-    expect(error.message).toMatch(message);
+    expect(`${error.message}. ${error.fix}`).toMatch(message);
     expect(error.message).toContain(directory);
     expect(error.fix).not.toBe("");
   });
