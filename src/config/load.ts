@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { parse, TomlError } from "smol-toml";
-import { codeOf } from "../domain/error-code.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
 import { printPath } from "../domain/schema-problems.ts";
 import { beginsWithDate } from "../domain/time/zone.ts";
 import { checkValue, type Partly } from "./check-value.ts";
@@ -59,7 +59,7 @@ function unreadable(file: string, code: unknown, error: unknown): Interpreted {
     return problem(file, "there is no such file; `licmond init` with the same --config writes one");
   if (code === "EACCES") return problem(file, "this user may not read it; use sudo");
   if (code === "EISDIR") return problem(file, "is a directory, not a file");
-  return problem(file, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  return problem(file, `cannot be read: ${messageOf(error)}`);
 }
 
 function problem(file: string | null, message: string, line: number | null = null): Interpreted {

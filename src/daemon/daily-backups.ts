@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { printBytes } from "../domain/bytes.ts";
+import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { type Clock, DAY_MS, HOUR_MS, type Timers } from "../domain/time/clock.ts";
 import { backUp } from "../store/backup/back-up.ts";
@@ -70,10 +71,7 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
         if (kept > 0) await make(kind, kept);
       } catch (error) {
         if (ending.signal.aborted) return;
-        log.warn("A daily backup could not be made", {
-          of: kind,
-          error: error instanceof Error ? error.message : String(error),
-        });
+        log.warn("A daily backup could not be made", { of: kind, error: messageOf(error) });
       }
     }
   }

@@ -135,7 +135,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       storeFails = false;
       return true;
     } catch (error) {
-      if (!storeFails) log.error("Denials cannot be stored", { error: String(error) });
+      if (!storeFails) log.error("Denials cannot be stored", { error: messageOf(error) });
       storeFails = true;
       return false;
     }
