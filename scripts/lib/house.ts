@@ -89,7 +89,7 @@ export function arrowsBackUp(files: readonly File[]): string[] {
   });
 }
 
-/** `...{ a, b }` among the properties of an object: arguments bundled to please the formatter. */
+/** Spreads of a literal among the properties of an object: arguments bundled to please the formatter. */
 export function bundlesIn(files: readonly File[]): number {
   return files.reduce((sum, { text }) => sum + (text.match(/\.\.\.\{/g)?.length ?? 0), 0);
 }
@@ -193,9 +193,9 @@ export function figures(): Figure[] {
       counted:
         "imports between two folders that import each other, the rarer way; composing files stand apart",
     },
-    { what: "...{ bundles in src", value: bundlesIn(src), counted: "the text `...{`" },
+    { what: "bundles in src", value: bundlesIn(src), counted: "spreads of an object's literal" },
     {
-      what: "...{ bundles in tests and scripts",
+      what: "bundles in tests and scripts",
       value: bundlesIn([...test, ...scripts]),
       counted: "the same",
     },

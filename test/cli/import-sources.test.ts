@@ -15,7 +15,10 @@ const LINES = "8:00:00 (acmed) TIMESTAMP 1/30/2026\n";
 /** A log that counts the pieces that are read of it. */
 function counted(piece: Uint8Array, end: string): LogSource & { read: number } {
   const source = {
-    ...{ name: "debug.log", size: 1, lastWrite: Date.UTC(2026, 0, 31), read: 0 },
+    name: "debug.log",
+    size: 1,
+    lastWrite: Date.UTC(2026, 0, 31),
+    read: 0,
     async *pieces() {
       for (let index = 0; index < PIECES; index++) {
         source.read++;

@@ -7,7 +7,8 @@ test("tells every target, and says which one did not take it", async () => {
   await using place = await createPlace();
   const got: unknown[] = [];
   using server = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     async fetch(request) {
       const { pathname } = new URL(request.url);
       if (pathname === "/bad") return new Response(null, { status: 403 });
