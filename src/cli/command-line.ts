@@ -6,8 +6,8 @@ import type { CommandIo } from "./io.ts";
 const CONFIG = text("<file>", "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)");
 
 /**
- * Tells commander what a command takes, what its help says, and what runs it. Of the commands below it only those are
- * loaded that `words` name; without `words` all are. `title`: its full name, as in `help.txt`.
+ * Declares a command to commander: its arguments and options, its help, and the function that runs it. Loads the
+ * subcommands that `words` name, or all of them without `words`. `title`: the command's full name, as in `help.txt`.
  */
 export async function define(
   commander: CommanderCommand,
@@ -47,17 +47,17 @@ function defineOption(commander: CommanderCommand, name: string, its: Option<unk
     .makeOptionMandatory(its.isRequired === true);
   if (its.read !== undefined) option.argParser(its.read);
   if (its.choices !== undefined) option.choices(its.choices.map(String));
-  // It has the name by which it is declared, also where commander would take `--no-x` for the contrary of `--x`.
+  // The option keeps its declared name: commander would take `--no-x` for the negation of `--x`.
   commander.addOption(Object.assign(option, { attributeName: () => name, negate: false }));
   if (its.value === undefined) commander.setOptionValue(name, false);
 }
 
-/** The file that `--config` names, the one behind the command's name before one in front of it. */
+/** The file that `--config` names. One that stands after the subcommand's name wins over one before it. */
 function configOf(commander: CommanderCommand | null): string | undefined {
   return commander === null ? undefined : (commander.getOptionValue("config") ?? configOf(commander.parent));
 }
 
-/** What `help.txt` says of a command below its title: in one line, in its own help, and behind its options. */
+/** A command's texts in `help.txt`: its line in the list, the head of its own help, and what follows its options. */
 function wordsOf(title: string): { readonly does: string; readonly about: string; readonly more: string } {
   const parts = texts.split(/^\[([a-z ]+)\]\n/m);
   const text = parts[parts.indexOf(title) + 1] ?? "";

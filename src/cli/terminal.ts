@@ -60,7 +60,7 @@ const PAINT_MS = 50;
 
 export type Progress = ReturnType<typeof createProgress>;
 
-/** Tells how far a long work is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
+/** Shows how far a long task is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
 export function createProgress(what: string, { err, terminal }: Pick<CommandIo, "err" | "terminal">) {
   // The first is painted at once, also by a process that is younger than that.
   let paintedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,7 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
   // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
   const clear = () => terminal.err && err("\r\u001b[K");
   return {
-    /** 0–1; null where that cannot be told. */
+    /** 0–1; null = not known. */
     at(done: number | null) {
       const now = performance.now();
       if (!terminal.err || now - paintedAt < PAINT_MS) return;

@@ -38,7 +38,7 @@ const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
 export async function checkAlerts(named: string | undefined, days: number, io: CommandIo): Promise<void> {
   const { config } = await readConfig(named, io);
   if (config.servers.length === 0)
-    throw new Failure("the config names no server: there is nothing that a rule could have told of");
+    throw new Failure("the config names no server: there is nothing that an alert rule could watch");
   const end = io.now();
   const start = end - days * DAY_MS;
   const [settingsOf, inMaintenance] = [createSettings(config.alerts), createMaintenance(config.maintenance)];
@@ -53,7 +53,7 @@ export async function checkAlerts(named: string | undefined, days: number, io: C
   });
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));
-  io.out(`\nNot told: ${NOT_KEPT.join(", ")}. History keeps nothing of what they look at.\n`);
+  io.out(`\nNot replayed: ${NOT_KEPT.join(", ")}. History keeps nothing of what they look at.\n`);
 }
 
 function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {

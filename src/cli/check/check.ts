@@ -14,7 +14,7 @@ import { answerTrial } from "./unit-trial.ts";
 const MAX_DAYS = 3650;
 const DAYS = integer(1, MAX_DAYS, `It takes a whole number of days from 1 to ${MAX_DAYS}.`);
 
-const UNIT = "try in this unit's sandbox, instead of the installed one's, what the service can reach";
+const UNIT = "try what the service can reach in this unit's sandbox, not in that of the installed unit";
 
 /** `licmond check`: everything that would go wrong in the first week, before it does. */
 export const check = command({
@@ -23,7 +23,7 @@ export const check = command({
     "no-poll": flag("do not ask the license servers"),
     unit: text("<file>", UNIT),
     trial: { ...flag("what a copy of the unit runs"), isHidden: true },
-    alerts: flag("say instead what each alert rule would have done over the stored history"),
+    alerts: flag("show only what each alert rule would have done over the stored history"),
     days: optionOr("<days>", "with --alerts: how far back", DAYS, 30),
   },
   async run({ options, config: named }, io) {
