@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
-/** How long one member may take to be found and to answer: a poll is never held up by more. */
+/** The most that looking up one member and connecting to it may take, and so the most it delays a poll. */
 const TIMEOUT_MS = 2000;
 /** Addresses of one name that are tried, all at once. */
 const MAX_ADDRESSES = 4;
@@ -39,7 +39,7 @@ export const systemNetwork: ReachabilityDeps = {
 const LATE = Symbol("late");
 const CALLED_OFF = Symbol("called off");
 
-/** What cannot be called off, a lookup or a connection that nothing answers, is left behind when it takes too long. */
+/** A lookup or a connection that takes too long is not waited for any more: neither can be cancelled. */
 async function measure(
   { resolve, touch, timeoutMs }: ReachabilityDeps,
   { host, port }: MemberAddress,

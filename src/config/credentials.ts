@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The environment, as far as it tells of the unit. (Not that of `environment.ts`, which reads the schema of this form.) */
+/** The part of the environment that describes the unit. (Not that of `environment.ts`, which reads the schema of this form.) */
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -14,14 +14,14 @@ const PREFIX = "credential:";
 /** Where systemd puts them for the unit, as seen from outside of it too. */
 const UNIT_CREDENTIALS = "/run/credentials/licmond.service";
 
-/** The name behind `credential:`; null when the text does not begin so, empty when what follows can be no file's name. */
+/** The name after `credential:`; null when the text does not begin so, empty when the name can be no file's. */
 export function credentialName(text: string): string | null {
   if (!text.startsWith(PREFIX)) return null;
   const name = text.slice(PREFIX.length);
   return /^[A-Za-z0-9_][A-Za-z0-9._-]{0,254}$/.test(name) ? name : "";
 }
 
-/** The path that a setting means, whichever way it is written. */
+/** The path that a setting means: as it is written, or that of its credential. */
 export function pathOfFile(text: string, environment: Environment): string {
   const name = credentialName(text);
   return name === null ? text : join(credentialsDirectory(environment), name);
@@ -48,7 +48,7 @@ export function credentialFinder(
   return (name) => (given === "" ? !inUnit : !isMissing(join(given, name)));
 }
 
-/** Not so of what lies behind a door that is closed. */
+/** False for a file in a directory that this user may not enter. */
 function hasNoFile(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined;

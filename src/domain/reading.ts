@@ -22,7 +22,7 @@ export interface Reading {
   readonly unparsed: readonly UnparsedLine[];
   /** The text ended inside a block (or, by the manager's own marks, before its end). */
   readonly cut: boolean;
-  /** A line that stands in no feature's block was not understood; what it said is missing, of whichever part. */
+  /** A line outside all features' blocks was not understood: any part of the reading may lack what it said. */
   readonly stray?: true;
   /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;

@@ -44,7 +44,7 @@ export function unicode(minLength: number, maxLength: number | null, description
   });
 }
 
-/** What is read of a TypeBox schema, whose own type leaves its words open. */
+/** The keywords of a TypeBox schema that are read here: TypeBox's own type does not declare them. */
 export interface Schema {
   readonly [keyword: string]: unknown;
   readonly [RULE]?: Pick<TextRule<unknown>, "takes">;

@@ -1,6 +1,6 @@
 import type { dlopen as Dlopen } from "bun:ffi";
 
-/** The socket of the service manager: systemd's, or that of whichever program speaks its protocol, sd_notify(3). */
+/** The socket of the service manager: systemd's, or that of another program with its protocol, sd_notify(3). */
 export type NotifySocket = Awaited<ReturnType<typeof openNotifySocket>>;
 
 const AF_UNIX = 1;
@@ -15,7 +15,7 @@ const MAX_PATH_BYTES = 108;
 /**
  * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract name space. Bun has no UNIX datagram sockets, so libc's own
  * are called; bun:ffi is experimental and not small, so it is loaded here and only when there is such a socket.
- * Throws an Error that says why the service manager cannot be told anything.
+ * Throws an Error that says why nothing can be sent to the service manager.
  */
 export async function openNotifySocket(name: string) {
   const address = unixAddress(name);

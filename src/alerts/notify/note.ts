@@ -7,8 +7,8 @@ import { readSecretFile } from "../../system/secret-file.ts";
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
 
 /**
- * What one target is to learn of one alert. The id is unique and increasing: by it a receiver sees that a note came
- * twice. `target` is the target's id, `at` is epoch ms.
+ * One notification about one alert, for one target. The id is unique and increasing, so that a receiver recognises a
+ * note that comes twice. `target` is the target's id, `at` is epoch ms.
  */
 export interface Note extends Readonly<Omit<NotificationRow, "kind" | "alert">> {
   readonly kind: NoteKind;
@@ -33,8 +33,8 @@ export interface NoteFilter extends Pick<Notification, "severity" | "rules"> {
 }
 
 /**
- * Delivers a message to one target. Rejects with DeliveryError; resolves only when the receiver has taken it, with what
- * should be said about it all the same, or null.
+ * Delivers a message to one target. Rejects with DeliveryError. Resolves once the receiver has accepted the message,
+ * with a warning about the delivery, or null.
  */
 export type Send = (message: Message, signal: AbortSignal) => Promise<string | null>;
 

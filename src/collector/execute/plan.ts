@@ -154,7 +154,7 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
     );
   }
   const { user, host, display, handle } = checkout;
-  // A tool acts on the feature's name, whichever daemon it is of.
+  // A tool is given the feature's name alone, and acts on the seats of every daemon's feature of that name.
   const seats = features.filter(({ name }) => name === feature.name).flatMap(({ checkouts }) => checkouts);
   const isOnly = (names: Arguments) => seats.filter((seat) => fits(seat, names)).length === 1;
   return {

@@ -52,9 +52,9 @@ const ENOUGH_POLLS = 5;
 const LONGEST_INTERVAL_MS = 10 * MINUTE_MS;
 
 /**
- * The zone that a server's checkouts tell of: new ones are as old as the gap between two polls at the most, when their
+ * The zone that a server's checkouts show: new ones are as old as the gap between two polls at the most, when their
  * starts are read in the right zone. `least`: age of the youngest when it was first seen, ms; `polls`: that saw new ones.
- * Null = it fits, or cannot be told.
+ * Null = the zone fits, or the polls do not show it.
  */
 export function zoneSkewByAges(
   { least, polls }: { readonly least: number; readonly polls: number },

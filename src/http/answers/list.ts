@@ -120,7 +120,7 @@ export function sortable<R extends object>(schema: Schema): readonly Field<R>[] 
     .map(([name]) => name as Field<R>);
 }
 
-/** A sorted copy: nulls last whichever way it goes, ties by identity, the rest as it came. */
+/** A sorted copy: nulls last in either direction, ties by identity, the rest as it came. */
 export function ordered<R extends object>(
   rows: readonly R[],
   { field, descending }: Sort<Field<R>>,

@@ -4,7 +4,7 @@ import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
-/** `any`: what stands behind the bracket of the server need not be wholly known. */
+/** `any`: the text after the server's bracket may hold parts that are not understood. */
 export type LineEnd = "known" | "any";
 
 const START_MARK = "), start ";
@@ -23,7 +23,7 @@ const CLOSE = 0x29;
  * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
  * `USER HOST DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`.
  * Both are read from the right: users and encrypted displays hold blanks, brackets, quotes and commas,
- * while everything behind them is the tool's own.
+ * while everything after them is the tool's own.
  */
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
@@ -35,13 +35,13 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   /** Where the server's bracket begins, and where its `SRV/PORT` ends. */
   let open = 0;
   let serverEnd = 0;
-  /** The identity's place. */
+  /** Where the identity begins and ends. */
   let from = 0;
   let to = 0;
-  /** 0 where the line prints none, which means one. */
+  /** Licenses of the seat; 0 = the line prints no count, which means one. */
   let count = 0;
   let pid: number | null = null;
-  /** Null when the line prints none; 0 is capable of lingering, not lingering. */
+  /** Null = the line prints no linger; 0 = the seat can linger, but does not now. */
   let lingerSeconds: number | null = null;
 
   /** `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`, the last bracket closing at `close`. */
@@ -81,8 +81,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   }
 
   /**
-   * The parts of the tail in any order, each once, to the end of the line. False when something else stands there too:
-   * what is known of the rest is read all the same.
+   * The parts of the tail in any order, each once, to the end of the line. False when it has other text too: the
+   * known parts after that are read all the same.
    */
   function readTail(text: string, start: number): boolean {
     let known = true;
@@ -97,7 +97,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     return known;
   }
 
-  /** Index behind the part at `at`, -1 when none stands there that is new. */
+  /** Index after the part at `at`; -1 when there is none, or one that was read before. */
   function tailPart(text: string, at: number): number {
     if (pid === null && text.startsWith(PID, at)) {
       const number = digits.read(text, at + PID.length, 12);

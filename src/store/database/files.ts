@@ -97,7 +97,7 @@ export function ensurePrivateFile(path: string): void {
   }
 }
 
-/** Throws StoreError where a file cannot be read and written. Does nothing where nothing lies. */
+/** Throws StoreError when a file cannot be read and written. It may be missing. */
 export function requireWritable(path: string): void {
   refuseOther(path);
   try {
@@ -108,8 +108,8 @@ export function requireWritable(path: string): void {
 }
 
 /**
- * Makes an empty file that only its owner can read, and throws the system's error where one is. Root gives it to the
- * owner of `likeDirectory`; null = it stays the caller's.
+ * Makes an empty file that only its owner can read. Throws the system's error when there is a file already. Root gives
+ * the new file to the owner of `likeDirectory`; null = it stays the caller's.
  */
 export function makePrivateFile(path: string, likeDirectory: string | null = dirname(path)): void {
   const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600);
@@ -124,7 +124,7 @@ export function makePrivateFile(path: string, likeDirectory: string | null = dir
   }
 }
 
-/** Waits until what was written to a file, or which names a directory has, would survive a power cut. */
+/** Waits until a file's content, or a directory's list of names, would survive a power cut. */
 export function syncToDisk(path: string): void {
   const file = openSync(path, constants.O_RDONLY);
   try {
@@ -134,13 +134,13 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** Throws StoreError where something else lies: SQLite would wait for ever at a named pipe. Does nothing where nothing lies. */
+/** Throws StoreError when the path is no regular file: SQLite would wait for ever at a named pipe. It may be missing. */
 export function refuseOther(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
     throw new StoreError("NOT_WRITABLE", `${path} is not a file`, `Move ${path} away.`);
 }
 
-/** Whether two paths lead to one file, by whatever names and links. False when one of them is not there. */
+/** Whether two paths lead to the same file, also through links. False when one of them is missing. */
 export function isSameFile(a: string, b: string): boolean {
   const [one, other] = [a, b].map((path) => statSync(path, { throwIfNoEntry: false }));
   return one !== undefined && other !== undefined && one.ino === other.ino && one.dev === other.dev;
@@ -177,9 +177,9 @@ export function asideName(path: string, word: AsideWord, now: number): string {
 }
 
 /**
- * Puts a finished database in the place of another, which moves to a name of its own beside it, with what belongs to
- * it. Answers that name, null when there was none; `word` null = it is deleted. No connection to either may be open. A crash at
- * any moment leaves the one or the other in place.
+ * Puts a finished database in the place of another. That one and its companion files move aside to a new name, or are
+ * deleted when `word` is null. Answers the new name; null when nothing was moved. No connection to either database may
+ * be open. A crash at any moment leaves one of the two in place.
  */
 export function exchange(fresh: string, path: string, word: AsideWord | null, now: number): string | null {
   const aside = word === null ? null : asideName(path, word, now);

@@ -136,7 +136,7 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
   }
 }
 
-/** True where certainly neither a database lies nor a copy out of which its keys would come back. */
+/** True when there is certainly no database, and no copy from which its keys would be restored. */
 export function isEmptyStorage(directory: string): boolean {
   const { history, state, stateCopy } = pathsOf(directory);
   const files = [history, state, stateCopy, `${history}.vital`];

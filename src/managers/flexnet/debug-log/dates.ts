@@ -46,7 +46,7 @@ const HEADER = /^FLEX(?:net|lm)? .* started on .*\((\d\d?)\/(\d\d?)\/(\d{4})\)\s
 /** `Start-Date: Fri Jul 27 2018 15:49:10 Eastern Daylight Time`; the zone may be in any language. */
 const CLOCK =
   /^(?:\([^)]*\) )?(?:Start-Date|(?:Server's System Date and )?Time): +[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d\d?) (\d{4}) (\d\d?):(\d\d):(\d\d)(?: |$)/;
-/** Other dates in messages are those of things past. */
+/** A stated time that is further from the line's own is that of a past event. */
 const CLOCK_SLACK_SECONDS = 120;
 
 /**
@@ -73,7 +73,7 @@ export function printedDate(text: string, from: number, second: number) {
 const HALF_DAY = DAY_SECONDS / 2;
 /** No clock change moves a clock back by more. */
 const DOUBT_SECONDS = 2 * 3600;
-/** A line this close to midnight may come late, behind the first ones of the next day. */
+/** A line written this shortly before midnight may follow the first lines of the next day. */
 const STRAGGLE_SECONDS = 600;
 
 /**
@@ -83,12 +83,12 @@ const STRAGGLE_SECONDS = 600;
  */
 export function createLogDates(startDay: number, startSecond = -1) {
   const dates = {
-    /** The day on which the line stands that was read last. */
+    /** The day of the last line read. */
     day: startDay,
     second: startSecond,
     /**
      * The time fell by hours, but not by half a day: clocks are not set by hours, so a day without lines may lie before
-     * this line. The next printed date tells.
+     * this line. The next printed date decides.
      */
     inDoubt: false,
     /** Day of a line at this second of the day. The line after it goes on from here. */
@@ -110,16 +110,16 @@ export function createLogDates(startDay: number, startSecond = -1) {
 }
 
 /**
- * Days and seconds to epoch ms. The order of the lines shows which hour it is when clocks are set back and one comes
- * twice: what would lie before the line in front of it by more than half of what comes again (an hour; on Lord Howe
- * half of one) is the second time around.
+ * Days and seconds to epoch ms. When clocks are set back, an hour comes twice (on Lord Howe half an hour), and the order
+ * of the lines shows which of the two a line means: it is the second when the first would put the line before the
+ * latest one by more than half of the repeated span.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;
   let midnight = 0;
   /** The day has no change of offset: seconds can be added. */
   let even = false;
-  /** On this day the hour that comes again has begun. */
+  /** The second pass of this day's repeated hour has begun. */
   let repeated = false;
   let latest = Number.NEGATIVE_INFINITY;
 
