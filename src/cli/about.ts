@@ -23,7 +23,7 @@ export const openapi = command({
   },
 });
 
-/** Stands behind the routes, which are declared and never called: each part can be read and called, and is this again. */
+/** Stands in for what the routes need: they are declared and never called. Each part can be read and called, and is this again. */
 const NOTHING: unknown = new Proxy(() => {}, { get: () => NOTHING, apply: () => NOTHING });
 
 function nothingBehind(given: object): AppDeps {

@@ -8,7 +8,7 @@ import { command, flag } from "./command.ts";
 import { type CommandIo, Failure, listenToSignals, readConfig, warningsOn } from "./io.ts";
 import { createProgress, type Progress } from "./terminal.ts";
 
-const VERIFY = flag("only read the file and tell what is in it: schema, rows, times, integrity");
+const VERIFY = flag("only read the file and say what is in it: schema, rows, times, integrity");
 
 /** `licmond backup FILE`: one file of both databases, beside the running daemon. */
 export const backup = command({
@@ -89,7 +89,7 @@ async function databaseWork<T>(
   }
 }
 
-/** `--verify`: reads a file and tells what is in it; a file that is no good is a failure with the reason. */
+/** `--verify`: reads a file and prints what is in it; a file that is no good is a failure with the reason. */
 async function verifyFile(file: string, json: boolean, io: CommandIo): Promise<void> {
   const words = { copy: "", check: `Checking ${file}` };
   const report = await databaseWork(words, io, (onStep, signal) => {
@@ -113,7 +113,7 @@ newest     ${time(report.newestAt)}
 `;
 }
 
-/** The same as JSON, times as ISO 8601; `more` stands behind it. */
+/** The same as JSON, times as ISO 8601; `more` follows it. */
 function printJson(
   { tables, oldestAt, newestAt, isState: _, ...rest }: DatabaseReport,
   more: object = {},

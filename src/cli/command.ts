@@ -8,9 +8,9 @@ export interface Command<O extends Options = Options> {
   readonly args?: readonly (readonly [name: string, help: string])[];
   /** By their names. */
   readonly options?: O;
-  /** What the help shows behind the command's name; absent: `[options]` and the arguments. */
+  /** What the help shows after the command's name; absent: `[options]` and the arguments. */
   readonly usage?: string;
-  /** Everything behind the first argument is an argument too, whatever it looks like. */
+  /** Everything after the first argument is an argument too, whatever it looks like. */
   readonly passesOn?: true;
   run(given: Given<O>, io: CommandIo): void | Promise<void>;
 }
@@ -22,7 +22,7 @@ export interface Given<O extends Options = Options> {
   /** As many as the command takes: those that must be given are there. */
   readonly args: readonly string[];
   readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
-  /** The file that `--config` names, before or behind the command's name. */
+  /** The file that `--config` names, before or after the command's name. */
   readonly config: string | undefined;
 }
 

@@ -131,7 +131,7 @@ export async function makeDemoHistory(
           return () => {};
         },
       },
-      // No event tells of the past.
+      // The past is published in no event.
       commit: async (work) => void store.transaction(() => work()),
     });
     const fill = createBackFill({

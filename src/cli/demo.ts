@@ -14,7 +14,7 @@ import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } fr
 import { reachableHost } from "./serve.ts";
 import { createProgress } from "./terminal.ts";
 
-/** Where a demo listens unless told otherwise or the port is taken. */
+/** Where a demo listens by default, unless the port is taken. */
 const DEFAULT_PORT = 8080;
 const KEY_NAME = "demo";
 /** The simulated debug logs are written once a second. */
@@ -77,7 +77,7 @@ export function demoCommand(deps: DemoDeps): Command {
         if (isOver) return;
         const writeLogs = createDemoLogs(demo, Date.now());
         const daemon = await deps.createDaemon(demo.config);
-        // A daemon that cannot start leaves nothing behind.
+        // A daemon that cannot start leaves no files.
         await daemon.start();
         // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
         const stopLogs = keepWriting(writeLogs, io);

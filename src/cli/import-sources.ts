@@ -69,7 +69,7 @@ export type DatedLog = Awaited<ReturnType<typeof dated>>;
 
 /**
  * A log and when it begins: `day` of its first line, in days since 1970-01-01; `inferred` when no line of it prints a
- * date; `firstAt`, epoch ms, is the time of its first line with one. Reads as much of it as tells that, to its first
+ * date; `firstAt`, epoch ms, is the time of its first line with one. Reads as much of it as shows that, to its first
  * date, then to its first time. Rejects with LogReadError where it is none.
  */
 export async function dated(source: LogSource, zone: string, debugLog: DebugLog) {

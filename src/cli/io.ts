@@ -6,7 +6,7 @@ import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { buildInfo } from "../system/build-info.ts";
 
-/** What a command sees of the world and leaves behind in it. Tests give it another world. */
+/** What a command sees of the world and changes in it. Tests give it another world. */
 export type CommandIo = Omit<ReturnType<typeof processIo>, "end">;
 
 export const EXIT_FAILURE = 1;
@@ -32,7 +32,7 @@ export function processIo() {
   process.stderr.on("error", () => {});
   let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
-    // A write of nothing would be done before those in front of it.
+    // A write of nothing would be done before those that precede it.
     if (text === "") return;
     const { promise: done, resolve } = Promise.withResolvers<void>();
     stream.write(text, (error) => {
@@ -50,7 +50,7 @@ export function processIo() {
     out: (text: string) => write(process.stdout, text),
     /**
      * Waits until all that was written so far is out of the process: a long output must not pile up. Rejects with
-     * {@link StdoutError} when it is not: that has been told, and the process will fail.
+     * {@link StdoutError} when it is not: that has been reported, and the process will fail.
      */
     flushed: async () => {
       await written;

@@ -47,7 +47,7 @@ export const serve = command({
   },
 });
 
-/** What a daemon that has just started tells its administrator: what to do next, and what to mind. */
+/** What a daemon that has just started prints for its administrator: what to do next, and what to mind. */
 export function startHints(
   log: LogOf,
   { host, port, activeKeys }: Started,

@@ -58,7 +58,7 @@ export const check = command({
 /** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
 async function checkConfigOnly(named: string | undefined, io: CommandIo): Promise<void> {
   const { config, file } = await readConfig(named, io);
-  // systemd tells ExecReload= which daemon is meant: one that has a config would refuse to go on without.
+  // systemd names the daemon to ExecReload= (MAINPID): one that has a config would refuse to go on without.
   if (file === null && io.env.MAINPID !== undefined)
     throw new Failure(`there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
   if (config.http.tls === null) return;

@@ -45,7 +45,7 @@ export function checkFiles({ config, env, report }: Look): void {
   }
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
-    // Where a secret lies may tell something; that it is the wrong file, too.
+    // The path of a secret may reveal something, and so may the fact that it is the wrong file.
     if (credentialOfPath(file, env) === null) check(what, file, "the file", fix);
   }
 }
@@ -148,7 +148,7 @@ function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report):
   const taken = room.blocks - room.bfree;
   const whole = taken + room.bavail;
   const free = room.bavail * room.bsize;
-  // Some file systems tell nothing.
+  // Some file systems report nothing.
   if (whole <= 0) return;
   const used = (taken / whole) * 100;
   const level = diskLevel(used);

@@ -147,8 +147,8 @@ function duration(ms: number): string {
 }
 
 /**
- * What the checkouts seen so far tell of each server's zone. A tool that prints this host's clock, as lmstat does,
- * tells nothing of the server's; how old new checkouts are does.
+ * What the checkouts seen so far show of each server's zone. A tool that prints this host's clock, as lmstat does,
+ * says nothing of the server's; how old new checkouts are does.
  */
 export async function checkAges({ config, now, report }: Look): Promise<void> {
   await fromDatabase(config.storage.directory, async (sqlite) => {

@@ -116,7 +116,7 @@ export function answerTo({ files, credentials, port }: Question, env: Environmen
   };
 }
 
-/** Device and inode of what lies there, which tell whether it is the host's; the error's code where it cannot be said. */
+/** Device and inode of what lies there, which show whether it is the host's; the error's code where it cannot be said. */
 export function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });

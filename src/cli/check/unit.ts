@@ -95,7 +95,7 @@ export async function checkUnit(
 }
 
 const ONLY_ROOT =
-  "not tried: only root can start a copy of the unit, which tells what the service can reach (fix: `sudo licmond check`)";
+  "not tried: only root can start a copy of the unit, which shows what the service can reach (fix: `sudo licmond check`)";
 const ROUNDS = 4;
 const STRONGER =
   "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
@@ -109,7 +109,7 @@ function configArgument(unit: string): string | undefined {
   return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
 }
 
-/** The files behind LoadCredential=, which only root reads. False when the service cannot start for want of one. */
+/** The files that LoadCredential= names; only root reads them. False when one that the service needs is missing. */
 function checkSources(unit: string, report: Report): boolean {
   let areThere = true;
   for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
