@@ -80,7 +80,7 @@ function percentile(sorted: readonly number[], percent: number): number | null {
 /** Characters of the tool's words in the log; the raw output has them all. */
 const MAX_DETAILS = 500;
 
-/** Messages tell a server that does not answer from a poll that never got as far as to ask it. */
+/** Messages distinguish a server that does not answer from a poll that never got as far as to ask it. */
 const OUTAGES: Readonly<Record<PollErrorCode, string>> = {
   LICENSE_SERVER_UNREACHABLE: "server does not answer",
   TIMEOUT: "server does not answer in time",

@@ -38,7 +38,7 @@ export interface CommandRun extends PollRaw {
   readonly timedOut: boolean;
   /** Ended by its AbortSignal or by `stop()`. */
   readonly aborted: boolean;
-  /** It survived SIGKILL (e.g. it hangs in a dead network file system) and was left behind. */
+  /** It survived SIGKILL (e.g. it hangs in a dead network file system) and was abandoned. */
   readonly abandoned: boolean;
   readonly durationMs: number;
 }
@@ -245,7 +245,7 @@ function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOver
         take(value);
       }
     } catch {
-      // A pipe that breaks ends the output like one that closes: the exit status tells the rest.
+      // A pipe that breaks ends the output like one that closes: the exit status says the rest.
     }
   }
 
@@ -256,7 +256,7 @@ function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOver
     get truncated() {
       return truncated;
     },
-    /** Counts every chunk, also those thrown away: tells whether a process still writes. */
+    /** Counts every chunk, also those thrown away: it shows whether a process still writes. */
     get chunks() {
       return chunks;
     },

@@ -39,7 +39,7 @@ export interface Manager {
   /** A fresh parser for one output. */
   createParser(context: ParseContext): ReadingParser;
   /**
-   * What an error of this manager's tool means, in words that go on behind `The license server at 27000@lic1`; null
+   * What an error of this manager's tool means, in words that continue `The license server at 27000@lic1`; null
    * when the tool's own words say enough.
    */
   explain(error: ToolError): string | null;
@@ -80,7 +80,7 @@ interface CommandForm {
   /** By what it names a checkout. */
   readonly by?: "handle" | "names";
   /**
-   * Arguments behind the utility. `{address}`, and for a checkout `{feature}`, `{user}`, `{host}`, `{display}`,
+   * Arguments after the utility. `{address}`, and for a checkout `{feature}`, `{user}`, `{host}`, `{display}`,
    * `{handle}`, `{daemon}`, `{server_host}`, `{server_port}`, `{daemon_port}` are filled in, each within its element.
    */
   readonly argv: readonly string[];
@@ -103,13 +103,13 @@ export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add"
  * It never throws, whatever the lines hold, and takes time linear in their length.
  */
 export interface ReadingParser {
-  /** One line without the line end that stood behind it. */
+  /** One line without its line end. */
   line(text: string): void;
   finish(end: OutputEnd): Reading;
 }
 
 export interface OutputEnd {
-  /** The text behind the last line end, which may be a line that was cut; null when there is none. */
+  /** The text after the last line end, which may be a line that was cut; null when there is none. */
   readonly rest: string | null;
   /** The output hit the collector's cap and goes on unseen. */
   readonly truncated: boolean;

@@ -12,7 +12,7 @@ const LF = 0x0a;
 interface Output {
   /** The head, read alone. */
   readonly head: Reading;
-  /** Digest and length of what stands behind the head. */
+  /** Digest and length of what follows the head. */
   readonly digest: string;
   readonly reading: Reading;
   /** The time of its report, else ours when it was read: epoch ms. */
@@ -20,7 +20,7 @@ interface Output {
 }
 
 /**
- * Reads the outputs of one server. Most of them say below another time what the last one said: they are not parsed
+ * Reads the outputs of one server. Most of them differ from the last one in their time alone: they are not parsed
  * again, which is a third of the work of a poll of 50 KB, and their features are the very same objects.
  */
 export function createOutputMemory() {

@@ -80,7 +80,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   const encoding = detectEncoding(bytes);
   const decoder = new TextDecoder(encoding);
   let position = 0;
-  /** The text behind the last line end. CRs at its end may still become CRLF. */
+  /** The text after the last line end. CRs at its end may still become CRLF. */
   let rest = "";
 
   /** CRLF, and the lone CR of very old tools as a line end of its own. */
@@ -127,7 +127,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   };
 }
 
-/** Index behind the last character that is no CR. Not by `/\r+$/`, which takes quadratic time over CRs elsewhere. */
+/** Index after the last character that is no CR. Not by `/\r+$/`, which takes quadratic time over CRs elsewhere. */
 function endBeforeCrs(text: string): number {
   let end = text.length;
   while (end > 0 && text.charCodeAt(end - 1) === CR) end--;

@@ -21,7 +21,7 @@ export function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** Index behind the last character before `to` that is no blank, at least `from`. */
+/** Index after the last non-blank before `to`, at least `from`. */
 export function endOfText(text: string, from: number, to: number): number {
   let end = to;
   while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
@@ -40,7 +40,7 @@ export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArra
   return sticky.exec(text);
 }
 
-/** Reads up to `most` digits: their number, -1 when there is none; `end` is set behind them. */
+/** Reads up to `most` digits: their number, -1 when there is none; `end` is set after them. */
 export function createDigits() {
   const self = {
     end: 0,

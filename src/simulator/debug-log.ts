@@ -19,7 +19,7 @@ interface Line {
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
-/** The debug log that lmgrd and its vendor daemons would have written about the same life that the readings tell of. */
+/** The debug log that lmgrd and its vendor daemons would have written about the life that the readings show. */
 export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
   /** The week that was asked for last. */

@@ -21,7 +21,7 @@ export interface ServerSpec {
   readonly silentMinutes: number;
   /** Its vendor daemons' debug log can be read. */
   readonly debugLog: boolean;
-  /** A job that asks every hour, day and night, for more seats than there are. Only the log tells of it. */
+  /** A job that asks every hour, day and night, for more seats than there are. Only the log shows it. */
   readonly greedyJob?: { readonly feature: string; readonly seats: number };
   readonly features: readonly FeatureSpec[];
 }

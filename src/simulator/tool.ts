@@ -103,7 +103,7 @@ Copyright (C) 2006-2017, Reprise Software, Inc. All rights reserved.
 
 const DIALECTS: Readonly<Record<ManagerName, Dialect | undefined>> = { flexnet: LMSTAT, rlm: RLMSTAT };
 
-/** Answers a command line as the manager's tool would. `args` begin behind the tool's path. */
+/** Answers a command line as the manager's tool would. `args` are those after the tool's path. */
 function runTool(
   args: readonly string[],
   manager: Manager,

@@ -95,7 +95,7 @@ function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult)
   };
 }
 
-/** stderr tells why, stdout (where lmutil puts its errors) when there is none. */
+/** The reason of a failure: stderr, or stdout when that is empty (lmutil prints its errors there). */
 function lastWords({ stdout, stderr }: CommandRun): string | undefined {
   const linesOf = (bytes: Uint8Array) =>
     decodeOutput(bytes)

@@ -32,7 +32,7 @@ export interface DenialLogging {
 interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
-  /** Commits facts with the events that tell of them: the bus. */
+  /** Commits facts together with the events that report them: the bus. */
   readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
   readonly servers: readonly MonitoredServer[];
   readonly clock: Clock;

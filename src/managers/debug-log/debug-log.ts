@@ -12,7 +12,7 @@ export interface ReaderState {
   readonly day: number;
   /** Second of the day of the last line; -1 before the first. */
   readonly second: number;
-  /** Daemons seen, to tell `acmed_2` (a fork of `acmed`) from a daemon of that name. */
+  /** Daemons seen, to distinguish `acmed_2` (a fork of `acmed`) from a daemon of that name. */
   readonly daemons: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export interface FirstDay {
 }
 
 /**
- * What a FlexNet debug log tells. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
+ * The contents of a FlexNet debug log. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
  * File" (https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm).
  */
 export const LICENSE_EVENTS = [
@@ -117,7 +117,7 @@ export function noCounts() {
     lines: 0,
     events: Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<LicenseEventKind, number>,
     timestamps: 0,
-    /** Lines with a time and a daemon that tell of other things. */
+    /** Lines with a time and a daemon that are about other things. */
     otherMessages: 0,
     /** Lines without a time and a daemon that continue no event. */
     withoutHead: 0,

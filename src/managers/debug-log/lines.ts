@@ -11,7 +11,7 @@ const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
 /**
- * Report logs are encrypted and can only be read by the vendor's tools: bytes that no text has tell them apart.
+ * Report logs are encrypted and can only be read by the vendor's tools: bytes that no text has mark them.
  * A hole of NULs at the start is what a log becomes that was truncated under its writer.
  */
 export function natureOf(bytes: Uint8Array): LogNature {
@@ -57,7 +57,7 @@ export function createLineCutter() {
       const end = all.lastIndexOf(LF) + 1;
       const isLong = end === 0 && begun.length > 0 && all.length > MAX_LINE;
       if (end > 0 || isLong) cut(isLong ? all : all.subarray(0, end), line);
-      // The caller may use its buffer again. A hole of NULs may be of any size, and the line behind it is whole.
+      // The caller may use its buffer again. A hole of NULs may be of any size, and the line after it is whole.
       begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
     /** The last line, if it has no line end. */

@@ -103,7 +103,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
     if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
   }
 
-  /** Daemons print `(SHUTDOWN)` check-ins behind the line of their exit, which has ended the seats already. */
+  /** Daemons print `(SHUTDOWN)` check-ins after the line of their exit, which has ended the seats already. */
   function wasTakenBack({ daemon, count }: LicenseEvent, key: string): boolean {
     const seats = takenBack.get(daemon);
     const left = seats?.get(key) ?? 0;

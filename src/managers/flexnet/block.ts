@@ -41,7 +41,7 @@ export function parseHeader(trimmed: string): FeatureHeader | null {
   return failed(trimmed.slice(PREFIX.length, colon), trimBlanks(trimmed.slice(colon + 1)));
 }
 
-/** A header whose words are not all known: what they tell, else counts of null. Null when it has no name. */
+/** A header with unknown words: what the known ones say, else counts of null. Null when it has no name. */
 export function parseOddHeader(trimmed: string): FeatureHeader | null {
   const [, name, rest = ""] = ODD.exec(trimmed) ?? [];
   if (name === undefined) return null;

@@ -2,9 +2,9 @@ import type { CheckoutReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
 import { isDigit } from "../scan.ts";
 
-/** The holder of a seat, or the client that waits for one, as far as the words in front of the version tell. */
+/** The holder of a seat, or the client that waits for one, as far as the words before the version say. */
 export interface Identity extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier"> {
-  /** Neither a display's shape nor a known host told the host: hosts learnt later may tell better. */
+  /** Neither a display's shape nor a known host showed the host: hosts learnt later may show it. */
   readonly guessed: boolean;
 }
 
@@ -27,7 +27,7 @@ const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
  * host (the one right before a display, else the first), or the word before something shaped like a display or
  * encrypted as one; what stands before it is the user, the next word the display, the rest a qualifier. Where none of
  * this holds, a known host at the end has no display; else one word each. A rest that is no plain words belongs to the
- * display, unless the display's own shape tells where it ends. The answer holds until the next line is read.
+ * display, unless the display's own shape shows where it ends. The answer holds until the next line is read.
  */
 export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
   const firstEnd = endOfWord(text, from, to);
@@ -58,7 +58,7 @@ function splitMany(text: string, hosts: KnownHosts): Identity {
   const indexOr = (index: number) => (index === -1 ? count : index);
 
   const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));
-  // A display is never part of a user's name, so no host stands behind one.
+  // A display is never part of a user's name, so no host follows one.
   const last = Math.min(display, count - 1);
   const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
   const shown = display < count ? display : indexOr(encrypted());

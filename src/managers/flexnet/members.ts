@@ -134,7 +134,7 @@ function draftOf({ host, port }: NamedMember): Draft {
   return { host, port, status: "unknown", master: false, version: null, error: null };
 }
 
-/** No line has told anything of it. */
+/** No line has said anything about it. */
 function isSilent({ status, error }: Draft): boolean {
   return status === "unknown" && error === null;
 }

@@ -7,7 +7,7 @@ export interface StartTimes {
   setReference(epochMs: number): void;
   /**
    * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from`: epoch ms, null when no year near the report has
-   * that date on that weekday, undefined when no start time stands there. {@link end} is set behind it.
+   * that date on that weekday, undefined when no start time stands there. {@link end} is set after it.
    */
   read(text: string, from: number): number | null | undefined;
   end: number;

@@ -12,7 +12,7 @@ const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Ven
 const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
 const COUNT = /^(?:\d{1,15}|uncounted)$/i;
 
-/** The heading of the table, which tells the order of its columns; null when the line is none. */
+/** The heading of the table, which gives the order of its columns; null when the line is none. */
 export function parseTableHeader(trimmed: string): TableOrder | null {
   const found = HEADER.exec(trimmed);
   if (found === null) return null;

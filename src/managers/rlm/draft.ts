@@ -90,7 +90,7 @@ function createProductDraft(daemon: string, name: string) {
       });
     },
     read(): FeatureReading {
-      // Usage lines name no pool: only a version that one pool alone has tells which it is.
+      // Usage lines name no pool: only a version that one pool alone has shows which it is.
       const poolOf = new Map<string | null, number | null>();
       for (const [index, { version }] of pools.entries())
         poolOf.set(version, poolOf.has(version) ? null : index);

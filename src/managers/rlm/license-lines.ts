@@ -94,7 +94,7 @@ interface Owner {
 export type UsageLine = NonNullable<ReturnType<typeof parseUsageLine>>;
 type Headers = ReturnType<typeof createHeaders>;
 
-/** Headers of the pool section, to tell the colons in a product's name from the one behind it. */
+/** Headers of the pool section, to distinguish the colons in a product's name from the one after it. */
 export function createHeaders() {
   const owners = new Map<string, Owner>();
   /** Spares the look at most colons. */
@@ -122,7 +122,7 @@ const WITH_VERSION = /^(.+) (v\S+)$/s;
 
 /**
  * `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]`, taken apart from the right, because
- * everything on the left may hold blanks, colons and more than one `@`: the host is what stands behind the last `@`.
+ * everything on the left may hold blanks, colons and more than one `@`: the host is what follows the last `@`.
  * The old form `PRODUCT vVER: USER@HOST(vREQUESTED) (HANDLE) A/B at …` is understood too. Null for other lines.
  * By hand and not by expressions: these lines are nearly all of a large output.
  */
@@ -159,7 +159,7 @@ export function parseUsageLine(line: string, headers: Headers) {
   };
 }
 
-/** In `PRODUCT vVER: USER`, without a known header, the first colon behind a version ends the product, else the first. */
+/** In `PRODUCT vVER: USER`, without a known header, the first colon after a version ends the product, else the first. */
 function ownerOf(line: string, begin: number, end: number): Owner | null {
   const first = line.indexOf(": ", begin);
   for (let colon = first; colon !== -1 && colon + 2 <= end; colon = line.indexOf(": ", colon + 1)) {

@@ -4,7 +4,7 @@ import type { FirstDay } from "../../debug-log/debug-log.ts";
 
 export const DAY_SECONDS = 86_400;
 
-/** ` 1:56:00 (lmgrd) …`, also with a date in front, and with a time that is not as it should be. */
+/** ` 1:56:00 (lmgrd) …`, also with a date before it, and with a malformed time. */
 const HEAD =
   /^\s*(?:(\d{4})[-/](\d\d?)[-/](\d\d?)[T ]+|(\d\d?)[-/](\d\d?)[-/](\d{4})[T ]+)?(\d[\w.,+-]*:[\w:.,+-]*)\s+\(([^()]+)\) ?/;
 const TIME = /^(\d\d?):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?$/;
@@ -18,7 +18,7 @@ export function readHead(line: string) {
   return {
     /** Second of the day; -1 when the time is broken, e.g. `12:49:3a9`. */
     second: parts === null ? -1 : secondOf(parts),
-    /** Day printed in front of the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
+    /** Day printed before the time (lmgrd with -datestamp), in days since 1970-01-01; null = none. */
     day: (y1 ?? y2) === undefined ? null : dayOf(Number(y1 ?? y2), Number(m1 ?? m2), Number(d1 ?? d2)),
     /** As printed. */
     daemon,

@@ -1,7 +1,7 @@
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
 import { isBlank, skipBlanks } from "../../scan.ts";
 
-/** What stands behind `OUT: `, `DENIED: ` and their like. */
+/** What follows `OUT: `, `DENIED: ` and their like. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
@@ -16,7 +16,7 @@ const OLD_DENIED = /^(\S+) to /;
 
 /**
  * Reads `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may stand without quotes,
- * users may hold blanks, what stands behind the host may be missing. Null when there is no feature.
+ * users may hold blanks, what follows the host may be missing. Null when there is no feature.
  *
  * FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`.
  */
@@ -32,7 +32,7 @@ export function readSeatWords(text: string, from: number): SeatWords | null {
   const old = quotes === 0 && SEATS.test(feature) ? OLD_DENIED.exec(text.slice(at)) : null;
   if (old !== null)
     return { ...behindFeature(text, old[1] ?? "", at + old[0].length), count: Number(feature) };
-  // UNSUPPORTED prints the key of the feature in front of the user.
+  // UNSUPPORTED prints the key of the feature before the user.
   if (text.charCodeAt(at) === OPEN) {
     const close = endOfGroup(text, at);
     if (close !== -1 && text.indexOf("@", close) !== -1) at = skipBlanks(text, close);
@@ -92,7 +92,7 @@ function readTail(text: string, from: number, user: string | null): Tail {
       const end = text.indexOf("^^^", at + 3);
       readVerbose(text.slice(at + 3, end === -1 ? text.length : end), user, tail);
       at = end === -1 ? text.length : end + 3;
-    } else at = endOfWord(text, at); // Words that no rule knows: what is behind them may still be known.
+    } else at = endOfWord(text, at); // Words that no rule knows: what follows them may still be known.
   }
   return tail;
 }
@@ -136,7 +136,7 @@ function endOfWord(text: string, from: number): number {
   return at;
 }
 
-/** Index behind the parenthesis that closes the one at `from`; -1 when none does. */
+/** Index after the parenthesis that closes the one at `from`; -1 when none does. */
 function endOfGroup(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {

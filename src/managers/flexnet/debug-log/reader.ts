@@ -66,7 +66,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     waiting = null;
   }
 
-  /** `printed`: the day that stands in front of the time; null = none. */
+  /** `printed`: the day that stands before the time; null = none. */
   function dayOfLine(second: number, printed: number | null): number {
     const day = dates.dayOf(second);
     if (printed !== null) {
@@ -148,7 +148,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     else if (stopped !== null) tell("DAEMON_DOWN", nameOf(stopped[1] ?? stopped[2] ?? ""));
   }
 
-  /** The daemon behind a printed name: `acmed_2` is a fork of `acmed`, though only of one that is known. */
+  /** The daemon that a printed name means: `acmed_2` is a fork of `acmed`, though only of one that is known. */
   function nameOf(printed: string): string {
     const base = printed.includes("_") ? FORK.exec(printed)?.[1] : undefined;
     if (base !== undefined && daemons.has(base)) return base;
