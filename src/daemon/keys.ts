@@ -98,7 +98,7 @@ export function createKeyWatch({ state }: Pick<Store, "state">, keys: Keys, log:
   attempt(look);
   wait();
   return {
-    /** The same keys; what is done through these is known here, and is the caller's to tell. */
+    /** The same keys; a change through these is known here, and the caller logs it. */
     keys: {
       ...keys,
       create(wanted: NewKey) {

@@ -33,7 +33,7 @@ export async function connectServiceManager(
     const socket = await open(name);
     return createServiceManager({ socket, log, watchdogMs: watchdogOf(environment, process.pid), repeat });
   } catch (error) {
-    log.warn("The service manager cannot be told anything", { socket: name, error: messageOf(error) });
+    log.warn("The service manager cannot be notified", { socket: name, error: messageOf(error) });
     return null;
   }
 }

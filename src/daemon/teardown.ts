@@ -1,7 +1,7 @@
 import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 
-/** A step that takes longer is left behind, so that the others are done before the service manager kills the process. */
+/** A step that takes longer is abandoned, so that the others are done before the service manager kills the process. */
 const STEP_MS = 6_000;
 
 /** What must be undone, noted as it is done: the end mirrors the start, also of a start that failed half way. */

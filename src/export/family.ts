@@ -13,7 +13,7 @@ export interface Family {
 /** Names and values, the names in any order and none twice. An empty value is the same as no label. */
 export type Labels = readonly (readonly [name: string, value: string])[];
 
-/** What stands behind a histogram's name; nothing for gauges and counters. */
+/** The suffix of a histogram's name; nothing for gauges and counters. */
 type Suffix = "_bucket" | "_sum" | "_count";
 
 /**

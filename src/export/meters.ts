@@ -73,7 +73,7 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
         labels: labelsOf({ server, daemon, feature: isCounted ? (feature ?? "") : "" }),
         count: 0,
       }));
-      // Where the manager only counts, one event tells of many.
+      // Where the manager only counts, one event stands for many.
       entry.count += feature === null && user === null ? count : 1;
     },
     emit(emit: Emit): void {
@@ -153,7 +153,7 @@ export const PROCESS = {
   started: gauge("process_start_time_seconds", "Start of the daemon."),
 } as const;
 
-/** What is known of the daemon at one moment; null where the host does not tell. */
+/** What is known of the daemon at one moment; null where the host does not say. */
 export interface ServiceView {
   readonly build: BuildInfo;
   readonly firing: readonly { readonly rule: AlertRule; readonly severity: Severity }[];

@@ -140,7 +140,7 @@ export function createGate(
     const check = presented === null ? null : keys.verify(presented);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
-    // already (some µs). Keys can be guessed no faster than that: behind an empty bucket a wrong key learns nothing.
+    // already (some µs). Keys can be guessed no faster than that: with an empty bucket a wrong key learns nothing.
     // Health, ping, the docs and the page's files need no key and draw on nothing.
     if (access !== "open" && check?.outcome !== "valid") limits.drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.

@@ -96,5 +96,5 @@ export async function versionOf(run: Run, binary: string) {
   const { ok, stdout, words } = await run([binary, "version"], VERSION_TIMEOUT_MS);
   const [line, version] = VERSION_LINE.exec(stdout) ?? [];
   if (ok && line !== undefined && version !== undefined) return { ok: true, version, line } as const;
-  return { ok: false, why: words === "" ? "it does not tell its version" : words } as const;
+  return { ok: false, why: words === "" ? "it does not print its version" : words } as const;
 }

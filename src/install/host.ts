@@ -96,7 +96,7 @@ export function rootsOwn(host: Host, mode: number): FileRights {
 }
 
 /**
- * The numbers behind a name; null = ownership is not set, because only root can. Below a root without the user, root
+ * The uid and gid of a name; null = ownership is not set, because only root can. Below a root without the user, root
  * stands in: tmpfiles.d(5) puts it right when the system boots.
  */
 export async function ownerOf(host: Host, name: OwnerName): Promise<Owner> {

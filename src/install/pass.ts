@@ -24,7 +24,7 @@ type Apply = () => unknown;
 export type Pass = ReturnType<typeof createPass>;
 export type Verb = (pass: Pass) => Promise<void>;
 
-/** `tell` gets each step when it is done. An acting pass throws StepError at the first step that fails. */
+/** Calls `tell` with each step when it is done. An acting pass throws StepError at the first step that fails. */
 export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}) {
   const found: Finding[] = [];
   let work = false;

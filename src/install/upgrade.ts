@@ -22,7 +22,7 @@ const EXIT_USAGE = 2;
 /** A database is exchanged while no daemon works on it. */
 export const STOP = `systemctl stop ${UNIT_NAME}`;
 
-/** Everything that `licmond upgrade` does, in order. When a step behind the first fails, {@link goBack} undoes it. */
+/** Everything that `licmond upgrade` does, in order. When a step after the first fails, {@link goBack} undoes it. */
 export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> {
   const { file, service, rollBackIn } = wanted;
   const fresh = await assess(pass, file, wanted.allowDowngrade);
@@ -62,7 +62,7 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   if (kind === "missing" || !isLicmondBinary(installedFile))
     return refuse(`${installedFile} is not a licmond`, "`licmond install` installs one");
   const whole =
-    "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` tells whether all of it came";
+    "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` shows whether the download is complete";
   if (!isLicmondBinary(file)) return refuse(`${file} is not a licmond, or not the whole of one`, whole);
   if (sameBytes(file, installedFile)) {
     pass.fine(path, `is ${file} already`);

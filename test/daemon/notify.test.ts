@@ -140,7 +140,7 @@ describe("the surroundings", () => {
     expect(log.lines).toMatchObject([
       {
         level: "warn",
-        message: "The service manager cannot be told anything",
+        message: "The service manager cannot be notified",
         fields: { socket: "vsock:2:1", error: expect.stringContaining("takes a path") },
       },
     ]);

@@ -21,7 +21,7 @@ const LENGTH = 2;
  */
 type ByteText = string;
 
-/** Says that a series has ended: the one NaN that Prometheus tells from all others, by its bits (0x7ff0000000000002). */
+/** Says that a series has ended: the one NaN that Prometheus distinguishes from all others, by its bits (0x7ff0000000000002). */
 export const STALE = Symbol("stale");
 const STALE_BYTES: ByteText = "\x02\0\0\0\0\0\xf0\x7f";
 
@@ -97,7 +97,7 @@ export function createSeriesTracker() {
     into: SeriesSample[],
   ): Generator<void> {
     const now = new Set<ByteText>();
-    // A feature's families share their labels: what is sorted before the name, and what behind it.
+    // A feature's families share their labels: those sorted before the name, and those after it.
     let last: { readonly of: Labels; readonly before: ByteText; readonly behind: ByteText } | null = null;
     const emit: Emit = (family, labels, value, suffix) => {
       if (last?.of !== labels) last = { of: labels, ...aroundName(labels, external) };

@@ -4,12 +4,12 @@ import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import { ordered } from "../answers/list.ts";
 
-/** Names for people and their machines that tell nothing of the real ones, and are the same every time. */
+/** Names for people and their machines that reveal nothing of the real ones, and are the same every time. */
 export interface Pseudonyms {
   user(name: string): string;
   /** Hosts are the same in any case, as everywhere. */
   host(name: string): string;
-  /** The number of an imported session holds a hash of its user, by which names could be guessed; others tell nothing. */
+  /** The number of an imported session holds a hash of its user, which could be guessed; others reveal nothing. */
   session(id: number): number;
 }
 

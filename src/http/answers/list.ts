@@ -155,7 +155,7 @@ export function columnsOf(schema: Schema): readonly Column[] {
 
 const headingOf = (path: Column) => path.join(".");
 
-/** The heading line of RFC 4180, with CRLF. `bom`: behind a byte-order mark. */
+/** The heading line of RFC 4180, with CRLF. `bom`: after a byte-order mark. */
 export function csvHeading(columns: readonly Column[], bom: boolean): string {
   return `${bom ? "\uFEFF" : ""}${columns.map(headingOf).join(",")}\r\n`;
 }

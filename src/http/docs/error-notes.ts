@@ -1,6 +1,6 @@
 import { ERROR_CODES, ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 
-/** What each code tells a client. */
+/** What each code means to a client. */
 const MEANINGS: Readonly<Record<ErrorCode, string>> = {
   AUTH_MISSING: "No API key was sent.",
   AUTH_INVALID: "The API key is not known.",

@@ -245,7 +245,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
         description:
           "Counted over the stored sessions, each for the time in which its seats were held: reserved seats that no user " +
           "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
-          "one without it, with the seats that it had last; of the time before licmond looked an imported log alone tells. Where the range begins before sessions are kept, `start` says " +
+          "one without it, with the seats that it had last; only an imported log shows the time before licmond's first poll. Where the range begins before sessions are kept, `start` says " +
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
         query: USAGE,
         answers: { 200: listDoc("groups", UsageRecord, "Groups", RangeFields) },

@@ -117,7 +117,7 @@ function docOf(stream: StreamName) {
     query: STREAM_QUERIES[stream],
     requestHeaders: {
       "Last-Event-ID": {
-        description: "Resume behind this event: `<n>` or `log-<n>`; empty counts as absent",
+        description: "Resume after this event: `<n>` or `log-<n>`; empty counts as absent",
         example: "1769847330123",
       },
     },

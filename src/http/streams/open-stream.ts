@@ -76,7 +76,7 @@ async function begin({ hub, samples }: StreamsPort, client: StreamClient): Promi
 }
 
 /**
- * Sends every stored event behind `after`, in order, at the reader's pace, then lets the client go live without a
+ * Sends every stored event after the id `after`, in order, at the reader's pace, then lets the client go live without a
  * gap or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop,
  * and events are published in the turn of their commit. A current sample comes last.
  */
@@ -94,7 +94,7 @@ async function resume(
   // Samples are kept for an hour and no longer: that older ones are gone is no news.
   const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
   const newest = hub.lastPublished();
-  // A client may resume from an id newer than any published event; tell it so.
+  // A client may resume from an id newer than any published event; this says so.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
   client.send(ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, notice(...notes)));
@@ -123,7 +123,7 @@ async function resume(
   hub.wantSample(client);
 }
 
-/** What is missing behind an id, as far as is known now. */
+/** The events that are missing after an id, as far as is known now. */
 function gapsBehind(history: StreamsPort["history"], after: number, only: "log" | undefined): string[] {
   const deleted = history.deletedThrough(only);
   const holes = history
@@ -133,7 +133,7 @@ function gapsBehind(history: StreamsPort["history"], after: number, only: "log" 
 }
 
 /**
- * The id to resume behind: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
+ * The id to resume after: the header `Last-Event-ID`, else the query's `last_event_id`. Takes `<n>` or `log-<n>`
  * (any `<type>-<n>` is a payload's id); empty counts as absent. Null = from now on.
  */
 function resumeFrom(request: Request, inQuery: string | null): number | null {

@@ -24,7 +24,7 @@ const METRICS_PARAMETERS = {
   interval: integer("Milliseconds between two metrics events.", { minimum: 250, maximum: 3_600_000 }, 10_000),
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
-const RESUME = "Resume behind this event, as the header Last-Event-ID does, which beats it.";
+const RESUME = "Resume after this event, as the header Last-Event-ID does, which beats it.";
 /** Parameters of every stream. */
 const common = (frames: readonly FrameName[]) => ({
   events: wordList(frames, "Names of the frames to send: the way to have each log event once."),
@@ -56,7 +56,7 @@ export interface Sight {
   readonly anonymous: boolean;
 }
 
-/** Sources that a viewer may not see: they tell who does what. */
+/** Sources that a viewer may not see: they show who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
 export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, anonymous }: Sight) {
