@@ -83,7 +83,7 @@ export function isOpen({ startAt, durationMs, every }: MaintenanceWindow, at: nu
   const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;
   if (durationMs >= periodMs) return true;
   const about = Math.floor((at - startAt) / periodMs);
-  // The clocks may have been changed by an hour since: the occurrence before or behind it may be the one.
+  // The clocks may have been changed by an hour since: the occurrence before or after it may be the one.
   return [about - 1, about, about + 1].some((count) => {
     const start = fromWallClock(zone, wallClock(zone, startAt) + count * periodMs);
     return count >= 0 && start <= at && at < start + durationMs;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
-import { DAY_MS, parseDuration, systemClock } from "../domain/time/clock.ts";
+import { parseDuration, systemClock } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor, parseMomentOfWeek } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
@@ -39,7 +39,7 @@ const REAL = {
 const within = (from: number, to: number) => integer(from, to, `expected an integer from ${from} to ${to}`);
 const interval = reader((text) => {
   const ms = parseDuration(text);
-  return ms !== null && ms >= 5_000 && ms <= DAY_MS ? text : null;
+  return ms !== null && ms >= 5_000 && ms <= 86_400_000 ? text : null;
 }, "expected a duration from 5s to 24h, e.g. 10s");
 const moment = reader(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
 

@@ -9,7 +9,7 @@ import type { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;
 
-/** What no single value tells: each looks at what is right of the file, so that its findings stand beside the others. */
+/** Problems that no single value shows: looked for in the valid part of the file, and listed with the others. */
 export function crossCheck(
   file: Partial,
   locate: Locate,

@@ -21,7 +21,7 @@ export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalar
 
 /**
  * Lays `LICMOND_HTTP_PORT=9000` style variables over the config. An empty variable counts as not set.
- * The tables given stay as they are. Texts that are no number or boolean where one belongs go through as they are: the check tells what is wrong.
+ * The tables given stay as they are. Texts that are no number or boolean where one belongs go through as they are: the check says what is wrong.
  */
 export function overrideFromEnvironment(raw: unknown, environment: Environment) {
   /** Which variable a value came from, by printed key path. */
@@ -47,7 +47,7 @@ export function overrideFromEnvironment(raw: unknown, environment: Environment) 
 function withValue(table: unknown, path: KeyPath, value: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return value;
-  // Where the file has something else than a table, that is the problem to tell.
+  // Where the file has something else than a table, that is the problem to report.
   if (table !== undefined && !isTable(table)) return table;
   return { ...table, [key]: withValue(table?.[key], rest, value) };
 }

@@ -4,7 +4,7 @@ import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 export type Locate = (path: KeyPath) => number | null;
 
 /**
- * Notes where the keys of a TOML text stand. The parser tells positions of syntax errors alone, so this walks the text
+ * Notes where the keys of a TOML text stand. The parser gives positions of syntax errors alone, so this walks the text
  * once more: headers and keys at the start of statements, with strings, comments and brackets skipped.
  * The text has been parsed before, so it is well formed; in doubt a line stays unknown.
  */

@@ -61,7 +61,7 @@ const ALERT_SETTINGS = {
   failures: integer(1, 1000),
   recoveries: integer(1, 1000),
   held_hours: optional(Type.Number({ minimum: 0, maximum: 87_600 })),
-  /** `0s` = tell once only. */
+  /** `0s` = notify once only. */
   reminder: duration("0s", "1y", "24h"),
 };
 

@@ -127,7 +127,7 @@ export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEv
   ? Omit<E, "id" | "timestamp">
   : never;
 
-/** Names under which a log event goes out besides `log`, directly behind it: its twins. */
+/** Names under which a log event goes out besides `log`, directly after it: its twins. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;
 
 /** Names of frames on `/stream/combined`, as `events=` takes them. */

@@ -3,7 +3,7 @@ import { endOfDay, isDate } from "./time/zone.ts";
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** `d-mmm-y…`: what stands behind the year (glued text, as in `30-Apr-20202`) is reported, not guessed at. */
+/** `d-mmm-y…`: what follows the year (glued text, as in `30-Apr-20202`) is reported, not guessed at. */
 const DATE = /^\s*(\d{1,2})-([A-Za-z]{3})-(\d{1,4})(.*)$/;
 
 /**

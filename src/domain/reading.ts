@@ -135,7 +135,7 @@ export interface CheckoutReading {
   readonly user: string;
   readonly host: string | null;
   readonly display: string | null;
-  /** Words behind the display that are none: product, client PID, `feature=…`. */
+  /** Words after the display that are no part of it: product, client PID, `feature=…`. */
   readonly qualifier: string | null;
   /** Version the client asked for, as printed, e.g. `v61.9`. */
   readonly version: string | null;

@@ -23,7 +23,7 @@ interface IdsDeps {
   readonly reserve: (highest: number) => void;
   /**
    * Called once when ids run ahead of the clock: it was set back, or more than one event a millisecond came for long.
-   * The id that was asked for has not been used yet: an event that tells of it must wait its turn.
+   * The id that was asked for has not been used yet: an event about it must wait its turn.
    */
   readonly onAhead: (aheadMs: number) => void;
 }
@@ -87,7 +87,7 @@ interface Hole {
 
 interface BusDeps {
   readonly ids: Ids;
-  /** Where events are stored. A transaction that fails leaves nothing behind. */
+  /** Where events are stored. A transaction that fails changes nothing. */
   readonly sink: Pick<Events, "transaction" | "insert" | "insertHole">;
   readonly timers: Timers;
   /** Whether a group that failed is to be tried again, because the store is busy; else it goes out without being stored. */

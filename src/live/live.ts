@@ -175,7 +175,7 @@ export function createLive(deps: LiveDeps) {
     });
   }
 
-  /** The same behind a poll that may still be under way. */
+  /** Releases a server after its poll that may still be under way. */
   function releaseInTurn(id: string): void {
     void inTurn(id, async () => {
       // A site may take out many at once: others get the event loop between them.

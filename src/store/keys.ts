@@ -77,7 +77,7 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
     return row;
   }
 
-  /** Changes the table; the version above tells of the writes of others alone. */
+  /** Changes the table; the version above shows the writes of others alone. */
   const change: typeof state.change = (work) => {
     kept.clear();
     return state.change(work);

@@ -40,7 +40,7 @@ export function lineMatcher(words: readonly string[]): (json: string) => boolean
   };
 }
 
-/** Writes the index of words behind the lines, so that a line costs no more than itself when it is stored. */
+/** Indexes the words of lines after the lines are stored, so that storing a line costs no more than the line. */
 export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">) {
   const indexedThrough = sqlite.query<{ id: number | null }, []>(
     "SELECT max(through_id) AS id FROM log_words",

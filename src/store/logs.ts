@@ -5,7 +5,7 @@ import { createLogCounter, createMarks } from "./events.ts";
 import { createLogIndex } from "./log-words.ts";
 import type { Store } from "./open/open.ts";
 
-/** Rows behind their ids that one look takes, oldest first: a look at 100,000 of them held the event loop for 83 ms. */
+/** Rows that one look takes, oldest first: a look at 100,000 of them held the event loop for 83 ms. */
 const LOOKED_AT = 1_000;
 
 /** Ids in one bound list. */
@@ -74,7 +74,7 @@ const NOT_AUDIT = LOG_SOURCES.filter((source) => source !== AUDIT);
 
 interface ClearedStep {
   readonly cleared: number;
-  /** The newest line that was looked at: the next step goes on behind it. Null = done. */
+  /** The newest line that was looked at: the next step goes on after it. Null = done. */
   readonly last: number | null;
 }
 

@@ -39,7 +39,7 @@ export type HostInfo = ReturnType<typeof hostInfo>;
 
 /** What does not change while licmond runs. */
 export function hostInfo(readFile: ReadFile = readSystemFile) {
-  // Inside a sandbox without /proc these calls throw, where they would have nothing to tell.
+  // Inside a sandbox without /proc these calls throw instead of returning nothing.
   const processors = attempt(cpus) ?? [];
   const model = processors[0]?.model.replace(/\s+/g, " ").trim() ?? "";
   return {
@@ -84,7 +84,7 @@ export function networkInterfaces(
       family: family === "IPv6" ? ("IPv6" as const) : ("IPv4" as const),
       prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
-    /** Since the interface came up; null where the system does not tell. */
+    /** Since the interface came up; null where the system does not say. */
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
   }));

@@ -12,7 +12,7 @@ export const readSystemFile: ReadFile = (path) => {
   }
 };
 
-/** Blocks of a file system, as statfs(2) tells them; throws when it cannot. */
+/** Blocks of a file system, as statfs(2) gives them; throws when it cannot. */
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /**
@@ -30,7 +30,7 @@ export function createHostMetrics(
   const cpu = createCpuMeter(readFile, clock);
   return {
     /**
-     * Percentages 0–100 with two decimals; null where the host does not tell. Reads half a dozen small files: well below
+     * Percentages 0–100 with two decimals; null where the host does not say. Reads half a dozen small files: well below
      * a millisecond. Each call begins the time of the next `cpu`.
      */
     sample: () => ({
@@ -107,7 +107,7 @@ function readDisk(statFs: StatFs, directory: string): number | null {
     const used = blocks - bfree;
     return percent(used, used + bavail);
   } catch {
-    // The directory is not there (yet) or its file system tells nothing: unknown.
+    // The directory is not there (yet) or its file system reports nothing: unknown.
     return null;
   }
 }
@@ -117,7 +117,7 @@ function percent(part: number, whole: number): number | null {
   return Math.round(Math.min(1, Math.max(0, part / whole)) * 10_000) / 100;
 }
 
-/** The number behind a name in lines of `name value` or `Name:  value kB`; null when it is not there. */
+/** The number after a name in lines of `name value` or `Name:  value kB`; null when it is not there. */
 function fieldIn(text: string | null, name: string): number | null {
   const found = new RegExp(`^${name}:?\\s+(\\d+)`, "m").exec(text ?? "");
   return found === null ? null : Number(found[1]);
@@ -126,7 +126,7 @@ function fieldIn(text: string | null, name: string): number | null {
 export type ProcessMetrics = ReturnType<typeof readProcessMetrics>;
 
 /**
- * What the system tells of this process; null where it does not (no /proc). Reads three small things of /proc/self
+ * What the system says of this process; null where it does not (no /proc). Reads three small things of /proc/self
  * (proc(5)): below a millisecond. `list` throws when it cannot read a directory.
  */
 export function readProcessMetrics(

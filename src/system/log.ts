@@ -84,7 +84,7 @@ function plainFields(fields: LogFields): LogLine["fields"] {
 /** How lines are written: for people, for programs, for journald. */
 type LogFormat = "text" | "json" | "journal";
 
-/** https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html: `<priority>` in front of a line. */
+/** https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html: `<priority>` before a line. */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 const COLOURS = { error: "red", warn: "yellow", info: "green", debug: "dim" } as const;
 

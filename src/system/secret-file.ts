@@ -94,13 +94,13 @@ function groupLines(): string[][] {
   return (readSystemFile("/etc/group") ?? "").split("\n").map((line) => line.split(":"));
 }
 
-/** What a file of one secret holds. `problem` follows the name of the setting, and tells neither path nor content. */
+/** What a file of one secret holds. `problem` follows the name of the setting, and holds neither path nor content. */
 export type SecretRead = { readonly text: string } | { readonly problem: string };
 
 /** Where systemd keeps what units are handed over (LoadCredential=), for as long as they run. */
 const CREDENTIALS = "/run/credentials/";
 
-/** Reads a secret at each use, so that a changed one holds at once; a line end behind it is not part of it. */
+/** Reads a secret at each use, so that a changed one holds at once; a line end after it is not part of it. */
 export async function readSecretFile(file: string): Promise<SecretRead> {
   let text: string;
   try {

@@ -5,7 +5,7 @@ import { iso } from "../time/clock.ts";
 import { worstOfEach } from "./server-status.ts";
 import type { SessionChanges } from "./track-sessions.ts";
 
-/** What a poll has to tell: seats taken and given back, and changes of status. `at` is the poll's time, epoch ms. */
+/** What a poll publishes: seats taken and given back, and changes of status. `at` is the poll's time, epoch ms. */
 export function pollEvents(
   before: ServerPicture | null,
   after: ServerPicture,

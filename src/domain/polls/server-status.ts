@@ -18,7 +18,7 @@ export function serverStatus(
   return ofDaemons;
 }
 
-/** The tool reached the manager, and got nothing but errors from every daemon behind it. */
+/** The tool reached the manager, and got nothing but errors from each of its daemons. */
 export function isUnreadable({ daemons, features }: Pick<Reading, "daemons" | "features">): boolean {
   return (
     daemons.length > 0 &&

@@ -11,7 +11,7 @@ export interface Holding {
 }
 
 /**
- * When a session held its seats as far as licmond saw it, or an imported log tells: from when it was first seen (the
+ * When a session held its seats as far as licmond saw it, or an imported log says: from when it was first seen (the
  * start that the tool reports was not observed) to its end; past a gap in observation of more than two intervals
  * to one interval after it was last seen.
  * `readAt` is the last good reading of its feature (an open session's row does not follow each poll), `now` the time

@@ -58,7 +58,7 @@ export function sumOfSeries(
   return { steps, start, end };
 }
 
-/** The first of `count` places for which a condition holds; it holds for all behind that one. `count` = for none. */
+/** The first of `count` places for which a condition holds; it holds for all after that one. `count` = for none. */
 export function firstWhere(count: number, holds: (place: number) => boolean): number {
   let low = 0;
   let high = count;

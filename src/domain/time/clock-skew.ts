@@ -8,7 +8,7 @@ const QUARTER_MS = 15 * MINUTE_MS;
 /** Offsets of zones in use that are no whole hours, in minutes, daylight saving time included (tz database 2025b). */
 const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570, 630, 765, 825]);
 
-/** Times that one poll tells, epoch ms. */
+/** Times that one poll states, epoch ms. */
 interface PollClocks {
   /** The clock of the tool or of the server as printed, read in `zone`; null = not printed. */
   readonly reportTime: number | null;

@@ -67,7 +67,7 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
 const FIXES = {
   FULL: "Free space on its file system, or move storage.directory to a larger one.",
   BUSY: "Look for programs that have the file open (fuser) and end them.",
-  IO: "Look at the disk: the kernel's log tells more.",
+  IO: "Look at the disk: the kernel's log says more.",
 } as const;
 
 /** `message` has the path too. */

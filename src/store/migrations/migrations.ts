@@ -22,7 +22,7 @@ import seatsByDay from "./0021-seats-by-day.sql" with { type: "text" };
 import stateOfItsOwn from "./0022-state-in-a-file-of-its-own.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 
-/** One step of the schema. A step that was released is never changed again: a new one is added behind it. */
+/** One step of the schema. A step that was released is never changed again: a new one is added after it. */
 export interface Migration {
   readonly name: string;
   /** Statements, run in one transaction with foreign keys off. */
