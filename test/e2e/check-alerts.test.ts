@@ -61,6 +61,6 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   expect(stdout).toMatch(/^usage +eda\/acmed\/solver +2 times .* 1 of 1 target$/m);
   expect(stdout).toMatch(/^queue +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
   expect(stdout).toContain(
-    "\nNot told: unparsed, disk, clock. History keeps nothing of what they look at.\n",
+    "\nNot replayed: unparsed, disk, clock. History keeps nothing of what they look at.\n",
   );
 });
