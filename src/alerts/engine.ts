@@ -1,5 +1,5 @@
 import type { Alert } from "../domain/alerts.ts";
-import { type Clock, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
+import { MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import type { Live } from "../live/live.ts";
 import { type Conditions, createEvaluation } from "./evaluator.ts";
 import { createNotifier, type NotifierSettings } from "./notifier.ts";
@@ -21,7 +21,6 @@ export interface AlertEngineDeps extends AlertStoreDeps {
   readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly settings: () => EngineSettings;
   readonly host: () => HostLook;
-  readonly clock: Clock;
   readonly timers: Timers;
 }
 

@@ -11,9 +11,11 @@ import {
   type HappeningRule,
   HOST_RULES,
   type HostLook,
+  isForWantOfSeats,
   PICTURE_RULES,
   type PictureRule,
   type Rule,
+  SEATS,
   THE_SERVER,
   TOTALS_CHANGED,
   UNPARSED,
@@ -56,9 +58,10 @@ export interface SubjectChange {
   readonly alert: AlertMove | null;
 }
 
-/** `amended`: a figure that goes on changing while the alert fires, without an event. */
+/** `amended`: what goes on changing while the alert fires, without an event. `since`: when what fires began, epoch ms. */
 export type AlertMove =
-  | { readonly change: "fired" | "raised" | "lowered" | "amended"; readonly finding: Finding }
+  | { readonly change: "fired"; readonly finding: Finding; readonly since: number }
+  | { readonly change: "raised" | "lowered" | "amended"; readonly finding: Finding }
   | { readonly change: "resolved" };
 
 /** What an evaluation answers. */
@@ -74,47 +77,54 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
   const watchedRules = new Set<AlertRule>();
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
-  /** One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. */
+  /**
+   * One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. `isNew`: whether it
+   * was asked for now, or time went on with what is known.
+   */
   function see<Thing>(
     rule: Rule<Thing>,
     thing: Thing,
     server: string | null,
     { daemon, feature, detail }: About,
     isGap: (seenAt: number) => boolean = () => false,
+    isNew = true,
   ): void {
     const own = settingsOf(server, daemon, feature);
     if (!own.enabled) return;
-    const seen = rule.level(thing, own, at);
-    if (seen === null || (seen === 0 && !watchedRules.has(rule.rule))) return;
     const subject = { rule: rule.rule, server, daemon, feature, detail };
-    const key = subjectKey(subject);
-    const known = state.watched.get(key);
-    if (known === undefined && seen === 0) return;
+    const known = watchedRules.has(rule.rule) ? state.watched.get(subjectKey(subject)) : undefined;
     const before = known?.watch ?? UNWATCHED;
+    const seen = rule.level(thing, own, at, before);
+    if (seen === null || (seen === 0 && known === undefined)) return;
+    const key = subjectKey(subject);
     if (seen > 0 && server !== null && inMaintenance(server, at)) {
       if (known !== undefined) changes.set(key, { subject, watch: before, alert: null });
       return;
     }
-    const watch = step(before, seen, at, isGap(known?.seenAt ?? at), needsOf(own, rule.patience));
+    const watch = step(before, seen, at, isGap(known?.seenAt ?? at), needsOf(own, rule.patience), isNew);
     const { level } = watch;
-    const isFiring = state.firing.has(key);
+    const firing = state.firing.get(key);
     let alert: AlertMove | null = null;
-    if (level === 0) alert = isFiring ? { change: "resolved" } : null;
-    else if (!isFiring || level !== before.level) {
-      const change = !isFiring ? "fired" : level > before.level ? "raised" : "lowered";
-      alert = { change, finding: rule.finding(thing, level, own, at) };
+    if (level === 0) alert = firing === undefined ? null : { change: "resolved" };
+    else {
+      const finding = rule.finding(thing, level, own, at, watch);
+      const since = watch.runs[0]?.since ?? at;
+      if (firing === undefined) alert = { change: "fired", finding, since };
+      else if (level !== before.level)
+        alert = { change: level > before.level ? "raised" : "lowered", finding };
+      else if (!saysTheSame(finding, firing)) alert = { change: "amended", finding };
     }
     const isForgotten = alert?.change === "resolved" || isIdle(watch);
     changes.set(key, { subject, watch: isForgotten ? UNWATCHED : watch, alert });
   }
 
   /** Applies one rule to one server's picture. `isGap`: nothing is known of the time since the last good reading. */
-  function look(rule: PictureRule<unknown>, picture: ServerPicture, isGap: boolean): void {
+  function look(rule: PictureRule<unknown>, picture: ServerPicture, isGap: boolean, isNew = true): void {
     const { id } = picture.server;
     const longestMs = longestSilence(picture);
     const isUnseen = (seenAt: number) => isGap || at - seenAt > longestMs;
     for (const thing of rule.of(picture, (daemon, feature) => settingsOf(id, daemon, feature)))
-      see(rule, thing, id, rule.about(thing), isUnseen);
+      see(rule, thing, id, rule.about(thing), isUnseen, isNew);
   }
 
   /** Something happened; `again` is what it does to an alert that fires already. */
@@ -133,8 +143,11 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     // What is amended adds up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
-    const change = known === undefined ? "fired" : again;
-    const alert: AlertMove = { change, finding: { ...finding, value } };
+    const found = { ...finding, value };
+    const alert: AlertMove =
+      known === undefined
+        ? { change: "fired", finding: found, since: at }
+        : { change: again, finding: found };
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
   }
 
@@ -231,6 +244,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       for (const picture of enabled) {
         const { id, intervalMs } = picture.server;
         look(EXPIRY, picture, false);
+        look(SEATS, picture, false, false);
         const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
         if (at - due > longestSilence(picture)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
         acceptUnparsed(picture);
@@ -242,14 +256,31 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     /** After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. */
     denial(denied: Denied, now: number) {
       const { server, daemon, feature } = denied;
-      const subject = { rule: DENIALS.rule, server, daemon, feature, detail: null };
-      if (at + DENIALS.lastsMs > now) happen(DENIALS, denied, subject, "amended");
+      const about = { server, daemon, feature, detail: null };
+      const seats = { rule: SEATS.rule, ...about };
+      const short = state.watched.get(subjectKey(seats));
+      // One trouble has one alert. What it says follows at the next look.
+      if (short !== undefined && isForWantOfSeats(denied)) {
+        const before = short.watch.denied ?? { count: 0, lastAt: 0 };
+        const all = { count: before.count + denied.count, lastAt: Math.max(before.lastAt, at) };
+        changes.set(subjectKey(seats), {
+          subject: seats,
+          watch: { ...short.watch, denied: all },
+          alert: null,
+        });
+        return this;
+      }
+      if (at + DENIALS.lastsMs > now) happen(DENIALS, denied, { rule: DENIALS.rule, ...about }, "amended");
       return this;
     },
   };
 }
 
 const BY_TIME_ALONE: readonly AlertRule[] = [TOTALS_CHANGED.rule, DENIALS.rule];
+
+function saysTheSame(a: Finding, b: Finding): boolean {
+  return a.message === b.message && a.value === b.value && a.threshold === b.threshold;
+}
 
 /** After so long without a good reading nothing is known of the time between. */
 function longestSilence({ server }: ServerPicture): number {

@@ -30,7 +30,7 @@ export function createNotifier(settings: () => NotifierSettings, nextId: () => n
 
   /** One note for each target that has a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
-    const record = alertRecord(alert);
+    const record = alertRecord(alert, at);
     const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
       return kind === null ? [] : [{ id: nextId(), target: target.id, kind, at, alert: record }];

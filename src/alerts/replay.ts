@@ -1,24 +1,21 @@
-import { type Alert, type AlertSubject, isAtLeast } from "../domain/alerts.ts";
+import { type Alert, isAtLeast } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { type Conditions, createEvaluation, type Evaluation } from "./evaluator.ts";
 import type { Denied, HostLook } from "./rules.ts";
 import { applyChange, type MutableState } from "./store.ts";
 import { UNWATCHED } from "./watch.ts";
 
-/** A time for which an alert would have fired. */
-export interface Firing {
-  readonly subject: AlertSubject;
-  /** The worst of it. */
-  readonly severity: Alert["severity"];
-  readonly from: number;
-  /** Null when it would fire still. */
-  readonly until: number | null;
-}
+/** An alert that would have fired, with the worst of its severities. */
+export type Firing = Pick<
+  Alert,
+  "rule" | "severity" | "server" | "daemon" | "feature" | "startedAt" | "firedAt" | "resolvedAt" | "peakValue"
+>;
 
-/** What the polls in [from, until) saw. */
+/** What the polls in [from, until) saw, one each `everyMs`. */
 export interface Span {
   readonly from: number;
   readonly until: number;
+  readonly everyMs: number;
   readonly picture: ServerPicture;
 }
 
@@ -26,12 +23,15 @@ const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
 
 /**
  * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.
- * `picture` is of the server; its expiry dates are those that `pass` looks at.
+ * `picture` is of the server; its expiry dates are those that `pass` looks at. All that comes is in the order of time.
  */
-export function createReplay(conditions: Conditions, { server, ...picture }: ServerPicture) {
+export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
-  const idle: ServerPicture = { ...picture, server: { ...server, enabled: true } };
+  const idle = enabled(picture);
   const firings = new Map<number, Firing>();
+  /** What is known now. */
+  let current = idle;
+  let passed = Number.NEGATIVE_INFINITY;
 
   const evaluation = (at: number) => createEvaluation(state, conditions, at);
 
@@ -43,53 +43,78 @@ export function createReplay(conditions: Conditions, { server, ...picture }: Ser
       const id = firings.size + 1;
       const alert = applyChange(state, key, change, at, () => ({ id, silencedUntil: null }));
       if (alert === null) continue;
-      const { startedAt: from, resolvedAt: until } = alert;
       const worst = firings.get(alert.id)?.severity ?? alert.severity;
-      const severity = isAtLeast(alert.severity, worst) ? alert.severity : worst;
-      firings.set(alert.id, { subject: change.subject, severity, from, until });
+      firings.set(alert.id, {
+        ...alert,
+        severity: isAtLeast(alert.severity, worst) ? alert.severity : worst,
+      });
     }
     for (const [id, baseline] of baselines) state.baselines.set(id, baseline);
     return isStill;
   }
 
-  const look = (at: number) => take(evaluation(at).time([idle], NO_HOST, Number.POSITIVE_INFINITY));
+  const look = (at: number) => take(evaluation(at).time([current], NO_HOST, Number.POSITIVE_INFINITY));
 
-  /** Something is bad, and has not lasted for long enough. */
-  const isWaiting = () =>
-    state.watched.values().some(({ watch }) => watch.runs.slice(watch.level).some(({ above }) => above > 0));
+  /** Moments at which something has lasted for as long as it had to, for the begin or for the end. */
+  const lasted = () =>
+    [...state.watched.values()].flatMap(({ subject, watch: { until, runs } }) => {
+      const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
+      return until === null ? runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs]) : [];
+    });
+  /** Moments at which what happened counts as over. */
+  const ends = () => [...state.watched.values()].flatMap(({ watch }) => watch.until ?? []);
 
-  /** Ends what counts as over by then, each at its own time. */
-  function endUntil(until: number): void {
-    const ends = [...state.watched.values()].flatMap(({ watch }) => watch.until ?? []);
-    for (const at of ends.sort((a, b) => a - b)) if (at <= until) look(at);
+  /** Lets time pass up to an instant, that one included. */
+  function passTo(until: number): void {
+    for (;;) {
+      const next = [...lasted(), ...ends()].filter((at) => at > passed && at <= until);
+      if (next.length === 0) break;
+      passed = Math.min(...next);
+      look(passed);
+    }
+    passed = Math.max(passed, until);
   }
 
   return {
-    /** Polls at the server's interval. Spans are ascending; polls between them failed. */
-    polls(spans: readonly Span[]): void {
+    /** Polls that saw something. Spans are ascending; polls between them failed. */
+    polls(spans: readonly Span[], denials: readonly Denied[] = []): void {
       let last: number | null = null;
-      for (const { from, until, picture } of spans) {
-        for (let at = from; at < until; at += server.intervalMs) {
-          endUntil(at);
-          const after = { ...picture, lastPollAt: at, collectedAt: at };
-          const isStill = take(evaluation(at).poll(last, after));
+      const left = denials.values();
+      let denied = left.next();
+      const denyUntil = (until: number) => {
+        for (; denied.value !== undefined && denied.value.at <= until; denied = left.next()) {
+          passTo(denied.value.at - 1);
+          take(evaluation(denied.value.at).denial(denied.value, denied.value.at));
+        }
+      };
+      for (const { from, until, everyMs, picture: seen } of spans) {
+        const paced = enabled({ ...seen, server: { ...seen.server, intervalMs: everyMs } });
+        for (let at = from; at < until; at += everyMs) {
+          denyUntil(at);
+          passTo(at);
+          current = { ...paced, lastPollAt: at, collectedAt: at };
+          const isStill = take(evaluation(at).poll(last, current));
           last = at;
           // The same numbers again change nothing more.
-          if (isStill && !isWaiting() && !conditions.inMaintenance(server.id, at)) break;
+          const isWaiting = lasted().some((moment) => moment > at);
+          if (isStill && !isWaiting && !conditions.inMaintenance(seen.server.id, at)) break;
         }
-        last = from + Math.floor((until - 1 - from) / server.intervalMs) * server.intervalMs;
+        last = from + Math.floor((until - 1 - from) / everyMs) * everyMs;
+        denyUntil(until - 1);
+        passTo(until - 1);
+        current = idle;
       }
-    },
-    denial(denied: Denied): void {
-      // One that comes in the very moment in which the last was over goes on with it.
-      endUntil(denied.at - 1);
-      take(evaluation(denied.at).denial(denied, denied.at));
+      denyUntil(Number.POSITIVE_INFINITY);
     },
     /** Time passes: dates come near, and what happened counts as over. */
     pass(until: number): void {
-      endUntil(until);
+      passTo(until);
       look(until);
     },
     firings: (): readonly Firing[] => [...firings.values()],
   };
+}
+
+function enabled(picture: ServerPicture): ServerPicture {
+  return { ...picture, server: { ...picture.server, enabled: true } };
 }

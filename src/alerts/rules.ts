@@ -14,6 +14,7 @@ import { clockMessage, DAY_MS, HOUR_MS, iso } from "../domain/time/clock.ts";
 import type { DataState } from "../domain/words.ts";
 import { type TotalChange, totalMessage } from "./baseline.ts";
 import type { SubjectSettings } from "./settings.ts";
+import type { Patience, Watch } from "./watch.ts";
 
 /**
  * The rules of alerts, one row each: how patient it is, what it looks at, how bad that is, and what the message says.
@@ -30,19 +31,13 @@ const DISK_CRITICAL = 95;
 export type About = Pick<AlertSubject, "daemon" | "feature" | "detail">;
 export type Finding = Pick<Alert, "severity" | "message" | "value" | "threshold">;
 
-/**
- * `feature`: numbers of features, where one poll is enough unless an override says otherwise. `poll`: polls and parts
- * that fail, `failures` times in a row. `none`: one look is enough, for the begin and for the end.
- */
-export type Patience = "feature" | "poll" | "none";
-
 export interface Rule<Thing> {
   readonly rule: AlertRule;
   readonly patience: Patience;
   /** 0 is well, higher is worse; null = not known, which neither fires an alert nor resolves one. */
-  level(thing: Thing, settings: SubjectSettings, at: number): number | null;
+  level(thing: Thing, settings: SubjectSettings, at: number, watch: Watch): number | null;
   /** `level` is the one that the alert gets: what this look saw may be worse. Asked only above 0. */
-  finding(thing: Thing, level: number, settings: SubjectSettings, at: number): Finding;
+  finding(thing: Thing, level: number, settings: SubjectSettings, at: number, watch: Watch): Finding;
 }
 
 /** A rule over one server's picture, applied after each poll. */
@@ -69,7 +64,7 @@ export interface HostLook {
 }
 
 /** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
-export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at">;
+export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code">;
 
 export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 
@@ -109,6 +104,57 @@ export const EXPIRY = row({
     return warning(`The license of ${name} expires on ${expiry.expiresOn}, ${when}`, days, limit);
   },
 });
+
+/** For so long a denial shows that more seats are asked for than there are. */
+const DEMAND_MS = HOUR_MS;
+
+/**
+ * The seats of a feature run short: nearly all are in use, all are, or people wait. One alert whose severity follows.
+ * Also looked at as time passes, so that it fires when `for` is over and not at the poll behind.
+ */
+export const SEATS = row({
+  rule: "seats",
+  patience: "seats",
+  ...FEATURES,
+  level({ utilization, queued, used, unlimited }, settings, at, { denied }) {
+    // What is unlimited, or not counted, has no percentage and may still have a queue.
+    if (utilization === null && queued === null) return used === null && !unlimited ? null : 0;
+    const { usageWarning, usageCritical, criticalNeedsDemand } = settings;
+    const use = utilization ?? 0;
+    const isAskedFor = denied !== undefined && at - denied.lastAt < DEMAND_MS;
+    if ((queued ?? 0) > 0) return 2;
+    if (use >= usageCritical && (isAskedFor || !criticalNeedsDemand)) return 2;
+    return use >= Math.min(usageWarning, usageCritical) ? 1 : 0;
+  },
+  finding(feature, level, { usageWarning, usageCritical }, _at, { denied }) {
+    const { utilization, queued } = feature;
+    const limit = utilization === null ? null : level === 2 ? usageCritical : usageWarning;
+    const waiting = (queued ?? 0) > 0 ? `requests for ${seats(queued)} wait` : null;
+    const refused = denied === undefined ? null : `${count(denied.count, "request")} denied since it began`;
+    const message = [useOf(feature), waiting, refused].filter((part) => part !== null).join("; ");
+    return (level === 2 ? critical : warning)(message, utilization, limit);
+  },
+});
+
+function useOf({ name, used, total, utilization }: FeaturePicture): string {
+  if (utilization === null) return `${used ?? "An unknown number of"} seats of ${name} are in use`;
+  if (used !== total) return `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
+  return total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`;
+}
+
+function count(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+}
+
+const seats = (number: number | null) => count(number ?? 0, "seat");
+
+/** FlexNet's numbers of denials because no seat was left; other managers' and counters have no number. */
+const NO_SEAT_CODES: readonly (number | null)[] = [-4, -24, -101, null];
+
+/** Whether a denial shows that a feature has too few seats. */
+export function isForWantOfSeats({ feature, code }: Pick<Denied, "feature" | "code">): boolean {
+  return feature !== null && NO_SEAT_CODES.includes(code);
+}
 
 export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
   /** No daemon answers, or none works. A server whose status is unknown is neither down nor up. */
@@ -154,39 +200,7 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
       return warning(`${what}${reason(error)}`);
     },
   }),
-  row({
-    rule: "usage",
-    patience: "feature",
-    ...FEATURES,
-    /** What is unlimited has no percentage. */
-    level: ({ utilization }, { usageWarning, usageCritical }) =>
-      (utilization ?? 0) >= usageCritical ? 2 : (utilization ?? 0) >= usageWarning ? 1 : 0,
-    finding({ name, utilization, used, total }, level, { usageWarning, usageCritical }) {
-      const message = `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
-      return level === 2
-        ? critical(message, utilization, usageCritical)
-        : warning(message, utilization, usageWarning);
-    },
-  }),
-  /** The next request is denied. A feature without seats has none to exhaust. */
-  row({
-    rule: "seats_exhausted",
-    patience: "feature",
-    ...FEATURES,
-    level: ({ used, total }) => (used !== null && total !== null && total > 0 && used >= total ? 1 : 0),
-    finding({ name, used, total }) {
-      const seats = total === 1 ? `The only seat of ${name} is` : `All ${total} seats of ${name} are`;
-      return warning(`${seats} in use`, used, total);
-    },
-  }),
-  row({
-    rule: "queue",
-    patience: "feature",
-    ...FEATURES,
-    level: ({ queued }) => (queued === null ? null : queued > 0 ? 1 : 0),
-    finding: ({ name, queued }) =>
-      warning(`Requests for ${queued} ${queued === 1 ? "seat" : "seats"} of ${name} wait`, queued, 0),
-  }),
+  SEATS,
   /**
    * Checkouts held for longer than `held_hours`, one subject for each user on each host. The longest come first, and not
    * in the tool's order, which may be that of names: alerts are numbered in this order.

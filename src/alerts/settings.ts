@@ -5,13 +5,6 @@ import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 /** What holds for one server, daemon or feature. */
 export interface SubjectSettings extends AlertSettings {
   readonly enabled: boolean;
-  /** How long a feature's numbers must be bad; 0 = one poll is enough. */
-  readonly forMs: number;
-  /**
-   * Polls in a row before an alert on a feature's numbers fires: 1, unless an override that names features says
-   * otherwise. `failures` is about polls that fail.
-   */
-  readonly featureFailures: number;
 }
 
 /** Null = the subject has no such part. */
@@ -23,16 +16,10 @@ export type SettingsOf = (
 
 /** Settings by subject. The last override that fits counts, and it alone, over the general settings. */
 export function createSettings({ overrides, ...general }: Config["alerts"]): SettingsOf {
-  const base: SubjectSettings = { ...general, enabled: true, forMs: 0, featureFailures: 1 };
+  const base: SubjectSettings = { ...general, enabled: true };
   const rules = overrides.toReversed().map((override) => ({
     fits: [matcher(override.server), matcher(override.daemon), matcher(override.feature)] as const,
-    settings: {
-      ...base,
-      ...override.settings,
-      enabled: override.enabled,
-      forMs: override.forMs ?? 0,
-      featureFailures: override.feature === null ? 1 : (override.settings.failures ?? 1),
-    },
+    settings: { ...base, ...override.settings, enabled: override.enabled },
   }));
   const kept = new Map<string, SubjectSettings>();
   return (server, daemon, feature) => {

@@ -1,6 +1,14 @@
-import { type Alert, type AlertChange, type AlertCounts, alertRecord, subjectKey } from "../domain/alerts.ts";
+import {
+  type Alert,
+  type AlertChange,
+  type AlertCounts,
+  alertRecord,
+  subjectKey,
+  worseValue,
+} from "../domain/alerts.ts";
 import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
+import type { Clock } from "../domain/time/clock.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Alerts } from "../store/alerts.ts";
 import { type Baseline, readBaseline } from "./baseline.ts";
@@ -36,8 +44,20 @@ export function applyChange(
     return before === undefined ? null : { ...before, resolvedAt: Math.max(at, before.startedAt) };
   }
   const { rule, server, daemon, feature, detail } = subject;
-  const known = before ?? { ...NEW, ...made(), startedAt: at, rule, server, daemon, feature, detail };
-  const alert = { ...known, ...move.finding };
+  const startedAt = move.change === "fired" ? move.since : at;
+  const known = before ?? {
+    ...NEW,
+    ...made(),
+    startedAt,
+    firedAt: at,
+    rule,
+    server,
+    daemon,
+    feature,
+    detail,
+  };
+  const peakValue = worseValue(rule, before?.peakValue ?? null, move.finding.value);
+  const alert = { ...known, ...move.finding, peakValue };
   firing.set(key, alert);
   return alert;
 }
@@ -47,6 +67,7 @@ export interface AlertStoreDeps {
   readonly commit: Bus["commit"];
   /** Stores notes in the transaction of their alerts, and then sends them, stored or not. */
   readonly outbox: Pick<Dispatcher, "write" | "send">;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -61,7 +82,7 @@ interface Unstored {
  * the time of the start.
  */
 export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: number) {
-  const { rows, commit, outbox } = deps;
+  const { rows, commit, outbox, clock } = deps;
   const state = load(deps);
   /** Silences outlive the alert that they were set on: it may fire again. */
   const silences = new Map(rows.silencedPast(now).map((alert) => [subjectKey(alert), alert.silencedUntil]));
@@ -80,7 +101,7 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
   function publish(changed: Alert, change: AlertChange): void {
     const { alert, notes: more } = notifier.onChange(changed, change);
     put(alert);
-    const { id, ...fields } = alertRecord(alert);
+    const { id, ...fields } = alertRecord(alert, clock.now());
     events.push({ type: "alert", alert: id, change, ...fields });
     notes.push(...more);
   }

@@ -1,3 +1,4 @@
+import { presentRules } from "../domain/alerts.ts";
 import { parseBytes } from "../domain/bytes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { parseDuration } from "../domain/time/clock.ts";
@@ -111,8 +112,12 @@ function buildRetention(retention: Section<"retention">) {
 
 const ALERT_DEFAULTS = {
   /** Percent. */
-  usageWarning: 80,
-  usageCritical: 95,
+  usageWarning: 90,
+  usageCritical: 100,
+  /** A feature of which all seats are in use is critical only when somebody waits or was denied. */
+  criticalNeedsDemand: false,
+  /** How long the seats of a feature must be short before their alert fires, and be enough before it ends. */
+  forMs: ms("15m"),
   /** Days before an expiry on which its alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
   /** Polls in a row that must fail before an alert fires. */
@@ -131,6 +136,8 @@ function alertSettings(alerts: Omit<Section<"alerts">, "overrides">): Partial<Al
   const settings = {
     usageWarning: alerts.usage_warning,
     usageCritical: alerts.usage_critical,
+    criticalNeedsDemand: alerts.critical_needs_demand,
+    forMs: alerts.for === undefined ? undefined : ms(alerts.for),
     expiryDays: alerts.expiry_days,
     failures: alerts.failures,
     recoveries: alerts.recoveries,
@@ -149,8 +156,6 @@ function buildOverride(override: NonNullable<Section<"alerts">["overrides"]>[num
     daemon: override.daemon ?? null,
     feature: override.feature ?? null,
     settings: alertSettings(override),
-    /** How long usage must stay above its threshold; null = one poll is enough. */
-    forMs: override.for === undefined ? null : ms(override.for),
     enabled: override.enabled ?? true,
   };
 }
@@ -173,7 +178,10 @@ export type Notification = Config["notifications"][number];
 function buildNotification(notification: Section<"notifications">[number], environment: Environment) {
   const { type, url = "", smtp = "", from = "", to = [], argv = [] } = notification;
   /** The least severity that is sent; rules null = all. */
-  const common = { severity: notification.severity ?? "warning", rules: notification.rules ?? null } as const;
+  const common = {
+    severity: notification.severity ?? "warning",
+    rules: notification.rules === undefined ? null : presentRules(notification.rules),
+  } as const;
   const { secret_file: secret } = notification;
   const secretFile = secret === undefined ? null : pathOfFile(secret, environment);
   switch (type) {

@@ -57,8 +57,8 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
 function* thresholds({ alerts }: Partial): Generator<Finding> {
   const levels = [alerts, ...(alerts?.overrides ?? [])];
   for (const [index, own] of levels.entries()) {
-    const warning = own?.usage_warning ?? alerts?.usage_warning ?? 80;
-    const critical = own?.usage_critical ?? alerts?.usage_critical ?? 95;
+    const warning = own?.usage_warning ?? alerts?.usage_warning ?? 90;
+    const critical = own?.usage_critical ?? alerts?.usage_critical ?? 100;
     if (warning <= critical || (own?.usage_warning ?? own?.usage_critical) === undefined) continue;
     const key = own?.usage_warning === undefined ? "usage_critical" : "usage_warning";
     yield {

@@ -1,5 +1,5 @@
 import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
-import { ALERT_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { ALERT_RULES, OLD_SEATS_RULES, SEVERITIES } from "../domain/alerts.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { LOG_LEVELS } from "../domain/words.ts";
@@ -53,10 +53,17 @@ const labels = (pattern: string) =>
 
 const MILLION = 1_000_000;
 
+const ruleName = Object.assign(words([...ALERT_RULES, ...OLD_SEATS_RULES]), {
+  [RULE]: { takes: `one of ${ALERT_RULES.join(", ")}` },
+});
+
 /** What an override may change for the features it names. */
 const ALERT_SETTINGS = {
   usage_warning: percent,
   usage_critical: percent,
+  critical_needs_demand: optional(Type.Boolean()),
+  /** `0s` = at the poll that sees it. */
+  for: duration("0s", "30d", "15m"),
   expiry_days: optional(Type.Array(Type.Integer({ minimum: 0, maximum: 3650 }), { uniqueItems: true })),
   failures: integer(1, 1000),
   recoveries: integer(1, 1000),
@@ -123,7 +130,6 @@ export const ConfigFile = table({
       daemon: optional(text(glob)),
       feature: optional(text(glob)),
       ...ALERT_SETTINGS,
-      for: duration("0s", "30d", "10m"),
       enabled: optional(Type.Boolean()),
     }),
   }),
@@ -136,7 +142,7 @@ export const ConfigFile = table({
   notifications: tables({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
-    rules: optional(Type.Array(words(ALERT_RULES), { minItems: 1, uniqueItems: true })),
+    rules: optional(Type.Array(ruleName, { minItems: 1, uniqueItems: true })),
     url: optional(text(url, SECRET)),
     secret_file: optional(text(handedFile, SECRET)),
     template: optional(words(WEBHOOK_TEMPLATES)),

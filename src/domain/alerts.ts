@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { nullable, record, Timestamp, words } from "./records.ts";
+import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
 /** Alerts: the words, the record, and what makes two alerts the same trouble. */
@@ -8,9 +8,7 @@ export const ALERT_RULES = [
   "server_down",
   "server_degraded",
   "daemon_down",
-  "usage",
-  "seats_exhausted",
-  "queue",
+  "seats",
   "expiry",
   "denials",
   "held_too_long",
@@ -21,6 +19,16 @@ export const ALERT_RULES = [
   "clock",
 ] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
+
+/** Names of versions before 0.2 for what `seats` is now: configs and filters may still have them. */
+export const OLD_SEATS_RULES = ["usage", "seats_exhausted", "queue"] as const;
+export type NamedRule = AlertRule | (typeof OLD_SEATS_RULES)[number];
+
+/** Rules by the names of today, each once. */
+export function presentRules(named: readonly NamedRule[]): readonly AlertRule[] {
+  const isOld = (name: NamedRule) => OLD_SEATS_RULES.some((old) => old === name);
+  return [...new Set(named.map((name) => (isOld(name) ? "seats" : (name as AlertRule))))];
+}
 
 /** Weakest first. */
 export const SEVERITIES = ["info", "warning", "critical"] as const;
@@ -57,8 +65,11 @@ export const AlertFields = {
   message: Type.String(),
   value: nullable(Type.Number({ description: "What was seen, in the rule's own unit" })),
   threshold: nullable(Type.Number({ description: "The limit that it passed" })),
-  startedAt: Timestamp,
+  peakValue: nullable(Type.Number({ description: "The worst value so far" })),
+  startedAt: { ...Timestamp, description: "When the condition began" },
+  firedAt: { ...Timestamp, description: "When the alert was raised" },
   resolvedAt: nullable(Timestamp),
+  durationSeconds: count("From its begin to its end, or to now"),
   acknowledged: Type.Boolean(),
   acknowledgedAt: nullable(Timestamp),
   acknowledgedBy: nullable(Type.String({ description: "Name of the key" })),
@@ -72,8 +83,12 @@ export type AlertRecord = Static<typeof AlertRecord>;
 /** A stored alert: its record with times as epoch ms, and what is never shown. */
 export interface Alert
   extends AlertSubject,
-    Pick<AlertRecord, "id" | "severity" | "message" | "value" | "threshold" | "acknowledgedBy" | "comment"> {
+    Pick<
+      AlertRecord,
+      "id" | "severity" | "message" | "value" | "threshold" | "peakValue" | "acknowledgedBy" | "comment"
+    > {
   readonly startedAt: number;
+  readonly firedAt: number;
   readonly resolvedAt: number | null;
   readonly acknowledgedAt: number | null;
   readonly silencedUntil: number | null;
@@ -81,16 +96,19 @@ export interface Alert
   readonly told: Readonly<Record<string, number>>;
 }
 
-export function alertRecord(alert: Omit<Alert, "detail" | "told">): AlertRecord {
-  const { id, rule, severity, server, daemon, feature, message, value, threshold } = alert;
-  const { resolvedAt, acknowledgedAt, acknowledgedBy, comment } = alert;
+/** An alert as it is shown at `now`. */
+export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number): AlertRecord {
+  const { id, rule, severity, server, daemon, feature, message, value, threshold, peakValue } = alert;
+  const { startedAt, resolvedAt, acknowledgedAt, acknowledgedBy, comment } = alert;
   const state: AlertState = resolvedAt === null ? "firing" : "resolved";
   const acknowledged = acknowledgedAt !== null;
-  const what = { id, rule, severity, state, server, daemon, feature, message, value, threshold };
+  const what = { id, rule, severity, state, server, daemon, feature, message, value, threshold, peakValue };
   return {
     ...what,
-    startedAt: iso(alert.startedAt),
+    startedAt: iso(startedAt),
+    firedAt: iso(alert.firedAt),
     resolvedAt: iso(resolvedAt),
+    durationSeconds: Math.max(0, Math.floor(((resolvedAt ?? now) - startedAt) / 1000)),
     acknowledged,
     acknowledgedAt: iso(acknowledgedAt),
     acknowledgedBy,
@@ -121,6 +139,12 @@ export function heldMessage(
 
 export function daemonDownMessage(server: string | null, daemon: string | null): string {
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
+}
+
+/** The worse of two values of one rule's alert: dates come near from above, everything else grows. */
+export function worseValue(rule: AlertRule, a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return rule === "expiry" ? Math.min(a, b) : Math.max(a, b);
 }
 
 /** Whether `severity` is at least `least`. */

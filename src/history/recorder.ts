@@ -51,8 +51,9 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
   const backwards = coverage("from_at <= ? ORDER BY from_at DESC");
   const after = coverage("from_at > ? ORDER BY from_at LIMIT 1");
   const writeCoverage = sqlite.query<null, [string, number, number, number, boolean]>(
-    `INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET read_at = excluded.read_at, until_at = excluded.until_at, running = excluded.running`,
+    `INSERT INTO coverage (server_id, from_at, read_at, until_at, running, looks) VALUES (?, ?, ?, ?, ?, 1)
+     ON CONFLICT DO UPDATE SET read_at = excluded.read_at, until_at = excluded.until_at, running = excluded.running,
+       looks = looks + (excluded.read_at > read_at)`,
   );
   const writeSample = sqlite.query<null, (number | boolean | null)[]>(
     "INSERT OR REPLACE INTO samples (feature_id, at, total, used, reserved, queued, unlimited) VALUES (?, ?, ?, ?, ?, ?, ?)",

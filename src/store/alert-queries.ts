@@ -13,7 +13,8 @@ export interface AlertFilter {
 /** A stored alert without what is never shown. */
 export type ListedAlert = Omit<Alert, "detail" | "told">;
 
-const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, threshold, started_at AS startedAt,
+const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, threshold, peak_value AS peakValue,
+  started_at AS startedAt, fired_at AS firedAt,
   resolved_at AS resolvedAt, acknowledged_at AS acknowledgedAt, acknowledged_by AS acknowledgedBy, comment,
   silenced_until AS silencedUntil`;
 

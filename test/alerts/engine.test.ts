@@ -14,8 +14,8 @@ const well = (rig: Rig) => rig.usage(1);
 const withFeatures = (...features: FeatureReading[]) => ({ reading: reading({ features }) });
 /** A feature that nobody holds. */
 const idle = (change: Partial<FeatureReading>) => feature({ used: 0, checkouts: [], ...change });
-const usageNotes = (rig: Rig) => rig.notes().filter(({ alert }) => alert.rule === "usage");
-const DENIED = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1 };
+const seatsNotes = (rig: Rig) => rig.notes().filter(({ alert }) => alert.rule === "seats");
+const DENIED = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, code: null };
 
 describe("polls that fail", () => {
   test("a server that is down fires at the third poll and ends at the second good one", () => {
@@ -36,7 +36,8 @@ describe("polls that fail", () => {
     well(rig);
     expect(rig.said()).toEqual(["server_down resolved critical"]);
     const stored = rig.alerts.get(fired?.alert ?? 0);
-    expect(stored).toMatchObject({ startedAt: NOON + 4 * MINUTE, resolvedAt: rig.now });
+    expect(stored).toMatchObject({ startedAt: NOON + 2 * MINUTE, resolvedAt: rig.now });
+    expect(stored?.firedAt).toBe(NOON + 4 * MINUTE);
   });
 
   test("a server of which nothing is known is stale, not down", () => {
@@ -82,31 +83,32 @@ describe("polls that fail", () => {
   });
 });
 
-describe("usage", () => {
+describe("seats", () => {
   test("fires at the poll that sees it, rises at once, falls slowly", () => {
     const rig = createRig();
     rig.usage(8);
     expect(rig.events()).toMatchObject([
-      { rule: "usage", change: "fired", severity: "warning", value: 80, threshold: 80 },
+      { rule: "seats", change: "fired", severity: "warning", value: 80, threshold: 80 },
     ]);
     rig.usage(10);
-    expect(
-      rig.events().map(({ rule, change, severity, threshold }) => [rule, change, severity, threshold]),
-    ).toEqual([
-      ["usage", "raised", "critical", 95],
-      ["seats_exhausted", "fired", "warning", 10],
+    expect(rig.events()).toMatchObject([
+      { rule: "seats", change: "raised", severity: "critical", value: 100, threshold: 95, peakValue: 100 },
     ]);
     rig.usage(9);
     expect(rig.said()).toEqual([]);
+    // What it says is of now, also without an event.
+    expect(rig.engine.firing()).toMatchObject([{ severity: "critical", value: 90, peakValue: 100 }]);
     rig.usage(9);
-    expect(rig.said()).toEqual(["usage lowered warning", "seats_exhausted resolved warning"]);
+    expect(rig.said()).toEqual(["seats lowered warning"]);
     rig.usage(1);
     rig.usage(1);
-    expect(rig.said()).toEqual(["usage resolved warning"]);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
+    expect(rig.store.sqlite.query("SELECT peak_value AS peak FROM alerts").all()).toEqual([{ peak: 100 }]);
   });
 
-  test("must last where an override says so, and a gap begins it anew", () => {
-    const rig = createRig({ overrides: [override({ feature: "comp*", forMs: 3 * MINUTE })] });
+  test("must last for `for`, twice as long to end, and begins again after a gap", () => {
+    const settings = { forMs: 3 * MINUTE };
+    const rig = createRig({ overrides: [override({ feature: "comp*", settings })] });
     rig.usage(9);
     rig.usage(9);
     rig.usage(9);
@@ -117,7 +119,30 @@ describe("usage", () => {
     rig.usage(9);
     expect(rig.said()).toEqual([]);
     rig.usage(9);
-    expect(rig.said()).toEqual(["usage fired warning"]);
+    const [fired] = rig.events();
+    expect(fired).toMatchObject({ rule: "seats", change: "fired" });
+    // Three minutes after it began.
+    expect(Date.parse(fired?.firedAt ?? "") - Date.parse(fired?.startedAt ?? "")).toBe(3 * MINUTE);
+    for (let poll = 0; poll < 6; poll++) rig.usage(1);
+    expect(rig.said()).toEqual([]);
+    rig.usage(1);
+    const [resolved] = rig.events();
+    expect(resolved).toMatchObject({ change: "resolved", peakValue: 90, durationSeconds: 10 * 60 });
+  });
+
+  test("fires when `for` is over, and not at the poll behind", () => {
+    const rig = createRig({ settings: { forMs: 90_000 } }, [server({ intervalMs: 10 * MINUTE })]);
+    rig.usage(9);
+    rig.pass(1);
+    expect(rig.said()).toEqual([]);
+    rig.pass(1);
+    expect(rig.said()).toEqual(["seats fired warning"]);
+    // Time that goes on is no look: one good poll alone ends nothing.
+    rig.usage(1);
+    rig.pass(5);
+    expect(rig.said()).toEqual([]);
+    rig.usage(1);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
   });
 
   test("numbers that are stale, failed or partial neither fire nor resolve", () => {
@@ -125,20 +150,16 @@ describe("usage", () => {
     rig.partial(10);
     expect(rig.said()).toEqual([]);
     rig.usage(10);
-    expect(rig.said()).toHaveLength(2);
+    expect(rig.said()).toEqual(["seats fired critical"]);
     rig.partial(0);
     rig.down();
     rig.age();
     rig.poll(withFeatures());
     expect(rig.said()).toEqual([]);
-    expect(rig.firing()).toEqual(["usage", "seats_exhausted"]);
+    expect(rig.firing()).toEqual(["seats"]);
     // The second reading without it: it is gone.
     rig.poll(withFeatures());
-    expect(rig.said().sort()).toEqual([
-      "seats_exhausted resolved warning",
-      "totals_changed fired warning",
-      "usage resolved critical",
-    ]);
+    expect(rig.said().sort()).toEqual(["seats resolved critical", "totals_changed fired warning"]);
   });
 
   test("what is unlimited or has no seats is well", () => {
@@ -148,12 +169,40 @@ describe("usage", () => {
     expect(rig.said()).toEqual([]);
   });
 
-  test("a queue", () => {
+  test("a queue is critical, and is said", () => {
     const rig = createRig();
     rig.poll(withFeatures(feature({ queue: [checkout({ user: "ben", count: 2 })] })));
+    expect(rig.events()).toMatchObject([{ rule: "seats", severity: "critical" }]);
+    expect(rig.engine.firing()[0]?.message).toEndWith("; requests for 2 seats wait");
+  });
+
+  test("denials for want of seats belong to it, others do not", () => {
+    const rig = createRig({ settings: { criticalNeedsDemand: true, recoveries: 1 } });
+    rig.usage(10);
+    expect(rig.said()).toEqual(["seats fired warning"]);
+    rig.engine.denied([{ ...DENIED, count: 3, code: -4, at: rig.now }]);
+    rig.engine.denied([{ ...DENIED, count: 1, at: rig.now }]);
+    expect(rig.said()).toEqual([]);
+    rig.usage(10);
     expect(rig.events()).toMatchObject([
-      { rule: "queue", value: 2, message: "Requests for 2 seats of compiler wait" },
+      { change: "raised", severity: "critical", message: expect.stringContaining("; 4 requests denied") },
     ]);
+    // A feature that the server does not have, no word of which feature, and a feature that has seats.
+    rig.engine.denied([{ ...DENIED, code: -18, at: rig.now }]);
+    rig.engine.denied([{ ...DENIED, feature: null, at: rig.now }]);
+    rig.engine.denied([{ ...DENIED, feature: "other", code: -4, at: rig.now }]);
+    expect(rig.said()).toEqual(["denials fired warning", "denials fired warning", "denials fired warning"]);
+    // After an hour without more it is a warning again, and says still what was.
+    for (let minute = 0; minute < 60; minute++) rig.usage(10);
+    expect(rig.events()).toMatchObject([
+      { change: "lowered", severity: "warning", message: expect.stringContaining("; 4 requests denied") },
+    ]);
+    rig.usage(1);
+    rig.usage(10);
+    expect(rig.said()).toEqual(["seats resolved warning", "seats fired warning"]);
+    expect(rig.engine.firing().find(({ rule }) => rule === "seats")?.message).toBe(
+      "All 10 seats of compiler are in use",
+    );
   });
 });
 
@@ -167,7 +216,7 @@ describe("overrides", () => {
       ],
     });
     rig.usage(2);
-    expect(rig.said()).toEqual(["usage fired warning"]);
+    expect(rig.said()).toEqual(["seats fired warning"]);
     rig.usage(10, "sim1");
     expect(rig.said()).toEqual([]);
     rig.down();
@@ -179,12 +228,12 @@ describe("overrides", () => {
     rig.usage(9);
     rig.said();
     rig.configure({ overrides: [override({ daemon: "snps*", enabled: false })] });
-    expect(rig.said()).toEqual(["usage resolved warning"]);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
     rig.configure({ overrides: [] });
     rig.usage(9);
-    expect(rig.said()).toEqual(["usage fired warning"]);
+    expect(rig.said()).toEqual(["seats fired warning"]);
     rig.setServers([server({ enabled: false })]);
-    expect(rig.said()).toEqual(["usage resolved warning"]);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
   });
 });
 
@@ -414,7 +463,7 @@ describe("maintenance", () => {
     rig.down();
     expect(rig.said()).toEqual([]);
     rig.usage(1);
-    expect(rig.said()).toEqual(["usage resolved warning"]);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
     rig.now += HOUR;
     rig.down();
     rig.down();
@@ -428,9 +477,9 @@ describe("a restart", () => {
     rig.usage(9);
     rig.down();
     rig.down();
-    expect(rig.said()).toEqual(["usage fired warning"]);
+    expect(rig.said()).toEqual(["seats fired warning"]);
     rig.restart();
-    expect(rig.firing()).toEqual(["usage"]);
+    expect(rig.firing()).toEqual(["seats"]);
     rig.down();
     expect(rig.said()).toEqual(["server_down fired critical"]);
     rig.restart();
@@ -440,7 +489,7 @@ describe("a restart", () => {
     expect(rig.said()).toEqual(["server_down resolved critical"]);
     rig.restart();
     rig.usage(1);
-    expect(rig.said()).toEqual(["usage resolved warning"]);
+    expect(rig.said()).toEqual(["seats resolved warning"]);
     rig.restart();
     rig.pass(2);
     expect(rig.said()).toEqual([]);
@@ -452,13 +501,13 @@ describe("a restart", () => {
     rig.failing = true;
     rig.usage(9);
     await Bun.sleep(0);
-    expect(rig.said()).toEqual(["usage fired warning"]);
+    expect(rig.said()).toEqual(["seats fired warning"]);
     expect(rig.notes()).toHaveLength(1);
     expect(rig.alerts.firing()).toEqual([]);
     rig.failing = false;
     rig.pass(1);
     await Bun.sleep(0);
-    expect(rig.alerts.firing()).toMatchObject([{ rule: "usage" }]);
+    expect(rig.alerts.firing()).toMatchObject([{ rule: "seats" }]);
     expect(rig.log.lines.map(({ message }) => message)).toEqual([
       "Alerts cannot be stored: their messages are sent all the same",
       "Alerts are stored again",
@@ -481,7 +530,7 @@ describe("people", () => {
     rig.notes();
     rig.now += 3 * DAY;
     rig.pass(1);
-    expect(usageNotes(rig)).toEqual([]);
+    expect(seatsNotes(rig)).toEqual([]);
     rig.usage(10);
     expect(rig.notes()).toContainEqual(expect.objectContaining({ kind: "raised" }));
     expect(await rig.engine.acknowledge(999, "x", null)).toEqual({ outcome: "unknown" });
@@ -504,9 +553,9 @@ describe("people", () => {
     expect(rig.engine.firing()).toMatchObject([{ silencedUntil: NOON + MINUTE + HOUR }]);
     expect(rig.notes()).toEqual([]);
     rig.pass(55);
-    expect(usageNotes(rig)).toEqual([]);
+    expect(seatsNotes(rig)).toEqual([]);
     rig.pass(5);
-    expect(usageNotes(rig).map(({ kind }) => kind)).toEqual(["fired"]);
+    expect(seatsNotes(rig).map(({ kind }) => kind)).toEqual(["fired"]);
   });
 });
 
@@ -517,10 +566,10 @@ describe("targets", () => {
       targets: [
         { id: "all", severity: "info", rules: null },
         { id: "critical", severity: "critical", rules: null },
-        { id: "queues", severity: "info", rules: ["queue"] },
+        { id: "denials", severity: "info", rules: ["denials"] },
       ],
     });
-    const told = () => usageNotes(rig).map(({ target, kind }) => `${target} ${kind}`);
+    const told = () => seatsNotes(rig).map(({ target, kind }) => `${target} ${kind}`);
     rig.usage(9);
     expect(told()).toEqual(["all fired"]);
     rig.usage(10);
@@ -539,12 +588,12 @@ describe("targets", () => {
       rig.pass(60);
       if (hour === 30) rig.restart();
     }
-    expect(usageNotes(rig).map(({ kind }) => kind)).toEqual(["reminder", "reminder", "reminder"]);
+    expect(seatsNotes(rig).map(({ kind }) => kind)).toEqual(["reminder", "reminder", "reminder"]);
     rig.configure({ settings: { reminderMs: 0 } });
     rig.pass(60);
     rig.now += 30 * DAY;
     rig.pass(1);
-    expect(usageNotes(rig)).toEqual([]);
+    expect(seatsNotes(rig)).toEqual([]);
   });
 
   test("a target that is new hears of what fires", () => {

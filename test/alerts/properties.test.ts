@@ -51,7 +51,7 @@ test("each firing has one start and at most one end, one row, and a change of se
         } else {
           expect(subjects.get(subject)).toBe(alert);
           const from = open.get(alert);
-          if (change === "raised" && rule === "usage")
+          if (change === "raised" && rule === "seats")
             expect([from, severity]).toEqual(["warning", "critical"]);
           if (change === "lowered") expect([from, severity]).toEqual(["critical", "warning"]);
           open.set(alert, severity);
@@ -77,30 +77,30 @@ test("each firing has one start and at most one end, one row, and a change of se
   );
 }, 60_000);
 
-/** Usage by plain loops over the whole history: severities told after each poll whose numbers can be believed. */
-function plainUsage(looks: readonly number[], failures: number, recoveries: number): number[] {
+/** `seats` by plain loops over the whole history: levels after each poll whose numbers can be believed. */
+function plainSeats(looks: readonly number[], recoveries: number): number[] {
   const levelOf = (used: number) => (used >= 9.5 ? 2 : used >= 8 ? 1 : 0);
   const told: number[] = [];
   looks.forEach((_, now) => {
     const levels = looks.slice(0, now + 1).map(levelOf);
     const before = told.at(-1) ?? 0;
-    const proven = levels.length < failures ? 0 : Math.min(...levels.slice(-failures));
+    const proven = levels.at(-1) ?? 0;
     const recent = levels.length < recoveries ? before : Math.max(...levels.slice(-recoveries));
     told.push(proven > before ? proven : Math.min(before, recent));
   });
   return told;
 }
 
-test("usage agrees with plain loops, whatever failures, parts, time and restarts lie between", () => {
+test("seats agree with plain loops, and `failures` does not concern them, whatever failures, parts, time and restarts lie between", () => {
   fc.assert(
     fc.property(anyHistory, ({ steps, failures, recoveries }) => {
       const rig = play({ steps, failures, recoveries });
       const looks = steps.flatMap((step) => (step.kind === "usage" ? [step.used] : []));
-      const expected = plainUsage(looks, failures, recoveries);
+      const expected = plainSeats(looks, recoveries);
       const level = { warning: 1, critical: 2, info: 0 };
       const changes = rig
         .events()
-        .filter(({ rule }) => rule === "usage")
+        .filter(({ rule }) => rule === "seats")
         .map(({ change, severity }) => (change === "resolved" ? 0 : level[severity]));
       expect(changes).toEqual(expected.filter((each, index) => each !== (expected[index - 1] ?? 0)));
       rig.close();

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Conditions } from "../../src/alerts/evaluator.ts";
-import { createReplay, type Span } from "../../src/alerts/replay.ts";
+import { createReplay, type Firing, type Span } from "../../src/alerts/replay.ts";
 import { createSettings } from "../../src/alerts/settings.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { initialPicture } from "../../src/domain/polls/apply-poll.ts";
@@ -36,7 +36,8 @@ function spansOf(looks: readonly Look[], end: number): Span[] {
     if (used === null) return [];
     const counts = { used, total, queued: 0, utilization: (used / total) * 100 };
     const feature = { ...failedFeature("snpslmd", "compiler", null), ...counts, state: "ok" as const };
-    return [{ from: at, until: steps[index + 1]?.at ?? end, picture: { ...UP, features: [feature] } }];
+    const picture = { ...UP, features: [feature] };
+    return [{ from: at, until: steps[index + 1]?.at ?? end, everyMs: MINUTE, picture }];
   });
 }
 
@@ -50,21 +51,60 @@ function fired(spans: readonly Span[], end: number, change: Partial<Conditions> 
   const replay = createReplay({ ...CONDITIONS, ...change }, BLANK);
   replay.polls(spans);
   replay.pass(end);
-  return replay.firings().map(({ subject, severity, from, until }): (string | number | null)[] => {
-    return [subject.rule, severity, from / MINUTE, until && until / MINUTE];
-  });
+  return replay.firings().map(shownFiring);
 }
 
-test("usage and exhausted seats, with their patience, over steps", () => {
+const shownFiring = ({ rule, severity, firedAt, resolvedAt }: Firing): (string | number | null)[] => {
+  return [rule, severity, firedAt / MINUTE, resolvedAt && resolvedAt / MINUTE];
+};
+
+test("seats, with their patience, over steps", () => {
   expect(shown([1, 8, 8, 10, 10, 1, 1, 1, 9])).toEqual([
-    ["usage", "critical", 1, 6],
-    ["seats_exhausted", "warning", 3, 6],
-    ["usage", "warning", 8, null],
+    ["seats", "critical", 1, 6],
+    ["seats", "warning", 8, null],
   ]);
-  expect(shown([8, 1, null, null, 1, 1])).toEqual([["usage", "warning", 0, 4]]);
+  expect(shown([8, 1, null, null, 1, 1])).toEqual([["seats", "warning", 0, 4]]);
   expect(shown([10, 10, 10], { inMaintenance: () => true })).toEqual([]);
   const quiet: Conditions["inMaintenance"] = (_, at) => at < 2 * MINUTE;
-  expect(shown([1, 9, 9, 9], { inMaintenance: quiet })).toEqual([["usage", "warning", 2, null]]);
+  expect(shown([1, 9, 9, 9], { inMaintenance: quiet })).toEqual([["seats", "warning", 2, null]]);
+});
+
+test("`for`: from when, since when and until when, the worst severity and value", () => {
+  const settings = { ...SETTINGS, forMs: 3 * MINUTE, overrides: [] };
+  const own = { ...CONDITIONS, settingsOf: createSettings(settings) };
+  // Full from 2 to 12 with a minute less in between, then well; a short spell later is none.
+  const used = [1, 1, 8, 8, 8, 8, 10, 10, 10, 10, 8, 10, ...Array(10).fill(1), 10, 10, ...Array(10).fill(1)];
+  const replay = createReplay(own, BLANK);
+  const looks = used.map((each, index) => ({ at: index * MINUTE, used: each }));
+  replay.polls(spansOf(looks, used.length * MINUTE));
+  replay.pass(used.length * MINUTE);
+  const about = { rule: "seats", server: "eda", daemon: "snpslmd", feature: "compiler" } as const;
+  expect(replay.firings()).toMatchObject([
+    {
+      ...about,
+      severity: "critical",
+      startedAt: 2 * MINUTE,
+      firedAt: 5 * MINUTE,
+      resolvedAt: 18 * MINUTE,
+      peakValue: 100,
+    },
+  ]);
+});
+
+test("denials for want of seats belong to the seats while these are short", () => {
+  const replay = createReplay(CONDITIONS, BLANK);
+  const denial = (at: number, code: number | null) => {
+    return { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at: at * MINUTE, code };
+  };
+  const looks = [10, 10, 10, 1, 1, 1].map((used, index) => ({ at: index * 10 * MINUTE, used }));
+  const end = 300 * MINUTE;
+  replay.polls(spansOf(looks, end), [denial(5, -4), denial(12, -18), denial(15, null), denial(200, -4)]);
+  replay.pass(end);
+  expect(replay.firings().map(({ rule, firedAt }) => [rule, firedAt / MINUTE])).toEqual([
+    ["seats", 0],
+    ["denials", 12],
+    ["denials", 200],
+  ]);
 });
 
 test("totals that were changed back, changed again, changed over a gap, and changed a day later", () => {
@@ -101,7 +141,7 @@ test("is what the engine made of the same polls", () => {
       fc.constantFrom(0, 0, 1, 3),
       fc.record({ first: fc.nat(30), minutes: fc.nat(8) }),
       (polls, own, minutes, quiet) => {
-        const overrides = [override({ feature: "*", settings: own, forMs: minutes * MINUTE })];
+        const overrides = [override({ feature: "*", settings: { ...own, forMs: minutes * MINUTE } })];
         const startAt = NOON + quiet.first * MINUTE;
         const durationMs = quiet.minutes * MINUTE;
         const rig = createRig(
@@ -115,17 +155,17 @@ test("is what the engine made of the same polls", () => {
         });
         const told = new Map<number, (string | number | null)[]>();
         for (const event of rig.events()) {
-          if (event.rule !== "usage") continue;
+          if (event.rule !== "seats") continue;
           const worst = told.get(event.alert)?.includes("critical") ? "critical" : event.severity;
           const end = event.resolvedAt === null ? null : Date.parse(event.resolvedAt) / MINUTE;
-          told.set(event.alert, ["usage", worst, Date.parse(event.startedAt) / MINUTE, end]);
+          told.set(event.alert, ["seats", worst, Date.parse(event.firedAt) / MINUTE, end]);
         }
         count += told.size;
         const replayed = fired(spansOf(looks, rig.now + 1), rig.now + 1, {
           settingsOf: createSettings({ ...SETTINGS, overrides }),
           inMaintenance: (_, at) => at >= startAt && at < startAt + durationMs,
         });
-        expect(replayed.filter(([rule]) => rule === "usage")).toEqual([...told.values()]);
+        expect(replayed.filter(([rule]) => rule === "seats")).toEqual([...told.values()]);
         rig.close();
       },
     ),
@@ -135,12 +175,13 @@ test("is what the engine made of the same polls", () => {
 }, 60_000);
 
 describe("times in which a server was down", () => {
+  const span = (from: number, until: number, picture: ServerPicture): Span => {
+    return { from: from * MINUTE, until: until * MINUTE, everyMs: MINUTE, picture };
+  };
   const downs = (list: readonly [number, number | null][]) => {
     const spans = list.flatMap(([from, until], index): Span[] => [
-      { from: from * MINUTE, until: (until ?? 100) * MINUTE, picture: { ...BLANK, status: "down" } },
-      ...(until === null
-        ? []
-        : [{ from: until * MINUTE, until: (list[index + 1]?.[0] ?? 100) * MINUTE, picture: UP }]),
+      span(from, until ?? 100, { ...BLANK, status: "down" }),
+      ...(until === null ? [] : [span(until, list[index + 1]?.[0] ?? 100, UP)]),
     ]);
     return fired(spans, 100 * MINUTE).map(([, , from, until]) => [from, until]);
   };
@@ -160,10 +201,13 @@ describe("times in which a server was down", () => {
 test("denials within an hour of each other are one alert", () => {
   const HOUR = 60 * MINUTE;
   const replay = createReplay(CONDITIONS, BLANK);
-  for (const at of [0, HOUR, 2 * HOUR, 3 * HOUR + 1])
-    replay.denial({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at });
+  const times = [0, HOUR, 2 * HOUR, 3 * HOUR + 1];
+  replay.polls(
+    [],
+    times.map((at) => ({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at, code: null })),
+  );
   replay.pass(10 * HOUR);
-  expect(replay.firings().map(({ from, until }) => [from, until])).toEqual([
+  expect(replay.firings().map(({ firedAt, resolvedAt }) => [firedAt, resolvedAt])).toEqual([
     [0, 3 * HOUR],
     [3 * HOUR + 1, 4 * HOUR + 1],
   ]);

@@ -19,6 +19,9 @@ export const MINUTE = 60_000;
 export const SETTINGS: AlertSettings = {
   usageWarning: 80,
   usageCritical: 95,
+  criticalNeedsDemand: false,
+  /** Most tests are about other things than patience. */
+  forMs: 0,
   expiryDays: [30, 14, 7, 1],
   failures: 3,
   recoveries: 2,
@@ -26,7 +29,7 @@ export const SETTINGS: AlertSettings = {
   reminderMs: 24 * 3_600_000,
 };
 
-const ALL = { server: null, daemon: null, feature: null, settings: {}, forMs: null, enabled: true };
+const ALL = { server: null, daemon: null, feature: null, settings: {}, enabled: true };
 export const override = (change: Partial<AlertOverride> = {}): AlertOverride => ({ ...ALL, ...change });
 
 interface Knobs {
@@ -41,8 +44,12 @@ export const TARGET: NoteFilter = { id: "pager", severity: "warning", rules: nul
 export type Rig = ReturnType<typeof createRig>;
 
 /** The engine over a real store and polls made by hand; nothing waits. */
-export function createRig(first: Partial<Knobs> = {}, servers: readonly MonitoredServer[] = [server()]) {
-  const store = open(temporaryDirectory());
+export function createRig(
+  first: Partial<Knobs> = {},
+  servers: readonly MonitoredServer[] = [server()],
+  directory = temporaryDirectory(),
+) {
+  const store = open(directory);
   const log = recordingLog();
   let knobs: Knobs = { settings: {}, overrides: [], maintenance: [], targets: [TARGET], ...first };
   let configured = servers;

@@ -13,7 +13,7 @@ afterEach(cleanUp);
 
 const SUBJECT: AlertSubject = { ...THE_SERVER, rule: "server_down", server: "eda" };
 const DOWN = { severity: "critical", message: "eda is down", value: null, threshold: null } as const;
-const FIRED: AlertMove = { change: "fired", finding: DOWN };
+const FIRED: AlertMove = { change: "fired", finding: DOWN, since: NOON };
 
 function evaluation(at: number, alert: AlertMove): Evaluation {
   const watch = alert.change === "resolved" ? UNWATCHED : { level: 1, runs: [], until: null };
@@ -35,6 +35,7 @@ function createBench() {
         return done.promise;
       },
       outbox: { write() {}, send() {} },
+      clock: { now: () => NOON },
       log: recordingLog(),
     },
     { onChange: (alert) => ({ alert, notes: [] }), onTime: (alert) => ({ alert, notes: [] }) },

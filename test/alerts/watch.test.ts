@@ -6,10 +6,15 @@ const MINUTE = 60_000;
 const needs = (change: Partial<Needs> = {}): Needs => ({ failures: 1, recoveries: 1, forMs: 0, ...change });
 
 /** The levels told after each look, one a minute. */
-function told(looks: readonly number[], own: Needs, gaps: ReadonlySet<number> = new Set()): number[] {
+function told(
+  looks: readonly number[],
+  own: Needs,
+  gaps: ReadonlySet<number> = new Set(),
+  waits: ReadonlySet<number> = new Set(),
+): number[] {
   let watch: Watch = UNWATCHED;
   return looks.map((seen, index) => {
-    watch = step(watch, seen, index * MINUTE, gaps.has(index), own);
+    watch = step(watch, seen, index * MINUTE, gaps.has(index), own, !waits.has(index));
     return watch.level;
   });
 }
@@ -27,7 +32,24 @@ test.each<[string, readonly number[], Partial<Needs>, readonly number[]]>([
   ["looks at several levels count for the lower one", [1, 2, 1], { failures: 3 }, [0, 0, 1]],
   ["a fall to the worst of the last looks", [2, 0, 1], { recoveries: 2 }, [2, 2, 1]],
   ["it must last", [1, 1, 1, 1], { forMs: 2 * MINUTE }, [0, 0, 1, 1]],
-  ["what lasts begins anew after a good look", [1, 1, 0, 1, 1, 1], { forMs: 2 * MINUTE }, [0, 0, 0, 0, 0, 1]],
+  [
+    "what lasts begins again after a good look",
+    [1, 1, 0, 1, 1, 1],
+    { forMs: 2 * MINUTE },
+    [0, 0, 0, 0, 0, 1],
+  ],
+  [
+    "twice as long to end, and a bad look begins that again",
+    [1, 1, 0, 0, 1, 0, 0, 0, 0],
+    { forMs: MINUTE },
+    [0, 1, 1, 1, 1, 1, 1, 0, 0],
+  ],
+  [
+    "each level rises and falls by its own time",
+    [2, 1, 2, 2, 1, 1, 1, 0, 0, 0],
+    { forMs: MINUTE },
+    [0, 1, 1, 2, 2, 2, 1, 1, 1, 0],
+  ],
 ])("%s", (_, looks, change, levels) => {
   expect(told(looks, needs(change))).toEqual([...levels]);
 });
@@ -42,11 +64,23 @@ test("what began by a clock that was ahead lasts from now on", () => {
   expect(levels).toEqual([0, 0, 1]);
 });
 
-test("what must last begins anew after a gap in which nobody looked", () => {
+test("what must last begins again after a gap without looks", () => {
   const own = needs({ forMs: 2 * MINUTE });
   expect(told([1, 1, 1, 1, 1], own, new Set([2]))).toEqual([0, 0, 0, 0, 1]);
-  // What fires already goes on firing.
+  // What fires already goes on firing, and what must be well for so long begins again, too.
   expect(told([1, 1, 1, 1], own, new Set([3]))).toEqual([0, 0, 1, 1]);
+  const ending = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+  expect(told(ending, own).indexOf(0, 2)).toBe(7);
+  expect(told(ending, own, new Set([5])).indexOf(0, 2)).toBe(9);
+});
+
+test("time that goes on with what is known is no look, but lasts", () => {
+  // Three failures are wanted; the looks between are of time alone.
+  expect(told([1, 1, 1, 1, 1], needs({ failures: 3 }), new Set(), new Set([1, 2]))).toEqual([0, 0, 0, 0, 1]);
+  expect(told([1, 0, 0, 0, 0], needs({ recoveries: 2 }), new Set(), new Set([2, 3]))).toEqual([
+    1, 1, 1, 1, 0,
+  ]);
+  expect(told([1, 1, 1], needs({ forMs: 2 * MINUTE }), new Set(), new Set([1, 2]))).toEqual([0, 0, 1]);
 });
 
 /** The same by plain loops over the whole history. */
@@ -62,8 +96,8 @@ function plainly(looks: readonly number[], { failures, recoveries, forMs }: Need
       if (long >= failures && (long - 1) * MINUTE >= forMs && wanted > level) level = wanted;
     }
     if (level === before && now + 1 >= recoveries) {
-      const worst = Math.max(...looks.slice(now + 1 - recoveries, now + 1));
-      if (worst < level) level = worst;
+      const enough = Math.max(recoveries, (2 * forMs) / MINUTE + 1);
+      if (now + 1 >= enough) level = Math.min(level, Math.max(...looks.slice(now + 1 - enough, now + 1)));
     }
     levels.push(level);
   }

@@ -75,22 +75,24 @@ const SECTIONS: readonly (readonly [string, object])[] = [
   ],
   ['[retention]|log_size = "1GiB"|audit = "2y"', { retention: { logBytes: 2 ** 30, auditMs: 730 * DAY } }],
   [
-    `[alerts]|usage_warning = 70.5|held_hours = 12|[[alerts.overrides]]|server = "eda"|feature = "VCS*"|usage_critical = 99|for = "10m"`,
+    `[alerts]|usage_warning = 70.5|held_hours = 12|critical_needs_demand = true|[[alerts.overrides]]|server = "eda"|feature = "VCS*"|usage_critical = 99|for = "0s"`,
     {
       alerts: {
         usageWarning: 70.5,
-        usageCritical: 95,
+        usageCritical: 100,
+        criticalNeedsDemand: true,
+        forMs: 900_000,
         overrides: [
-          { server: "eda", daemon: null, feature: "VCS*", settings: { usageCritical: 99 }, forMs: 600_000 },
+          { server: "eda", daemon: null, feature: "VCS*", settings: { usageCritical: 99, forMs: 0 } },
         ],
       },
     },
   ],
   [
-    `[[notifications]]|type = "webhook"|severity = "critical"|rules = ["server_down"]|url = "https://hooks.example/x"|secret_file = "/run/hook"|template = "slack"|[[notifications]]|type = "email"|smtp = "smtp://mail.example:587"|from = "licmond <licmond@company.example>"|to = "admin@company.example"|[[notifications]]|type = "command"|argv = ["/usr/local/bin/page", "-v"]`,
+    `[[notifications]]|type = "webhook"|severity = "critical"|rules = ["server_down", "queue", "usage", "seats"]|url = "https://hooks.example/x"|secret_file = "/run/hook"|template = "slack"|[[notifications]]|type = "email"|smtp = "smtp://mail.example:587"|from = "licmond <licmond@company.example>"|to = "admin@company.example"|[[notifications]]|type = "command"|argv = ["/usr/local/bin/page", "-v"]`,
     {
       notifications: [
-        { type: "webhook", severity: "critical", rules: ["server_down"], template: "slack" },
+        { type: "webhook", severity: "critical", rules: ["server_down", "seats"], template: "slack" },
         { type: "email", severity: "warning", rules: null, to: ["admin@company.example"] },
         { type: "command", argv: ["/usr/local/bin/page", "-v"] },
       ],
@@ -159,8 +161,12 @@ http = 5
 2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"
 [alerts]|expiry_days = [1, 1]
 2: alerts.expiry_days takes a list in which nothing occurs twice
-[alerts]|usage_warning = 96
+[alerts]|usage_warning = 96|usage_critical = 95
 2: alerts.usage_warning takes usage_warning (96) up to usage_critical (95)
+[alerts]|usage_critical = 80
+2: alerts.usage_critical takes usage_warning (90) up to usage_critical (80)
+[[notifications]]|type = "command"|argv = ["x"]|rules = ["seat"]
+4: notifications[0].rules[0] takes one of server_down, server_degraded, daemon_down, seats, expiry, denials, held_too_long, stale, unparsed, totals_changed, disk, clock (did you mean "seats"?), not "seat"
 [[maintenance]]|servers = ["b"]|start = 2026-01-01T00:00:00Z|duration = "1h"
 2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"
 [[maintenance]]|servers = ["*"]|duration = "1h"|start = 2027-02-30T22:00:00Z

@@ -43,7 +43,7 @@ function make() {
   const meters = createMeters({
     bus: { subscribe },
     snapshot: () => snapshot,
-    firing: () => [{ rule: "usage", severity: "critical" }],
+    firing: () => [{ rule: "seats", severity: "critical" }],
     view: () => ({
       build: { version: "1.2.3", commit: "abc", bun: "1.4.5" },
       runningPolls: 0,
@@ -71,7 +71,7 @@ test("what the parts of the daemon count is told together", async () => {
   const first = await told();
   expect(sampleOf(first, "license_denials_total", { feature: "solver" })).toBe(1);
   expect(sampleOf(first, "licmond_polls_total", { server: "eda", outcome: "unreachable" })).toBe(1);
-  expect(sampleOf(first, "licmond_alerts_firing", { rule: "usage", severity: "critical" })).toBe(1);
+  expect(sampleOf(first, "licmond_alerts_firing", { rule: "seats", severity: "critical" })).toBe(1);
   expect(sampleOf(first, "licmond_build_info", { version: "1.2.3" })).toBe(1);
   expect(sampleOf(first, "more")).toBe(1);
   // Nobody's name is a label.

@@ -31,7 +31,7 @@ describe("an alert", () => {
   test.concurrent("is told once, reminded of until it is acknowledged, and told of when it ends", async () => {
     await using receiver = createReceiver();
     await using site = await createWatchedSite();
-    await site.write(`[alerts]\nrecoveries = 1\nreminder = "1s"\n${webhook(receiver, "/hook")}`);
+    await site.write(`[alerts]\nfor = "0s"\nrecoveries = 1\nreminder = "1s"\n${webhook(receiver, "/hook")}`);
     await using at = await site.watch();
     await at.poll(used({ solver: 9 }), 3);
     await untilTold(receiver, ["fired solver"]);
@@ -78,7 +78,7 @@ describe("a restart", () => {
   test.concurrent("kill -9: nothing fires twice, and nothing that ended or began meanwhile is forgotten", async () => {
     await using receiver = createReceiver();
     await using site = await createWatchedSite();
-    await site.write(`[alerts]\nfailures = 4\nrecoveries = 2\n${webhook(receiver, "/hook")}`);
+    await site.write(`[alerts]\nfor = "0s"\nfailures = 4\nrecoveries = 2\n${webhook(receiver, "/hook")}`);
     const degraded: FlexnetState = { ...used({ solver: 9, mesher: 9 }), members: ["up", "up", "down"] };
     let fired: readonly { readonly id: number; readonly startedAt: string }[] = [];
     {

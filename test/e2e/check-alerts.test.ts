@@ -21,7 +21,7 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   });
   await site.lmutil.says(flexnetSays(state(1)));
   await site.write(
-    `[alerts]\nfailures = 1\nrecoveries = 1\nheld_hours = 2\n[[notifications]]\ntype = "command"\nargv = ["/bin/true"]\nrules = ["usage", "server_down"]\nseverity = "critical"\n`,
+    `[alerts]\nusage_warning = 80\nfor = "0s"\nfailures = 1\nrecoveries = 1\nheld_hours = 2\n[[notifications]]\ntype = "command"\nargv = ["/bin/true"]\nrules = ["usage", "server_down"]\nseverity = "critical"\n`,
     `log_file = "${log}"`,
   );
   await using at = await site.watch();
@@ -54,12 +54,19 @@ test("check --alerts says of a history what the daemon made of it", async () => 
   );
   expect(told.sort()).toEqual(fired.sort());
   expect([...new Set(told)]).toEqual([
-    ...["daemon_down", "denials solver", "expiry mesher", "held_too_long mesher", "queue solver"],
-    ...["seats_exhausted solver", "server_degraded", "server_down", "stale"],
-    ...["totals_changed mesher", "usage solver"],
+    ...["daemon_down", "denials solver", "expiry mesher", "held_too_long mesher", "seats solver"],
+    ...["server_degraded", "server_down", "stale", "totals_changed mesher"],
   ]);
-  expect(stdout).toMatch(/^usage +eda\/acmed\/solver +2 times .* 1 of 1 target$/m);
-  expect(stdout).toMatch(/^queue +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
+  expect(stdout).toMatch(/^seats +eda\/acmed\/solver +2 times .* 1 of 1 target$/m);
+  expect(stdout).toMatch(/^denials +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
+  // The same as JSON, one object each.
+  const json = await site.run(["check", "--alerts", "--days", "1", "--json"]);
+  const { firings } = JSON.parse(json.stdout) as { firings: Record<string, unknown>[] };
+  expect(firings).toHaveLength(fired.length);
+  const peaks = firings.filter(({ rule }) => rule === "seats").map(({ peakValue }) => peakValue);
+  expect(peaks).toEqual([80, 100]);
+  const words = ["rule", "severity", "server", "daemon", "feature", "startedAt", "firedAt", "resolvedAt"];
+  for (const firing of firings) expect(Object.keys(firing)).toEqual([...words, "peakValue"]);
   expect(stdout).toContain(
     "\nNot replayed: unparsed, disk, clock. History keeps nothing of what they look at.\n",
   );

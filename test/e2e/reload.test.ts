@@ -77,8 +77,8 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   await using daemon = await site.serve();
   const admin = await site.key("admin");
   const origin = { headers: { Origin: "https://wall.example" } };
-  const usageFires = async () =>
-    (await (await daemon.get("/api/licenses/alerts?state=firing", admin)).text()).includes('"usage"');
+  const seatsFire = async () =>
+    (await (await daemon.get("/api/licenses/alerts?state=firing", admin)).text()).includes('"seats"');
   const execute = () =>
     daemon.post("/api/execute", admin, { command: "status", server: "eda", dryRun: true });
   const longName = () => daemon.post("/api/keys", admin, { name: "x".repeat(2000), role: "viewer" });
@@ -89,10 +89,10 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   expect((await execute()).status).toBe(403);
   expect((await longName()).status).toBe(400);
   await daemon.post("/api/licenses/rescan", admin);
-  expect(await usageFires()).toBe(false);
+  expect(await seatsFire()).toBe(false);
 
   await site.configure(
-    `${server}[limits]\nburst = 77\n[alerts]\nusage_warning = 50\n[execute]\nenabled = true\n[log]\nlevel = "debug"`,
+    `${server}[limits]\nburst = 77\n[alerts]\nusage_warning = 50\nfor = "0s"\n[execute]\nenabled = true\n[log]\nlevel = "debug"`,
     'cors_origins = ["https://wall.example"]\nmax_body_bytes = 1024',
   );
   expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
@@ -102,7 +102,7 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   expect((await execute()).status).toBe(200);
   expect((await longName()).status).toBe(413);
   await daemon.post("/api/licenses/rescan", admin);
-  await until("the usage alert fires", async () => (await usageFires()) || undefined);
+  await until("the alert fires", async () => (await seatsFire()) || undefined);
   // Requests are told at level debug alone.
   await untilPrinted(daemon, "DEBUG http");
   expect(await daemon.stop()).toBe(0);

@@ -70,8 +70,8 @@ test("denials count once each, counted ones as often as they were, and never mor
 const VIEW: ServiceView = {
   build: { version: "1.2.3", commit: null, bun: "1.4.5" },
   firing: [
-    { rule: "usage", severity: "warning" },
-    { rule: "usage", severity: "warning" },
+    { rule: "seats", severity: "warning" },
+    { rule: "seats", severity: "warning" },
   ],
   runningPolls: 2,
   streams: { sse: 3, websocket: 0 },
@@ -86,7 +86,7 @@ const VIEW: ServiceView = {
 test("the daemon tells of itself in base units, and nothing that it does not know", async () => {
   const seen = await told((emit) => emitService(VIEW, emit));
   for (const [name, value, labels] of [
-    ["licmond_alerts_firing", 2, { rule: "usage", severity: "warning" }],
+    ["licmond_alerts_firing", 2, { rule: "seats", severity: "warning" }],
     ["licmond_alerts_firing", 0, { rule: "disk", severity: "critical" }],
     ["licmond_event_loop_lag_seconds", 0.0125],
     ["licmond_storage_used_ratio", 0.375],

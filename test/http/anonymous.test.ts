@@ -248,7 +248,15 @@ describe("streams", () => {
   const changed = { type: "server_status", from: "up", to: "down" } as const;
   const denied = denial(NOW, { user: "zq-ada", host: "zq-ws01", reason: "zq-ada is not on the list" });
   const { at: _, until: __, ...denialFields } = denied;
-  const open = { value: null, threshold: null, resolvedAt: null, acknowledgedAt: null, silencedUntil: null };
+  const open = {
+    value: null,
+    threshold: null,
+    peakValue: null,
+    durationSeconds: 0,
+    resolvedAt: null,
+    acknowledgedAt: null,
+    silencedUntil: null,
+  };
   const domainEvents: readonly EventInput[] = [
     taken({ ...seat, user: "zq-ada", host: "ZQ-WS01" }),
     { ...taken({ ...seat, user: "zqBob Smith", host: null }), type: "checkin" },
@@ -267,6 +275,7 @@ describe("streams", () => {
       message: "The daemon acmed is down: zq-ada did it",
       ...open,
       startedAt: at,
+      firedAt: at,
       acknowledged: true,
       acknowledgedBy: "zq-ada",
       comment: "zq-ada",

@@ -19,7 +19,7 @@ export interface Filled {
 
 const OPEN_ALERT: Alert = {
   id: 7,
-  rule: "usage",
+  rule: "seats",
   severity: "warning",
   server: "eda",
   daemon: null,
@@ -28,7 +28,9 @@ const OPEN_ALERT: Alert = {
   message: "nearly full",
   value: 1,
   threshold: 1,
+  peakValue: 1,
   startedAt: 1,
+  firedAt: 1,
   resolvedAt: null,
   acknowledgedAt: 5,
   acknowledgedBy: "ada",

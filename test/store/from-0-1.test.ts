@@ -105,8 +105,9 @@ const AS_BEFORE = ["revoked", "valid", "valid"];
 function holdsAll(store: Store): void {
   expect(outcomes(store)).toEqual(AS_BEFORE);
   const alerts = createAlerts(store);
-  expect(alerts.firing()).toMatchObject([{ id: 4, acknowledgedBy: "ada" }]);
-  expect(alerts.watches()).toHaveLength(1);
+  expect(alerts.firing()).toMatchObject([{ id: 4, rule: "seats", firedAt: 5, acknowledgedBy: "ada" }]);
+  // The one that was there, and that of the alert.
+  expect(alerts.watches()).toHaveLength(2);
   expect(createNotifications(store, 0).load()).toHaveLength(1);
   expect(createEvents(store).highestReserved()).toBe(RESERVED);
   const read = { all: <Row>(query: string) => store.sqlite.query<Row, []>(query).all() };

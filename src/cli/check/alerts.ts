@@ -1,12 +1,13 @@
 import type { Conditions } from "../../alerts/evaluator.ts";
 import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
+import type { Denied } from "../../alerts/rules.ts";
 import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
 import { ALERT_RULES, type Alert, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
-import { failedFeature, percent } from "../../domain/polls/feature-picture.ts";
+import { failedFeature, featureKey, percent } from "../../domain/polls/feature-picture.ts";
 import { DAY_MS, HOUR_MS, iso } from "../../domain/time/clock.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
@@ -35,7 +36,12 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
 
 /** Says what each rule would have done over the stored history, by the config as it is now. Throws StoreError. */
-export async function checkAlerts(named: string | undefined, days: number, io: CommandIo): Promise<void> {
+export async function checkAlerts(
+  named: string | undefined,
+  days: number,
+  asJson: boolean,
+  io: CommandIo,
+): Promise<void> {
   const { config } = await readConfig(named, io);
   if (config.servers.length === 0)
     throw new Failure("the config names no server: there is nothing that an alert rule could watch");
@@ -51,9 +57,21 @@ export async function checkAlerts(named: string | undefined, days: number, io: C
       return replayServer({ read, conditions, blank, start, end }, pictures.get(server.id) ?? blank);
     });
   });
+  if (asJson) {
+    io.out(
+      `${JSON.stringify({ start: iso(start), end: iso(end), firings: firings.map(firingRecord) }, null, 2)}\n`,
+    );
+    return;
+  }
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));
   io.out(`\nNot replayed: ${NOT_KEPT.join(", ")}. History keeps nothing of what they look at.\n`);
+}
+
+function firingRecord({ startedAt, firedAt, resolvedAt, ...firing }: Firing) {
+  const { rule, severity, server, daemon, feature, peakValue } = firing;
+  const times = { startedAt: iso(startedAt), firedAt: iso(firedAt), resolvedAt: iso(resolvedAt) };
+  return { rule, severity, server, daemon, feature, ...times, peakValue };
 }
 
 function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {
@@ -81,44 +99,72 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const { read, conditions, blank, start, end } = past;
   const { server } = blank;
   const features = read.features({ servers: [server.id] });
-  const parts = [
-    ...statusSpans(past),
-    ...features.map((feature) => countSpans(past, feature)),
-    ...features.map((feature) => holdSpans(past, feature)),
+  const denials = Map.groupBy(deniedIn(past), ({ daemon, feature }) => featureKey(daemon, feature ?? ""));
+  const denialsOf = ({ daemon, feature }: KnownFeature) => {
+    const key = featureKey(daemon, feature);
+    const own = denials.get(key) ?? [];
+    denials.delete(key);
+    return own;
+  };
+  const parts: [Span[], Denied[]?][] = [
+    ...statusSpans(past).map((spans): [Span[]] => [spans]),
+    ...features.map((feature): [Span[], Denied[]] => [countSpans(past, feature), denialsOf(feature)]),
+    ...features.map((feature): [Span[]] => [holdSpans(past, feature)]),
   ];
-  const replays = parts.map((spans) => {
+  // Denials of what has no counts.
+  parts.push(...denials.values().map((own): [Span[], Denied[]] => [[], own]));
+  const replays = parts.map(([spans, own]) => {
     const replay = createReplay(conditions, blank);
-    replay.polls(spans);
+    replay.polls(spans, own);
     replay.pass(end);
     return replay;
   });
 
-  const denials = createReplay(conditions, blank);
-  const sql = `SELECT daemon, feature, at FROM denials
-                 WHERE server_id = ? AND at >= ? AND at < ? AND outcome = 'denied' ORDER BY at`;
-  type Row = { readonly daemon: string; readonly feature: string; readonly at: number };
-  for (const { daemon, feature, at } of read.all<Row>(sql, server.id, start, end))
-    denials.denial({ server: server.id, daemon, feature: feature || null, count: 1, at });
-  denials.pass(end);
-
   // By the dates of the last picture: history does not keep those before.
   const dates = createReplay(conditions, { ...last, server });
   for (let at = start; at < end; at += HOUR_MS) dates.pass(at);
-  return [...replays, denials, dates].flatMap((replay) => replay.firings());
+  return [...replays, dates].flatMap((replay) => replay.firings());
+}
+
+/** Requests that were denied in the end, the oldest first. */
+function deniedIn({ read, blank, start, end }: Past): Denied[] {
+  const server = blank.server.id;
+  const sql = `SELECT daemon, feature, at, code FROM denials
+                 WHERE server_id = ? AND at >= ? AND at < ? AND outcome = 'denied' ORDER BY at`;
+  type Row = Pick<Denied, "daemon" | "at" | "code"> & { readonly feature: string };
+  const rows = read.all<Row>(sql, server, start, end);
+  return rows.map((row) => ({ ...row, server, feature: row.feature || null, count: 1 }));
+}
+
+/** How far apart the readings of a server were, at an instant: as the coverage counts them, else its interval. */
+function pace({ read, blank: { server }, start, end }: Past): (at: number) => number {
+  const rows = read.all<{ from: number; everyMs: number }>(
+    `SELECT from_at AS "from", (read_at - from_at) / (looks - 1) AS everyMs FROM coverage
+       WHERE server_id = ? AND until_at > ? AND from_at < ? AND looks > 1 ORDER BY from_at`,
+    server.id,
+    start,
+    end,
+  );
+  return (at) => {
+    const { everyMs = server.intervalMs } = rows.findLast(({ from }) => from <= at) ?? rows[0] ?? {};
+    return Math.max(1_000, everyMs);
+  };
 }
 
 type SeenAt = readonly [at: number, picture: ServerPicture | null];
 
 /** What each look saw, until the next one; null = nothing was known. */
-function spansOf(looks: readonly SeenAt[], end: number): Span[] {
+function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
+  const everyMs = pace(past);
   return looks.flatMap(([from, picture], index) => {
-    const until = looks[index + 1]?.[0] ?? end;
-    return picture === null ? [] : [{ from, until, picture }];
+    const until = looks[index + 1]?.[0] ?? past.end;
+    return picture === null ? [] : [{ from, until, everyMs: everyMs(from), picture }];
   });
 }
 
 /** The server, and each of its daemons, by the events of their statuses. */
-function statusSpans({ read, blank, start, end }: Past): Span[][] {
+function statusSpans(past: Past): Span[][] {
+  const { read, blank, start } = past;
   const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id";
   const rows = read.all<{ readonly body: string }>(sql, blank.server.id, start);
   const events = rows.map(({ body }) => JSON.parse(body) as ServerStatusEvent);
@@ -130,22 +176,24 @@ function statusSpans({ read, blank, start, end }: Past): Span[][] {
     return [Date.parse(timestamp), { ...blank, ...(daemon === null ? own : only) } as ServerPicture];
   };
   const byDaemon = Map.groupBy(events, ({ daemon }) => daemon);
-  return [...byDaemon.values()].map((each) => spansOf(each.map(seenAt), end));
+  return [...byDaemon.values()].map((each) => spansOf(past, each.map(seenAt)));
 }
 
 /** The numbers of one feature. */
-function countSpans({ read, blank, start, end }: Past, known: KnownFeature): Span[] {
+function countSpans(past: Past, known: KnownFeature): Span[] {
+  const { read, blank, start, end } = past;
   const looks = read.series(known, start, end).steps.map(({ at, ...counts }): SeenAt => {
     const { total, used, unlimited } = counts;
     if (used === null) return [at, null];
     const utilization = unlimited || total === null ? null : percent(used, total);
     return [at, withFeature(blank, known, { ...counts, utilization })];
   });
-  return spansOf(looks, end);
+  return spansOf(past, looks);
 }
 
 /** Users that held seats of one feature for too long. */
-function holdSpans({ read, blank, conditions, start, end }: Past, known: KnownFeature): Span[] {
+function holdSpans(past: Past, known: KnownFeature): Span[] {
+  const { read, blank, conditions, start, end } = past;
   const heldMs = conditions.settingsOf(known.server, known.daemon, known.feature).heldHours * HOUR_MS;
   if (heldMs <= 0) return [];
   const held = read.all<{ user: string; host: string | null; began: number; ended: number }>(
@@ -167,7 +215,7 @@ function holdSpans({ read, blank, conditions, start, end }: Past, known: KnownFe
       .map(({ user, host, began }) => ({ ...NO_CHECKOUT, user, host, beganAt: began }));
     return [at, withFeature(blank, known, { checkouts })] as const;
   });
-  return spansOf(looks, end);
+  return spansOf(past, looks);
 }
 
 function withFeature(
@@ -182,8 +230,8 @@ function withFeature(
 /** One line for each rule with what it is about: how often, for how long, when last, and how many targets want it. */
 function tableOf(firings: readonly Firing[], { notifications }: Config, now: number): string {
   const row = (rule: AlertRule, where: string, list: readonly Firing[]): string[] => {
-    const ms = list.reduce((sum, { from, until }) => sum + ((until ?? now) - from), 0);
-    const last = Math.max(...list.map(({ from }) => from));
+    const ms = list.reduce((sum, { startedAt, resolvedAt }) => sum + ((resolvedAt ?? now) - startedAt), 0);
+    const last = Math.max(...list.map(({ firedAt }) => firedAt));
     const isSevere = (least: Alert["severity"]) => list.some(({ severity }) => isAtLeast(severity, least));
     const wanting = notifications.filter(
       (each) => (each.rules?.includes(rule) ?? true) && isSevere(each.severity),
@@ -191,11 +239,11 @@ function tableOf(firings: readonly Firing[], { notifications }: Config, now: num
     const told = `${wanting.length} of ${countOf(notifications.length, "target")}`;
     return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];
   };
-  const byRule = Map.groupBy(firings, ({ subject }) => subject.rule);
+  const byRule = Map.groupBy(firings, ({ rule }) => rule);
   const rows = ALERT_RULES.filter((each) => !NOT_KEPT.includes(each)).flatMap((rule) => {
     const own = byRule.get(rule);
     if (own === undefined) return [[rule, "", "never", "", "", ""]];
-    const where = ({ subject: { server, daemon, feature } }: Firing) =>
+    const where = ({ server, daemon, feature }: Firing) =>
       [server, daemon, feature].filter(Boolean).join("/");
     const groups = [...Map.groupBy(own, where)].sort(([, a], [, b]) => b.length - a.length);
     const more = groups.slice(MAX_SHOWN).map(([, list]) => list);

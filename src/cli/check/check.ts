@@ -25,11 +25,12 @@ export const check = command({
     trial: { ...flag("what a copy of the unit runs"), isHidden: true },
     alerts: flag("show only what each alert rule would have done over the stored history"),
     days: optionOr("<days>", "with --alerts: how far back", DAYS, 30),
+    json: flag("with --alerts: each firing as JSON"),
   },
   async run({ options, config: named }, io) {
     if (options.trial) return answerTrial(io);
     if (options["config-only"]) return checkConfigOnly(named, io);
-    if (options.alerts) return checkAlerts(named, options.days, io);
+    if (options.alerts) return checkAlerts(named, options.days, options.json, io);
     const loaded = loadConfig(named, io.env);
     const report = createReport(io);
     for (const warning of loaded.warnings) report.warning("config", warning);

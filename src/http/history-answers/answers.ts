@@ -148,12 +148,17 @@ interface StoredPage extends Formatted {
 interface AlertsAsked extends AlertFilter, StoredPage {
   /** No person may be recognisable in the answer. */
   readonly anonymize: boolean;
+  /** Epoch ms. */
+  readonly now: number;
 }
 
 function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
   const { rows, total } = alertPage(read, asked, asked.limit, asked.offset);
   read.checkpoint();
-  const records = rows.map(alertRecord).map((record) => (asked.anonymize ? anonymousAlert(record) : record));
+  const records = rows.map((row) => {
+    const record = alertRecord(row, asked.now);
+    return asked.anonymize ? anonymousAlert(record) : record;
+  });
   return rowsAnswer("alerts", AlertRecord, records, total, asked);
 }
 

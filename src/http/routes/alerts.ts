@@ -6,6 +6,8 @@ import {
   AlertRecord,
   alertRecord,
   anonymousAlert,
+  OLD_SEATS_RULES,
+  presentRules,
   SEVERITIES,
 } from "../../domain/alerts.ts";
 import { ApiError } from "../../domain/errors.ts";
@@ -26,7 +28,10 @@ const QUERY = queryOf({
   acknowledged: flag("Only acknowledged alerts, or only the others."),
   state: word(ALERT_STATES, "Only those that fire now, or only those that are over."),
   server: names("Ids of servers. An unknown one is 404.", "eda"),
-  rule: wordList(ALERT_RULES, "Rules."),
+  rule: wordList(
+    [...ALERT_RULES, ...OLD_SEATS_RULES],
+    "Rules. usage, seats_exhausted and queue are what `seats` was before 0.2.",
+  ),
   ...STORED_LIST,
 });
 
@@ -63,7 +68,7 @@ export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
     }
     const { rule, server, feature } = changed.alert;
     audit.done(exchange, message, { alert, ...details, rule, server, feature });
-    const record = alertRecord(changed.alert);
+    const record = alertRecord(changed.alert, clock.now());
     return exchange.caller?.anonymize === true ? anonymousAlert(record) : record;
   }
 
@@ -79,10 +84,11 @@ export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
           acknowledged,
           state,
           servers: server,
-          rules: rule,
+          rules: rule && presentRules(rule),
           ...storedPage(query),
           format: formatOf(query, exchange.request),
           anonymize: exchange.caller?.anonymize === true,
+          now: clock.now(),
         });
       },
       documented("read", "Licenses", "Alerts, newest first", {

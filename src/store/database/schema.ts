@@ -55,6 +55,8 @@ export const alerts = sqliteTable("alerts", {
   comment: text(),
   silencedUntil: integer("silenced_until"),
   told: text().notNull(),
+  firedAt: integer("fired_at").notNull(),
+  peakValue: real("peak_value"),
 });
 
 export const alertWatches = sqliteTable("alert_watches", {

@@ -20,6 +20,8 @@ import noReplayTables from "./0019-no-replay-tables.sql" with { type: "text" };
 import picturesInOneRow from "./0020-pictures-in-one-row.sql" with { type: "text" };
 import seatsByDay from "./0021-seats-by-day.sql" with { type: "text" };
 import stateOfItsOwn from "./0022-state-in-a-file-of-its-own.sql" with { type: "text" };
+import alertsOnSeats from "./0023-alerts-on-seats.sql" with { type: "text" };
+import looksInCoverage from "./0024-looks-in-coverage.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added after it. */
@@ -53,7 +55,13 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0020-pictures-in-one-row", sql: picturesInOneRow },
   { name: "0021-seats-by-day", sql: seatsByDay },
   { name: "0022-state-in-a-file-of-its-own", sql: stateOfItsOwn },
+  { name: "0023-alerts-on-seats", sql: alertsOnSeats },
+  { name: "0024-looks-in-coverage", sql: looksInCoverage },
 ];
 
 /** The same of `state.db`. */
-export const STATE_MIGRATIONS: readonly Migration[] = [{ name: "0001-state", sql: state }];
+export const STATE_MIGRATIONS: readonly Migration[] = [
+  { name: "0001-state", sql: state },
+  // The same table stands in both files.
+  { name: "0002-alerts-on-seats", sql: alertsOnSeats },
+];

@@ -6,7 +6,7 @@ export const AT = Date.parse("2026-03-02T12:00:00.000Z");
 
 export const record = (change: Partial<AlertRecord> = {}): AlertRecord => ({
   id: 7,
-  rule: "usage",
+  rule: "seats",
   severity: "warning",
   state: "firing",
   server: "eda",
@@ -15,8 +15,11 @@ export const record = (change: Partial<AlertRecord> = {}): AlertRecord => ({
   message: "90 % of the seats of compiler are in use (9 of 10)",
   value: 90,
   threshold: 80,
+  peakValue: 90,
   startedAt: "2026-03-02T12:00:00.000Z",
+  firedAt: "2026-03-02T12:00:00.000Z",
   resolvedAt: null,
+  durationSeconds: 0,
   acknowledged: false,
   acknowledgedAt: null,
   acknowledgedBy: null,

@@ -23,14 +23,14 @@ test("in words: one line each, the worst first, what is over last", () => {
   );
   expect(lines(told)).toEqual([
     "WORSE critical disk: full",
-    "FIRING warning usage eda/snpslmd/b: is bad",
-    "STILL FIRING info usage eda/d: still",
-    "RESOLVED critical usage eda/snpslmd/a: was bad",
+    "FIRING warning seats eda/snpslmd/b: is bad",
+    "STILL FIRING info seats eda/d: still",
+    "RESOLVED critical seats eda/snpslmd/a: was bad",
     "3 older messages were thrown away: too many waited",
   ]);
   expect([subject(told), worst(told)]).toEqual(["[licmond] 3 firing, 1 resolved", "critical"]);
   expect(subject(message([note(1)]))).toBe(
-    "[licmond] FIRING warning usage eda/snpslmd/compiler: 90 % of the seats of compiler are in use (9 of 10)",
+    "[licmond] FIRING warning seats eda/snpslmd/compiler: 90 % of the seats of compiler are in use (9 of 10)",
   );
   expect(lines(message(Array.from({ length: 50 }, (_, index) => note(index)))).at(-1)).toBe("and 20 more");
   const trial = message([], { test: true });
@@ -57,7 +57,7 @@ describe("bodies", () => {
     const { text } = JSON.parse(render("slack", one).body) as { text: string };
     const plain = text.replaceAll("\u200b", "");
     expect(plain.split("\n")).toEqual([
-      `[licmond] FIRING warning usage eda/snpslmd/compiler: ${why}`,
+      `[licmond] FIRING warning seats eda/snpslmd/compiler: ${why}`,
       "2 older messages were thrown away: too many waited",
     ]);
   });
@@ -70,7 +70,7 @@ describe("bodies", () => {
       timestamp: "2026-03-02T12:00:00.000Z",
       dropped: 0,
       alerts: [
-        { notification: 1, kind: "fired", id: 7, rule: "usage", feature: HOSTILE },
+        { notification: 1, kind: "fired", id: 7, rule: "seats", feature: HOSTILE },
         { notification: 2, kind: "resolved" },
       ],
     });

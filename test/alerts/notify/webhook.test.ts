@@ -45,7 +45,7 @@ test("posts the body with a signature over timestamp and body, with the secret a
     expect(request.method).toBe("POST");
     expect(request.headers.get("x-licmond-timestamp")).toBe(timestamp);
     expect(request.headers.get("x-licmond-signature")).toBe(`sha256=${digest}`);
-    expect(JSON.parse(body)).toMatchObject({ alerts: [{ rule: "usage" }] });
+    expect(JSON.parse(body)).toMatchObject({ alerts: [{ rule: "seats" }] });
   }
   await send(url);
   expect(got.at(-1)?.request.headers.has("x-licmond-signature")).toBe(false);

@@ -1,0 +1,125 @@
+import { Database } from "bun:sqlite";
+import { afterEach, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createAlerts } from "../../src/store/alerts.ts";
+import { migrate } from "../../src/store/database/migrate.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../../src/store/migrations/migrations.ts";
+import { NOON } from "../domain/make.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { createRig, TARGET } from "./rig.ts";
+
+afterEach(cleanUp);
+
+/** Alerts of a database from before `seats`: id, rule, severity, feature, value, targets that know of it, when it ended. */
+type Row = [
+  id: number,
+  rule: string,
+  severity: string,
+  feature: string | null,
+  value: number | null,
+  told: object,
+  ended?: number,
+];
+
+const FULL: readonly Row[] = [
+  [3, "usage", "warning", "compiler", 90, { mail: 5 }, 9],
+  [4, "usage", "warning", "compiler", 100, { mail: 5 }],
+  [5, "seats_exhausted", "warning", "compiler", 10, { pager: 6 }],
+  [6, "queue", "critical", "compiler", 300, { mail: 7, pager: 7 }],
+  [7, "queue", "warning", "linker", 2, {}],
+  [8, "server_down", "critical", null, null, { mail: 8 }],
+];
+
+/** A storage directory with both files as the version before left them. */
+function before(rows: readonly Row[]): string {
+  const directory = temporaryDirectory();
+  for (const [name, migrations] of [
+    ["licmond.db", MIGRATIONS.slice(0, 22)],
+    ["state.db", STATE_MIGRATIONS.slice(0, 1)],
+  ] as const) {
+    const path = join(directory, name);
+    const sqlite = new Database(path, { create: true, strict: true });
+    migrate(sqlite, path, migrations);
+    const insert = sqlite.query(
+      `INSERT INTO alerts (id, rule, severity, server, daemon, feature, message, value, threshold, started_at, resolved_at, told)
+       VALUES (?, ?, ?, 'eda', ?, ?, 'as it was', ?, 1, ?, ?, ?)`,
+    );
+    for (const [id, rule, severity, feature, value, told, ended = null] of rows) {
+      // What is over is not in state.db.
+      if (ended !== null && name === "state.db") continue;
+      const daemon = feature === null ? null : "snpslmd";
+      insert.run(id, rule, severity, daemon, feature, value, NOON + id, ended, JSON.stringify(told));
+      if (ended !== null) continue;
+      const subject = JSON.stringify({ rule, server: "eda", daemon, feature, detail: null });
+      const body = `{"level":1,"runs":[{"above":1,"below":0,"since":${NOON}}],"until":null}`;
+      sqlite.query("INSERT INTO alert_watches VALUES (?, ?)").run(subject, body);
+    }
+    const waiting = `{"rule":"usage","server":"eda","daemon":"snpslmd","feature":"waits","detail":null}`;
+    sqlite.query('INSERT INTO alert_watches VALUES (?, \'{"level":0,"runs":[]}\')').run(waiting);
+    sqlite.close();
+  }
+  return directory;
+}
+
+test("usage, seats_exhausted and queue of a feature are one alert, in both files", () => {
+  const store = open(before(FULL));
+  for (const { sqlite } of [store, store.state]) {
+    const rows = sqlite
+      .query<Record<string, unknown>, []>(
+        `SELECT id, rule, severity, feature, value, peak_value AS peak, started_at AS startedAt, fired_at AS firedAt, told
+         FROM alerts WHERE resolved_at IS NULL ORDER BY id`,
+      )
+      .all()
+      .map((row) => ({ ...row, told: JSON.parse(String(row.told)) as object }));
+    const times = (id: number) => ({ startedAt: NOON + id, firedAt: NOON + id });
+    expect<unknown[]>(rows).toEqual([
+      {
+        ...{ id: 4, rule: "seats", severity: "critical", feature: "compiler", value: 100, peak: 100 },
+        ...times(4),
+        told: { mail: expect.any(Number), pager: expect.any(Number) },
+      },
+      {
+        ...{ id: 7, rule: "seats", severity: "warning", feature: "linker", value: null, peak: null },
+        ...times(7),
+        told: {},
+      },
+      {
+        ...{ id: 8, rule: "server_down", severity: "critical", feature: null, value: null, peak: null },
+        ...times(8),
+        told: { mail: 8 },
+      },
+    ]);
+    const watched = sqlite.query<{ subject: string; body: string }, []>("SELECT * FROM alert_watches").all();
+    expect(
+      watched
+        .map(({ subject, body }) => {
+          const { rule, feature } = JSON.parse(subject) as Record<string, string>;
+          return [rule, feature ?? "", (JSON.parse(body) as { level: number }).level];
+        })
+        .sort(),
+    ).toEqual([
+      ["seats", "compiler", 2],
+      ["seats", "linker", 1],
+      ["server_down", "", 1],
+    ]);
+  }
+  expect(createAlerts(store).get(3)).toMatchObject({ rule: "seats", resolvedAt: 9, peakValue: 90 });
+});
+
+test("the next polls send no message while all is as it was, and one when it is over", () => {
+  const rows = FULL.slice(0, 4);
+  const targets = [{ ...TARGET, id: "mail" }, TARGET];
+  const settings = { forMs: 15 * 60_000, reminderMs: 0 };
+  const rig = createRig({ targets, settings }, undefined, before(rows));
+  rig.now += 1_000;
+  for (let poll = 0; poll < 20; poll++) rig.usage(10);
+  expect(rig.notes()).toEqual([]);
+  expect(rig.said()).toEqual([]);
+  const now = { severity: "critical", message: "All 10 seats of compiler are in use", threshold: 95 };
+  expect(rig.engine.firing()).toMatchObject([{ id: 4, startedAt: NOON + 4, ...now }]);
+  for (let poll = 0; poll < 32; poll++) rig.usage(1);
+  expect(rig.notes().map(({ target, kind, alert }) => [target, kind, alert.id])).toEqual([
+    ["mail", "resolved", 4],
+    ["pager", "resolved", 4],
+  ]);
+});
