@@ -1,5 +1,8 @@
-import { type Alert, type AlertChange, alertRecord, isAtLeast } from "../domain/alerts.ts";
-import type { Note, NoteFilter, NoteKind } from "./notify/note.ts";
+import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import { topHolders } from "./notify/holders.ts";
+import type { LinkTo } from "./notify/link.ts";
+import type { Note, NotedAlert, NoteFilter, NoteKind } from "./notify/note.ts";
 import type { InMaintenance } from "./settings.ts";
 
 /** An alert with the targets that get a note now in `told`, and these notes. */
@@ -11,6 +14,7 @@ interface Notified {
 export interface NotifierSettings {
   readonly inMaintenance: InMaintenance;
   readonly targets: readonly NoteFilter[];
+  readonly linkTo: LinkTo;
 }
 
 export type Notifier = ReturnType<typeof createNotifier>;
@@ -19,21 +23,40 @@ export type Notifier = ReturnType<typeof createNotifier>;
  * Decides which targets get a note about an alert, and keeps that in the alert. Pure but for the ids of notes, which
  * increase over restarts.
  */
-export function createNotifier(settings: () => NotifierSettings, nextId: () => number, now: () => number) {
+export function createNotifier(
+  settings: () => NotifierSettings,
+  snapshot: () => Snapshot,
+  nextId: () => number,
+  now: () => number,
+) {
+  const pictureOf = (server: string | null) => snapshot().servers.find((each) => each.server.id === server);
+
   /** No note about it now, but for its end, which goes to the targets that know of its begin. */
   const isQuiet = ({ silencedUntil, server }: Alert, at: number) =>
     (silencedUntil !== null && silencedUntil > at) ||
     (server !== null && settings().inMaintenance(server, at));
 
-  const wants = ({ severity, rules }: NoteFilter, alert: Alert) =>
-    isAtLeast(alert.severity, severity) && (rules === null || rules.includes(alert.rule));
+  const wants = (target: NoteFilter, alert: Alert) =>
+    target.wants(alert, pictureOf(alert.server)?.server.labels ?? {});
+
+  /** The alert as a target is to see it. */
+  function noted(alert: Alert, at: number): (target: NoteFilter) => NotedAlert {
+    const { server, daemon, feature } = alert;
+    const picture = pictureOf(server);
+    const hasHolders = picture !== undefined && daemon !== null && feature !== null;
+    const record = alertRecord(alert, at);
+    const more = { serverName: picture?.server.name ?? server, link: settings().linkTo(alert) };
+    const holders = hasHolders && alert.resolvedAt === null ? topHolders(picture, daemon, feature) : [];
+    return ({ anonymize }) =>
+      anonymize ? { ...anonymousAlert(record), ...more, holders: [] } : { ...record, ...more, holders };
+  }
 
   /** One note for each target that has a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
-    const record = alertRecord(alert, at);
+    const showTo = noted(alert, at);
     const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
-      return kind === null ? [] : [{ id: nextId(), target: target.id, kind, at, alert: record }];
+      return kind === null ? [] : [{ id: nextId(), target: target.id, kind, at, alert: showTo(target) }];
     });
     const told = Object.fromEntries(notes.map(({ target }) => [target, at]));
     return { alert: notes.length === 0 ? alert : { ...alert, told: { ...alert.told, ...told } }, notes };

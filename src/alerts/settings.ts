@@ -1,4 +1,5 @@
 import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
+import { globPattern } from "../domain/glob.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
@@ -37,15 +38,6 @@ function matcher(glob: string | null): (name: string | null) => boolean {
   if (glob === null) return () => true;
   const pattern = globPattern(glob);
   return (name) => name !== null && pattern.test(name);
-}
-
-/** `*` stands for any characters, `?` for one. */
-export function globPattern(glob: string): RegExp {
-  const source = glob
-    .split(/([*?])/)
-    .map((part) => (part === "*" ? ".*" : part === "?" ? "." : RegExp.escape(part)))
-    .join("");
-  return new RegExp(`^${source}$`, "su");
 }
 
 /** Whether a server is in a maintenance window. */

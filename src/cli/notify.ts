@@ -1,4 +1,7 @@
+import { createLinks } from "../alerts/notify/link.ts";
+import { sampleNotes } from "../alerts/notify/sample.ts";
 import { createSender, createTargets } from "../alerts/notify/targets.ts";
+import { lines, subject } from "../alerts/notify/text.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { command, flag } from "./command.ts";
@@ -10,19 +13,31 @@ const TIMEOUT_MS = 30_000;
 
 /** `licmond notify --test`: tries whether alerts reach their targets, before one fires. */
 export const notify = command({
-  options: { test: flag("send the test message (nothing else can be sent)") },
+  options: { test: flag("send a test message, and show how messages look (nothing else can be sent)") },
   async run({ options, config }, io) {
     if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
-    const { notifications } = (await readConfig(config, io)).config;
+    const { http, notifications, servers } = (await readConfig(config, io)).config;
     if (notifications.length === 0)
       throw new Failure("there is no target: the config has no [[notifications]]");
     // The daemon's own ways to the targets.
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
+    const [server = { id: "example", name: "Example tools" }] = servers;
+    const notesFor = (anonymize: boolean) =>
+      sampleNotes(server, anonymize, createLinks(http.publicUrl), io.now());
+    io.out("This is how messages look: an alert that fires, gets worse, goes on and is over.\n\n");
+    for (const note of notesFor(false)) {
+      const message = { at: io.now(), test: false, dropped: 0, notes: [note] };
+      io.out(
+        `${subject(message)}\n\n${lines(message)
+          .map((line) => `    ${line}\n`)
+          .join("")}\n`,
+      );
+    }
     const report = createReport(io);
-    for (const { name, notification } of createTargets(notifications)) {
+    for (const { name, notification, anonymize } of createTargets(notifications)) {
       try {
         const remark = await createSender(notification, { clock: { now: io.now }, run })(
-          { at: io.now(), test: true, dropped: 0, notes: [] },
+          { at: io.now(), test: true, dropped: 0, notes: notesFor(anonymize) },
           AbortSignal.timeout(TIMEOUT_MS),
         );
         if (remark === null) report.fine(name, "it was taken");

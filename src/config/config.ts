@@ -1,4 +1,3 @@
-import { presentRules } from "../domain/alerts.ts";
 import { parseBytes } from "../domain/bytes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import { parseDuration } from "../domain/time/clock.ts";
@@ -33,6 +32,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
         cert === undefined || key === undefined
           ? null
           : { cert: pathOfFile(cert, environment), key: pathOfFile(key, environment) },
+      /** Where people reach this daemon, for links; null = not said. */
+      publicUrl: http.public_url?.replace(/\/+$/, "") ?? null,
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
       trustedProxies: http.trusted_proxies ?? [],
       maxBodyBytes: http.max_body_bytes ?? 65_536,
@@ -176,17 +177,30 @@ function buildWindow({ servers = ["*"], start, duration, every }: Section<"maint
 export type Notification = Config["notifications"][number];
 
 function buildNotification(notification: Section<"notifications">[number], environment: Environment) {
-  const { type, url = "", smtp = "", from = "", to = [], argv = [] } = notification;
-  /** The least severity that is sent; rules null = all. */
+  const { type, url = null, smtp = "", from = "", to = [], argv = [] } = notification;
+  /** The least severity that is sent; rules null = all; they may be patterns. */
   const common = {
+    /** For logs, instead of where it is. */
+    name: notification.name ?? null,
     severity: notification.severity ?? "warning",
-    rules: notification.rules === undefined ? null : presentRules(notification.rules),
+    rules: notification.rules ?? null,
+    /** Ids of servers and names of features, with `*` and `?`; null = all. */
+    servers: notification.servers ?? null,
+    features: notification.features ?? null,
+    /** Of the alert's server. */
+    labels: notification.labels ?? null,
+    /** No message names people. */
+    anonymize: notification.anonymize ?? false,
+    /** Alerts that come within this time go out as one message. */
+    groupMs: ms(notification.group, "30s"),
   } as const;
-  const { secret_file: secret } = notification;
-  const secretFile = secret === undefined ? null : pathOfFile(secret, environment);
+  const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
+  const secretFile = fileOf(notification.secret_file);
   switch (type) {
-    case "webhook":
-      return { ...common, type, url, secretFile, template: notification.template ?? "json" };
+    case "webhook": {
+      const urlFile = fileOf(notification.url_file);
+      return { ...common, type, url, urlFile, secretFile, template: notification.template ?? "json" };
+    }
     case "email": {
       const username = notification.username ?? null;
       return { ...common, type, smtp, from, to: typeof to === "string" ? [to] : to, username, secretFile };
@@ -238,9 +252,9 @@ type SecretFile = readonly [setting: string, file: string];
 /** The files of secrets that a config names, credentials included; the TLS key is none of them. */
 export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[] {
   const named = [
-    ...notifications.map((each, index): [string, string | null] => [
-      `notifications[${index}].secret_file`,
-      each.type === "command" ? null : each.secretFile,
+    ...notifications.flatMap((each, index): [string, string | null][] => [
+      [`notifications[${index}].secret_file`, each.type === "command" ? null : each.secretFile],
+      [`notifications[${index}].url_file`, each.type === "webhook" ? each.urlFile : null],
     ]),
     ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
   ];

@@ -84,11 +84,13 @@ function* maintainedServers({ servers = [], maintenance = [] }: Partial): Genera
 
 /** Which keys a type of notification needs, and which go with it. */
 const KEYS_OF_TYPE: Readonly<Record<string, Readonly<Record<"needs" | "takes", readonly string[]>>>> = {
-  webhook: { needs: ["url"], takes: ["secret_file", "template"] },
+  webhook: { needs: [], takes: ["url", "url_file", "secret_file", "template"] },
   email: { needs: ["smtp", "from", "to"], takes: ["username", "secret_file"] },
   command: { needs: ["argv"], takes: [] },
 };
-const COMMON_KEYS: readonly string[] = ["type", "severity", "rules"];
+const COMMON_KEYS: readonly string[] = [
+  ...["type", "name", "severity", "rules", "servers", "features", "labels", "anonymize", "group"],
+];
 
 function* notifications({ notifications: list = [] }: Partial): Generator<Finding> {
   for (const [index, notification = {}] of list.entries()) {
@@ -96,6 +98,11 @@ function* notifications({ notifications: list = [] }: Partial): Generator<Findin
     const own = [...needs, ...takes];
     if (own.length === 0) continue;
     const finding = (key: string, message: string) => ({ path: ["notifications", index, key], message });
+    const { type, url, url_file } = notification;
+    if (type === "webhook" && url === undefined && url_file === undefined)
+      yield finding("url", "is missing: type webhook needs it, or url_file");
+    if (url !== undefined && url_file !== undefined && type === "webhook")
+      yield finding("url_file", "does not go with url: one of them says where to");
     for (const key of needs) {
       if (!Object.hasOwn(notification, key))
         yield finding(key, `is missing: type ${notification.type} needs it`);
@@ -115,9 +122,9 @@ function* credentials(
   const named: [KeyPath, string | undefined][] = [
     [["http", "tls_cert"], http?.tls_cert],
     [["http", "tls_key"], http?.tls_key],
-    ...list.map((each, index): [KeyPath, string | undefined] => [
-      ["notifications", index, "secret_file"],
-      each?.secret_file,
+    ...list.flatMap((each, index): [KeyPath, string | undefined][] => [
+      [["notifications", index, "secret_file"], each?.secret_file],
+      [["notifications", index, "url_file"], each?.url_file],
     ]),
     [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
   ];

@@ -1,5 +1,5 @@
 import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
-import { ALERT_RULES, OLD_SEATS_RULES, SEVERITIES } from "../domain/alerts.ts";
+import { ALERT_RULES, isRuleNamed, SEVERITIES } from "../domain/alerts.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { LOG_LEVELS } from "../domain/words.ts";
@@ -29,7 +29,7 @@ import {
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
-export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
+export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy", "discord"] as const;
 
 const SECRET = { secret: true };
 const START = { takes: 'a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z"' };
@@ -51,11 +51,13 @@ const LABEL = textRule("a text of at most 256 characters", (label) => label.leng
 const labels = (pattern: string) =>
   optional(Type.Record(Type.String({ pattern }), text(LABEL), { additionalProperties: false }));
 
+const LABEL_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
 const MILLION = 1_000_000;
 
-const ruleName = Object.assign(words([...ALERT_RULES, ...OLD_SEATS_RULES]), {
-  [RULE]: { takes: `one of ${ALERT_RULES.join(", ")}` },
-});
+const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern of them with * and ?`, (name) =>
+  ALERT_RULES.some((rule) => isRuleNamed([name], rule)),
+);
+const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
 
 /** What an override may change for the features it names. */
 const ALERT_SETTINGS = {
@@ -78,6 +80,7 @@ export const ConfigFile = table({
     port: integer(0, 65_535),
     tls_cert: optional(text(handedFile)),
     tls_key: optional(text(handedFile)),
+    public_url: optional(text(url)),
     cors_origins: optional(Type.Array(text(origin))),
     trusted_proxies: optional(Type.Array(text(network))),
     max_body_bytes: integer(1024, 16 * 1024 * 1024),
@@ -111,7 +114,7 @@ export const ConfigFile = table({
     interval: duration("5s", "24h", "60s"),
     timeout: duration("1s", "10m", "30s"),
     enabled: optional(Type.Boolean()),
-    labels: labels("^[A-Za-z_][A-Za-z0-9_]{0,63}$"),
+    labels: labels(LABEL_NAME),
     log_file: optional(text(absolutePath)),
   }),
   retention: section({
@@ -142,8 +145,15 @@ export const ConfigFile = table({
   notifications: tables({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
-    rules: optional(Type.Array(ruleName, { minItems: 1, uniqueItems: true })),
+    name: optional(text(someText)),
+    rules: optional(Type.Array(text(RULE_NAMES), { minItems: 1, uniqueItems: true })),
+    servers: globs,
+    features: globs,
+    labels: labels(LABEL_NAME),
+    anonymize: optional(Type.Boolean()),
+    group: duration("0s", "10m", "30s"),
     url: optional(text(url, SECRET)),
+    url_file: optional(text(handedFile, SECRET)),
     secret_file: optional(text(handedFile, SECRET)),
     template: optional(words(WEBHOOK_TEMPLATES)),
     smtp: optional(text(smtp, SECRET)),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { globPattern } from "./glob.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
@@ -28,6 +29,13 @@ export type NamedRule = AlertRule | (typeof OLD_SEATS_RULES)[number];
 export function presentRules(named: readonly NamedRule[]): readonly AlertRule[] {
   const isOld = (name: NamedRule) => OLD_SEATS_RULES.some((old) => old === name);
   return [...new Set(named.map((name) => (isOld(name) ? "seats" : (name as AlertRule))))];
+}
+
+/** Whether one of the named rules, which may be patterns or names of before, is this one. */
+export function isRuleNamed(named: readonly string[], rule: AlertRule): boolean {
+  return named.some((name) =>
+    OLD_SEATS_RULES.some((old) => old === name) ? rule === "seats" : globPattern(name).test(rule),
+  );
 }
 
 /** Weakest first. */

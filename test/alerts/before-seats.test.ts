@@ -6,7 +6,7 @@ import { migrate } from "../../src/store/database/migrate.ts";
 import { MIGRATIONS, STATE_MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { NOON } from "../domain/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
-import { createRig, TARGET } from "./rig.ts";
+import { createRig, TARGET, target } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -108,7 +108,7 @@ test("usage, seats_exhausted and queue of a feature are one alert, in both files
 
 test("the next polls send no message while all is as it was, and one when it is over", () => {
   const rows = FULL.slice(0, 4);
-  const targets = [{ ...TARGET, id: "mail" }, TARGET];
+  const targets = [target("mail"), TARGET];
   const settings = { forMs: 15 * 60_000, reminderMs: 0 };
   const rig = createRig({ targets, settings }, undefined, before(rows));
   rig.now += 1_000;

@@ -3,7 +3,7 @@ import type { MaintenanceWindow } from "../../src/config/config.ts";
 import { type FeatureReading, PERMANENT } from "../../src/domain/reading.ts";
 import { checkout, daemon, feature, member, NOON, pool, reading, server } from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
-import { createRig, MINUTE, override, type Rig, TARGET } from "./rig.ts";
+import { createRig, MINUTE, override, type Rig, TARGET, target } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -564,9 +564,9 @@ describe("targets", () => {
     const rig = createRig({
       settings: { recoveries: 1 },
       targets: [
-        { id: "all", severity: "info", rules: null },
-        { id: "critical", severity: "critical", rules: null },
-        { id: "denials", severity: "info", rules: ["denials"] },
+        target("all", { severity: "info" }),
+        target("critical", { severity: "critical" }),
+        target("denials", { severity: "info", rules: ["denials"] }),
       ],
     });
     const told = () => seatsNotes(rig).map(({ target, kind }) => `${target} ${kind}`);
@@ -578,6 +578,74 @@ describe("targets", () => {
     expect(told()).toEqual([]);
     rig.usage(1);
     expect(told()).toEqual(["all resolved", "critical resolved"]);
+  });
+
+  test("by globs of servers, features and rules, and by labels of the server", () => {
+    const rig = createRig(
+      {
+        targets: [
+          target("server", { servers: ["ed?", "x"] }),
+          target("other", { servers: ["cae"] }),
+          target("feature", { features: ["comp*"] }),
+          target("rule", { rules: ["server_*"] }),
+          target("before", { rules: ["seats_exhausted"] }),
+          target("muc", { labels: { location: "muc", floor: "3" } }),
+          target("ber", { labels: { location: "ber" } }),
+        ],
+        settings: { failures: 1 },
+      },
+      [server({ labels: { location: "muc", floor: "3" } })],
+    );
+    const told = () => rig.notes().map(({ target }) => target);
+    rig.usage(9);
+    expect(told()).toEqual(["server", "feature", "before", "muc"]);
+    rig.down();
+    // An alert about a server is about no feature.
+    expect(told()).toEqual(["server", "rule", "muc"]);
+    rig.disk = 99;
+    rig.pass(1);
+    expect(told()).toEqual([]);
+  });
+
+  test("a note names the server and those who hold most, then longest; not to a target without people", () => {
+    const rig = createRig({ targets: [TARGET, target("quiet", { anonymize: true })] }, [
+      server({ name: "EDA tools" }),
+    ]);
+    const hours = (user: string, held: number, count = 1) =>
+      checkout({ user, count, startedAt: NOON - held * HOUR });
+    const checkouts = [
+      ...[hours("ann", 1), hours("ben", 5), hours("cy", 2, 3), hours("dan", 3), hours("ann", 2)],
+    ];
+    rig.poll(withFeatures(feature({ used: 9, checkouts })));
+    const [named, quiet] = rig.notes();
+    expect(named?.alert).toMatchObject({
+      serverName: "EDA tools",
+      link: null,
+      holders: [
+        { user: "cy", host: "ws1", seats: 3 },
+        { user: "ann", host: "ws1", seats: 2, since: new Date(NOON - 2 * HOUR).toISOString() },
+        { user: "ben", host: "ws1", seats: 1 },
+      ],
+    });
+    expect(quiet?.alert).toMatchObject({ serverName: "EDA tools", holders: [] });
+    // About the server, and over: nobody is named.
+    rig.configure({ settings: { failures: 1 } });
+    rig.down();
+    for (let poll = 0; poll < 3; poll++) rig.usage(1);
+    const others = rig.notes();
+    expect(new Set(others.map(({ kind }) => kind))).toEqual(new Set(["fired", "resolved"]));
+    expect(others.flatMap(({ alert }) => alert.holders)).toEqual([]);
+  });
+
+  test("a reminder says what is so now", () => {
+    const rig = createRig({ settings: { reminderMs: HOUR } });
+    rig.usage(9);
+    rig.notes();
+    for (let minute = 0; minute < 30; minute++) rig.usage(8);
+    rig.pass(30);
+    const message = "80 % of the seats of compiler are in use (8 of 10)";
+    const reminders = seatsNotes(rig);
+    expect(reminders).toMatchObject([{ kind: "reminder", alert: { value: 80, peakValue: 90, message } }]);
   });
 
   test("reminders, each day, not more often, until it ends; and none when they are off", () => {
@@ -600,7 +668,7 @@ describe("targets", () => {
     const rig = createRig();
     rig.usage(9);
     rig.notes();
-    rig.configure({ targets: [TARGET, { ...TARGET, id: "second" }] });
+    rig.configure({ targets: [TARGET, target("second")] });
     expect(rig.notes().map(({ target, kind }) => `${target} ${kind}`)).toEqual(["second fired"]);
   });
 });

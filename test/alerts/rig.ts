@@ -1,5 +1,6 @@
 import { createAlertEngine } from "../../src/alerts/engine.ts";
 import type { Note, NoteFilter } from "../../src/alerts/notify/note.ts";
+import { createFilter } from "../../src/alerts/notify/targets.ts";
 import { createMaintenance, createSettings } from "../../src/alerts/settings.ts";
 import type { AlertOverride, AlertSettings, MaintenanceWindow } from "../../src/config/config.ts";
 import type { AlertEvent, EventInput } from "../../src/domain/events.ts";
@@ -39,7 +40,16 @@ interface Knobs {
   readonly targets: readonly NoteFilter[];
 }
 
-export const TARGET: NoteFilter = { id: "pager", severity: "warning", rules: null };
+const EVERYTHING = { severity: "warning", rules: null, servers: null, features: null, labels: null } as const;
+export const target = (
+  id: string,
+  {
+    anonymize = false,
+    ...change
+  }: Partial<Parameters<typeof createFilter>[0]> & { anonymize?: boolean } = {},
+): NoteFilter => ({ id, anonymize, wants: createFilter({ ...EVERYTHING, ...change }) });
+
+export const TARGET = target("pager");
 
 export type Rig = ReturnType<typeof createRig>;
 
@@ -93,6 +103,7 @@ export function createRig(
         settingsOf: createSettings({ ...SETTINGS, ...knobs.settings, overrides: knobs.overrides }),
         inMaintenance: createMaintenance(knobs.maintenance, () => "UTC"),
         targets: knobs.targets,
+        linkTo: () => null,
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
       clock: { now: () => rig.now },

@@ -47,9 +47,20 @@ to = "c@d.example"
   expect(out).toContain("PROBLEM  email by smtp://127.0.0.1:1 (notifications[3]): Mail was not taken");
   expect(out).toEndWith("2 problems.\n");
   expect(out + err).not.toContain("HUSH");
-  expect(got).toEqual([
-    [expect.objectContaining({ type: "test", alerts: [] }), expect.stringMatching(/^sha256=[0-9a-f]{64}$/)],
-  ]);
+  const kinds = ["fired", "raised", "reminder", "resolved"];
+  const alerts = kinds.map((kind) => expect.objectContaining({ kind }));
+  const signature = expect.stringMatching(/^sha256=[0-9a-f]{64}$/);
+  expect(got).toEqual([[expect.objectContaining({ type: "test", alerts }), signature]]);
+  // How they look, for those who cannot see the receiver.
+  for (const [subject, text] of [
+    ["WARNING Example tools (example), example: 92 %", "held by ada on ws01: 4 seats since"],
+    ["WORSE: CRITICAL Example tools (example), example: All 25 seats", "since "],
+    ["STILL WARNING Example tools (example), example: A seat of example has been held by ben", "since "],
+    ["RESOLVED Example tools (example), example: seats were short for 20 min", "at worst 100 % of them"],
+  ] as const) {
+    const [, after = ""] = out.split(`[licmond] ${subject}`);
+    expect(after).toContain(text);
+  }
   expect(await Bun.file(join(place.folder, "paged")).json()).toMatchObject({ type: "test" });
 });
 

@@ -89,10 +89,28 @@ const SECTIONS: readonly (readonly [string, object])[] = [
     },
   ],
   [
+    `[http]|public_url = "https://lic.example/tools/"|[[notifications]]|type = "webhook"|url_file = "/run/hook"|name = "on call"|rules = ["server_*"]|servers = ["eda*"]|features = ["Sim?"]|labels = { location = "muc" }|anonymize = true|group = "0s"|[[notifications]]|type = "command"|argv = ["x"]`,
+    {
+      http: { publicUrl: "https://lic.example/tools" },
+      notifications: [
+        {
+          ...{ name: "on call", url: null, urlFile: "/run/hook", rules: ["server_*"], servers: ["eda*"] },
+          ...{ features: ["Sim?"], labels: { location: "muc" }, anonymize: true, groupMs: 0 },
+        },
+        { name: null, servers: null, features: null, labels: null, anonymize: false, groupMs: 30_000 },
+      ],
+    },
+  ],
+  [
     `[[notifications]]|type = "webhook"|severity = "critical"|rules = ["server_down", "queue", "usage", "seats"]|url = "https://hooks.example/x"|secret_file = "/run/hook"|template = "slack"|[[notifications]]|type = "email"|smtp = "smtp://mail.example:587"|from = "licmond <licmond@company.example>"|to = "admin@company.example"|[[notifications]]|type = "command"|argv = ["/usr/local/bin/page", "-v"]`,
     {
       notifications: [
-        { type: "webhook", severity: "critical", rules: ["server_down", "seats"], template: "slack" },
+        {
+          type: "webhook",
+          severity: "critical",
+          rules: ["server_down", "queue", "usage", "seats"],
+          template: "slack",
+        },
         { type: "email", severity: "warning", rules: null, to: ["admin@company.example"] },
         { type: "command", argv: ["/usr/local/bin/page", "-v"] },
       ],
@@ -166,7 +184,7 @@ http = 5
 [alerts]|usage_critical = 80
 2: alerts.usage_critical takes usage_warning (90) up to usage_critical (80)
 [[notifications]]|type = "command"|argv = ["x"]|rules = ["seat"]
-4: notifications[0].rules[0] takes one of server_down, server_degraded, daemon_down, seats, expiry, denials, held_too_long, stale, unparsed, totals_changed, disk, clock (did you mean "seats"?), not "seat"
+4: notifications[0].rules[0] takes one of server_down, server_degraded, daemon_down, seats, expiry, denials, held_too_long, stale, unparsed, totals_changed, disk, clock, or a pattern of them with * and ?, not "seat"
 [[maintenance]]|servers = ["b"]|start = 2026-01-01T00:00:00Z|duration = "1h"
 2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"
 [[maintenance]]|servers = ["*"]|duration = "1h"|start = 2027-02-30T22:00:00Z
@@ -176,9 +194,17 @@ http = 5
 [[notifications]]|type = "sms"
 2: notifications[0].type takes one of webhook, email, command, not "sms"
 [[notifications]]|type = "webhook"
-1: notifications[0].url is missing: type webhook needs it
+1: notifications[0].url is missing: type webhook needs it, or url_file
 [[notifications]]|type = "command"|argv = ["x"]|url = "https://a.example"
 4: notifications[0].url does not go with type command, which takes argv
+[[notifications]]|type = "webhook"|url = "https://a.example"|url_file = "/run/x"
+4: notifications[0].url_file does not go with url: one of them says where to
+[[notifications]]|type = "command"|argv = ["x"]|labels = { "a b" = "c" }
+4: notifications[0].labels."a b" is no name: it takes letters, digits and _, no digit first
+[[notifications]]|type = "command"|argv = ["x"]|group = "1h"
+4: notifications[0].group takes a duration from 0s to 10m: a whole number and one of the units s m h d y, e.g. "30s", not "1h"
+[http]|public_url = "lic.example"
+2: http.public_url takes an http:// or https:// URL, not "lic.example"
 [[execute.commands]]|name = "remove"|argv = ["/bin/true"]
 2: execute.commands[0].name takes a name of its own: "remove" is built in
 [limits]|daily_quota = 0

@@ -5,7 +5,7 @@ import { createReceiver, type Receiver } from "./receiver.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const webhook = ({ url }: Receiver, path: string, more = "") =>
-  `[[notifications]]\ntype = "webhook"\nurl = "${url}${path}"\n${more}\n`;
+  `[[notifications]]\ntype = "webhook"\ngroup = "0s"\nurl = "${url}${path}"\n${more}\n`;
 
 /** Seats in use of features of ten seats each. */
 const used = (features: Readonly<Record<string, number>>): FlexnetState => ({

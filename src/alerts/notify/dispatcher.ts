@@ -2,11 +2,9 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import type { NotificationRow, Notifications } from "../../store/notifications.ts";
-import { DeliveryError, type Note, type NoteKind, type Send } from "./note.ts";
+import { DeliveryError, type Note, type NotedAlert, type NoteKind, type Send } from "./note.ts";
 import type { Target } from "./targets.ts";
 
-/** Alerts that come within this time go out as one message. */
-export const GROUP_MS = 3_000;
 /** The first pause after a failure; each next one is twice as long, up to the ceiling. */
 export const FIRST_PAUSE_MS = 5_000;
 export const LONGEST_PAUSE_MS = 15 * 60_000;
@@ -91,7 +89,7 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
     lane.cancel();
     const [first] = lane.notes;
     if (first === undefined || lane.busy !== null || isStopped) return;
-    const wait = (lane.retryAt ?? first.at + GROUP_MS) - clock.now();
+    const wait = (lane.retryAt ?? first.at + lane.target.groupMs) - clock.now();
     // The clock may have been set back meanwhile: no wait is longer than the longest pause.
     lane.cancel = timers.after(Math.min(Math.max(wait, 0), LONGEST_PAUSE_MS), () => {
       lane.busy = deliver(lane).finally(() => {
@@ -188,7 +186,12 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
 
 function noteOf({ kind, alert, ...row }: NotificationRow): Note | null {
   try {
-    return { ...row, kind: kind as NoteKind, alert: JSON.parse(alert) as AlertRecord };
+    const stored = JSON.parse(alert) as AlertRecord & Partial<NotedAlert>;
+    // Notes of before 0.2 have less in them.
+    const { startedAt } = stored;
+    const before = { peakValue: null, firedAt: startedAt, durationSeconds: 0 };
+    const more = { serverName: stored.server, holders: [], link: null };
+    return { ...row, kind: kind as NoteKind, alert: { ...before, ...more, ...stored } };
   } catch {
     return null;
   }

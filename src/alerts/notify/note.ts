@@ -1,10 +1,26 @@
-import type { Notification } from "../../config/config.ts";
-import type { AlertRecord } from "../../domain/alerts.ts";
+import type { Alert, AlertRecord } from "../../domain/alerts.ts";
 import type { NotificationRow } from "../../store/notifications.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 
 /** Why a target gets a note about an alert. */
 export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
+
+/** Someone who holds seats, as a message names them. */
+export interface NotedHolder {
+  readonly user: string;
+  readonly host: string | null;
+  readonly seats: number;
+  readonly since: string | null;
+}
+
+/** An alert as a message shows it: as it was then, with what people need to act on it. */
+export interface NotedAlert extends AlertRecord {
+  /** The server's name in the config; null when the alert is not about a server. */
+  readonly serverName: string | null;
+  /** Who holds the most seats of the feature; empty where it is about no feature, or where the target names no people. */
+  readonly holders: readonly NotedHolder[];
+  readonly link: string | null;
+}
 
 /**
  * One notification about one alert, for one target. The id is unique and increasing, so that a receiver recognises a
@@ -12,25 +28,30 @@ export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
  */
 export interface Note extends Readonly<Omit<NotificationRow, "kind" | "alert">> {
   readonly kind: NoteKind;
-  /** The alert as it was then. */
-  readonly alert: AlertRecord;
+  readonly alert: NotedAlert;
 }
 
 /** Several notes on their way to one target, as one message. */
 export interface Message {
   /** Epoch ms at which it is sent. */
   readonly at: number;
-  /** True for `licmond notify --test`: there is no alert. */
+  /** True for `licmond notify --test`: the notes are made up, no alert fires. */
   readonly test: boolean;
   /** Older notes that were thrown away because too many waited. */
   readonly dropped: number;
   readonly notes: readonly Note[];
 }
 
-/** Which alerts a target wants to hear of. */
-export interface NoteFilter extends Pick<Notification, "severity" | "rules"> {
+/** A target, as far as it is decided what it gets. */
+export interface NoteFilter {
   readonly id: string;
+  /** No message names people. */
+  readonly anonymize: boolean;
+  /** Whether it is to hear of an alert. `labels` are those of the alert's server. */
+  wants(alert: Pick<Alert, "severity" | "rule" | "server" | "feature">, labels: Labels): boolean;
 }
+
+export type Labels = Readonly<Record<string, string>>;
 
 /**
  * Delivers a message to one target. Rejects with DeliveryError. Resolves once the receiver has accepted the message,
@@ -51,10 +72,10 @@ export class DeliveryError extends Error {
   }
 }
 
-/** {@link readSecretFile} for a delivery: throws a DeliveryError. */
-export async function readSecret(file: string | null): Promise<string | null> {
+/** {@link readSecretFile} for a delivery: throws a DeliveryError. `setting` is what names the file. */
+export async function readSecret(file: string | null, setting = "secret_file"): Promise<string | null> {
   if (file === null) return null;
   const read = await readSecretFile(file);
-  if ("problem" in read) throw new DeliveryError(`The secret_file ${read.problem}`);
+  if ("problem" in read) throw new DeliveryError(`The ${setting} ${read.problem}`);
   return read.text;
 }

@@ -1,4 +1,6 @@
 import type { Notification } from "../../config/config.ts";
+import { isAtLeast, isRuleNamed } from "../../domain/alerts.ts";
+import { globPattern } from "../../domain/glob.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
 import { createEmail } from "./email.ts";
@@ -7,6 +9,8 @@ import { createWebhook } from "./webhook.ts";
 
 /** A configured target. */
 export interface Target extends NoteFilter {
+  /** Alerts that come within this time go out as one message. */
+  readonly groupMs: number;
   readonly notification: Notification;
   /** For logs and people, without anything secret: `webhook hooks.example (notifications[0])`. */
   readonly name: string;
@@ -18,19 +22,54 @@ export interface Target extends NoteFilter {
  */
 export function createTargets(notifications: readonly Notification[]): readonly Target[] {
   return notifications.map((notification, index) => {
-    const { type, severity, rules } = notification;
+    const { type, severity, rules, servers, features, labels, anonymize } = notification;
     const { place, name } = describe(notification);
-    const identity = JSON.stringify([type, ...place, severity, rules]);
-    const id = new Bun.CryptoHasher("sha256").update(identity).digest("hex").slice(0, 16);
-    return { id, severity, rules, notification, name: `${name} (notifications[${index}])` };
+    // What is not set is left out: ids of targets from before these words hold.
+    const more = { ...(servers && { servers }), ...(features && { features }), ...(labels && { labels }) };
+    const identity = [type, ...place, severity, rules, ...(Object.keys(more).length === 0 ? [] : [more])];
+    const id = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
+    const wants = createFilter(notification);
+    const { groupMs } = notification;
+    return {
+      id,
+      anonymize,
+      wants,
+      groupMs,
+      notification,
+      name: `${notification.name ?? name} (notifications[${index}])`,
+    };
   });
+}
+
+/** What a target wants to hear of. Where it names servers or features, an alert about none is none of them. */
+export function createFilter({
+  severity,
+  rules,
+  servers,
+  features,
+  labels,
+}: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">): NoteFilter["wants"] {
+  const matcher = (globs: readonly string[] | null) => {
+    const patterns = globs?.map(globPattern);
+    return (name: string | null) => patterns?.some((each) => name !== null && each.test(name)) ?? true;
+  };
+  const [isServer, isFeature] = [matcher(servers), matcher(features)];
+  return (alert, own) =>
+    isAtLeast(alert.severity, severity) &&
+    (rules === null || isRuleNamed(rules, alert.rule)) &&
+    isServer(alert.server) &&
+    isFeature(alert.feature) &&
+    Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
 }
 
 /** Another secret is a way of its own to the same place, and so no part of it. */
 function describe(to: Notification): { readonly place: readonly unknown[]; readonly name: string } {
   switch (to.type) {
     case "webhook":
-      return { place: [to.url, to.template], name: `webhook ${new URL(to.url).host}` };
+      return {
+        place: [to.url ?? to.urlFile, to.template],
+        name: to.url === null ? "webhook by url_file" : `webhook ${new URL(to.url).host}`,
+      };
     case "email":
       return { place: [to.smtp, to.from, to.to], name: `email by ${to.smtp}` };
     case "command":

@@ -1,6 +1,6 @@
 import { iso } from "../../domain/time/clock.ts";
 import type { Message } from "./note.ts";
-import { lines, subject, worst } from "./text.ts";
+import { lines, paragraphs, subject, worst } from "./text.ts";
 
 interface Body {
   readonly body: string;
@@ -12,6 +12,7 @@ const TEMPLATES = {
   json: (message) => json(payload(message)),
   slack: (message) => json(slack(message)),
   teams: (message) => json(teams(message)),
+  discord: (message) => json(discord(message)),
   ntfy,
 } satisfies Record<string, (message: Message) => Body>;
 
@@ -36,9 +37,10 @@ function json(value: unknown): Body {
 }
 
 /**
- * Slack takes `<!channel>`, `<@user>` and links from angle brackets, and formats by `*`, `_`, `~` and backticks unless
- * `mrkdwn` is off: https://docs.slack.dev/messaging/formatting-message-text. Programs that take the same bodies
- * (Mattermost) read a bare `@all`, too, and know no `mrkdwn`: an invisible character takes each its meaning.
+ * Slack takes `<!channel>`, `<@user>` and links from angle brackets, which its three entities take their meaning; without
+ * `mrkdwn` and `link_names` the rest is text: https://docs.slack.dev/messaging/formatting-message-text. Nothing else is
+ * changed, so that an address can be copied out of it. Programs that take the same bodies (Mattermost) read a bare `@all`,
+ * which is no address: its sign is written as U+FF20.
  */
 function slack(message: Message) {
   const [first = "", ...others] = lines(message);
@@ -53,27 +55,63 @@ function slackText(text: string): string {
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
-    .replace(/[@*~`]/g, "$&\u200b");
+    .replace(/(?<![\p{L}\p{N}])@(?=(?:all|channel|everyone|here)\b)/giu, "\uff20");
+}
+
+/** Longest text of a message: https://docs.discord.com/developers/resources/webhook#execute-webhook */
+const DISCORD_CHARACTERS = 2000;
+
+/** A backslash takes Discord's Markdown its meaning, and is not shown; `allowed_mentions` lets no name call anybody. */
+function discord(message: Message) {
+  const kept: string[] = [];
+  let length = 0;
+  for (const { note, head, details } of paragraphs(message)) {
+    const link = note?.alert.link ?? null;
+    const own = [
+      `**${discordText(head)}**`,
+      ...details.map((each) => (each === link ? `<${each}>` : discordText(each))),
+    ];
+    const text = own.join("\n");
+    length += [...text].length + 1;
+    if (length > DISCORD_CHARACTERS) break;
+    kept.push(text);
+  }
+  return { content: kept.join("\n"), allowed_mentions: { parse: [] } };
+}
+
+function discordText(text: string): string {
+  return text.replace(/[\\*_~`|<>[\]()#:@]/g, "\\$&");
 }
 
 /** An adaptive card made of text runs, which are shown as they are: text blocks would read Markdown. */
 function teams(message: Message) {
-  const run = (text: string, more: object = {}) => ({
+  const run = (text: string, more: object = {}, block: object = {}) => ({
     type: "RichTextBlock",
+    ...block,
     inlines: [{ type: "TextRun", text, ...more }],
   });
+  const color = { info: "default", warning: "warning", critical: "attention" } as const;
+  const body = paragraphs(message).flatMap(({ note, head, details }) => {
+    const own = note === null ? "default" : note.kind === "resolved" ? "good" : color[note.alert.severity];
+    const link = note?.alert.link ?? null;
+    return [
+      run(head, { color: own, weight: "bolder" }, { spacing: "medium" }),
+      ...details.map((each) =>
+        each === link
+          ? run(each, { selectAction: { type: "Action.OpenUrl", url: each } }, { spacing: "none" })
+          : run(each, { isSubtle: true }, { spacing: "none" }),
+      ),
+    ];
+  });
+  const content = {
+    type: "AdaptiveCard",
+    version: "1.4",
+    msteams: { width: "Full" },
+    body: [...(message.notes.length === 1 ? [] : [run(subject(message), { size: "medium" })]), ...body],
+  };
   return {
     type: "message",
-    attachments: [
-      {
-        contentType: "application/vnd.microsoft.card.adaptive",
-        content: {
-          type: "AdaptiveCard",
-          version: "1.4",
-          body: [run(subject(message), { weight: "bolder" }), ...lines(message).map((line) => run(line))],
-        },
-      },
-    ],
+    attachments: [{ contentType: "application/vnd.microsoft.card.adaptive", content }],
   };
 }
 
@@ -92,6 +130,6 @@ function ntfy(message: Message): Body {
   }
   const count = message.notes.length;
   const title = message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`;
-  const priority = NTFY_PRIORITY[worst(message)];
+  const priority = NTFY_PRIORITY[message.test ? "info" : worst(message)];
   return { body: kept.join("\n"), headers: { "content-type": "text/plain; charset=utf-8", title, priority } };
 }

@@ -6,7 +6,7 @@ import { render } from "./templates.ts";
 
 export type WebhookOptions = Pick<
   Extract<Notification, { readonly type: "webhook" }>,
-  "url" | "secretFile" | "template"
+  "url" | "urlFile" | "secretFile" | "template"
 >;
 
 /** Longest time that a receiver may ask to be left alone. */
@@ -17,12 +17,13 @@ const MAX_RETRY_AFTER_MS = 15 * 60_000;
  * `<X-Licmond-Timestamp>.<body>`; the timestamp is in seconds, and a receiver refuses old ones. Only 2xx counts as
  * taken; redirects are not followed, and certificates are verified whatever the environment says.
  */
-export function createWebhook({ url, secretFile, template }: WebhookOptions, clock: Clock): Send {
+export function createWebhook(options: WebhookOptions, clock: Clock): Send {
+  const { secretFile, template } = options;
   return async (message, signal) => {
     const { body, headers } = render(template, message);
     const timestamp = String(Math.floor(clock.now() / 1000));
     const secret = await readSecret(secretFile);
-    const response = await fetch(url, {
+    const response = await fetch(await urlOf(options), {
       method: "POST",
       body,
       headers: {
@@ -47,6 +48,13 @@ export function createWebhook({ url, secretFile, template }: WebhookOptions, clo
       throw new DeliveryError(`It answered ${status}: redirects are not followed`);
     throw new DeliveryError(`It answered ${status}`, retryAfter(response.headers.get("retry-after")));
   };
+}
+
+/** The URL, or what its file holds now: a message says nothing of it, because it may be a secret. */
+async function urlOf({ url, urlFile }: WebhookOptions): Promise<string> {
+  const text = url ?? (await readSecret(urlFile, "url_file"))?.trim() ?? "";
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
+  throw new DeliveryError("The url_file holds no http:// or https:// URL");
 }
 
 function signature(secret: string, timestamp: string, body: string): string {

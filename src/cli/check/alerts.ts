@@ -1,9 +1,10 @@
 import type { Conditions } from "../../alerts/evaluator.ts";
+import { createFilter } from "../../alerts/notify/targets.ts";
 import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
 import type { Denied } from "../../alerts/rules.ts";
 import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
-import { ALERT_RULES, type Alert, type AlertRule, isAtLeast } from "../../domain/alerts.ts";
+import { ALERT_RULES, type AlertRule } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { initialPicture } from "../../domain/polls/apply-poll.ts";
@@ -228,13 +229,13 @@ function withFeature(
 }
 
 /** One line for each rule with what it is about: how often, for how long, when last, and how many targets want it. */
-function tableOf(firings: readonly Firing[], { notifications }: Config, now: number): string {
+function tableOf(firings: readonly Firing[], { notifications, servers }: Config, now: number): string {
+  const labelsOf = (server: string | null) => servers.find(({ id }) => id === server)?.labels ?? {};
   const row = (rule: AlertRule, where: string, list: readonly Firing[]): string[] => {
     const ms = list.reduce((sum, { startedAt, resolvedAt }) => sum + ((resolvedAt ?? now) - startedAt), 0);
     const last = Math.max(...list.map(({ firedAt }) => firedAt));
-    const isSevere = (least: Alert["severity"]) => list.some(({ severity }) => isAtLeast(severity, least));
-    const wanting = notifications.filter(
-      (each) => (each.rules?.includes(rule) ?? true) && isSevere(each.severity),
+    const wanting = notifications.filter((each) =>
+      list.some((firing) => createFilter(each)(firing, labelsOf(firing.server))),
     );
     const told = `${wanting.length} of ${countOf(notifications.length, "target")}`;
     return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];

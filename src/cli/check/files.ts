@@ -1,10 +1,10 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
-import { globPattern } from "../../alerts/settings.ts";
 import { type AlertOverride, type Config, guardedFiles, secretFiles } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
+import { globPattern } from "../../domain/glob.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
 import { inspectDatabase } from "../../store/open/start-check.ts";

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "bun:test";
 import {
   createDispatcher,
   FIRST_PAUSE_MS,
-  GROUP_MS,
   LONGEST_PAUSE_MS,
   MAX_WAITING,
 } from "../../../src/alerts/notify/dispatcher.ts";
@@ -12,17 +11,14 @@ import type { Notification } from "../../../src/config/config.ts";
 import { createNotifications } from "../../../src/store/notifications.ts";
 import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
 import { recordingLog } from "../../store/recording-log.ts";
-import { AT, note } from "./notes.ts";
+import { AT, note, webhookTo } from "./notes.ts";
 
 afterEach(cleanUp);
 
+const GROUP_MS = 30_000;
+
 const targets = (...names: string[]) =>
-  createTargets(
-    names.map((name): Notification => {
-      const url = `https://${name}.example/token-HUSH`;
-      return { type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null };
-    }),
-  );
+  createTargets(names.map((name) => webhookTo(`https://${name}.example/token-HUSH`)));
 const one = (name: string): Target => targets(name)[0] ?? expect.unreachable();
 
 /** A dispatcher over a real store, with time made by hand; each delivery goes as `answer` says. */
@@ -219,4 +215,12 @@ test("ids of targets hold over another order of the file, and tell nothing of th
   expect([first?.id, second?.id]).toEqual([b?.id ?? "", a?.id ?? ""]);
   expect(a?.id).toMatch(/^[0-9a-f]{16}$/);
   expect(a?.name).toBe("webhook a.example (notifications[0])");
+  // As 0.1 made it: what waits for a target, and what it was told, is not lost by an upgrade.
+  const identity = JSON.stringify(["webhook", "https://a.example/token-HUSH", "json", "warning", null]);
+  expect(a?.id).toBe(new Bun.CryptoHasher("sha256").update(identity).digest("hex").slice(0, 16));
+  // What it wants is part of it; how it is written is not.
+  const idOf = (change: Partial<Notification>) =>
+    createTargets([webhookTo("https://a.example/token-HUSH", change)])[0]?.id;
+  expect(idOf({ servers: ["eda"] })).not.toBe(a?.id);
+  expect(idOf({ name: "on call", anonymize: true, groupMs: 0, secretFile: "/x" })).toBe(a?.id);
 });

@@ -61,7 +61,7 @@ describe("mail", () => {
     await email(`smtp://localhost:${port}`)(ONE, never);
     const [mail] = mails;
     expect(mail).toMatchObject({ from: "licmond@company.example", to: TO, secure: false });
-    expect(mail?.text).toContain("Subject: [licmond] FIRING warning seats eda/snpslmd/compiler");
+    expect(mail?.text).toContain("Subject: [licmond] WARNING EDA tools (eda), compiler: 90 %");
     expect(mail?.text).toContain("Auto-Submitted: auto-generated");
     expect(mail?.text).toContain("Content-Type: text/plain");
   });

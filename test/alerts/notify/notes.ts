@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
-import { DeliveryError, type Message, type Note } from "../../../src/alerts/notify/note.ts";
-import type { AlertRecord } from "../../../src/domain/alerts.ts";
+import { DeliveryError, type Message, type Note, type NotedAlert } from "../../../src/alerts/notify/note.ts";
+import type { Notification } from "../../../src/config/config.ts";
 
 export const AT = Date.parse("2026-03-02T12:00:00.000Z");
 
-export const record = (change: Partial<AlertRecord> = {}): AlertRecord => ({
+export const record = (change: Partial<NotedAlert> = {}): NotedAlert => ({
   id: 7,
   rule: "seats",
   severity: "warning",
@@ -25,15 +25,26 @@ export const record = (change: Partial<AlertRecord> = {}): AlertRecord => ({
   acknowledgedBy: null,
   comment: null,
   silencedUntil: null,
+  serverName: "EDA tools",
+  holders: [],
+  link: null,
   ...change,
 });
+
+/** A target at a URL. */
+export const webhookTo = (url: string, change: Partial<Notification> = {}): Notification => {
+  const { severity, groupMs } = { severity: "warning" as const, groupMs: 30_000 };
+  const wants = { severity, rules: null, servers: null, features: null, labels: null };
+  const own = { name: null, anonymize: false, groupMs, url, urlFile: null, secretFile: null };
+  return { ...wants, ...own, type: "webhook", template: "json", ...change } as Notification;
+};
 
 export const note = (id: number, change: Partial<Note> = {}): Note => {
   return { id, target: "pager", kind: "fired", at: AT, alert: record(), ...change };
 };
 
 /** A note about an alert that differs in this. */
-export const about = (id: number, change: Partial<AlertRecord>, kind: Note["kind"] = "fired"): Note =>
+export const about = (id: number, change: Partial<NotedAlert>, kind: Note["kind"] = "fired"): Note =>
   note(id, { kind, alert: record(change) });
 
 export const message = (notes: readonly Note[], change: Partial<Message> = {}): Message => {

@@ -6,13 +6,11 @@ import { systemClock, systemTimers } from "../../../src/domain/time/clock.ts";
 import { createNotifications } from "../../../src/store/notifications.ts";
 import { openStore } from "../../../src/store/open/open.ts";
 import { recordingLog } from "../../store/recording-log.ts";
-import { note } from "./notes.ts";
+import { note, webhookTo } from "./notes.ts";
 
 const [directory = "", url = "", count = "0"] = process.argv.slice(2);
 const store = openStore({ directory, log: recordingLog(), lockWaitMs: 5_000 });
-const targets = createTargets([
-  { type: "webhook", url, secretFile: null, template: "json", severity: "warning", rules: null },
-]);
+const targets = createTargets([webhookTo(url)]);
 const dispatcher = createDispatcher({
   queue: createNotifications(store, systemClock.now()),
   senderOf: ({ notification }) =>

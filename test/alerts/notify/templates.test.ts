@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Message, NotedAlert } from "../../../src/alerts/notify/note.ts";
+import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
 import { render } from "../../../src/alerts/notify/templates.ts";
-import { lines, subject, worst } from "../../../src/alerts/notify/text.ts";
-import { about, message, note } from "./notes.ts";
+import { lines, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
+import { AT, about, message, note } from "./notes.ts";
 
 const HOSTILE = "<!channel> <https://evil.example|click> *x* @all\r\nSubject: owned\n\u001b[2J&\u202e";
 const hostile = message([
@@ -10,41 +12,105 @@ const hostile = message([
   about(2, { feature: "b", message: "b" }, "resolved"),
 ]);
 
-test("in words: one line each, the worst first, what is over last", () => {
-  const nowhere = { server: null, daemon: null, feature: null };
+const SINCE = "  since 2026-03-02 11:40 UTC (20 min); alert 7, rule";
+const began = "2026-03-02T11:40:00.000Z";
+const plain = (text: Message) => lines(text, "UTC");
+
+test("in words: what is wrong, where, since when and who has it; the worst first, what is over last", () => {
+  const nowhere = { server: null, serverName: null, daemon: null, feature: null };
+  const holders = [
+    { user: "ann", host: "ws1", seats: 4, since: "2026-03-02T08:00:00.000Z" },
+    { user: "ben", host: null, seats: 1, since: null },
+  ];
+  const over = { startedAt: began, resolvedAt: "2026-03-02T14:50:00.000Z", durationSeconds: 11_400 };
   const told = message(
     [
-      about(1, { severity: "critical", feature: "a", message: "was bad" }, "resolved"),
-      about(2, { feature: "b", message: "is bad" }),
-      about(3, { rule: "disk", severity: "critical", ...nowhere, message: "full" }, "raised"),
-      about(4, { severity: "info", daemon: "", feature: "d", message: "still" }, "reminder"),
+      about(1, { severity: "critical", feature: "a", message: "was bad", ...over }, "resolved"),
+      about(2, { startedAt: began, feature: "b", message: "is bad", holders, link: "https://lic.example/x" }),
+      about(
+        3,
+        { startedAt: began, rule: "disk", severity: "critical", ...nowhere, message: "full" },
+        "raised",
+      ),
+      about(
+        4,
+        { startedAt: began, severity: "info", serverName: "eda", feature: "d", message: "on" },
+        "reminder",
+      ),
     ],
     { dropped: 3 },
   );
-  expect(lines(told)).toEqual([
-    "WORSE critical disk: full",
-    "FIRING warning seats eda/snpslmd/b: is bad",
-    "STILL FIRING info seats eda/d: still",
-    "RESOLVED critical seats eda/snpslmd/a: was bad",
+  expect(plain(told)).toEqual([
+    "WORSE: CRITICAL full",
+    `${SINCE} disk`,
+    "WARNING EDA tools (eda), b: is bad",
+    `${SINCE} seats`,
+    "  held by ann on ws1: 4 seats since 2026-03-02 08:00 UTC; ben: 1 seat",
+    "  https://lic.example/x",
+    "STILL INFO eda, d: on",
+    `${SINCE} seats`,
+    "RESOLVED EDA tools (eda), a: seats were short for 3 h 10 min",
+    "  from 2026-03-02 11:40 UTC to 2026-03-02 14:50 UTC; at worst 90 % of them were in use; alert 7, rule seats",
     "3 older messages were thrown away: too many waited",
   ]);
   expect([subject(told), worst(told)]).toEqual(["[licmond] 3 firing, 1 resolved", "critical"]);
   expect(subject(message([note(1)]))).toBe(
-    "[licmond] FIRING warning seats eda/snpslmd/compiler: 90 % of the seats of compiler are in use (9 of 10)",
+    "[licmond] WARNING EDA tools (eda), compiler: 90 % of the seats of compiler are in use (9 of 10)",
   );
   expect(lines(message(Array.from({ length: 50 }, (_, index) => note(index)))).at(-1)).toBe("and 20 more");
-  const trial = message([], { test: true });
-  expect([subject(trial), lines(trial).length]).toEqual(["[licmond] test", 1]);
+  expect(lines(told, "Europe/Berlin")[1]).toContain("2026-03-02 12:40 CET");
+});
+
+test.each<[Partial<NotedAlert>, string]>([
+  [{ rule: "server_down", daemon: null, feature: null, peakValue: null }, "eda: the server was down for 2 d"],
+  [{ rule: "daemon_down", feature: null, peakValue: null }, "eda, daemon snpslmd: it was down for 2 d"],
+  [
+    { rule: "expiry", peakValue: 7 },
+    "eda, compiler: its expiry was near or past for 2 d; at worst 7 days were left",
+  ],
+  [
+    { rule: "expiry", peakValue: -2 },
+    "eda, compiler: its expiry was near or past for 2 d; at worst 2 days past it",
+  ],
+  [{ rule: "denials", peakValue: 4 }, "eda, compiler: requests were denied for 2 d; at worst 4 of them"],
+  [
+    { rule: "held_too_long", peakValue: 30 },
+    "eda, compiler: a seat was held too long for 2 d; at worst 30 h",
+  ],
+  [{ rule: "totals_changed", peakValue: 9 }, "eda, compiler: its number of seats had changed for 2 d"],
+])("over, %j", (change, says) => {
+  const ended = { serverName: "eda", resolvedAt: "2026-03-04T12:30:00.000Z", durationSeconds: 174_600 };
+  const [head = "", detail = ""] = plain(message([about(1, { ...ended, ...change }, "resolved")]));
+  const peak = /; at worst [^;]*/.exec(detail)?.[0] ?? "";
+  expect(head + peak).toBe(`RESOLVED ${says}`);
+});
+
+test("a test shows one message of each kind, in their order, and names nobody where that is asked for", () => {
+  const server = { id: "eda", name: "EDA tools" };
+  const notes = (anonymize: boolean) => sampleNotes(server, anonymize, () => "https://lic.example/y", AT);
+  const trial = message(notes(false), { test: true });
+  expect([subject(trial), worst(trial)]).toEqual(["[licmond] test", "critical"]);
+  const heads = paragraphs(trial, "UTC").map(({ head }) => head.split(":")[0]);
+  expect(heads).toEqual([
+    "This is a test of licmond's notifications",
+    "WARNING EDA tools (eda), example",
+    "WORSE",
+    "STILL WARNING EDA tools (eda), example",
+    "RESOLVED EDA tools (eda), example",
+  ]);
+  expect(plain(trial).join("\n")).toContain("held by ada on ws01");
+  expect(plain(message(notes(true), { test: true })).join("\n")).not.toMatch(/ada|ben|ws0/);
 });
 
 test("no name can begin a line or a header of its own", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (feature, text) => {
-      const told = message([about(1, { feature, message: text })]);
+    fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (name, text) => {
+      const holders = [{ user: name, host: text, seats: 1, since: null }];
+      const told = message([about(1, { feature: name, serverName: text, message: text, holders })]);
       for (const line of [subject(told), ...lines(told)])
         expect(line).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       expect([...subject(told)].length).toBeLessThanOrEqual(140);
-      expect(lines(told)).toHaveLength(1);
+      expect(lines(told)).toHaveLength(3);
     }),
     { numRuns: 200 },
   );
@@ -55,9 +121,10 @@ describe("bodies", () => {
     const why = "No license server answers at 27000@a.example,27000@b.example. Check that it runs";
     const one = message([about(1, { message: why })], { dropped: 2 });
     const { text } = JSON.parse(render("slack", one).body) as { text: string };
-    const plain = text.replaceAll("\u200b", "");
-    expect(plain.split("\n")).toEqual([
-      `[licmond] FIRING warning seats eda/snpslmd/compiler: ${why}`,
+    // Also an address can be copied out of it: nothing invisible stands in it.
+    expect(text.split("\n")).toEqual([
+      `[licmond] WARNING EDA tools (eda), compiler: ${why}`,
+      expect.stringMatching(/^ {2}since /),
       "2 older messages were thrown away: too many waited",
     ]);
   });
@@ -76,12 +143,12 @@ describe("bodies", () => {
     });
   });
 
-  test("slack gets no mention, no link, no markup", () => {
+  test("slack gets no mention, no link", () => {
     const body = JSON.parse(render("slack", hostile).body) as { text: string; mrkdwn: boolean };
     expect(body).toMatchObject({ mrkdwn: false, link_names: false });
-    expect(body.text).not.toMatch(/[<>]|@all|\*x\*/);
+    expect(body.text).not.toMatch(/[<>]|@all|\u200b/);
     expect(body.text).toContain("&lt;!channel&gt;");
-    expect(body.text.split("\n")).toHaveLength(3);
+    expect(body.text.split("\n")).toHaveLength(5);
   });
 
   test("teams gets text runs, which are not read as Markdown", () => {
@@ -89,9 +156,26 @@ describe("bodies", () => {
       attachments: { content: { body: { type: string; inlines: { type: string; text: string }[] }[] } }[];
     };
     const blocks = body.attachments[0]?.content.body ?? [];
-    expect(blocks.map(({ type }) => type)).toEqual(Array(3).fill("RichTextBlock"));
+    expect(blocks.map(({ type }) => type)).toEqual(Array(5).fill("RichTextBlock"));
     expect(blocks[1]?.inlines[0]?.text).toContain("<!channel>");
     expect(JSON.stringify(body)).not.toContain('TextBlock","text');
+  });
+
+  test("discord gets its Markdown escaped, mentions nobody, and no more than it takes", () => {
+    const { content, allowed_mentions } = JSON.parse(render("discord", hostile).body) as {
+      content: string;
+      allowed_mentions: unknown;
+    };
+    expect(allowed_mentions).toEqual({ parse: [] });
+    expect(content).toContain("\\<\\!channel\\>".replace("\\!", "!"));
+    expect(content).not.toMatch(/(?<!\\)[<>@_`~]/);
+    const many = message(
+      Array.from({ length: 30 }, (_, index) => about(index, { message: "é".repeat(300) })),
+    );
+    const long = JSON.parse(render("discord", many).body) as { content: string };
+    expect([...long.content].length).toBeLessThanOrEqual(2000);
+    const linked = JSON.parse(render("discord", message([about(1, { link: "https://x.example/a_b" })])).body);
+    expect(linked.content).toEndWith("\n<https://x.example/a_b>");
   });
 
   test("ntfy gets plain text within its limit, and no name in a header", () => {

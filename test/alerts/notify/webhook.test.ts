@@ -32,7 +32,10 @@ function receiver(answer: () => Response | Promise<Response>, tls?: { cert: stri
 }
 
 const send = (url: string, secret: string | null = null, signal = never) =>
-  createWebhook({ url, secretFile: secret, template: "json" }, { now: () => AT + 500 })(ONE, signal);
+  createWebhook({ url, urlFile: null, secretFile: secret, template: "json" }, { now: () => AT + 500 })(
+    ONE,
+    signal,
+  );
 
 test("posts the body with a signature over timestamp and body, with the secret as it is now", async () => {
   const { url, got } = receiver(() => new Response(null, { status: 204 }));
@@ -49,6 +52,19 @@ test("posts the body with a signature over timestamp and body, with the secret a
   }
   await send(url);
   expect(got.at(-1)?.request.headers.has("x-licmond-signature")).toBe(false);
+});
+
+test("the URL may stand in a file, which is read at each message, and in no word of a failure", async () => {
+  const { url, got } = receiver(() => new Response());
+  const urlFile = join(folder, "url");
+  const byFile = createWebhook({ url: null, urlFile, secretFile: null, template: "json" }, { now: () => AT });
+  expect((await failure(byFile(ONE, never))).message).toBe("The url_file cannot be read (ENOENT)");
+  await Bun.write(urlFile, "file:///HUSH\n");
+  const refused = await failure(byFile(ONE, never));
+  expect(refused.message).toBe("The url_file holds no http:// or https:// URL");
+  await Bun.write(urlFile, `${url}\n`);
+  await byFile(ONE, never);
+  expect(got.map(({ request }) => new URL(request.url).pathname)).toEqual(["/hook/token-HUSH"]);
 });
 
 test("a secret that cannot be read, or is empty, sends nothing", async () => {
