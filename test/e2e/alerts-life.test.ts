@@ -36,6 +36,9 @@ describe("an alert", () => {
     await at.poll(used({ solver: 9 }), 3);
     await untilTold(receiver, ["fired solver"]);
     // Time alone brings reminders: it is looked at once a minute, and with each reload.
+    const [fired] = await at.firing();
+    const toldAt = Date.parse(fired?.startedAt ?? "");
+    await until("a reminder is due", () => Date.now() - toldAt > 1_500 || undefined);
     await at.reload();
     await until("a reminder is told", () => told(receiver).length > 1 || undefined);
     const reminded = told(receiver);
@@ -103,5 +106,29 @@ describe("a restart", () => {
       ...["fired mesher", "fired solver", "fired null"],
       ...["resolved mesher", "resolved null", "fired viewer", "fired viewer"],
     ]);
+  });
+
+  test.concurrent("while alerts wait for their group: it goes out once, as one message, with all of them", async () => {
+    await using receiver = createReceiver();
+    await using site = await createWatchedSite();
+    // The 30 seconds are the default.
+    await site.write(
+      `[alerts]\nfor = "0s"\n[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}/hook"\nrules = ["seats"]\n`,
+    );
+    {
+      await using at = await site.watch();
+      await at.poll(used({ solver: 9 }));
+      await at.poll(used({ solver: 9, mesher: 10 }));
+      expect(await at.firing()).toHaveLength(3);
+      expect(await at.daemon.stop()).toBe(0);
+    }
+    await using at = await site.watch();
+    await at.poll(used({ solver: 9, mesher: 10 }));
+    expect(receiver.got).toEqual([]);
+    await until("the group is complete", () => receiver.got.length > 0 || undefined);
+    expect(told(receiver).toSorted()).toEqual(["fired mesher", "fired solver"]);
+    await at.poll(used({ solver: 9, mesher: 10 }));
+    await at.daemon.stop();
+    expect(receiver.got).toHaveLength(1);
   });
 });

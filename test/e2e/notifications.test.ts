@@ -129,7 +129,7 @@ to = ["ann@company.example"]
   expect(ntfy?.headers.get("priority")).toBe("5");
   expect(mail.mails).toHaveLength(1);
   const [letter = ""] = mail.mails;
-  expect(letter).toMatch(new RegExp(`^Subject: \\[licmond\\] ${ALERTS} firing\r$`, "m"));
+  expect(letter).toMatch(new RegExp(`^Subject: \\[licmond\\] CRITICAL: ${ALERTS} firing at eda\r$`, "m"));
   expect(letter).not.toMatch(/[\u001b\u0085\u2028]/);
 
   // The command has the same as JSON on its stdin.

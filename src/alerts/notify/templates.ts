@@ -1,6 +1,6 @@
 import { iso } from "../../domain/time/clock.ts";
 import type { Message } from "./note.ts";
-import { lines, paragraphs, subject, worst } from "./text.ts";
+import { lines, newest, paragraphs, subject, worst } from "./text.ts";
 
 interface Body {
   readonly body: string;
@@ -45,7 +45,7 @@ function json(value: unknown): Body {
 function slack(message: Message) {
   const [first = "", ...others] = lines(message);
   // The subject of a single alert is its line, cut: of that there is no other text here.
-  const head = message.notes.length === 1 ? [`[licmond] ${first}`] : [subject(message), first];
+  const head = newest(message).length === 1 ? [`[licmond] ${first}`] : [subject(message), "", first];
   const text = [...head, ...others].map(slackText).join("\n");
   return { text, mrkdwn: false, link_names: false };
 }
@@ -72,11 +72,11 @@ function discord(message: Message) {
       ...details.map((each) => (each === link ? `<${each}>` : discordText(each))),
     ];
     const text = own.join("\n");
-    length += [...text].length + 1;
+    length += [...text].length + 2;
     if (length > DISCORD_CHARACTERS) break;
     kept.push(text);
   }
-  return { content: kept.join("\n"), allowed_mentions: { parse: [] } };
+  return { content: kept.join("\n\n"), allowed_mentions: { parse: [] } };
 }
 
 function discordText(text: string): string {
@@ -107,7 +107,7 @@ function teams(message: Message) {
     type: "AdaptiveCard",
     version: "1.4",
     msteams: { width: "Full" },
-    body: [...(message.notes.length === 1 ? [] : [run(subject(message), { size: "medium" })]), ...body],
+    body: [...(newest(message).length === 1 ? [] : [run(subject(message), { size: "medium" })]), ...body],
   };
   return {
     type: "message",
@@ -128,7 +128,7 @@ function ntfy(message: Message): Body {
     if (bytes > NTFY_BYTES && kept.length > 0) break;
     kept.push(line);
   }
-  const count = message.notes.length;
+  const count = newest(message).length;
   const title = message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`;
   const priority = NTFY_PRIORITY[message.test ? "info" : worst(message)];
   return { body: kept.join("\n"), headers: { "content-type": "text/plain; charset=utf-8", title, priority } };

@@ -13,6 +13,8 @@ const MAX_LINE = 400;
 const MAX_SUBJECT = 120;
 /** Alerts named in one text; the rest is counted. */
 const MAX_ALERTS = 30;
+/** Servers named in the subject of several alerts. */
+const MAX_SERVERS = 3;
 
 /** What a message says of one alert: its line, what is known besides, and where there is more of it. */
 export interface Paragraph {
@@ -25,8 +27,10 @@ export interface Paragraph {
 const TEST = "This is a test of licmond's notifications: no alert fires. Messages look like this:";
 
 /** One paragraph for each alert, the worst first. */
-export function paragraphs({ notes, test, dropped }: Message, zone = hostZone()): Paragraph[] {
+export function paragraphs(message: Message, zone = hostZone()): Paragraph[] {
+  const { test, dropped } = message;
   const remark = (head: string): Paragraph => ({ note: null, head, details: [] });
+  const notes = newest(message);
   const ordered = test ? notes : notes.toSorted((a, b) => rank(b) - rank(a) || a.id - b.id);
   const named = ordered
     .slice(0, MAX_ALERTS)
@@ -40,9 +44,21 @@ export function paragraphs({ notes, test, dropped }: Message, zone = hostZone())
   ];
 }
 
-/** The same as lines, without line ends of their own. */
+/** The last note of each alert: an alert that began and ended while its message waited is over. */
+export function newest({ notes, test }: Message): readonly Note[] {
+  if (test) return notes;
+  return [...Map.groupBy(notes, ({ alert }) => alert.id).values()].flatMap((own) => {
+    const last = own.at(-1);
+    // That it got worse is news to those who know of it.
+    const isNew = last?.kind === "raised" && own.some(({ kind }) => kind === "fired");
+    return last === undefined ? [] : [isNew ? { ...last, kind: "fired" } : last];
+  });
+}
+
+/** The same as lines, without line ends of their own; an empty one is between paragraphs. */
 export function lines(message: Message, zone?: string): string[] {
-  return paragraphs(message, zone).flatMap(({ head, details }) => [
+  return paragraphs(message, zone).flatMap(({ head, details }, index) => [
+    ...(index === 0 ? [] : [""]),
     head,
     ...details.map((detail) => `  ${detail}`),
   ]);
@@ -51,23 +67,34 @@ export function lines(message: Message, zone?: string): string[] {
 /** What the message is about, on one line. */
 export function subject(message: Message): string {
   if (message.test) return "[licmond] test";
-  const [first, ...others] = message.notes;
-  const text = first !== undefined && others.length === 0 ? headOf(first) : summary(message.notes);
+  const notes = newest(message);
+  const [first, ...others] = notes;
+  const text = first !== undefined && others.length === 0 ? headOf(first) : summary(notes);
   return cut(`[licmond] ${text}`, MAX_SUBJECT);
 }
 
 /** The worst severity of what fires; info when everything is resolved. */
-export function worst({ notes }: Message): Severity {
+export function worst(message: Message): Severity {
+  return worstOf(newest(message)) ?? "info";
+}
+
+function worstOf(notes: readonly Note[]): Severity | undefined {
   const firing = notes.filter(({ kind }) => kind !== "resolved").map(({ alert }) => alert.severity);
-  return SEVERITIES.findLast((severity) => firing.includes(severity)) ?? "info";
+  return SEVERITIES.findLast((severity) => firing.includes(severity));
 }
 
 function summary(notes: readonly Note[]): string {
   const resolved = notes.filter(({ kind }) => kind === "resolved").length;
   const firing = notes.length - resolved;
-  return [firing > 0 ? `${firing} firing` : "", resolved > 0 ? `${resolved} resolved` : ""]
-    .filter(Boolean)
-    .join(", ");
+  const counts = [firing > 0 ? `${firing} firing` : "", resolved > 0 ? `${resolved} resolved` : ""];
+  const servers = new Set(notes.flatMap(({ alert }) => alert.serverName ?? alert.server ?? []));
+  const named = [...servers].slice(0, MAX_SERVERS);
+  const more = servers.size - named.length;
+  const at = named.length === 0 ? "" : ` at ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const severity = worstOf(notes)?.toUpperCase();
+  return escapeControls(
+    `${severity === undefined ? "" : `${severity}: `}${counts.filter(Boolean).join(", ")}${at}`,
+  );
 }
 
 function headOf({ kind, alert }: Note): string {
@@ -94,7 +121,9 @@ function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
   if (kind !== "resolved") {
     return [
       `since ${time(began, zone)} (${span(at - began)}); ${asked}`,
-      ...(holders.length === 0 ? [] : [`held by ${holders.map((each) => holder(each, zone)).join("; ")}`]),
+      ...(holders.length === 0
+        ? []
+        : [`held by ${holders.map((each) => holder(each, at, zone)).join("; ")}`]),
       ...(link === null ? [] : [link]),
     ];
   }
@@ -102,15 +131,15 @@ function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
   const { worst: atWorst } = OVER[rule];
   const peak = peakValue === null || atWorst === undefined ? "" : `; at worst ${atWorst(peakValue)}`;
   return [
-    `from ${time(began, zone)} to ${time(ended, zone)}${peak}; ${asked}`,
+    `from ${wallTime(began, zone)} to ${time(ended, zone, began)}${peak}; ${asked}`,
     ...(link === null ? [] : [link]),
   ];
 }
 
-function holder({ user, host, seats, since }: NotedHolder, zone: string): string {
+function holder({ user, host, seats, since }: NotedHolder, at: number, zone: string): string {
   const who = host === null ? user : `${user} on ${host}`;
   const many = seats === 1 ? "1 seat" : `${seats} seats`;
-  return `${who}: ${many}${since === null ? "" : ` since ${time(Date.parse(since), zone)}`}`;
+  return `${who}: ${many}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
 interface Over {
@@ -141,13 +170,20 @@ const OVER: Readonly<Record<AlertRule, Over>> = {
   clock: { was: "The clock was in doubt", worst: (value) => `by ${value} days` },
 };
 
-/** `2026-03-02 13:15 CET`, by the clocks of a zone. */
-function time(at: number, zone: string): string {
-  const wall = new Date(wallClock(zone, at)).toISOString();
+/** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */
+function wallTime(at: number, zone: string, besides: number | null = null): string {
+  const shown = (instant: number) =>
+    new Date(wallClock(zone, instant)).toISOString().slice(0, 16).replace("T", " ");
+  const isSameDay = besides !== null && shown(besides).slice(0, 10) === shown(at).slice(0, 10);
+  return isSameDay ? shown(at).slice(11) : shown(at);
+}
+
+/** The same with the zone: `2026-03-02 13:15 CET`. */
+function time(at: number, zone: string, besides?: number): string {
   const name = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeZoneName: "short" })
     .formatToParts(at)
     .find(({ type }) => type === "timeZoneName")?.value;
-  return `${wall.slice(0, 10)} ${wall.slice(11, 16)} ${name ?? zone}`;
+  return `${wallTime(at, zone, besides)} ${name ?? zone}`;
 }
 
 /** `2 h 10 min`: the two largest units. */
@@ -156,7 +192,8 @@ function span(ms: number): string {
   const [days, hours] = [Math.floor(ms / DAY_MS), Math.floor((ms % DAY_MS) / HOUR_MS)];
   if (minutes < 1) return "less than a minute";
   if (days > 0) return hours > 0 ? `${days} d ${hours} h` : `${days} d`;
-  return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
+  if (hours === 0) return `${minutes} min`;
+  return minutes % 60 > 0 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
 }
 
 function rank({ kind, alert }: Note): number {

@@ -40,12 +40,12 @@ export const webhookTo = (url: string, change: Partial<Notification> = {}): Noti
 };
 
 export const note = (id: number, change: Partial<Note> = {}): Note => {
-  return { id, target: "pager", kind: "fired", at: AT, alert: record(), ...change };
+  return { id, target: "pager", kind: "fired", at: AT, alert: record({ id }), ...change };
 };
 
 /** A note about an alert that differs in this. */
 export const about = (id: number, change: Partial<NotedAlert>, kind: Note["kind"] = "fired"): Note =>
-  note(id, { kind, alert: record(change) });
+  note(id, { kind, alert: record({ id, ...change }) });
 
 export const message = (notes: readonly Note[], change: Partial<Message> = {}): Message => {
   return { at: AT, test: false, dropped: 0, notes, ...change };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Message, NotedAlert } from "../../../src/alerts/notify/note.ts";
+import type { Message, Note, NotedAlert } from "../../../src/alerts/notify/note.ts";
 import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
 import { render } from "../../../src/alerts/notify/templates.ts";
 import { lines, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
-import { AT, about, message, note } from "./notes.ts";
+import { AT, about, message, note, record } from "./notes.ts";
 
 const HOSTILE = "<!channel> <https://evil.example|click> *x* @all\r\nSubject: owned\n\u001b[2J&\u202e";
 const hostile = message([
@@ -12,7 +12,8 @@ const hostile = message([
   about(2, { feature: "b", message: "b" }, "resolved"),
 ]);
 
-const SINCE = "  since 2026-03-02 11:40 UTC (20 min); alert 7, rule";
+const since = (alert: number, rule = "seats") =>
+  `  since 2026-03-02 11:40 UTC (20 min); alert ${alert}, rule ${rule}`;
 const began = "2026-03-02T11:40:00.000Z";
 const plain = (text: Message) => lines(text, "UTC");
 
@@ -42,18 +43,25 @@ test("in words: what is wrong, where, since when and who has it; the worst first
   );
   expect(plain(told)).toEqual([
     "WORSE: CRITICAL full",
-    `${SINCE} disk`,
+    since(3, "disk"),
+    "",
     "WARNING EDA tools (eda), b: is bad",
-    `${SINCE} seats`,
-    "  held by ann on ws1: 4 seats since 2026-03-02 08:00 UTC; ben: 1 seat",
+    since(2),
+    "  held by ann on ws1: 4 seats since 08:00; ben: 1 seat",
     "  https://lic.example/x",
+    "",
     "STILL INFO eda, d: on",
-    `${SINCE} seats`,
+    since(4),
+    "",
     "RESOLVED EDA tools (eda), a: seats were short for 3 h 10 min",
-    "  from 2026-03-02 11:40 UTC to 2026-03-02 14:50 UTC; at worst 90 % of them were in use; alert 7, rule seats",
+    "  from 2026-03-02 11:40 to 14:50 UTC; at worst 90 % of them were in use; alert 1, rule seats",
+    "",
     "3 older messages were thrown away: too many waited",
   ]);
-  expect([subject(told), worst(told)]).toEqual(["[licmond] 3 firing, 1 resolved", "critical"]);
+  expect([subject(told), worst(told)]).toEqual([
+    "[licmond] CRITICAL: 3 firing, 1 resolved at EDA tools, eda",
+    "critical",
+  ]);
   expect(subject(message([note(1)]))).toBe(
     "[licmond] WARNING EDA tools (eda), compiler: 90 % of the seats of compiler are in use (9 of 10)",
   );
@@ -102,6 +110,28 @@ test("a test shows one message of each kind, in their order, and names nobody wh
   expect(plain(message(notes(true), { test: true })).join("\n")).not.toMatch(/ada|ben|ws0/);
 });
 
+test("of an alert that moved while its message waited, the last is told", () => {
+  const moves = (...kinds: Note["kind"][]) =>
+    message(
+      kinds.map((kind, index) => ({
+        ...about(index, { severity: "critical" }, kind),
+        alert: record({ id: 5 }),
+      })),
+    );
+  const heads = (...kinds: Note["kind"][]) =>
+    paragraphs(moves(...kinds)).map(({ head }) => head.split(" ")[0]);
+  expect(heads("fired", "resolved")).toEqual(["RESOLVED"]);
+  expect(heads("fired", "raised")).toEqual(["WARNING"]);
+  expect(heads("raised")).toEqual(["WORSE:"]);
+  expect(heads("fired", "resolved", "fired")).toEqual(["WARNING"]);
+  expect([subject(moves("fired", "resolved")), worst(moves("fired", "resolved"))]).toEqual([
+    expect.stringContaining("RESOLVED EDA tools (eda), compiler"),
+    "info",
+  ]);
+  // Programs get all of them.
+  expect(JSON.parse(render("json", moves("fired", "resolved")).body).alerts).toHaveLength(2);
+});
+
 test("no name can begin a line or a header of its own", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "binary" }), (name, text) => {
@@ -125,6 +155,7 @@ describe("bodies", () => {
     expect(text.split("\n")).toEqual([
       `[licmond] WARNING EDA tools (eda), compiler: ${why}`,
       expect.stringMatching(/^ {2}since /),
+      "",
       "2 older messages were thrown away: too many waited",
     ]);
   });
@@ -137,7 +168,7 @@ describe("bodies", () => {
       timestamp: "2026-03-02T12:00:00.000Z",
       dropped: 0,
       alerts: [
-        { notification: 1, kind: "fired", id: 7, rule: "seats", feature: HOSTILE },
+        { notification: 1, kind: "fired", id: 1, rule: "seats", feature: HOSTILE },
         { notification: 2, kind: "resolved" },
       ],
     });
@@ -148,7 +179,7 @@ describe("bodies", () => {
     expect(body).toMatchObject({ mrkdwn: false, link_names: false });
     expect(body.text).not.toMatch(/[<>]|@all|\u200b/);
     expect(body.text).toContain("&lt;!channel&gt;");
-    expect(body.text.split("\n")).toHaveLength(5);
+    expect(body.text.split("\n")).toHaveLength(7);
   });
 
   test("teams gets text runs, which are not read as Markdown", () => {
