@@ -27,11 +27,8 @@ export const notify = command({
     io.out("This is how messages look: an alert that fires, gets worse, goes on and is over.\n\n");
     for (const note of notesFor(false)) {
       const message = { at: io.now(), test: false, dropped: 0, notes: [note] };
-      io.out(
-        `${subject(message)}\n\n${lines(message)
-          .map((line) => `    ${line}\n`)
-          .join("")}\n`,
-      );
+      const text = lines(message).map((line) => `    ${line}\n`);
+      io.out(`${subject(message)}\n\n${text.join("")}\n`);
     }
     const report = createReport(io);
     for (const { name, notification, anonymize } of createTargets(notifications)) {

@@ -19,7 +19,7 @@ export function crossCheck(
     ...tls(file),
     ...servers(file, locate),
     ...thresholds(file),
-    ...maintainedServers(file),
+    ...namedServers(file),
     ...notifications(file),
     ...executedCommands(file),
     ...remoteWrite(file),
@@ -68,16 +68,19 @@ function* thresholds({ alerts }: Partial): Generator<Finding> {
   }
 }
 
-function* maintainedServers({ servers = [], maintenance = [] }: Partial): Generator<Finding> {
+/** Names of servers elsewhere: one that is misspelt would hold for none. */
+function* namedServers({ servers = [], maintenance = [], notifications = [] }: Partial): Generator<Finding> {
   const ids = servers.map(({ id } = {}) => id);
-  for (const [index, window] of maintenance.entries()) {
-    for (const [position, name] of (window?.servers ?? []).entries()) {
-      if (/[*?]/.test(name) || ids.includes(name)) continue;
-      const takes = "takes ids of servers, in which * stands for any characters";
-      yield {
-        path: ["maintenance", index, "servers", position],
-        message: `${takes}; no server is ${show(name)}`,
-      };
+  for (const [section, tables] of Object.entries({ maintenance, notifications })) {
+    for (const [index, table] of tables.entries()) {
+      for (const [position, name] of (table?.servers ?? []).entries()) {
+        if (/[*?]/.test(name) || ids.includes(name)) continue;
+        const takes = "takes ids of servers, in which * stands for any characters";
+        yield {
+          path: [section, index, "servers", position],
+          message: `${takes}; no server is ${show(name)}`,
+        };
+      }
     }
   }
 }

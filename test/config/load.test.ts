@@ -191,6 +191,8 @@ http = 5
 4: maintenance[0].start takes a day that the calendar has, not 2027-02-30
 [[maintenance]]|servers = ["*"]|duration = "1h"|start = "2027-02-30T22:00:00Z"
 4: maintenance[0].start takes a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z", not "2027-02-30T22:00:00Z"
+[[notifications]]|type = "command"|argv = ["x"]|servers = ["b*", "b"]
+4: notifications[0].servers[1] takes ids of servers, in which * stands for any characters; no server is "b"
 [[notifications]]|type = "sms"
 2: notifications[0].type takes one of webhook, email, command, not "sms"
 [[notifications]]|type = "webhook"
