@@ -53,13 +53,18 @@ export function createNotifier(
 
   /** One note for each target that has a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
-    const showTo = noted(alert, at);
-    const notes = settings().targets.flatMap((target): Note[] => {
+    const due = settings().targets.flatMap((target) => {
       const kind = kindFor(target);
-      return kind === null ? [] : [{ id: nextId(), target: target.id, kind, at, alert: showTo(target) }];
+      return kind === null ? [] : [{ target, kind }];
+    });
+    // Most looks bring no note: nothing is gathered for them.
+    if (due.length === 0) return { alert, notes: [] };
+    const showTo = noted(alert, at);
+    const notes = due.map(({ target, kind }): Note => {
+      return { id: nextId(), target: target.id, kind, at, alert: showTo(target) };
     });
     const told = Object.fromEntries(notes.map(({ target }) => [target, at]));
-    return { alert: notes.length === 0 ? alert : { ...alert, told: { ...alert.told, ...told } }, notes };
+    return { alert: { ...alert, told: { ...alert.told, ...told } }, notes };
   }
 
   return {

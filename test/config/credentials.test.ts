@@ -50,6 +50,9 @@ tls_key = "credential:tls-key"
 type = "webhook"
 url = "https://a.example"
 secret_file = "credential:hook"
+[[notifications]]
+type = "webhook"
+url_file = "credential:hook-url"
 [export.remote_write]
 url = "https://b.example"
 token_file = "credential:prometheus"`;
@@ -58,7 +61,10 @@ test("every file with a secret or a certificate may be one", () => {
   const result = interpretConfig(TOML, null, INSIDE);
   expect(result.ok && result.config).toMatchObject({
     http: { tls: { cert: "/etc/cert.pem", key: "/run/credentials/other.service/tls-key" } },
-    notifications: [{ secretFile: "/run/credentials/other.service/hook" }],
+    notifications: [
+      { secretFile: "/run/credentials/other.service/hook" },
+      { url: null, urlFile: "/run/credentials/other.service/hook-url" },
+    ],
     remoteWrite: { tokenFile: "/run/credentials/other.service/prometheus" },
   });
 });
@@ -70,6 +76,7 @@ test("those that the unit does not hand over are told with their lines, the fix,
   expect(result.ok ? [] : result.problems.map(printProblem)).toEqual([
     `/c.toml:3: http.tls_key ${fix}`,
     `/c.toml:7: notifications[0].secret_file ${fix}`,
+    `/c.toml:10: notifications[1].url_file ${fix}`,
   ]);
 });
 

@@ -24,7 +24,9 @@ describe("a poll", () => {
       await rig.poll(outcomeOf({ at: a.NOON + minute * MINUTE_MS, counts: counts(4) }));
     }
     expect(rowsOf(rig, "samples")).toBe(1);
-    expect(rowsOf(rig, "coverage")).toBe(1);
+    // How often it looked is counted: from that the rules are tried over what was.
+    const covered = rig.store.sqlite.query("SELECT looks FROM coverage").all();
+    expect(covered).toEqual([{ looks: 30 }]);
     const { steps } = rig.reader().series(rig.feature("compiler"), a.NOON, a.NOON + 30 * MINUTE_MS);
     expect(steps.map(({ at, used }) => [at - a.NOON, used])).toEqual([
       [0, 4],
