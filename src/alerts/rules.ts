@@ -107,6 +107,8 @@ export const EXPIRY = row({
 
 /** For so long a denial shows that more seats are asked for than there are. */
 const DEMAND_MS = HOUR_MS;
+/** A shortage that was told is over this many percentage points below the use at which it begins. */
+const ENDS_BELOW = 5;
 
 /**
  * The seats of a feature run short: nearly all are in use, all are, or people wait. One alert whose severity follows.
@@ -116,7 +118,7 @@ export const SEATS = row({
   rule: "seats",
   patience: "seats",
   ...FEATURES,
-  level({ utilization, queued, used, unlimited }, settings, at, { denied }) {
+  level({ utilization, queued, used, unlimited }, settings, at, { level: firing, denied }) {
     // What is unlimited, or not counted, has no percentage and may still have a queue.
     if (utilization === null && queued === null) return used === null && !unlimited ? null : 0;
     const { usageWarning, usageCritical, criticalNeedsDemand } = settings;
@@ -124,7 +126,8 @@ export const SEATS = row({
     const isAskedFor = denied !== undefined && at - denied.lastAt < DEMAND_MS;
     if ((queued ?? 0) > 0) return 2;
     if (use >= usageCritical && (isAskedFor || !criticalNeedsDemand)) return 2;
-    return use >= Math.min(usageWarning, usageCritical) ? 1 : 0;
+    const least = Math.min(usageWarning, usageCritical);
+    return use >= (firing > 0 ? least - ENDS_BELOW : least) ? 1 : 0;
   },
   finding(feature, level, { usageWarning, usageCritical }, _at, { denied }) {
     const { utilization, queued } = feature;

@@ -56,6 +56,18 @@ test.each<[Counts, number | null, string]>([
   if (level) expect(SEATS.finding(of, level, settings, NOW, UNWATCHED)).toMatchObject({ message });
 });
 
+test.each<[number, number, number]>([
+  [38, 0, 0],
+  [38, 1, 1],
+  [38, 2, 1],
+  [37, 1, 0],
+])(
+  "seats: %p of 50 in use at level %p is level %p: it ends 5 points below where it begins",
+  (used, level, seen) => {
+    expect(SEATS.level(counted([used, 50]), settings, NOW, { ...UNWATCHED, level })).toBe(seen);
+  },
+);
+
 test("seats: what is unlimited runs short only when someone waits", () => {
   expect(SEATS.level(counted([900, null, 0], true), settings, NOW, UNWATCHED)).toBe(0);
   expect(SEATS.level(counted([900, null, null], true), settings, NOW, UNWATCHED)).toBe(0);

@@ -94,8 +94,15 @@ const SECTIONS: readonly (readonly [string, object])[] = [
       http: { publicUrl: "https://lic.example/tools" },
       notifications: [
         {
-          ...{ name: "on call", url: null, urlFile: "/run/hook", rules: ["server_*"], servers: ["eda*"] },
-          ...{ features: ["Sim?"], labels: { location: "muc" }, anonymize: true, groupMs: 0 },
+          name: "on call",
+          url: null,
+          urlFile: "/run/hook",
+          rules: ["server_*"],
+          servers: ["eda*"],
+          features: ["Sim?"],
+          labels: { location: "muc" },
+          anonymize: true,
+          groupMs: 0,
         },
         { name: null, servers: null, features: null, labels: null, anonymize: false, groupMs: 30_000 },
       ],
