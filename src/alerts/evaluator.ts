@@ -6,6 +6,7 @@ import {
   type About,
   DENIALS,
   type Denied,
+  type DeniedCount,
   EXPIRY,
   type Finding,
   type HappeningRule,
@@ -23,7 +24,7 @@ import {
   USUAL_AFTER_MS,
 } from "./rules.ts";
 import type { InMaintenance, SettingsOf } from "./settings.ts";
-import { isIdle, needsOf, step, UNWATCHED, type Watch } from "./watch.ts";
+import { isBad, isIdle, needsOf, step, UNWATCHED, type Watch } from "./watch.ts";
 
 /**
  * Decides which alerts fire, move and end: the state so far and one look give the changes. Pure; `store.ts` applies them.
@@ -133,6 +134,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     thing: Thing,
     subject: AlertSubject,
     again: "raised" | "amended",
+    since = at,
   ): void {
     const { server, daemon, feature } = subject;
     if (!settingsOf(server, daemon, feature).enabled) return;
@@ -145,10 +147,28 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
     const found = { ...finding, value };
     const alert: AlertMove =
-      known === undefined
-        ? { change: "fired", finding: found, since: at }
-        : { change: again, finding: found };
+      known === undefined ? { change: "fired", finding: found, since } : { change: again, finding: found };
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
+  }
+
+  function tellOfDenials(thing: DeniedCount, since: number): void {
+    const { server, daemon, feature } = thing;
+    happen(DENIALS, thing, { rule: DENIALS.rule, server, daemon, feature, detail: null }, "amended", since);
+  }
+
+  /** Denials for want of seats that the numbers since do not show, or of which there are none, have their own alert. */
+  function settleDenials(picture: ServerPicture): void {
+    for (const [key, { subject, watch }] of state.watched) {
+      const { denied } = watch;
+      if (denied === undefined || subject.rule !== SEATS.rule || subject.server !== picture.server.id)
+        continue;
+      const isLooked =
+        (picture.collectedAt ?? 0) > denied.lastAt || Math.abs(at - denied.lastAt) > longestSilence(picture);
+      const seen = changes.get(key)?.watch ?? watch;
+      if (!isLooked || seen === UNWATCHED || isBad(seen)) continue;
+      changes.set(key, { subject, watch: UNWATCHED, alert: null });
+      tellOfDenials({ ...subject, count: denied.count }, denied.lastAt);
+    }
   }
 
   /** There is nothing left to look at. */
@@ -223,6 +243,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       const isGap = readAt === null || at - readAt > longestSilence(picture);
       for (const rule of PICTURE_RULES) look(rule, picture, isGap);
       if (picture.error === null && picture.collectedAt === at) compareWithUsual(picture);
+      settleDenials(picture);
       endGone(picture);
       return this;
     },
@@ -245,6 +266,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
         const { id, intervalMs } = picture.server;
         look(EXPIRY, picture, false);
         look(SEATS, picture, false, false);
+        settleDenials(picture);
         const due = Math.max(picture.nextPollAt ?? 0, since + intervalMs);
         if (at - due > longestSilence(picture)) see(UNPOLLED, { server: id, due }, id, THE_SERVER);
         acceptUnparsed(picture);
@@ -253,24 +275,26 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       return this;
     },
 
-    /** After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. */
+    /**
+     * After a denial. One that was over before `now`, e.g. while the daemon was not running, is no news. What is denied
+     * for want of seats waits for the next reading: where seats are short, it belongs to their alert.
+     */
     denial(denied: Denied, now: number) {
-      const { server, daemon, feature } = denied;
+      const { server, daemon, feature, count } = denied;
       const about = { server, daemon, feature, detail: null };
-      const seats = { rule: SEATS.rule, ...about };
-      const short = state.watched.get(subjectKey(seats));
-      // One trouble has one alert. What it says follows at the next look.
-      if (short !== undefined && isForWantOfSeats(denied)) {
-        const before = short.watch.denied ?? { count: 0, lastAt: 0 };
-        const all = { count: before.count + denied.count, lastAt: Math.max(before.lastAt, at) };
-        changes.set(subjectKey(seats), {
-          subject: seats,
-          watch: { ...short.watch, denied: all },
-          alert: null,
-        });
-        return this;
-      }
-      if (at + DENIALS.lastsMs > now) happen(DENIALS, denied, { rule: DENIALS.rule, ...about }, "amended");
+      if (!settingsOf(server, daemon, feature).enabled) return this;
+      const key = subjectKey({ rule: SEATS.rule, ...about });
+      const watch = state.watched.get(key)?.watch ?? UNWATCHED;
+      const isNews = at + DENIALS.lastsMs > now;
+      const isTold = state.firing.has(subjectKey({ rule: DENIALS.rule, ...about }));
+      if (isForWantOfSeats(denied) && (isBad(watch) || (isNews && !isTold))) {
+        const before = watch.denied ?? { count: 0, lastAt: 0 };
+        // The clock of the log may be ahead.
+        const lastAt = Math.max(before.lastAt, Math.min(at, now));
+        const all = { count: before.count + count, lastAt };
+        const subject = { rule: SEATS.rule, ...about };
+        changes.set(key, { subject, watch: { ...watch, denied: all }, alert: null });
+      } else if (isNews) tellOfDenials(denied, at);
       return this;
     },
   };
@@ -283,6 +307,6 @@ function saysTheSame(a: Finding, b: Finding): boolean {
 }
 
 /** After so long without a good reading nothing is known of the time between. */
-function longestSilence({ server }: ServerPicture): number {
+export function longestSilence({ server }: ServerPicture): number {
   return 2 * server.intervalMs + server.timeoutMs;
 }

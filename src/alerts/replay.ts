@@ -1,6 +1,6 @@
 import { type Alert, isAtLeast } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
-import { type Conditions, createEvaluation, type Evaluation } from "./evaluator.ts";
+import { type Conditions, createEvaluation, type Evaluation, longestSilence } from "./evaluator.ts";
 import type { Denied, HostLook } from "./rules.ts";
 import { applyChange, type MutableState } from "./store.ts";
 import { UNWATCHED } from "./watch.ts";
@@ -61,8 +61,12 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
       return until === null ? runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs]) : [];
     });
-  /** Moments at which what happened counts as over. */
-  const ends = () => [...state.watched.values()].flatMap(({ watch }) => watch.until ?? []);
+  /** Moments at which what happened counts as over, or no reading is waited for any more. */
+  const ends = () =>
+    [...state.watched.values()].flatMap(({ watch: { until, denied } }) => [
+      ...(until === null ? [] : [until]),
+      ...(denied === undefined ? [] : [denied.lastAt + longestSilence(current) + 1]),
+    ]);
 
   /** Lets time pass up to an instant, that one included. */
   function passTo(until: number): void {
@@ -95,9 +99,11 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
           current = { ...paced, lastPollAt: at, collectedAt: at };
           const isStill = take(evaluation(at).poll(last, current));
           last = at;
-          // The same numbers again change nothing more.
+          // The same numbers again change nothing more, until the look behind the next denial.
           const isWaiting = lasted().some((moment) => moment > at);
-          if (isStill && !isWaiting && !conditions.inMaintenance(seen.server.id, at)) break;
+          if (!isStill || isWaiting || conditions.inMaintenance(seen.server.id, at)) continue;
+          if (denied.value === undefined) break;
+          at = Math.max(at, from + Math.floor((denied.value.at - from) / everyMs) * everyMs);
         }
         last = from + Math.floor((until - 1 - from) / everyMs) * everyMs;
         denyUntil(until - 1);

@@ -13,7 +13,7 @@ export interface Watch {
   readonly runs: readonly Run[];
   /** When what happened once counts as over, epoch ms; null where looks decide. */
   readonly until: number | null;
-  /** Requests that were denied for want of seats since the condition began. */
+  /** Requests that were denied for want of seats since the condition began, or since the last reading. */
   readonly denied?: { readonly count: number; readonly lastAt: number };
 }
 
@@ -90,8 +90,13 @@ export function step(
 }
 
 /** True when nothing of it need be remembered. */
-export function isIdle({ level, runs, until }: Watch): boolean {
-  return level === 0 && until === null && runs.every(({ above }) => above === 0);
+export function isIdle(watch: Watch): boolean {
+  return !isBad(watch) && watch.until === null && watch.denied === undefined;
+}
+
+/** Whether its alert fires, or may come: the last looks were bad. */
+export function isBad({ level, runs }: Watch): boolean {
+  return level > 0 || runs.some(({ above }) => above > 0);
 }
 
 /** A watch as it was stored; null when the text is none. */

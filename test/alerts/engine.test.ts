@@ -15,6 +15,7 @@ const withFeatures = (...features: FeatureReading[]) => ({ reading: reading({ fe
 /** A feature that nobody holds. */
 const idle = (change: Partial<FeatureReading>) => feature({ used: 0, checkouts: [], ...change });
 const seatsNotes = (rig: Rig) => rig.notes().filter(({ alert }) => alert.rule === "seats");
+const TEN = new Array<number>(20).fill(10);
 const DENIED = { server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, code: null };
 
 describe("polls that fail", () => {
@@ -191,9 +192,11 @@ describe("seats", () => {
     rig.engine.denied([{ ...DENIED, code: -18, at: rig.now }]);
     rig.engine.denied([{ ...DENIED, feature: null, at: rig.now }]);
     rig.engine.denied([{ ...DENIED, feature: "other", code: -4, at: rig.now }]);
-    expect(rig.said()).toEqual(["denials fired warning", "denials fired warning", "denials fired warning"]);
+    expect(rig.said()).toEqual(["denials fired warning", "denials fired warning"]);
+    rig.usage(10);
+    expect(rig.said()).toEqual(["denials fired warning"]);
     // After an hour without more it is a warning again, and says still what was.
-    for (let minute = 0; minute < 60; minute++) rig.usage(10);
+    for (let minute = 0; minute < 59; minute++) rig.usage(10);
     expect(rig.events()).toMatchObject([
       { change: "lowered", severity: "warning", message: expect.stringContaining("; 4 requests denied") },
     ]);
@@ -371,9 +374,36 @@ describe("what was usual", () => {
   });
 });
 
+describe("denials for want of seats, just before a reading", () => {
+  const cases: [string, number, readonly number[], readonly string[]][] = [
+    ["that shows the shortage: its alert tells of them", 15, [10, ...TEN], ["seats fired critical"]],
+    ["that shows free seats", 15, [5], ["denials fired warning"]],
+    ["of a shortage that ends too soon for an alert", 15, [10, 10, 5], ["denials fired warning"]],
+  ];
+  test.each(cases)("%s", (_, minutes, looks, said) => {
+    const rig = createRig({ settings: { forMs: minutes * MINUTE } });
+    rig.usage(5);
+    rig.engine.denied([{ ...DENIED, count: 2, code: -4, at: rig.now }]);
+    expect(rig.said()).toEqual([]);
+    rig.restart();
+    for (const used of looks) rig.usage(used);
+    expect(rig.said()).toEqual([...said]);
+    if (said[0] === "seats fired critical")
+      expect(rig.engine.firing()[0]?.message).toEndWith("; 2 requests denied since it began");
+  });
+
+  test("without a reading they are told all the same", () => {
+    const rig = createRig();
+    rig.usage(5);
+    rig.engine.denied([{ ...DENIED, code: -4, at: rig.now }]);
+    rig.pass(4);
+    expect(rig.said()).toContain("denials fired warning");
+  });
+});
+
 test("denials fire once and are over after an hour without more", () => {
   const rig = createRig();
-  rig.engine.denied([{ ...DENIED, at: rig.now }]);
+  rig.engine.denied([{ ...DENIED, code: -18, at: rig.now }]);
   rig.pass(30);
   rig.engine.denied([{ ...DENIED, count: 2, at: rig.now }]);
   const said = () => rig.said().filter((text) => text.startsWith("denials"));
@@ -429,7 +459,7 @@ describe("after a clock that was 500 days ahead", () => {
   test("an alert about denials does not last until then", () => {
     const rig = createRig();
     rig.now += AHEAD;
-    rig.engine.denied([{ ...DENIED, at: rig.now }]);
+    rig.engine.denied([{ ...DENIED, code: -18, at: rig.now }]);
     expect(rig.said()).toEqual(["denials fired warning"]);
     rig.now -= AHEAD;
     rig.pass(1);

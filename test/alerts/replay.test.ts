@@ -103,7 +103,8 @@ test("denials for want of seats belong to the seats while these are short", () =
   expect(replay.firings().map(({ rule, firedAt }) => [rule, firedAt / MINUTE])).toEqual([
     ["seats", 0],
     ["denials", 12],
-    ["denials", 200],
+    // At the look behind it, which shows that seats are free.
+    ["denials", 201],
   ]);
 });
 
@@ -204,7 +205,7 @@ test("denials within an hour of each other are one alert", () => {
   const times = [0, HOUR, 2 * HOUR, 3 * HOUR + 1];
   replay.polls(
     [],
-    times.map((at) => ({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at, code: null })),
+    times.map((at) => ({ server: "eda", daemon: "snpslmd", feature: "compiler", count: 1, at, code: -18 })),
   );
   replay.pass(10 * HOUR);
   expect(replay.firings().map(({ firedAt, resolvedAt }) => [firedAt, resolvedAt])).toEqual([
