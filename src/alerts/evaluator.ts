@@ -63,7 +63,7 @@ export interface SubjectChange {
 export type AlertMove =
   | { readonly change: "fired"; readonly finding: Finding; readonly since: number }
   | { readonly change: "raised" | "lowered" | "amended"; readonly finding: Finding }
-  | { readonly change: "resolved" };
+  | { readonly change: "resolved"; readonly finding: Finding | null };
 
 /** What an evaluation answers. */
 export type Evaluation = Pick<ReturnType<typeof createEvaluation>, "at" | "changes" | "baselines">;
@@ -106,7 +106,9 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     const { level } = watch;
     const firing = state.firing.get(key);
     let alert: AlertMove | null = null;
-    if (level === 0) alert = firing === undefined ? null : { change: "resolved" };
+    // Of other rules there is nothing to say when all is well.
+    const last = () => (rule === SEATS ? rule.finding(thing, 1, own, at, watch) : null);
+    if (level === 0) alert = firing === undefined ? null : { change: "resolved", finding: last() };
     else {
       const finding = rule.finding(thing, level, own, at, watch);
       const since = watch.runs[0]?.since ?? at;
@@ -174,7 +176,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
   /** There is nothing left to look at. */
   function end(subject: AlertSubject): void {
     const key = subjectKey(subject);
-    const alert: AlertMove | null = state.firing.has(key) ? { change: "resolved" } : null;
+    const alert: AlertMove | null = state.firing.has(key) ? { change: "resolved", finding: null } : null;
     changes.set(key, { subject, watch: UNWATCHED, alert });
   }
 

@@ -1,9 +1,12 @@
 import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
-import type { Snapshot } from "../domain/picture.ts";
-import { topHolders } from "./notify/holders.ts";
-import type { LinkTo } from "./notify/link.ts";
-import type { Note, NotedAlert, NoteFilter, NoteKind } from "./notify/note.ts";
+import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
+import { iso } from "../domain/time/clock.ts";
+import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";
+import { overMessage } from "./notify/over.ts";
 import type { InMaintenance } from "./settings.ts";
+
+/** People named in a note. */
+const MAX_HOLDERS = 3;
 
 /** An alert with the targets that get a note now in `told`, and these notes. */
 interface Notified {
@@ -14,7 +17,6 @@ interface Notified {
 export interface NotifierSettings {
   readonly inMaintenance: InMaintenance;
   readonly targets: readonly NoteFilter[];
-  readonly linkTo: LinkTo;
 }
 
 export type Notifier = ReturnType<typeof createNotifier>;
@@ -40,29 +42,29 @@ export function createNotifier(
     target.wants(alert, pictureOf(alert.server)?.server.labels ?? {});
 
   /** The alert as a target is to see it. */
-  function noted(alert: Alert, at: number): (target: NoteFilter) => NotedAlert {
-    const { server, daemon, feature } = alert;
-    const picture = pictureOf(server);
-    const hasHolders = picture !== undefined && daemon !== null && feature !== null;
-    const record = alertRecord(alert, at);
-    const more = { serverName: picture?.server.name ?? server, link: settings().linkTo(alert) };
-    const holders = hasHolders && alert.resolvedAt === null ? topHolders(picture, daemon, feature) : [];
-    return ({ anonymize }) =>
-      anonymize ? { ...anonymousAlert(record), ...more, holders: [] } : { ...record, ...more, holders };
+  function shown(alert: Alert, at: number, anonymize: boolean): NotedAlert {
+    const picture = pictureOf(alert.server);
+    const isOver = alert.resolvedAt !== null;
+    const record = anonymize ? anonymousAlert(alertRecord(alert, at)) : alertRecord(alert, at);
+    const feature = picture?.features.find(
+      ({ daemon, name }) => daemon === alert.daemon && name === alert.feature,
+    );
+    return {
+      ...record,
+      message: isOver ? overMessage(record) : record.message,
+      serverName: picture?.server.name ?? alert.server,
+      holders: isOver || anonymize ? [] : topHolders(feature?.checkouts ?? []),
+    };
   }
 
   /** One note for each target that has a kind. */
   function notify(alert: Alert, at: number, kindFor: (target: NoteFilter) => NoteKind | null): Notified {
-    const due = settings().targets.flatMap((target) => {
+    const notes = settings().targets.flatMap((target): Note[] => {
       const kind = kindFor(target);
-      return kind === null ? [] : [{ target, kind }];
+      if (kind === null) return [];
+      return [{ id: nextId(), target: target.id, kind, at, alert: shown(alert, at, target.anonymize) }];
     });
-    // Most looks bring no note: nothing is gathered for them.
-    if (due.length === 0) return { alert, notes: [] };
-    const showTo = noted(alert, at);
-    const notes = due.map(({ target, kind }): Note => {
-      return { id: nextId(), target: target.id, kind, at, alert: showTo(target) };
-    });
+    if (notes.length === 0) return { alert, notes };
     const told = Object.fromEntries(notes.map(({ target }) => [target, at]));
     return { alert: { ...alert, told: { ...alert.told, ...told } }, notes };
   }
@@ -98,4 +100,24 @@ export function createNotifier(
       });
     },
   };
+}
+
+/** Who holds the most seats, and of those with equally many, who holds them longest. */
+function topHolders(checkouts: readonly CheckoutPicture[]): NotedHolder[] {
+  const byHolder = Map.groupBy(checkouts, ({ user, host }) => `${user}\0${host ?? ""}`);
+  return [...byHolder.values()]
+    .map((own) => ({
+      user: own[0]?.user ?? "",
+      host: own[0]?.host ?? null,
+      seats: own.reduce((sum, { count }) => sum + count, 0),
+      since: Math.min(
+        ...own.map(
+          ({ beganAt, startedAt, firstSeenAt }) =>
+            beganAt ?? startedAt ?? firstSeenAt ?? Number.POSITIVE_INFINITY,
+        ),
+      ),
+    }))
+    .sort((a, b) => b.seats - a.seats || a.since - b.since)
+    .slice(0, MAX_HOLDERS)
+    .map((holder) => ({ ...holder, since: Number.isFinite(holder.since) ? iso(holder.since) : null }));
 }

@@ -41,7 +41,9 @@ export function applyChange(
   const before = firing.get(key);
   if (move.change === "resolved") {
     firing.delete(key);
-    return before === undefined ? null : { ...before, resolvedAt: Math.max(at, before.startedAt) };
+    if (before === undefined) return null;
+    const resolvedAt = Math.max(at, before.startedAt);
+    return { ...before, ...move.finding, severity: before.severity, resolvedAt };
   }
   const { rule, server, daemon, feature, detail } = subject;
   const startedAt = move.change === "fired" ? move.since : at;

@@ -1,4 +1,3 @@
-import { createLinks } from "../alerts/notify/link.ts";
 import { sampleNotes } from "../alerts/notify/sample.ts";
 import { createSender, createTargets } from "../alerts/notify/targets.ts";
 import { lines, subject } from "../alerts/notify/text.ts";
@@ -16,14 +15,13 @@ export const notify = command({
   options: { test: flag("send a test message, and show how messages look (nothing else can be sent)") },
   async run({ options, config }, io) {
     if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
-    const { http, notifications, servers } = (await readConfig(config, io)).config;
+    const { notifications, servers } = (await readConfig(config, io)).config;
     if (notifications.length === 0)
       throw new Failure("there is no target: the config has no [[notifications]]");
     // The daemon's own ways to the targets.
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
     const [server = { id: "example", name: "Example tools" }] = servers;
-    const notesFor = (anonymize: boolean) =>
-      sampleNotes(server, anonymize, createLinks(http.publicUrl), io.now());
+    const notesFor = (anonymize: boolean) => sampleNotes(server, anonymize, io.now());
     io.out("This is how messages look: an alert that fires, gets worse, goes on and is over.\n\n");
     for (const note of notesFor(false)) {
       const message = { at: io.now(), test: false, dropped: 0, notes: [note] };

@@ -29,7 +29,7 @@ import {
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
-export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy", "discord"] as const;
+export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
 
 const SECRET = { secret: true };
 const START = { takes: 'a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z"' };

@@ -6,7 +6,6 @@ import {
 } from "../alerts/engine.ts";
 import type { RunCommand } from "../alerts/notify/command.ts";
 import { createDispatcher } from "../alerts/notify/dispatcher.ts";
-import { createLinks } from "../alerts/notify/link.ts";
 import { createSender, createTargets, type Target } from "../alerts/notify/targets.ts";
 import { createMaintenance, createSettings } from "../alerts/settings.ts";
 import type { Config } from "../config/config.ts";
@@ -25,7 +24,7 @@ export interface AlertServiceDeps
   readonly events: Pick<Events, "page" | "highestReserved">;
   readonly bus: Pick<Bus, "commit" | "subscribe">;
   /** The running one. */
-  readonly config: () => Pick<Config, "http" | "alerts" | "maintenance" | "notifications">;
+  readonly config: () => Pick<Config, "alerts" | "maintenance" | "notifications">;
   readonly run: RunCommand;
 }
 
@@ -38,12 +37,11 @@ export function createAlertService(deps: AlertServiceDeps) {
   const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
   let settings: EngineSettings & { readonly targets: readonly Target[] };
   const configure = () => {
-    const { http, alerts, maintenance, notifications } = config();
+    const { alerts, maintenance, notifications } = config();
     settings = {
       settingsOf: createSettings(alerts),
       inMaintenance: createMaintenance(maintenance),
       targets: createTargets(notifications),
-      linkTo: createLinks(http.publicUrl),
     };
     dispatcher.configure(settings.targets);
   };

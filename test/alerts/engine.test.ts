@@ -650,7 +650,6 @@ describe("targets", () => {
     const [named, quiet] = rig.notes();
     expect(named?.alert).toMatchObject({
       serverName: "EDA tools",
-      link: null,
       holders: [
         { user: "cy", host: "ws1", seats: 3 },
         { user: "ann", host: "ws1", seats: 2, since: new Date(NOON - 2 * HOUR).toISOString() },

@@ -103,7 +103,6 @@ export function createRig(
         settingsOf: createSettings({ ...SETTINGS, ...knobs.settings, overrides: knobs.overrides }),
         inMaintenance: createMaintenance(knobs.maintenance, () => "UTC"),
         targets: knobs.targets,
-        linkTo: () => null,
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
       clock: { now: () => rig.now },

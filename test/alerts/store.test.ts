@@ -60,7 +60,7 @@ test("an alert that ends while its beginning is being stored is stored as ended,
   const first = store.commit();
   const [alert] = store.state.firing.values();
   if (alert === undefined) throw new Error("nothing fires");
-  store.apply(evaluation(NOON + 60_000, { change: "resolved" }));
+  store.apply(evaluation(NOON + 60_000, { change: "resolved", finding: null }));
   const second = store.commit();
   // A disk that is almost full takes the one and not the other.
   stand(1);

@@ -190,7 +190,7 @@ function noteOf({ kind, alert, ...row }: NotificationRow): Note | null {
     // Notes of before 0.2 have less in them.
     const { startedAt } = stored;
     const before = { peakValue: null, firedAt: startedAt, durationSeconds: 0 };
-    const more = { serverName: stored.server, holders: [], link: null };
+    const more = { serverName: stored.server, holders: [] };
     return { ...row, kind: kind as NoteKind, alert: { ...before, ...more, ...stored } };
   } catch {
     return null;

@@ -19,7 +19,6 @@ export interface NotedAlert extends AlertRecord {
   readonly serverName: string | null;
   /** Who holds the most seats of the feature; empty where it is about no feature, or where the target names no people. */
   readonly holders: readonly NotedHolder[];
-  readonly link: string | null;
 }
 
 /**

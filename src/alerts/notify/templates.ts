@@ -12,7 +12,6 @@ const TEMPLATES = {
   json: (message) => json(payload(message)),
   slack: (message) => json(slack(message)),
   teams: (message) => json(teams(message)),
-  discord: (message) => json(discord(message)),
   ntfy,
 } satisfies Record<string, (message: Message) => Body>;
 
@@ -58,31 +57,6 @@ function slackText(text: string): string {
     .replace(/(?<![\p{L}\p{N}])@(?=(?:all|channel|everyone|here)\b)/giu, "\uff20");
 }
 
-/** Longest text of a message: https://docs.discord.com/developers/resources/webhook#execute-webhook */
-const DISCORD_CHARACTERS = 2000;
-
-/** A backslash takes Discord's Markdown its meaning, and is not shown; `allowed_mentions` lets no name call anybody. */
-function discord(message: Message) {
-  const kept: string[] = [];
-  let length = 0;
-  for (const { note, head, details } of paragraphs(message)) {
-    const link = note?.alert.link ?? null;
-    const own = [
-      `**${discordText(head)}**`,
-      ...details.map((each) => (each === link ? `<${each}>` : discordText(each))),
-    ];
-    const text = own.join("\n");
-    length += [...text].length + 2;
-    if (length > DISCORD_CHARACTERS) break;
-    kept.push(text);
-  }
-  return { content: kept.join("\n\n"), allowed_mentions: { parse: [] } };
-}
-
-function discordText(text: string): string {
-  return text.replace(/[\\*_~`|<>[\]()#:@]/g, "\\$&");
-}
-
 /** An adaptive card made of text runs, which are shown as they are: text blocks would read Markdown. */
 function teams(message: Message) {
   const run = (text: string, more: object = {}, block: object = {}) => ({
@@ -93,14 +67,9 @@ function teams(message: Message) {
   const color = { info: "default", warning: "warning", critical: "attention" } as const;
   const body = paragraphs(message).flatMap(({ note, head, details }) => {
     const own = note === null ? "default" : note.kind === "resolved" ? "good" : color[note.alert.severity];
-    const link = note?.alert.link ?? null;
     return [
       run(head, { color: own, weight: "bolder" }, { spacing: "medium" }),
-      ...details.map((each) =>
-        each === link
-          ? run(each, { selectAction: { type: "Action.OpenUrl", url: each } }, { spacing: "none" })
-          : run(each, { isSubtle: true }, { spacing: "none" }),
-      ),
+      ...details.map((each) => run(each, { isSubtle: true }, { spacing: "none" })),
     ];
   });
   const content = {

@@ -1,6 +1,6 @@
-import { type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
+import { SEVERITIES, type Severity } from "../../domain/alerts.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../domain/time/clock.ts";
+import { span } from "../../domain/time/clock.ts";
 import { hostZone, wallClock } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
@@ -99,11 +99,15 @@ function summary(notes: readonly Note[]): string {
 
 function headOf({ kind, alert }: Note): string {
   const severity = alert.severity.toUpperCase();
-  const word = { fired: severity, raised: `WORSE: ${severity}`, reminder: `STILL ${severity}` };
+  const word = {
+    fired: severity,
+    raised: `WORSE: ${severity}`,
+    reminder: `STILL ${severity}`,
+    resolved: "RESOLVED",
+  };
   const where = placeOf(alert);
   const at = where === "" ? "" : ` ${where}:`;
-  if (kind !== "resolved") return line(`${word[kind]}${at} ${alert.message}`);
-  return line(`RESOLVED${at} ${OVER[alert.rule].was} for ${span(alert.durationSeconds * 1000)}`);
+  return line(`${word[kind]}${at} ${alert.message}`);
 }
 
 /** `EDA tools (eda), compiler`: people know the name, and commands take the id. */
@@ -115,24 +119,17 @@ function placeOf({ server, serverName, daemon, feature }: NotedAlert): string {
 }
 
 function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
-  const { id, rule, startedAt, resolvedAt, peakValue, holders, link } = alert;
+  const { id, rule, startedAt, resolvedAt, holders } = alert;
   const began = Date.parse(startedAt);
   const asked = `alert ${id}, rule ${rule}`;
-  if (kind !== "resolved") {
-    return [
-      `since ${time(began, zone)} (${span(at - began)}); ${asked}`,
-      ...(holders.length === 0
-        ? []
-        : [`held by ${holders.map((each) => holder(each, at, zone)).join("; ")}`]),
-      ...(link === null ? [] : [link]),
-    ];
+  if (kind === "resolved") {
+    const ended = Date.parse(resolvedAt ?? startedAt);
+    return [`from ${wallTime(began, zone)} to ${time(ended, zone, began)}; ${asked}`];
   }
-  const ended = Date.parse(resolvedAt ?? startedAt);
-  const { worst: atWorst } = OVER[rule];
-  const peak = peakValue === null || atWorst === undefined ? "" : `; at worst ${atWorst(peakValue)}`;
+  const held = `held by ${holders.map((each) => holder(each, at, zone)).join("; ")}`;
   return [
-    `from ${wallTime(began, zone)} to ${time(ended, zone, began)}${peak}; ${asked}`,
-    ...(link === null ? [] : [link]),
+    `since ${time(began, zone)} (${span(at - began)}); ${asked}`,
+    ...(holders.length === 0 ? [] : [held]),
   ];
 }
 
@@ -141,34 +138,6 @@ function holder({ user, host, seats, since }: NotedHolder, at: number, zone: str
   const many = seats === 1 ? "1 seat" : `${seats} seats`;
   return `${who}: ${many}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
-
-interface Over {
-  /** What was so, after the server and the feature. */
-  readonly was: string;
-  readonly worst?: (value: number) => string;
-}
-
-/** What a message says when an alert of a rule is over: no more than what was, because it may have ended in several ways. */
-const OVER: Readonly<Record<AlertRule, Over>> = {
-  server_down: { was: "the server was down" },
-  server_degraded: { was: "the server was degraded" },
-  daemon_down: { was: "it was down" },
-  seats: { was: "seats were short", worst: (value) => `${value} % of them were in use` },
-  expiry: {
-    was: "its expiry was near or past",
-    worst: (days) => (days < 0 ? `${-days} days past it` : `${days} days were left`),
-  },
-  denials: { was: "requests were denied", worst: (value) => `${value} of them` },
-  held_too_long: { was: "a seat was held too long", worst: (value) => `${value} h` },
-  stale: { was: "its numbers were stale" },
-  unparsed: {
-    was: "parts of the tool's output were not understood",
-    worst: (value) => `${value} lines of it`,
-  },
-  totals_changed: { was: "its number of seats had changed" },
-  disk: { was: "The disk was nearly full", worst: (value) => `${value} % of it was in use` },
-  clock: { was: "The clock was in doubt", worst: (value) => `by ${value} days` },
-};
 
 /** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */
 function wallTime(at: number, zone: string, besides: number | null = null): string {
@@ -184,16 +153,6 @@ function time(at: number, zone: string, besides?: number): string {
     .formatToParts(at)
     .find(({ type }) => type === "timeZoneName")?.value;
   return `${wallTime(at, zone, besides)} ${name ?? zone}`;
-}
-
-/** `2 h 10 min`: the two largest units. */
-function span(ms: number): string {
-  const minutes = Math.max(0, Math.floor(ms / MINUTE_MS));
-  const [days, hours] = [Math.floor(ms / DAY_MS), Math.floor((ms % DAY_MS) / HOUR_MS)];
-  if (minutes < 1) return "less than a minute";
-  if (days > 0) return hours > 0 ? `${days} d ${hours} h` : `${days} d`;
-  if (hours === 0) return `${minutes} min`;
-  return minutes % 60 > 0 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
 }
 
 function rank({ kind, alert }: Note): number {

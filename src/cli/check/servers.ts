@@ -6,6 +6,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { PollOutcome } from "../../domain/poll.ts";
 import { applyPoll } from "../../domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
+import { span } from "../../domain/time/clock.ts";
 import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
 import { sessionAges } from "../../history/sessions/sessions.ts";
 import { managerOf } from "../../managers/registry.ts";
@@ -118,7 +119,7 @@ function troubleOf({ status, members, daemons }: ServerPicture): string | null {
 
 /** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
 export function clockWords(skew: ClockSkew, zone: string): [string, string] {
-  const off = duration(skew.ahead);
+  const off = span(Math.abs(skew.ahead));
   const differs = `its clock is ${off} ${skew.ahead > 0 ? "ahead of" : "behind"} this host's`;
   const keepTime = "(chrony, systemd-timesyncd)";
   if (skew.kind === "zone")
@@ -135,15 +136,6 @@ export function clockWords(skew: ClockSkew, zone: string): [string, string] {
     `read in ${zone}, its latest checkout starts ${off} from now`,
     `set the server's timezone to its own; if it is, let the server's host keep time ${keepTime}`,
   ];
-}
-
-/** `2 h 5 min` */
-function duration(ms: number): string {
-  const minutes = Math.round(Math.abs(ms) / 60_000);
-  const hours = Math.floor(minutes / 60);
-  const rest = minutes % 60;
-  if (hours === 0) return `${rest} min`;
-  return rest === 0 ? `${hours} h` : `${hours} h ${rest} min`;
 }
 
 /**

@@ -27,7 +27,6 @@ export const record = (change: Partial<NotedAlert> = {}): NotedAlert => ({
   silencedUntil: null,
   serverName: "EDA tools",
   holders: [],
-  link: null,
   ...change,
 });
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Message, Note, NotedAlert } from "../../../src/alerts/notify/note.ts";
+import type { Message, Note } from "../../../src/alerts/notify/note.ts";
+import { overMessage } from "../../../src/alerts/notify/over.ts";
 import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
 import { render } from "../../../src/alerts/notify/templates.ts";
 import { lines, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
+import type { AlertRule } from "../../../src/domain/alerts.ts";
 import { AT, about, message, note, record } from "./notes.ts";
 
 const HOSTILE = "<!channel> <https://evil.example|click> *x* @all\r\nSubject: owned\n\u001b[2J&\u202e";
@@ -26,8 +28,8 @@ test("in words: what is wrong, where, since when and who has it; the worst first
   const over = { startedAt: began, resolvedAt: "2026-03-02T14:50:00.000Z", durationSeconds: 11_400 };
   const told = message(
     [
-      about(1, { severity: "critical", feature: "a", message: "was bad", ...over }, "resolved"),
-      about(2, { startedAt: began, feature: "b", message: "is bad", holders, link: "https://lic.example/x" }),
+      about(1, { severity: "critical", feature: "a", message: "is over", ...over }, "resolved"),
+      about(2, { startedAt: began, feature: "b", message: "is bad", holders }),
       about(
         3,
         { startedAt: began, rule: "disk", severity: "critical", ...nowhere, message: "full" },
@@ -48,13 +50,12 @@ test("in words: what is wrong, where, since when and who has it; the worst first
     "WARNING EDA tools (eda), b: is bad",
     since(2),
     "  held by ann on ws1: 4 seats since 08:00; ben: 1 seat",
-    "  https://lic.example/x",
     "",
     "STILL INFO eda, d: on",
     since(4),
     "",
-    "RESOLVED EDA tools (eda), a: seats were short for 3 h 10 min",
-    "  from 2026-03-02 11:40 to 14:50 UTC; at worst 90 % of them were in use; alert 1, rule seats",
+    "RESOLVED EDA tools (eda), a: is over",
+    "  from 2026-03-02 11:40 to 14:50 UTC; alert 1, rule seats",
     "",
     "3 older messages were thrown away: too many waited",
   ]);
@@ -69,33 +70,21 @@ test("in words: what is wrong, where, since when and who has it; the worst first
   expect(lines(told, "Europe/Berlin")[1]).toContain("2026-03-02 12:40 CET");
 });
 
-test.each<[Partial<NotedAlert>, string]>([
-  [{ rule: "server_down", daemon: null, feature: null, peakValue: null }, "eda: the server was down for 2 d"],
-  [{ rule: "daemon_down", feature: null, peakValue: null }, "eda, daemon snpslmd: it was down for 2 d"],
-  [
-    { rule: "expiry", peakValue: 7 },
-    "eda, compiler: its expiry was near or past for 2 d; at worst 7 days were left",
-  ],
-  [
-    { rule: "expiry", peakValue: -2 },
-    "eda, compiler: its expiry was near or past for 2 d; at worst 2 days past it",
-  ],
-  [{ rule: "denials", peakValue: 4 }, "eda, compiler: requests were denied for 2 d; at worst 4 of them"],
-  [
-    { rule: "held_too_long", peakValue: 30 },
-    "eda, compiler: a seat was held too long for 2 d; at worst 30 h",
-  ],
-  [{ rule: "totals_changed", peakValue: 9 }, "eda, compiler: its number of seats had changed for 2 d"],
-])("over, %j", (change, says) => {
-  const ended = { serverName: "eda", resolvedAt: "2026-03-04T12:30:00.000Z", durationSeconds: 174_600 };
-  const [head = "", detail = ""] = plain(message([about(1, { ...ended, ...change }, "resolved")]));
-  const peak = /; at worst [^;]*/.exec(detail)?.[0] ?? "";
-  expect(head + peak).toBe(`RESOLVED ${says}`);
+test.each<[AlertRule, number | null, string]>([
+  ["seats", 100, "seats were short for 2 d; at worst 100 % of them were in use"],
+  ["server_down", null, "the server was down for 2 d"],
+  ["expiry", 7, "its expiry was near or past for 2 d; at worst 7 days were left"],
+  ["expiry", -2, "its expiry was near or past for 2 d; at worst 2 days past it"],
+  ["denials", 4, "requests were denied for 2 d; at worst 4 of them"],
+  ["held_too_long", 30, "a seat was held too long for 2 d; at worst 30 h"],
+  ["totals_changed", 9, "its number of seats had changed for 2 d"],
+])("%s is over, at worst %p", (rule, peakValue, says) => {
+  expect(overMessage({ rule, peakValue, durationSeconds: 172_830 })).toBe(says);
 });
 
 test("a test shows one message of each kind, in their order, and names nobody where that is asked for", () => {
   const server = { id: "eda", name: "EDA tools" };
-  const notes = (anonymize: boolean) => sampleNotes(server, anonymize, () => "https://lic.example/y", AT);
+  const notes = (anonymize: boolean) => sampleNotes(server, anonymize, AT);
   const trial = message(notes(false), { test: true });
   expect([subject(trial), worst(trial)]).toEqual(["[licmond] test", "critical"]);
   const heads = paragraphs(trial, "UTC").map(({ head }) => head.split(":")[0]);
@@ -190,23 +179,6 @@ describe("bodies", () => {
     expect(blocks.map(({ type }) => type)).toEqual(Array(5).fill("RichTextBlock"));
     expect(blocks[1]?.inlines[0]?.text).toContain("<!channel>");
     expect(JSON.stringify(body)).not.toContain('TextBlock","text');
-  });
-
-  test("discord gets its Markdown escaped, mentions nobody, and no more than it takes", () => {
-    const { content, allowed_mentions } = JSON.parse(render("discord", hostile).body) as {
-      content: string;
-      allowed_mentions: unknown;
-    };
-    expect(allowed_mentions).toEqual({ parse: [] });
-    expect(content).toContain("\\<\\!channel\\>".replace("\\!", "!"));
-    expect(content).not.toMatch(/(?<!\\)[<>@_`~]/);
-    const many = message(
-      Array.from({ length: 30 }, (_, index) => about(index, { message: "é".repeat(300) })),
-    );
-    const long = JSON.parse(render("discord", many).body) as { content: string };
-    expect([...long.content].length).toBeLessThanOrEqual(2000);
-    const linked = JSON.parse(render("discord", message([about(1, { link: "https://x.example/a_b" })])).body);
-    expect(linked.content).toEndWith("\n<https://x.example/a_b>");
   });
 
   test("ntfy gets plain text within its limit, and no name in a header", () => {
