@@ -1,12 +1,15 @@
 import type { Alert, AlertRule, AlertState, Severity } from "../domain/alerts.ts";
-import { allOf, oneOf, type Rows } from "./conditions.ts";
+import { allOf, compared, type Named, oneOf, type Rows } from "./conditions.ts";
 
 /** Null = any. */
 export interface AlertFilter {
+  readonly filter: Named;
+  /** Alerts that began before the end, and were not over at the start; epoch ms. */
+  readonly start: number | null;
+  readonly end: number | null;
   readonly severities: readonly Severity[] | null;
   readonly acknowledged: boolean | null;
   readonly state: AlertState | null;
-  readonly servers: readonly string[] | null;
   readonly rules: readonly AlertRule[] | null;
 }
 
@@ -21,14 +24,18 @@ const COLUMNS = `id, rule, severity, server, daemon, feature, message, value, th
 /** Newest first. */
 export function alertPage(
   read: Rows,
-  { severities, acknowledged, state, servers, rules }: AlertFilter,
+  { filter, start, end, severities, acknowledged, state, rules }: AlertFilter,
   limit: number,
   offset: number,
 ): { readonly rows: readonly ListedAlert[]; readonly total: number } {
   const only = (sql: string | false) => (sql === false ? null : { sql, values: [] });
   const { sql, values } = allOf([
     oneOf("severity", severities),
-    oneOf("server", servers),
+    oneOf("server", filter.servers),
+    oneOf("daemon", filter.daemons),
+    oneOf("feature", filter.features),
+    compared("started_at <", end),
+    compared("resolved_at IS NULL OR resolved_at >", start),
     oneOf("rule", rules),
     only(acknowledged !== null && `acknowledged_at IS ${acknowledged ? "NOT " : ""}NULL`),
     only(state !== null && `resolved_at IS ${state === "firing" ? "" : "NOT "}NULL`),

@@ -24,7 +24,8 @@ beforeEach(() => {
     history: historyPort(() => createReader(rig.store.sqlite, { now: rig.now })),
     alerts: rig.engine,
   });
-  at.show(picture("eda"));
+  // Not read yet: any feature may be asked for.
+  at.show(picture("eda", { collectedAt: null }));
   const held = checkout({ user: "zq-ann", startedAt: NOON - 30 * 3_600_000 });
   rig.poll({ reading: reading({ features: [feature({ used: 9, checkouts: [held] })] }) });
 });
@@ -55,7 +56,18 @@ describe("the list", () => {
     expect(await ids("rule=held_too_long,queue")).toEqual([2, 1]);
     expect(await ids("acknowledged=true")).toEqual([]);
     expect(await ids("acknowledged=false&limit=1&offset=1")).toEqual([1]);
-    expect(await ids("server=eda")).toEqual([2, 1]);
+    for (const own of ["server=eda", "daemon=snpslmd", "feature=compiler"])
+      expect(await ids(own)).toEqual([2, 1]);
+    expect(await ids(`feature=compiler&state=resolved&daemon=snpslmd`)).toEqual([2]);
+    // Those that were there meanwhile: the second is over at the second poll.
+    const [first, second] = [NOON + 60_000, NOON + 120_000];
+    for (const [range, meanwhile] of [
+      [`end=${first}`, []],
+      [`end=${first + 1}`, [2, 1]],
+      [`start=${second - 1}&end=${second}`, [2, 1]],
+      [`start=${second}`, [1]],
+    ] as const)
+      expect(await ids(range)).toEqual([...meanwhile]);
   });
 
   test("CSV with the number of matches", async () => {

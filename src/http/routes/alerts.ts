@@ -14,24 +14,25 @@ import { ApiError } from "../../domain/errors.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { flag, names, queryOf, STORED_LIST, shown, storedPage, word, wordList } from "../query.ts";
-import { namedServers } from "../snapshot.ts";
+import { flag, NAMED, queryOf, STORED_LIST, shown, word, wordList } from "../query.ts";
+import { endTime, openRange, startTime } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   severity: wordList(SEVERITIES, "Severities."),
   acknowledged: flag("Only acknowledged alerts, or only the others."),
   state: word(ALERT_STATES, "Only those that fire now, or only those that are over."),
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  ...NAMED,
   rule: wordList(
     [...ALERT_RULES, ...OLD_SEATS_RULES],
     "Rules. usage, seats_exhausted and queue are what `seats` was before 0.2.",
   ),
+  start: startTime("Only alerts that were not over before this."),
+  end: endTime("Only alerts that began before this; a bare date takes in its day."),
   ...STORED_LIST,
 });
 
@@ -48,7 +49,7 @@ const Silence = fields({
 const ID = Type.Object({ id: Type.String({ description: "Id of the alert", example: "1" }) });
 
 /** Alerts: what is wrong and was wrong, and who has acknowledged it. */
-export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
+export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
   /** Acknowledges or silences an alert, and writes it into the trail. */
   async function change(
     exchange: Exchange,
@@ -77,19 +78,10 @@ export function alertRoutes({ alerts, clock, live, audit, reader }: RouteDeps) {
     .get(
       "/api/licenses/alerts",
       async ({ exchange, query }) => {
-        const { severity = null, acknowledged = null, state = null, server = null, rule = null } = query;
-        namedServers(live.snapshot(), server);
-        return reader.answer(exchange, "alerts", {
-          severities: severity,
-          acknowledged,
-          state,
-          servers: server,
-          rules: rule && presentRules(rule),
-          ...storedPage(query),
-          format: formatOf(query, exchange.request),
-          anonymize: exchange.caller?.anonymize === true,
-          now: clock.now(),
-        });
+        const { severity: severities = null, acknowledged = null, state = null, rule = null } = query;
+        const { asked } = await reader.read(exchange, query, openRange);
+        const rules = rule && presentRules(rule);
+        return reader.answer(exchange, "alerts", { ...asked, severities, acknowledged, state, rules });
       },
       documented("read", "Licenses", "Alerts, newest first", {
         query: QUERY,
