@@ -59,10 +59,13 @@ export interface SubjectChange {
   readonly alert: AlertMove | null;
 }
 
-/** `amended`: what goes on changing while the alert fires, without an event. `since`: when what fires began, epoch ms. */
+/** `amended`: what goes on changing while the alert fires, without an event. `since`: when it began, epoch ms. */
 export type AlertMove =
-  | { readonly change: "fired"; readonly finding: Finding; readonly since: number }
-  | { readonly change: "raised" | "lowered" | "amended"; readonly finding: Finding }
+  | {
+      readonly change: "fired" | "raised" | "lowered" | "amended";
+      readonly finding: Finding;
+      readonly since: number;
+    }
   | { readonly change: "resolved"; readonly finding: Finding | null };
 
 /** What an evaluation answers. */
@@ -111,11 +114,10 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     if (level === 0) alert = firing === undefined ? null : { change: "resolved", finding: last() };
     else {
       const finding = rule.finding(thing, level, own, at, watch);
+      const moved = level > before.level ? "raised" : level < before.level ? "lowered" : "amended";
+      const change = firing === undefined ? "fired" : moved;
       const since = watch.runs[0]?.since ?? at;
-      if (firing === undefined) alert = { change: "fired", finding, since };
-      else if (level !== before.level)
-        alert = { change: level > before.level ? "raised" : "lowered", finding };
-      else if (!saysTheSame(finding, firing)) alert = { change: "amended", finding };
+      if (change !== "amended" || !saysTheSame(finding, firing)) alert = { change, finding, since };
     }
     const isForgotten = alert?.change === "resolved" || isIdle(watch);
     changes.set(key, { subject, watch: isForgotten ? UNWATCHED : watch, alert });
@@ -147,9 +149,8 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     // What is amended adds up.
     const value =
       again === "amended" && known !== undefined ? (known.value ?? 0) + (finding.value ?? 0) : finding.value;
-    const found = { ...finding, value };
-    const alert: AlertMove =
-      known === undefined ? { change: "fired", finding: found, since } : { change: again, finding: found };
+    const change = known === undefined ? "fired" : again;
+    const alert: AlertMove = { change, finding: { ...finding, value }, since };
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
   }
 
@@ -304,8 +305,8 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
 
 const BY_TIME_ALONE: readonly AlertRule[] = [TOTALS_CHANGED.rule, DENIALS.rule];
 
-function saysTheSame(a: Finding, b: Finding): boolean {
-  return a.message === b.message && a.value === b.value && a.threshold === b.threshold;
+function saysTheSame({ message, value, threshold }: Finding, firing: Alert | undefined): boolean {
+  return message === firing?.message && value === firing.value && threshold === firing.threshold;
 }
 
 /** After so long without a good reading nothing is known of the time between. */

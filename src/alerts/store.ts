@@ -45,20 +45,8 @@ export function applyChange(
     const resolvedAt = Math.max(at, before.startedAt);
     return { ...before, ...move.finding, severity: before.severity, resolvedAt };
   }
-  const { rule, server, daemon, feature, detail } = subject;
-  const startedAt = move.change === "fired" ? move.since : at;
-  const known = before ?? {
-    ...NEW,
-    ...made(),
-    startedAt,
-    firedAt: at,
-    rule,
-    server,
-    daemon,
-    feature,
-    detail,
-  };
-  const peakValue = worseValue(rule, before?.peakValue ?? null, move.finding.value);
+  const known = before ?? { ...NEW, ...subject, ...made(), startedAt: move.since, firedAt: at };
+  const peakValue = worseValue(subject.rule, before?.peakValue ?? null, move.finding.value);
   const alert = { ...known, ...move.finding, peakValue };
   firing.set(key, alert);
   return alert;

@@ -1,5 +1,6 @@
 import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
-import { ALERT_RULES, isRuleNamed, SEVERITIES } from "../domain/alerts.ts";
+import { ALERT_RULES, presentRule, SEVERITIES } from "../domain/alerts.ts";
+import { globPattern } from "../domain/glob.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { LOG_LEVELS } from "../domain/words.ts";
@@ -55,7 +56,7 @@ const LABEL_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
 const MILLION = 1_000_000;
 
 const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern of them with * and ?`, (name) =>
-  ALERT_RULES.some((rule) => isRuleNamed([name], rule)),
+  ALERT_RULES.some((rule) => globPattern(presentRule(name)).test(rule)),
 );
 const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
 

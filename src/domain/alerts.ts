@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { globPattern } from "./glob.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
@@ -22,20 +21,11 @@ export const ALERT_RULES = [
 export type AlertRule = (typeof ALERT_RULES)[number];
 
 /** Names of versions before 0.2 for what `seats` is now: configs and filters may still have them. */
-export const OLD_SEATS_RULES = ["usage", "seats_exhausted", "queue"] as const;
-export type NamedRule = AlertRule | (typeof OLD_SEATS_RULES)[number];
+export const OLD_SEATS_RULES: readonly string[] = ["usage", "seats_exhausted", "queue"];
 
-/** Rules by the names of today, each once. */
-export function presentRules(named: readonly NamedRule[]): readonly AlertRule[] {
-  const isOld = (name: NamedRule) => OLD_SEATS_RULES.some((old) => old === name);
-  return [...new Set(named.map((name) => (isOld(name) ? "seats" : (name as AlertRule))))];
-}
-
-/** Whether one of the named rules, which may be patterns or names of before, is this one. */
-export function isRuleNamed(named: readonly string[], rule: AlertRule): boolean {
-  return named.some((name) =>
-    OLD_SEATS_RULES.some((old) => old === name) ? rule === "seats" : globPattern(name).test(rule),
-  );
+/** The rule by its name of today, or the pattern as it is. */
+export function presentRule(name: string): string {
+  return OLD_SEATS_RULES.includes(name) ? "seats" : name;
 }
 
 /** Weakest first. */

@@ -1,4 +1,4 @@
-import type { Alert, AlertRule, AlertState, Severity } from "../domain/alerts.ts";
+import type { Alert, AlertState, Severity } from "../domain/alerts.ts";
 import { allOf, compared, type Named, oneOf, type Rows } from "./conditions.ts";
 
 /** Null = any. */
@@ -10,7 +10,7 @@ export interface AlertFilter {
   readonly severities: readonly Severity[] | null;
   readonly acknowledged: boolean | null;
   readonly state: AlertState | null;
-  readonly rules: readonly AlertRule[] | null;
+  readonly rules: readonly string[] | null;
 }
 
 /** A stored alert without what is never shown. */

@@ -28,6 +28,7 @@ const FULL: readonly Row[] = [
   [6, "queue", "critical", "compiler", 300, { mail: 7, pager: 7 }],
   [7, "queue", "warning", "linker", 2, {}],
   [8, "server_down", "critical", null, null, { mail: 8 }],
+  [9, "seats_exhausted", "warning", "compiler", 11, {}, 10],
 ];
 
 /** A storage directory with both files as the version before left them. */
@@ -42,7 +43,7 @@ function before(rows: readonly Row[]): string {
     migrate(sqlite, path, migrations);
     const insert = sqlite.query(
       `INSERT INTO alerts (id, rule, severity, server, daemon, feature, message, value, threshold, started_at, resolved_at, told)
-       VALUES (?, ?, ?, 'eda', ?, ?, 'as it was', ?, 1, ?, ?, ?)`,
+       VALUES (?, ?, ?, 'eda', ?, ?, 'as it was', ?, 10, ?, ?, ?)`,
     );
     for (const [id, rule, severity, feature, value, told, ended = null] of rows) {
       // What is over is not in state.db.
@@ -119,6 +120,7 @@ test("usage, seats_exhausted and queue of a feature are one alert, in both files
     ]);
   }
   expect(createAlerts(store).get(3)).toMatchObject({ rule: "seats", resolvedAt: 9, peakValue: 90 });
+  expect(createAlerts(store).get(9)).toMatchObject({ value: 110, threshold: 100, peakValue: 110 });
 });
 
 test("the next polls send no message while all is as it was, and one when it is over", () => {

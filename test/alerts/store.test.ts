@@ -82,7 +82,9 @@ test("what failed is written with the next commit, in its newest version; what i
   const first = store.commit();
   await store.commit();
   expect(waiting).toHaveLength(1);
-  store.apply(evaluation(NOON + 60_000, { change: "raised", finding: { ...DOWN, message: "still" } }));
+  store.apply(
+    evaluation(NOON + 60_000, { change: "raised", finding: { ...DOWN, message: "still" }, since: NOON }),
+  );
   fail(0);
   await expect(first).rejects.toThrow("disk full");
   const second = store.commit();

@@ -55,7 +55,7 @@ to = "c@d.example"
   for (const [subject, text] of [
     ["WARNING Example tools (example), example: 92 %", "held by ada on ws01: 4 seats since"],
     ["WORSE: CRITICAL Example tools (example), example: All 25 seats", "since "],
-    ["STILL WARNING Example tools (example), example: A seat of example has been held by ben", "since "],
+    ["STILL CRITICAL Example tools (example), example: All 25 seats", "held by ada on ws01"],
     ["RESOLVED Example tools (example), example: seats were short for 20 min", "at worst 100 % of them"],
   ] as const) {
     const [, after = ""] = out.split(`[licmond] ${subject}`);

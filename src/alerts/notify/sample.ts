@@ -1,17 +1,11 @@
-import { type Alert, alertRecord, heldMessage } from "../../domain/alerts.ts";
+import { alertRecord } from "../../domain/alerts.ts";
 import { HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import type { Note, NoteKind } from "./note.ts";
 import { overMessage } from "./over.ts";
 
-const NEW = {
-  acknowledgedAt: null,
-  acknowledgedBy: null,
-  comment: null,
-  silencedUntil: null,
-  resolvedAt: null,
-};
 const FULL =
   "All 25 seats of example are in use; requests for 3 seats wait; 2 requests denied since it began";
+const NEARLY = "92 % of the seats of example are in use (23 of 25)";
 
 /** Notes that are made up, one of each kind, for `licmond notify --test`: `server` is one of the config, if it has one. */
 export function sampleNotes(
@@ -19,41 +13,41 @@ export function sampleNotes(
   anonymize: boolean,
   at: number,
 ): readonly Note[] {
-  const place = { server: server.id, daemon: "vendord", feature: "example", ...NEW };
   const holder = (user: string, host: string, seats: number, hours: number) => {
     return { user, host, seats, since: iso(at - hours * HOUR_MS) };
   };
   const holders = [holder("ada", "ws01", 4, 8), holder("ben", "ws02", 1, 30), holder("cy", "ws03", 1, 2)];
-  const note = (kind: NoteKind, id: number, minutes: number, own: Sample): Note => {
-    const times = { startedAt: at - minutes * MINUTE_MS, firedAt: at - 5 * MINUTE_MS };
-    const record = alertRecord({ id, peakValue: own.value, ...place, ...times, ...own }, at);
+  const about = { id: 1, rule: "seats", server: server.id, daemon: "vendord", feature: "example" } as const;
+  const people = { acknowledgedAt: null, acknowledgedBy: null, comment: null, silencedUntil: null };
+  const note = (id: number, kind: NoteKind, value: number): Note => {
     const isOver = kind === "resolved";
-    const message = isOver ? overMessage(record) : record.message;
-    const who = isOver || anonymize ? [] : holders;
+    const numbers = { value, peakValue: value, threshold: value < 100 ? 90 : 100 };
+    const times = {
+      startedAt: at - 20 * MINUTE_MS,
+      firedAt: at - 5 * MINUTE_MS,
+      resolvedAt: isOver ? at : null,
+    };
+    const severity = value < 100 ? "warning" : "critical";
+    const what = {
+      ...about,
+      ...people,
+      ...numbers,
+      ...times,
+      severity,
+      message: value < 100 ? NEARLY : FULL,
+    } as const;
+    const alert = {
+      ...alertRecord(what, at),
+      serverName: server.name,
+      holders: isOver || anonymize ? [] : holders,
+    };
     return {
       id,
       target: "test",
       kind,
       at,
-      alert: { ...record, message, serverName: server.name, holders: who },
+      alert: isOver ? { ...alert, message: overMessage(alert) } : alert,
     };
   };
-  const short = { rule: "seats", message: "92 % of the seats of example are in use (23 of 25)" } as const;
-  const full = { rule: "seats", severity: "critical", message: FULL, value: 100, threshold: 100 } as const;
-  const held = heldMessage(anonymize ? null : "ben on ws02", "example", 30, 24);
-  return [
-    note("fired", 1, 20, { ...short, severity: "warning", value: 92, threshold: 90 }),
-    note("raised", 1, 20, full),
-    note("reminder", 2, 360, {
-      rule: "held_too_long",
-      severity: "warning",
-      message: held,
-      value: 30,
-      threshold: 24,
-    }),
-    note("resolved", 1, 20, { ...full, resolvedAt: at }),
-  ];
+  return [note(1, "fired", 92), note(2, "raised", 100), note(3, "reminder", 100), note(4, "resolved", 100)];
 }
-
-type Sample = Pick<Alert, "rule" | "severity" | "message" | "value" | "threshold"> &
-  Partial<Pick<Alert, "resolvedAt">>;

@@ -1,5 +1,5 @@
 import type { Notification } from "../../config/config.ts";
-import { isAtLeast, isRuleNamed } from "../../domain/alerts.ts";
+import { isAtLeast, presentRule } from "../../domain/alerts.ts";
 import { globPattern } from "../../domain/glob.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
@@ -24,9 +24,9 @@ export function createTargets(notifications: readonly Notification[]): readonly 
   return notifications.map((notification, index) => {
     const { type, severity, rules, servers, features, labels, anonymize } = notification;
     const { place, name } = describe(notification);
-    // What is not set is left out: ids of targets from before these words hold.
-    const more = { ...(servers && { servers }), ...(features && { features }), ...(labels && { labels }) };
-    const identity = [type, ...place, severity, rules, ...(Object.keys(more).length === 0 ? [] : [more])];
+    const more = [servers, features, labels];
+    // The id of a target without these words is what it was before there were any.
+    const identity = [type, ...place, severity, rules, ...(more.some(Boolean) ? more : [])];
     const id = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
     const wants = createFilter(notification);
     const { groupMs } = notification;
@@ -53,10 +53,11 @@ export function createFilter({
     const patterns = globs?.map(globPattern);
     return (name: string | null) => patterns?.some((each) => name !== null && each.test(name)) ?? true;
   };
+  const isRule = matcher(rules?.map(presentRule) ?? null);
   const [isServer, isFeature] = [matcher(servers), matcher(features)];
   return (alert, own) =>
     isAtLeast(alert.severity, severity) &&
-    (rules === null || isRuleNamed(rules, alert.rule)) &&
+    isRule(alert.rule) &&
     isServer(alert.server) &&
     isFeature(alert.feature) &&
     Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);

@@ -13,10 +13,8 @@ const MAX_LINE = 400;
 const MAX_SUBJECT = 120;
 /** Alerts named in one text; the rest is counted. */
 const MAX_ALERTS = 30;
-/** Servers named in the subject of several alerts. */
-const MAX_SERVERS = 3;
 
-/** What a message says of one alert: its line, what is known besides, and where there is more of it. */
+/** What a message says of one alert: its line, and what is known besides. */
 export interface Paragraph {
   /** Null for what is about no alert. */
   readonly note: Note | null;
@@ -88,26 +86,16 @@ function summary(notes: readonly Note[]): string {
   const firing = notes.length - resolved;
   const counts = [firing > 0 ? `${firing} firing` : "", resolved > 0 ? `${resolved} resolved` : ""];
   const servers = new Set(notes.flatMap(({ alert }) => alert.serverName ?? alert.server ?? []));
-  const named = [...servers].slice(0, MAX_SERVERS);
-  const more = servers.size - named.length;
-  const at = named.length === 0 ? "" : ` at ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  const severity = worstOf(notes)?.toUpperCase();
-  return escapeControls(
-    `${severity === undefined ? "" : `${severity}: `}${counts.filter(Boolean).join(", ")}${at}`,
-  );
+  const at = servers.size === 0 ? "" : ` at ${[...servers].join(", ")}`;
+  const severity = firing === 0 ? "" : `${worstOf(notes)?.toUpperCase()}: `;
+  return escapeControls(`${severity}${counts.filter(Boolean).join(", ")}${at}`);
 }
 
 function headOf({ kind, alert }: Note): string {
-  const severity = alert.severity.toUpperCase();
-  const word = {
-    fired: severity,
-    raised: `WORSE: ${severity}`,
-    reminder: `STILL ${severity}`,
-    resolved: "RESOLVED",
-  };
+  const prefix = { fired: "", raised: "WORSE: ", reminder: "STILL ", resolved: "" };
+  const word = kind === "resolved" ? "RESOLVED" : `${prefix[kind]}${alert.severity.toUpperCase()}`;
   const where = placeOf(alert);
-  const at = where === "" ? "" : ` ${where}:`;
-  return line(`${word[kind]}${at} ${alert.message}`);
+  return line(`${word} ${where === "" ? "" : `${where}: `}${alert.message}`);
 }
 
 /** `EDA tools (eda), compiler`: people know the name, and commands take the id. */

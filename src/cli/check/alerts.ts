@@ -59,19 +59,16 @@ export async function checkAlerts(
     });
   });
   if (asJson) {
-    io.out(
-      `${JSON.stringify({ start: iso(start), end: iso(end), firings: firings.map(firingRecord) }, null, 2)}\n`,
-    );
-    return;
+    const told = { start: iso(start), end: iso(end), firings: firings.map(firingRecord) };
+    return io.out(`${JSON.stringify(told, null, 2)}\n`);
   }
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));
   io.out(`\nNot replayed: ${NOT_KEPT.join(", ")}. History keeps nothing of what they look at.\n`);
 }
 
-function firingRecord({ startedAt, firedAt, resolvedAt, ...firing }: Firing) {
-  const { rule, severity, server, daemon, feature, peakValue } = firing;
-  const times = { startedAt: iso(startedAt), firedAt: iso(firedAt), resolvedAt: iso(resolvedAt) };
+function firingRecord({ rule, severity, server, daemon, feature, peakValue, ...at }: Firing) {
+  const times = { startedAt: iso(at.startedAt), firedAt: iso(at.firedAt), resolvedAt: iso(at.resolvedAt) };
   return { rule, severity, server, daemon, feature, ...times, peakValue };
 }
 
@@ -100,20 +97,17 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const { read, conditions, blank, start, end } = past;
   const { server } = blank;
   const features = read.features({ servers: [server.id] });
-  const denials = Map.groupBy(deniedIn(past), ({ daemon, feature }) => featureKey(daemon, feature ?? ""));
-  const denialsOf = ({ daemon, feature }: KnownFeature) => {
-    const key = featureKey(daemon, feature);
-    const own = denials.get(key) ?? [];
-    denials.delete(key);
-    return own;
-  };
-  const parts: [Span[], Denied[]?][] = [
-    ...statusSpans(past).map((spans): [Span[]] => [spans]),
-    ...features.map((feature): [Span[], Denied[]] => [countSpans(past, feature), denialsOf(feature)]),
-    ...features.map((feature): [Span[]] => [holdSpans(past, feature)]),
+  const keyOf = ({ daemon, feature }: { daemon: string; feature: string | null }) =>
+    featureKey(daemon, feature ?? "");
+  const denials = Map.groupBy(deniedIn(past), keyOf);
+  const parts: (readonly [Span[], Denied[]?])[] = [
+    ...statusSpans(past).map((spans) => [spans] as const),
+    ...features.map((each) => [countSpans(past, each), denials.get(keyOf(each)) ?? []] as const),
+    ...features.map((each) => [holdSpans(past, each)] as const),
   ];
   // Denials of what has no counts.
-  parts.push(...denials.values().map((own): [Span[], Denied[]] => [[], own]));
+  for (const each of features) denials.delete(keyOf(each));
+  for (const own of denials.values()) parts.push([[], own]);
   const replays = parts.map(([spans, own]) => {
     const replay = createReplay(conditions, blank);
     replay.polls(spans, own);

@@ -7,7 +7,7 @@ import {
   alertRecord,
   anonymousAlert,
   OLD_SEATS_RULES,
-  presentRules,
+  presentRule,
   SEVERITIES,
 } from "../../domain/alerts.ts";
 import { ApiError } from "../../domain/errors.ts";
@@ -80,7 +80,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
       async ({ exchange, query }) => {
         const { severity: severities = null, acknowledged = null, state = null, rule = null } = query;
         const { asked } = await reader.read(exchange, query, openRange);
-        const rules = rule && presentRules(rule);
+        const rules = rule?.map(presentRule) ?? null;
         return reader.answer(exchange, "alerts", { ...asked, severities, acknowledged, state, rules });
       },
       documented("read", "Licenses", "Alerts, newest first", {

@@ -3,8 +3,9 @@
 ALTER TABLE alerts ADD COLUMN fired_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE alerts ADD COLUMN peak_value REAL;
 UPDATE alerts SET fired_at = started_at;
--- Values of `seats` are percentages; these two counted seats.
-UPDATE alerts SET value = NULL, threshold = NULL WHERE rule IN ('seats_exhausted', 'queue');
+-- Values of `seats` are percentages; seats_exhausted had seats in use of all, queue those that were waited for.
+UPDATE alerts SET value = round(100.0 * value / threshold, 2), threshold = 100 WHERE rule = 'seats_exhausted';
+UPDATE alerts SET value = NULL, threshold = NULL WHERE rule = 'queue';
 UPDATE alerts SET peak_value = value;
 -- Of several that fire about one feature the oldest goes on, with the worst severity, and every target that knows of one
 -- of them knows of it: nobody gets a message for the new name.

@@ -92,7 +92,7 @@ test("a test shows one message of each kind, in their order, and names nobody wh
     "This is a test of licmond's notifications",
     "WARNING EDA tools (eda), example",
     "WORSE",
-    "STILL WARNING EDA tools (eda), example",
+    "STILL CRITICAL EDA tools (eda), example",
     "RESOLVED EDA tools (eda), example",
   ]);
   expect(plain(trial).join("\n")).toContain("held by ada on ws01");
