@@ -55,23 +55,19 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
 
   const look = (at: number) => take(evaluation(at).time([current], NO_HOST, Number.POSITIVE_INFINITY));
 
-  /** Moments at which something has lasted for as long as it had to, for the begin or for the end. */
-  const lasted = () =>
-    [...state.watched.values()].flatMap(({ subject, watch: { until, runs } }) => {
+  /** When something has lasted for as long as it had to, counts as over, or is waited for no more. */
+  const moments = () =>
+    [...state.watched.values()].flatMap(({ subject, watch: { until, runs, denied } }) => {
       const { forMs } = conditions.settingsOf(subject.server, subject.daemon, subject.feature);
-      return until === null ? runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs]) : [];
+      if (until !== null) return [until];
+      const settled = denied === undefined ? [] : [denied.lastAt + longestSilence(current) + 1];
+      return [...settled, ...runs.flatMap(({ since }) => [since + forMs, since + 2 * forMs])];
     });
-  /** Moments at which what happened counts as over, or no reading is waited for any more. */
-  const ends = () =>
-    [...state.watched.values()].flatMap(({ watch: { until, denied } }) => [
-      ...(until === null ? [] : [until]),
-      ...(denied === undefined ? [] : [denied.lastAt + longestSilence(current) + 1]),
-    ]);
 
   /** Lets time pass up to an instant, that one included. */
   function passTo(until: number): void {
     for (;;) {
-      const next = [...lasted(), ...ends()].filter((at) => at > passed && at <= until);
+      const next = moments().filter((at) => at > passed && at <= until);
       if (next.length === 0) break;
       passed = Math.min(...next);
       look(passed);
@@ -100,7 +96,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
           const isStill = take(evaluation(at).poll(last, current));
           last = at;
           // The same numbers again change nothing more, until the look behind the next denial.
-          const isWaiting = lasted().some((moment) => moment > at);
+          const isWaiting = moments().some((moment) => moment > at);
           if (!isStill || isWaiting || conditions.inMaintenance(seen.server.id, at)) continue;
           if (denied.value === undefined) break;
           at = Math.max(at, from + Math.floor((denied.value.at - from) / everyMs) * everyMs);

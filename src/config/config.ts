@@ -32,8 +32,6 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
         cert === undefined || key === undefined
           ? null
           : { cert: pathOfFile(cert, environment), key: pathOfFile(key, environment) },
-      /** Where people reach this daemon, for links; null = not said. */
-      publicUrl: http.public_url?.replace(/\/+$/, "") ?? null,
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
       trustedProxies: http.trusted_proxies ?? [],
       maxBodyBytes: http.max_body_bytes ?? 65_536,

@@ -91,7 +91,6 @@ const SECTIONS: readonly (readonly [string, object])[] = [
   [
     `[http]|public_url = "https://lic.example/tools/"|[[notifications]]|type = "webhook"|url_file = "/run/hook"|name = "on call"|rules = ["server_*"]|servers = ["eda*"]|features = ["Sim?"]|labels = { location = "muc" }|anonymize = true|group = "0s"|[[notifications]]|type = "command"|argv = ["x"]`,
     {
-      http: { publicUrl: "https://lic.example/tools" },
       notifications: [
         {
           name: "on call",

@@ -107,18 +107,12 @@ function placeOf({ server, serverName, daemon, feature }: NotedAlert): string {
 }
 
 function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
-  const { id, rule, startedAt, resolvedAt, holders } = alert;
+  const { id, rule, startedAt, holders } = alert;
   const began = Date.parse(startedAt);
-  const asked = `alert ${id}, rule ${rule}`;
-  if (kind === "resolved") {
-    const ended = Date.parse(resolvedAt ?? startedAt);
-    return [`from ${wallTime(began, zone)} to ${time(ended, zone, began)}; ${asked}`];
-  }
-  const held = `held by ${holders.map((each) => holder(each, at, zone)).join("; ")}`;
-  return [
-    `since ${time(began, zone)} (${span(at - began)}); ${asked}`,
-    ...(holders.length === 0 ? [] : [held]),
-  ];
+  const when =
+    kind === "resolved" ? `began ${time(began, zone)}` : `since ${time(began, zone)} (${span(at - began)})`;
+  const held = holders.map((each) => holder(each, at, zone)).join("; ");
+  return [`${when}; alert ${id}, rule ${rule}`, ...(holders.length === 0 ? [] : [`held by ${held}`])];
 }
 
 function holder({ user, host, seats, since }: NotedHolder, at: number, zone: string): string {
@@ -136,11 +130,11 @@ function wallTime(at: number, zone: string, besides: number | null = null): stri
 }
 
 /** The same with the zone: `2026-03-02 13:15 CET`. */
-function time(at: number, zone: string, besides?: number): string {
+function time(at: number, zone: string): string {
   const name = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeZoneName: "short" })
     .formatToParts(at)
     .find(({ type }) => type === "timeZoneName")?.value;
-  return `${wallTime(at, zone, besides)} ${name ?? zone}`;
+  return `${wallTime(at, zone)} ${name ?? zone}`;
 }
 
 function rank({ kind, alert }: Note): number {

@@ -55,7 +55,7 @@ test("in words: what is wrong, where, since when and who has it; the worst first
     since(4),
     "",
     "RESOLVED EDA tools (eda), a: is over",
-    "  from 2026-03-02 11:40 to 14:50 UTC; alert 1, rule seats",
+    "  began 2026-03-02 11:40 UTC; alert 1, rule seats",
     "",
     "3 older messages were thrown away: too many waited",
   ]);
