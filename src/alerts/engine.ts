@@ -123,8 +123,10 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     firing: (): readonly Alert[] => [...state.firing.values()],
     /** New denials, in the order of their events. */
     denied(denials: readonly Denied[]): void {
-      for (const denied of denials)
-        attempt(() => store.apply(evaluation(denied.at).denial(denied, clock.now())));
+      attempt(() => {
+        for (const denied of denials) store.apply(evaluation(denied.at).denial(denied, clock.now()));
+        for (const picture of live.snapshot().servers) store.apply(evaluation(clock.now()).denied(picture));
+      });
     },
     /** The config was read again. */
     configured: () => attempt(tick),

@@ -159,7 +159,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     happen(DENIALS, thing, { rule: DENIALS.rule, server, daemon, feature, detail: null }, "amended", since);
   }
 
-  /** Denials for want of seats that the numbers since do not show, or of which there are none, have their own alert. */
+  /** Denials for want of seats fire by themselves unless the reading behind them shows a shortage, and where none comes. */
   function settleDenials(picture: ServerPicture): void {
     for (const [key, { subject, watch }] of state.watched) {
       const { denied } = watch;
@@ -298,6 +298,12 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
         const subject = { rule: SEATS.rule, ...about };
         changes.set(key, { subject, watch: { ...watch, denied: all }, alert: null });
       } else if (isNews) tellOfDenials(denied, at);
+      return this;
+    },
+
+    /** Some time after denials: the reading behind them may have been there before they were known. */
+    denied(picture: ServerPicture) {
+      settleDenials(picture);
       return this;
     },
   };
