@@ -57,19 +57,10 @@ export function iso(epochMs: number | null): string | null {
 /** `2 h 10 min`: the two largest units. */
 export function span(ms: number): string {
   const minutes = Math.round(ms / MINUTE_MS);
-  const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24];
+  const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60];
   if (minutes < 1) return "less than a minute";
-  const parts =
-    days > 0
-      ? [
-          [days, "d"],
-          [hours, "h"],
-        ]
-      : [
-          [hours, "h"],
-          [minutes % 60, "min"],
-        ];
-  return parts.flatMap(([count, unit]) => (count === 0 ? [] : [`${count} ${unit}`])).join(" ");
+  const parts = [days > 0 && `${days} d`, hours > 0 && `${hours} h`, days === 0 && rest > 0 && `${rest} min`];
+  return parts.filter(Boolean).join(" ");
 }
 
 /** What to say of a clock that is so far ahead of the time that is stored; negative = behind. Days are whole. */
