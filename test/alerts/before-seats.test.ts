@@ -70,40 +70,18 @@ test("usage, seats_exhausted and queue of a feature are one alert, in both files
         `SELECT id, rule, severity, feature, value, peak_value AS peak, started_at AS startedAt, fired_at AS firedAt, told
          FROM alerts WHERE resolved_at IS NULL ORDER BY id`,
       )
-      .all()
-      .map((row) => ({ ...row, told: JSON.parse(String(row.told)) as object }));
-    const times = (id: number) => ({ startedAt: NOON + id, firedAt: NOON + id });
-    expect<unknown[]>(rows).toEqual([
-      {
-        id: 4,
-        rule: "seats",
-        severity: "critical",
-        feature: "compiler",
-        value: 100,
-        peak: 100,
-        ...times(4),
-        told: { mail: expect.any(Number), pager: expect.any(Number) },
-      },
-      {
-        id: 7,
-        rule: "seats",
-        severity: "warning",
-        feature: "linker",
-        value: null,
-        peak: null,
-        ...times(7),
-        told: {},
-      },
-      {
-        id: 8,
-        rule: "server_down",
-        severity: "critical",
-        feature: null,
-        value: null,
-        peak: null,
-        ...times(8),
-        told: { mail: 8 },
-      },
+      .all();
+    for (const { id, startedAt, firedAt } of rows)
+      expect([startedAt, firedAt]).toEqual([NOON + Number(id), NOON + Number(id)]);
+    const told = rows.map((row) => Object.keys(JSON.parse(String(row.told)) as object).sort());
+    expect(
+      rows.map(({ id, rule, severity, feature, value, peak }, index) => {
+        return [id, rule, severity, feature, value, peak, told[index]];
+      }),
+    ).toEqual([
+      [4, "seats", "critical", "compiler", 100, 100, ["mail", "pager"]],
+      [7, "seats", "warning", "linker", null, null, []],
+      [8, "server_down", "critical", null, null, null, ["mail"]],
     ]);
     const watched = sqlite.query<{ subject: string; body: string }, []>("SELECT * FROM alert_watches").all();
     expect(
