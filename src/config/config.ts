@@ -101,6 +101,7 @@ function buildRetention(retention: Section<"retention">) {
   return {
     samplesMs: ms(retention.samples, "400d"),
     rollupsMs: ms(retention.rollups, "5y"),
+    outagesMs: ms(retention.outages, "5y"),
     sessionsMs: ms(retention.sessions, "400d"),
     eventsMs: ms(retention.events, "30d"),
     logsMs: ms(retention.logs, "30d"),

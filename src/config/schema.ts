@@ -121,6 +121,7 @@ export const ConfigFile = table({
   retention: section({
     samples: duration("1d", "100y", "400d"),
     rollups: duration("1d", "100y", "5y"),
+    outages: duration("1d", "100y", "5y"),
     sessions: duration("1d", "100y", "400d"),
     events: duration("1d", "100y", "30d"),
     logs: duration("1d", "100y", "30d"),

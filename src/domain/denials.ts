@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { DaemonReading } from "./reading.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
-import { iso } from "./time/clock.ts";
+import { DAY_MS, iso } from "./time/clock.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
 /** What came of a denied request: nothing · seats within seconds, from whatever pool or server · a place in the queue. */
@@ -82,11 +82,13 @@ const GRANT_BACK_MS = 2_000;
 /** How much later than its neighbours' a log may be read. */
 const LATE_MS = 60_000;
 const KEEP_MS = RETRY_WINDOW_MS + LATE_MS;
+/** A place in the queue of which no end was read is taken for given up. */
+const LONGEST_WAIT_MS = DAY_MS;
 
 /** What a log says of one request. */
 export interface Attempt
   extends Pick<Denial, "at" | "server" | "daemon" | "user" | "host" | "count" | "reason" | "code"> {
-  readonly kind: "denied" | "granted" | "queued";
+  readonly kind: "denied" | "granted" | "queued" | "dequeued";
   readonly feature: string;
 }
 
@@ -103,6 +105,8 @@ interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
+  /** The request has its place in the queue: whatever else its user asks for meanwhile is the same wait. */
+  waits: boolean;
 }
 
 /**
@@ -125,6 +129,14 @@ export function createEpisodes() {
     if (!episode.told) untold.add(episode);
   }
 
+  /** A place in the queue led to seats, or was given up. */
+  function endWait(key: string, { server, daemon, at }: Attempt): void {
+    for (const episode of open.get(key) ?? []) {
+      const { denial } = episode;
+      if (denial.server === server && denial.daemon === daemon && denial.at <= at) episode.waits = false;
+    }
+  }
+
   function grant(key: string, at: number): void {
     if (at - generationAt > KEEP_MS) {
       olderGrants = grants;
@@ -134,6 +146,8 @@ export function createEpisodes() {
     const times = grants.getOrInsert(key, []);
     if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
+      // Seats that end a wait came later than within seconds, however short ago its user tried again.
+      if (episode.waits && !explains(at, episode.denial.at)) continue;
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
     }
@@ -141,17 +155,20 @@ export function createEpisodes() {
 
   function denied(key: string, { kind, ...attempt }: Attempt): void {
     const { at, count, reason, code } = attempt;
-    const list = (open.get(key) ?? []).filter(({ denial }) => at - denial.until <= KEEP_MS);
+    const list = (open.get(key) ?? []).filter((episode) => mayGoOn(episode, at));
     const granted = [grants, olderGrants].some((of) => of.get(key)?.some((time) => explains(time, at)));
     const outcome: DenialOutcome = granted ? "granted_later" : kind === "queued" ? "queued" : "denied";
-    const found = list.findLast(({ denial }) => goesOn(denial, attempt, granted));
+    const found = list.findLast(
+      ({ denial, waits }) => (waits && isSameWait(denial, attempt)) || goesOn(denial, attempt, granted),
+    );
     if (found === undefined) {
       const denial = { ...attempt, attempts: 1, until: at, outcome };
-      const episode: OpenEpisode = { denial, told: false, times: [at] };
+      const episode: OpenEpisode = { denial, told: false, times: [at], waits: kind === "queued" };
       list.push(episode);
       set(episode, {});
     } else {
       found.times.push(at);
+      if (kind === "queued") found.waits = true;
       const { denial } = found;
       set(found, {
         attempts: denial.attempts + (kind === "queued" ? 0 : 1),
@@ -169,13 +186,20 @@ export function createEpisodes() {
   return {
     take(attempt: Attempt): void {
       const key = `${attempt.user ?? ""}\0${attempt.feature}`;
-      if (attempt.kind !== "granted") denied(key, attempt);
-      else if (attempt.user !== null) grant(key, attempt.at);
+      const { kind, user, at } = attempt;
+      if (kind === "denied" || kind === "queued") return denied(key, attempt);
+      if (kind === "granted" && user !== null) grant(key, at);
+      endWait(key, attempt);
     },
     /** Takes up an episode that an earlier process stored. */
     resume(denial: Denial, told: boolean): void {
       const key = `${denial.user ?? ""}\0${denial.feature ?? ""}`;
-      const episode: OpenEpisode = { denial, told, times: [...new Set([denial.at, denial.until])] };
+      const episode: OpenEpisode = {
+        denial,
+        told,
+        times: [...new Set([denial.at, denial.until])],
+        waits: false,
+      };
       open.getOrInsert(key, []).push(episode);
       if (!told) untold.add(episode);
     },
@@ -202,7 +226,7 @@ export function createEpisodes() {
       const changed = [...dirty];
       dirty = new Set();
       for (const [key, list] of open) {
-        const rest = list.filter(({ denial, told }) => !told || now - denial.until <= KEEP_MS);
+        const rest = list.filter((episode) => !episode.told || mayGoOn(episode, now));
         if (rest.length === 0) open.delete(key);
         else if (rest.length < list.length) open.set(key, rest);
       }
@@ -218,6 +242,14 @@ interface Drained {
 
 function explains(granted: number, denied: number): boolean {
   return granted - denied <= GRANT_AHEAD_MS && denied - granted <= GRANT_BACK_MS;
+}
+
+function mayGoOn({ denial, waits }: OpenEpisode, at: number): boolean {
+  return at - denial.until <= KEEP_MS || (waits && at - denial.at <= LONGEST_WAIT_MS);
+}
+
+function isSameWait(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">): boolean {
+  return denial.server === server && denial.daemon === daemon && at >= denial.at;
 }
 
 /** A granted episode is over: what is denied later is another one, unless the same grant explains it too. */

@@ -179,6 +179,31 @@ export const EfficiencyRow = Type.Object({
 });
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
+const Wait = nullable(
+  count(
+    "Of requests at random moments in which it was full; null below 30 stretches, or where too many ends were not seen",
+  ),
+);
+
+export const WaitsRecord = record("WaitsRow", {
+  ...OfFeature,
+  count: count("Stretches in which no seat was free; a gap in the readings ends one"),
+  fullSeconds: count("How long they were together"),
+  p50Seconds: Wait,
+  p80Seconds: Wait,
+  longestSeconds: nullable(count("The longest stretch, as far as it was seen; null below 30")),
+  p80Confirmed: nullable(
+    Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description:
+        "Percent of the full moments of the last third of the stretches whose wait was within the p80 of the first two thirds",
+    }),
+  ),
+  coverage: Coverage,
+});
+export type WaitsRecord = Static<typeof WaitsRecord>;
+
 export const UsageRecord = record("UsageRow", {
   user: Type.Optional(Type.String()),
   host: Type.Optional(nullable(Type.String())),

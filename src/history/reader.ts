@@ -21,6 +21,7 @@ import {
 } from "./buckets.ts";
 import { readDayRollup, readHours } from "./codec.ts";
 import { createDenialReader } from "./feature-counts.ts";
+import { createStatusReader } from "./outages.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
 
@@ -90,6 +91,7 @@ export function createReader(
   const samples = createSampleReader(rows, open, now);
   const sessions = createSessionReader(rows, now, checkpoint);
   const denials = createDenialReader(rows, now);
+  const statuses = createStatusReader(rows, now);
   const sum = createRollupSum();
   const counts: RollupSink = { ...sum, user() {} };
   const usersAlone: RollupSink = { level() {}, covered() {}, denials() {}, user: sum.user };
@@ -164,6 +166,7 @@ export function createReader(
     ...samples,
     ...sessions,
     ...denials,
+    ...statuses,
     now,
     checkpoint,
     all,
@@ -250,6 +253,18 @@ export function createReader(
         }
       }
       return features.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
+    },
+    /** For how long of a range a server was read, ms. */
+    readMs: (server: string, start: number, end: number) =>
+      samples
+        .coverage(server, start, end)
+        .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
+    /** When each feature was full, of those days that are made: see `full-times.ts`. */
+    fullDays(first: number, behind: number) {
+      const sql =
+        "SELECT day, full_times AS data FROM site_days WHERE day >= ? AND day < ? AND full_times IS NOT NULL";
+      const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);
+      return new Map(made.map(({ day, data }) => [day, data]));
     },
     /** The sums of all features by quarters of an hour, of those days that are made: see `site-days.ts`. */
     siteDays(first: number, behind: number) {

@@ -4,6 +4,7 @@ import { featureKey } from "../domain/polls/feature-picture.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { hourStart, type OpenBuckets } from "./buckets.ts";
+import { createStatusRecorder } from "./outages.ts";
 import { gapAt, sameCounts } from "./sample-reader.ts";
 
 /** What one poll adds. */
@@ -36,9 +37,10 @@ type CoverageRow = Omit<Coverage, "running"> & { readonly running: number };
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** Writes what each poll adds to history: counts that changed, and that the server was read. */
+/** Writes what each poll adds to history: its status, counts that changed, and that the server was read. */
 export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
+  const writeStatus = createStatusRecorder({ sqlite });
   /** Answers the row that is there, or the new one. */
   const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
     `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
@@ -101,6 +103,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
       let from: number | null = null;
       return {
         write(opened = []) {
+          writeStatus(picture);
           // A failure ends the coverage at hand also where the clock was set back to before its begin.
           const around = coverageAround(serverId, look.good ? at : Math.max(at, state?.from ?? at));
           const looked = takeLook(state?.from, look, around);

@@ -8,6 +8,7 @@ import type { Store } from "../store/open/open.ts";
 import { dayOf, packedKey } from "./buckets.ts";
 import type { HistoryDeps } from "./history.ts";
 import { createLoop, type Loop } from "./loop.ts";
+import { createStatusRetention } from "./outages.ts";
 import { createSessions } from "./sessions/sessions.ts";
 
 /** How long stored things are kept. */
@@ -15,6 +16,7 @@ interface Keep {
   readonly samplesMs: number;
   readonly rollupsMs: number;
   readonly sessionsMs: number;
+  readonly outagesMs: number;
   readonly eventsMs: number;
   readonly logsMs: number;
   readonly logBytes: number;
@@ -38,6 +40,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
   const denials = createDenials(store);
   const alerts = createAlerts(store);
   const history = createHistoryRetention(store);
+  const statuses = createStatusRetention(store);
   const takeBack = createTakeBack(store);
   /** Nothing is left of a clock that was ahead. */
   let isTakenBack = false;
@@ -51,7 +54,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       isTakenBack = true;
     }
     takeBack.mendMark(clock, isTrusted);
-    const { samplesMs, rollupsMs, sessionsMs, eventsMs, logsMs, logBytes, auditMs } = keep();
+    const { samplesMs, rollupsMs, sessionsMs, outagesMs, eventsMs, logsMs, logBytes, auditMs } = keep();
     return (
       logs.retainStep({ now, logsBefore: now - logsMs, auditBefore: now - auditMs, maxBytes: logBytes }) ||
       events(now - eventsMs, now) ||
@@ -59,6 +62,7 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
       denials.retainStep(now - sessionsMs) ||
       alerts.retainStep(now - sessionsMs) ||
       history(now - samplesMs, now - rollupsMs) ||
+      statuses(now - outagesMs) ||
       logs.indexStep()
     );
   };
@@ -124,6 +128,7 @@ export function createTakeBack(store: Store) {
   const byTime = [
     deletes("samples", "feature_id, at", "at"),
     deletes("coverage", "server_id, from_at", "from_at"),
+    deletes("server_statuses", "server_id, from_at", "from_at"),
     deletes("history_open", "span, at", "at"),
     deletes("denials", "id", "at"),
     deletes("sessions", "id", "ended_at > ?1 AND id > 0 AND first_seen_at"),
@@ -139,6 +144,8 @@ export function createTakeBack(store: Store) {
           AND (first_seen_at > ?1 OR last_seen_at > ?1 OR began_at > ?1) LIMIT ?3)`,
     `UPDATE denial_spans SET from_at = min(from_at, ?2), to_at = min(to_at, ?2) WHERE id IN
        (SELECT id FROM denial_spans WHERE from_at > ?1 OR to_at > ?1 LIMIT ?3)`,
+    `UPDATE server_statuses SET read_at = ?2, until_at = min(until_at, ?2), next_by = min(next_by, ?2)
+       WHERE (server_id, from_at) IN (SELECT server_id, from_at FROM server_statuses WHERE read_at > ?1 LIMIT ?3)`,
   ].map((text) => sqlite.query<null, [number, number, number]>(text));
   const oldest = "(SELECT min(ended_at) FROM sessions WHERE ended_at <= ?1)";
   const mend = sqlite.query<null, [number, boolean]>(

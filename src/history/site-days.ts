@@ -1,14 +1,31 @@
 import type { Series } from "../domain/history.ts";
 import { addTime, emptySums, type UsageSums } from "../domain/stats/rollup.ts";
 import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
+import { fullTimes } from "../domain/stats/waits.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import type { KnownFeature } from "./buckets.ts";
+import { packFullTimes } from "./full-times.ts";
 import type { HistorySource } from "./reader.ts";
 
 /** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
 export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
+
+/** The series of each feature. */
+async function seriesOf(
+  source: Pick<HistorySource, "series" | "checkpoint">,
+  features: readonly KnownFeature[],
+  start: number,
+  end: number,
+): Promise<Series[]> {
+  const series: Series[] = [];
+  for (const feature of features) {
+    source.checkpoint();
+    series.push(await source.series(feature, start, end));
+  }
+  return series;
+}
 
 /** Features as one, each moment the sum of those that are known then. */
 export async function together(
@@ -17,24 +34,23 @@ export async function together(
   start: number,
   end: number,
 ): Promise<ReturnType<typeof sumOfSeries>> {
-  const series: Series[] = [];
-  for (const feature of features) {
-    source.checkpoint();
-    series.push(await source.series(feature, start, end));
-  }
-  return sumOfSeries(series, start, end);
+  return sumOfSeries(await seriesOf(source, features, start, end), start, end);
 }
 
-/** What the heat map of all features adds up, by quarters of an hour of a day (days since 1970-01-01 UTC). */
+/**
+ * Of a day (days since 1970-01-01 UTC) what the heat map of all features adds up, by quarters of an hour, and when each
+ * feature was full.
+ */
 export async function makeSiteDay(
   source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
-): Promise<Uint8Array> {
+): Promise<{ readonly data: Uint8Array; readonly full: Uint8Array }> {
   const edges = Array.from({ length: QUARTERS + 1 }, (_, quarter) => day * DAY_MS + quarter * QUARTER_MS);
   const quarters = edges.slice(1).map(emptySums);
   const { cut } = createCutter(edges);
-  const site = await together(source, await source.features(), day * DAY_MS, (day + 1) * DAY_MS);
-  eachSpan(site, (step, from, to) =>
+  const features = await source.features();
+  const series = await seriesOf(source, features, day * DAY_MS, (day + 1) * DAY_MS);
+  eachSpan(sumOfSeries(series, day * DAY_MS, (day + 1) * DAY_MS), (step, from, to) =>
     cut(from, to, (quarter, at, until) => {
       const sums = quarters[quarter];
       if (sums !== undefined) addTime(sums, step, at, until);
@@ -44,7 +60,11 @@ export async function makeSiteDay(
   quarters.forEach(({ coveredMs, usedMs, peakUsed, ratedMs, utilizationMs }, quarter) => {
     numbers.set([coveredMs, usedMs, peakUsed ?? 0, ratedMs, utilizationMs], quarter * NUMBERS);
   });
-  return new Uint8Array(numbers.buffer);
+  const times = features.flatMap(({ id }, index) => {
+    const own = series[index];
+    return own === undefined ? [] : [{ id, times: fullTimes(own) }];
+  });
+  return { data: new Uint8Array(numbers.buffer), full: packFullTimes(day, times) };
 }
 
 /** The sums of each quarter that has known counts. */

@@ -14,6 +14,7 @@ import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
+import { outageRoutes } from "./routes/outages.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
@@ -66,6 +67,7 @@ function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
     .use(seatRoutes(deps))
     .use(serverRoutes(deps))
     .use(statisticsRoutes(deps))
+    .use(outageRoutes(deps))
     .use(expirationRoutes(deps))
     .use(alertRoutes(deps))
     .use(executeRoutes(deps))

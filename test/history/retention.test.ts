@@ -105,7 +105,7 @@ async function afterWrongClock() {
 test("history of times that are still to come goes, and what was read by a right clock stays", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
-  sqlite.run(`INSERT INTO site_days VALUES (${Math.floor((now + AHEAD_MS) / DAY_MS)}, NULL)`);
+  sqlite.run(`INSERT INTO site_days (day) VALUES (${Math.floor((now + AHEAD_MS) / DAY_MS)})`);
   const used = () => rig.reader().series(rig.feature("compiler"), first, now + 1).steps;
   const before = used();
   const ahead = () =>

@@ -103,4 +103,5 @@ const KINDS: Readonly<Partial<Record<DebugLogEvent["kind"], Attempt["kind"]>>> =
   OUT: "granted",
   DENIED: "denied",
   QUEUED: "queued",
+  DEQUEUED: "dequeued",
 };

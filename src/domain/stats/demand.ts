@@ -1,3 +1,4 @@
+import { RETRY_WINDOW_MS } from "../denials.ts";
 import type { Series, Step } from "../history.ts";
 import type { EfficiencyRecord } from "../history-records.ts";
 import { addToHistogram, type Histogram, seatHours } from "./figures.ts";
@@ -29,7 +30,8 @@ const LEAST_MS = 1_000;
 /**
  * Demand at a moment is the seats in use, those that the queue asks for, and those of denied requests, each from its
  * first to its last attempt. While one waits or was denied it is at least one seat more than there are, whatever a poll
- * some seconds before says. A log tells requests; without one each growth of the queue between two readings is one.
+ * some seconds before says. A log tells requests; without one each growth of the queue
+ * between two readings is one, unless the log tells of a denial then: of one person both are one request.
  *
  * `requests` are those of the series' range, `isLogged` says whether the log of its time was read. `asked` is null while
  * nothing is known: a queue that is always empty proves nothing, because most clients do not queue.
@@ -48,6 +50,7 @@ export function demandOf(
   let queuedBefore = 0;
   let deniedSeats = 0;
   let next = 0;
+  let deniedAt = Number.NEGATIVE_INFINITY;
   const levelOf = ({ used, queued, total: seats }: Step, more = 0) => {
     const waiting = Math.max((queued ?? 0) + deniedSeats, more);
     const level = (used ?? 0) + waiting;
@@ -58,12 +61,15 @@ export function demandOf(
     const { used, queued } = step;
     if (used !== null && queued !== null) {
       queuedMs += queued * (to - from);
-      if (queued > queuedBefore) growths.push(levelOf(step));
+      // Whoever was denied by the log just before may be the one who waits now.
+      const isNew = deniedSeats === 0 && from - deniedAt > RETRY_WINDOW_MS;
+      if (queued > queuedBefore && isNew) growths.push(levelOf(step));
       queuedBefore = queued;
     }
     for (let at = from; at < to; ) {
       for (let edge = edges[next]; edge !== undefined && edge.at <= at; edge = edges[++next]) {
         deniedSeats += edge.seats;
+        if (edge.seats !== 0) deniedAt = edge.at;
         if (edge.asks > 0) logged.push(levelOf(step, edge.asks));
       }
       const until = Math.min(to, edges[next]?.at ?? to);

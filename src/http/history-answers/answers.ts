@@ -15,6 +15,7 @@ import { storedSecret } from "../../store/secrets.ts";
 import { createPseudonyms, namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";
 import { type Answer, encode, type Formatted, jsonAnswer, valueAnswer } from "../answers/answer.ts";
 import { ordered, rowsAnswer } from "../answers/list.ts";
+import { outagesAnswer, waitsAnswer } from "./outages.ts";
 import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./statistics.ts";
 
 /**
@@ -36,6 +37,8 @@ export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
     usage: forAudience(usageAnswer),
     denials: forAudience(denialsAnswer),
     alerts: alertsAnswer,
+    outages: outagesAnswer,
+    waits: waitsAnswer,
     logs: logsAnswer,
     logStats: logStatsAnswer,
   };

@@ -22,6 +22,8 @@ import seatsByDay from "./0021-seats-by-day.sql" with { type: "text" };
 import stateOfItsOwn from "./0022-state-in-a-file-of-its-own.sql" with { type: "text" };
 import alertsOnSeats from "./0023-alerts-on-seats.sql" with { type: "text" };
 import looksInCoverage from "./0024-looks-in-coverage.sql" with { type: "text" };
+import statusesOfServers from "./0025-statuses-of-servers.sql" with { type: "text" };
+import fullTimesByDay from "./0026-full-times-by-day.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added after it. */
@@ -57,6 +59,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0022-state-in-a-file-of-its-own", sql: stateOfItsOwn },
   { name: "0023-alerts-on-seats", sql: alertsOnSeats },
   { name: "0024-looks-in-coverage", sql: looksInCoverage },
+  { name: "0025-statuses-of-servers", sql: statusesOfServers },
+  { name: "0026-full-times-by-day", sql: fullTimesByDay },
 ];
 
 /** The same of `state.db`. */

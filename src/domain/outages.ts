@@ -1,0 +1,67 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { ServerPicture } from "./picture.ts";
+import { worstOfEach } from "./polls/server-status.ts";
+import { count, nullable, record, Timestamp, words } from "./records.ts";
+import { iso } from "./time/clock.ts";
+
+export const OUTAGE_STATUSES = ["degraded", "down", "unknown"] as const;
+
+export const OutageRecord = record("Outage", {
+  server: Type.String(),
+  status: words(
+    OUTAGE_STATUSES,
+    "degraded: it answered without some of its parts; unknown: the poll did not show whether it works",
+  ),
+  reason: nullable(Type.String({ description: "As the first poll of the outage found it" })),
+  startedAt: Timestamp,
+  endedAt: nullable({
+    ...Timestamp,
+    description: "When a poll found another status, or when polls stopped; null while it goes on",
+  } as typeof Timestamp),
+  durationSeconds: count("Until `endedAt`, or until now"),
+});
+export type OutageRecord = Static<typeof OutageRecord>;
+
+/** A stretch of time in which each poll found a server in the same state that is not `up`. Epoch ms. */
+export interface Outage extends Pick<OutageRecord, "server" | "status" | "reason"> {
+  readonly from: number;
+  /** Null while it goes on. */
+  readonly until: number | null;
+}
+
+export function outageRecord({ server, status, reason, from, until }: Outage, now: number): OutageRecord {
+  const durationSeconds = Math.max(0, Math.round(((until ?? now) - from) / 1000));
+  return { server, status, reason, startedAt: iso(from), endedAt: iso(until), durationSeconds };
+}
+
+export const AvailabilityRecord = record("Availability", {
+  server: Type.String(),
+  availability: nullable(
+    Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description:
+        "Percent of the covered time in which it was up or degraded; null while no time is covered",
+    }),
+  ),
+  coverage: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: "Share of the range for which polls found the server up, degraded or down",
+  }),
+});
+export type AvailabilityRecord = Static<typeof AvailabilityRecord>;
+
+/** Why a server is not up: the error of its last poll, else the parts that are not up; null where there is nothing to say. */
+export function reasonOf({ status, error, members, daemons }: ServerPicture): string | null {
+  if (status === "up") return null;
+  if (error !== null) return error.message;
+  const parts = [
+    ...members.map(({ host, status }) => ({ name: host, status })),
+    ...worstOfEach(daemons).map(({ name, status }) => ({ name: `daemon ${name}`, status })),
+  ].filter((part) => part.status !== "up");
+  const told = parts.map(
+    (part) => `${part.name} is ${part.status === "down" ? "down" : "not known to be up"}`,
+  );
+  return told.length === 0 ? null : told.join(", ");
+}

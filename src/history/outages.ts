@@ -1,0 +1,147 @@
+import { type Outage, reasonOf } from "../domain/outages.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import type { ServerStatus } from "../domain/words.ts";
+import { allOf, compared, oneOf, type Rows } from "../store/conditions.ts";
+import { deleteStep } from "../store/database/transaction.ts";
+import type { Store } from "../store/open/open.ts";
+import type { SortBy } from "./range.ts";
+
+interface Stretch {
+  readonly from: number;
+  readonly status: ServerStatus;
+  readonly readAt: number;
+  readonly until: number;
+  readonly nextBy: number;
+}
+
+/**
+ * Writes the status that each poll found, in the poll's transaction. The rule is that of coverage: a status holds until the
+ * next poll ends, when that comes in time (within 2 × interval + timeout, or one interval after a poll that back-off
+ * postponed); else for one interval. While a clock that was set back runs through known time again, nothing is written.
+ */
+export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">): (picture: ServerPicture) => void {
+  const newest = sqlite.query<Stretch, [string]>(
+    `SELECT from_at AS "from", status, read_at AS readAt, until_at AS until, next_by AS nextBy FROM server_statuses
+     WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
+  );
+  const extend = sqlite.query<null, [number, number, number, string, number]>(
+    "UPDATE server_statuses SET read_at = ?, until_at = ?, next_by = ? WHERE server_id = ? AND from_at = ?",
+  );
+  const begin = sqlite.query<null, [string, number, ServerStatus, string | null, number, number, number]>(
+    `INSERT INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  return (picture) => {
+    const { server, status, lastPollAt: at, nextPollAt } = picture;
+    if (at === null) return;
+    const { id, intervalMs, timeoutMs } = server;
+    const last = newest.get(id);
+    if (last !== null && at <= last.readAt) return;
+    const until = at + intervalMs;
+    const nextBy = Math.max(until, nextPollAt ?? 0) + intervalMs + timeoutMs;
+    const isInTime = last !== null && at <= last.nextBy;
+    if (isInTime && last.status === status) return void extend.run(at, until, nextBy, id, last.from);
+    if (last !== null) {
+      const end = isInTime ? at : Math.min(last.until, at);
+      extend.run(last.readAt, end, end, id, last.from);
+    }
+    begin.run(id, at, status, reasonOf(picture), at, until, nextBy);
+  };
+}
+
+/** Deletes one step of the statuses that ended before an instant, and answers how many rows these were. */
+export function createStatusRetention(store: Store): (before: number) => number {
+  const servers = store.sqlite.query<{ id: string }, []>("SELECT id FROM servers");
+  const remove = store.sqlite.query<null, [string, number, number]>(
+    `DELETE FROM server_statuses WHERE server_id = ?1 AND from_at IN (SELECT from_at FROM server_statuses
+       WHERE server_id = ?1 AND from_at < ?2 AND max(until_at, next_by) <= ?2 ORDER BY from_at LIMIT ?3)`,
+  );
+  return (before) =>
+    deleteStep(store, (limit) => {
+      let rows = 0;
+      for (const { id } of servers.all()) if (rows < limit) rows += remove.run(id, before, limit).changes;
+      return rows;
+    });
+}
+
+export const OUTAGE_ORDERS = [
+  "server",
+  "status",
+  "reason",
+  "startedAt",
+  "endedAt",
+  "durationSeconds",
+] as const;
+
+export interface OutageQuery {
+  /** [start, end), epoch ms. */
+  readonly start: number;
+  readonly end: number;
+  readonly servers: readonly string[] | null;
+  readonly statuses: readonly Outage["status"][] | null;
+  readonly sort: SortBy<(typeof OUTAGE_ORDERS)[number]> | null;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A stretch goes on while the next poll may still come in time. `?1` is now. */
+const UNTIL = "iif(next_by > ?1, NULL, until_at)";
+const COLUMNS: Readonly<Record<(typeof OUTAGE_ORDERS)[number], string>> = {
+  server: "server_id",
+  status: "status",
+  reason: "reason",
+  startedAt: "from_at",
+  endedAt: UNTIL,
+  durationSeconds: `ifnull(${UNTIL}, ?1) - from_at`,
+};
+
+/** The read side: what statistics and lists ask of statuses. */
+export function createStatusReader({ all }: Rows, now: number) {
+  return {
+    /** Outages that overlap the range, as they were as a whole; sorted as asked, else the newest first. */
+    outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
+      const { sql, values } = allOf([
+        { sql: "status <> 'up' AND from_at <= ?1", values: [] },
+        compared("from_at <", end),
+        compared(`ifnull(${UNTIL}, ?1) >`, start),
+        oneOf("server_id", servers),
+        oneOf("status", statuses),
+      ]);
+      const newest = "from_at DESC, server_id";
+      const column = sort === null ? "" : COLUMNS[sort.field];
+      const order =
+        sort === null
+          ? newest
+          : `${column} IS NULL, ${column} ${sort.descending ? "DESC" : "ASC"}, ${newest}`;
+      const from = `FROM server_statuses WHERE ${sql}`;
+      const [count] = all<{ total: number }>(`SELECT count(*) AS total ${from}`, now, ...values);
+      const rows = all<Outage>(
+        `SELECT server_id AS server, status, reason, from_at AS "from", ${UNTIL} AS until ${from}
+         ORDER BY ${order} LIMIT ? OFFSET ?`,
+        now,
+        ...values,
+        limit,
+        offset,
+      );
+      return { rows, total: count?.total ?? 0 };
+    },
+    /** Servers of which any status is stored. */
+    polledServers: () =>
+      all<{ id: string }>(
+        "SELECT id FROM servers WHERE EXISTS (SELECT 1 FROM server_statuses WHERE server_id = id)",
+      ).map(({ id }) => id),
+    /** For how long of a range a server was found in each status, ms. */
+    statusMs(server: string, start: number, end: number): Partial<Record<ServerStatus, number>> {
+      const rows = all<{ status: ServerStatus; ms: number }>(
+        `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
+         WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=
+           ifnull((SELECT max(from_at) FROM server_statuses WHERE server_id = ?1 AND from_at <= ?2), ?2)
+         GROUP BY status`,
+        server,
+        start,
+        Math.min(end, now),
+      );
+      return Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
+    },
+  };
+}

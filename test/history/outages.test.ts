@@ -1,0 +1,282 @@
+import { Database } from "bun:sqlite";
+import { afterEach, describe, expect, test } from "bun:test";
+import type { PollOutcome } from "../../src/domain/poll.ts";
+import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
+import { createStatusRetention, type OutageQuery } from "../../src/history/outages.ts";
+import { createReader } from "../../src/history/reader.ts";
+import { createTakeBack } from "../../src/history/retention.ts";
+import { migrate } from "../../src/store/database/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
+import * as a from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { createRig } from "./rig.ts";
+
+afterEach(cleanUp);
+
+const REFUSED = "Nobody answers at 27000@lic1";
+const NO_TOOL = { code: "LICENSE_QUERY_FAILED", message: "lmutil is not there", details: null } as const;
+const TRIAD = [a.member(), a.member({ host: "lic2", status: "down" }), a.member({ host: "lic3" })];
+
+/** What a poll finds, by a letter. */
+const POLLS: Readonly<Record<string, Partial<PollOutcome>>> = {
+  u: {},
+  g: { reading: a.reading({ members: TRIAD }) },
+  d: a.failedPoll(),
+  x: { reading: null, error: NO_TOOL },
+};
+
+/** Polls a minute apart from noon on; `.` = none came, `R` = licmond starts anew. */
+async function polled(what: string) {
+  const rig = createRig();
+  for (const [minute, letter] of [...what.replaceAll("R", "")].entries()) {
+    const finishedAt = a.NOON + minute * MINUTE_MS;
+    if (letter !== ".")
+      await rig.poll({ ...a.outcome(), ...POLLS[letter], startedAt: finishedAt - 200, finishedAt });
+    if (what[minute + 1] === "R") rig.restart();
+    rig.clock.time = finishedAt;
+  }
+  return rig;
+}
+
+const ALL: Omit<OutageQuery, "start" | "end"> = {
+  servers: null,
+  statuses: null,
+  sort: null,
+  limit: 100,
+  offset: 0,
+};
+const minuteOf = (at: number | null) => (at === null ? null : (at - a.NOON) / MINUTE_MS);
+
+describe("each poll's status is stored", () => {
+  // Of the time up to the last poll: minutes of outages, and of up, degraded and down.
+  test.each<[string, string, unknown[][], number[]]>([
+    ["nothing but up", "uuuu", [], [3, 0, 0]],
+    ["one failed poll is an outage", "uduu", [["down", 1, 2, REFUSED]], [2, 0, 1]],
+    [
+      "another status begins a row",
+      "ugdu",
+      [
+        ["down", 2, 3, REFUSED],
+        ["degraded", 1, 2, "lic2 is down"],
+      ],
+      [1, 1, 1],
+    ],
+    ["it goes on", "udd", [["down", 1, null, REFUSED]], [1, 0, 1]],
+    ["the tool could never be run", "xxx", [["unknown", 0, null, NO_TOOL.message]], [0, 0, 0]],
+    ["always refused", "ddd", [["down", 0, null, REFUSED]], [0, 0, 2]],
+    [
+      "a late poll proves nothing of the time before",
+      "d.....d",
+      [
+        ["down", 6, null, REFUSED],
+        ["down", 0, 1, REFUSED],
+      ],
+      [0, 0, 1],
+    ],
+    ["a restart in time goes on with it", "udRd", [["down", 1, null, REFUSED]], [1, 0, 1]],
+    ["polls that ended end it", "ud......", [["down", 1, 2, REFUSED]], [1, 0, 1]],
+  ])("%s: %s", async (_name, what, outages, ms) => {
+    const rig = await polled(what);
+    const read = rig.reader();
+    const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: rig.clock.time + 1 });
+    expect(
+      rows.map(({ status, from, until, reason }) => [status, minuteOf(from), minuteOf(until), reason]),
+    ).toEqual(outages);
+    expect(total).toBe(outages.length);
+    const { up = 0, degraded = 0, down = 0 } = read.statusMs("eda", a.NOON, rig.clock.time);
+    expect([up, degraded, down].map((of) => of / MINUTE_MS)).toEqual(ms);
+  });
+
+  test("a poll that back-off postponed goes on with the outage", async () => {
+    const rig = createRig();
+    const poll = (minute: number, next: number) => {
+      const finishedAt = a.NOON + minute * MINUTE_MS;
+      rig.clock.time = finishedAt;
+      return rig.live().record(a.failedPoll({ finishedAt }), a.NOON + next * MINUTE_MS);
+    };
+    await poll(0, 10);
+    await poll(10, 20);
+    expect(rig.reader().outages({ ...ALL, start: 0, end: rig.clock.time }).rows).toMatchObject([
+      { from: a.NOON },
+    ]);
+    expect(rig.reader().statusMs("eda", a.NOON, rig.clock.time)).toEqual({ down: 10 * MINUTE_MS });
+  });
+
+  test("a clock that was set back writes nothing twice, and one that was years ahead is taken back", async () => {
+    const rig = await polled("ud");
+    await rig.poll(a.outcome({ finishedAt: a.NOON - MINUTE_MS }));
+    expect(rig.reader(a.NOON + MINUTE_MS).outages({ ...ALL, start: 0, end: a.NOON + DAY_MS }).total).toBe(1);
+    await rig.poll(a.failedPoll({ finishedAt: a.NOON + 500 * DAY_MS }));
+    const { step } = createTakeBack(rig.store);
+    while (step(a.NOON + 3 * MINUTE_MS) > 0);
+    await rig.poll(a.outcome({ finishedAt: a.NOON + 3 * MINUTE_MS }));
+    expect(rig.reader().statusMs("eda", 0, a.NOON + DAY_MS)).toEqual({ up: MINUTE_MS, down: MINUTE_MS });
+  });
+
+  test("the list is filtered, sorted and cut; what ended is kept as long as it should", async () => {
+    const rig = await polled("uduxxugduu");
+    const read = rig.reader();
+    const ask = (more: Partial<OutageQuery>) => {
+      const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: a.NOON + DAY_MS, ...more });
+      return [rows.map(({ from }) => minuteOf(from)), total];
+    };
+    expect(ask({})).toEqual([[7, 6, 3, 1], 4]);
+    expect(ask({ statuses: ["down"] })).toEqual([[7, 1], 2]);
+    expect(ask({ start: a.NOON + 4 * MINUTE_MS, end: a.NOON + 7 * MINUTE_MS })).toEqual([[6, 3], 2]);
+    expect(ask({ servers: ["cad"] })).toEqual([[], 0]);
+    expect(ask({ sort: { field: "durationSeconds", descending: true }, limit: 1 })).toEqual([[3], 4]);
+    expect(ask({ sort: { field: "endedAt", descending: false }, offset: 1, limit: 2 })).toEqual([[3, 6], 4]);
+    const retain = createStatusRetention(rig.store);
+    while (retain(a.NOON + 5 * MINUTE_MS) > 0);
+    expect(rig.store.sqlite.query("SELECT min(from_at) AS first FROM server_statuses").get()).toEqual({
+      first: a.NOON + 5 * MINUTE_MS,
+    });
+  });
+});
+
+describe("the past of an older database", () => {
+  const T = a.NOON;
+  const steps = MIGRATIONS.findIndex(({ name }) => name.endsWith("statuses-of-servers"));
+  /** Minutes of events and coverage, and what is made of them. */
+  function upgraded(
+    events: [number, string, string?][],
+    coverage: [number, number][],
+    deleted: number | null = null,
+  ) {
+    const sqlite = new Database(":memory:", { strict: true });
+    migrate(sqlite, "x.db", MIGRATIONS.slice(0, steps));
+    sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
+    const head = {
+      lastPollAt: T + 20 * MINUTE_MS,
+      nextPollAt: T + 21 * MINUTE_MS,
+      server: { intervalMs: 60_000, timeoutMs: 30_000 },
+    };
+    sqlite
+      .query("INSERT INTO pictures (server_id, saved_at, head) VALUES ('eda', 3, ?)")
+      .run(JSON.stringify({ head }));
+    const event = sqlite.query("INSERT INTO events VALUES (?1, ?1, ?2, NULL, ?3, 'eda', ?4)");
+    for (const [minute, to, reason = null] of events) {
+      const isStart = to === "start";
+      const body = isStart
+        ? { message: "licmond started" }
+        : { to, reason, daemon: to === "daemon" ? "d" : null };
+      event.run(
+        T + minute * MINUTE_MS,
+        isStart || to === "line" ? "log" : "server_status",
+        isStart ? "system" : null,
+        JSON.stringify(body),
+      );
+    }
+    const row = sqlite.query("INSERT INTO coverage VALUES ('eda', ?1, ?2, ?2, 0)");
+    for (const [from, until] of coverage) row.run(T + from * MINUTE_MS, T + until * MINUTE_MS);
+    if (deleted !== null)
+      sqlite.run(`INSERT INTO event_marks VALUES ('deleted_events', ${T + deleted * MINUTE_MS})`);
+    migrate(sqlite, "x.db", MIGRATIONS);
+    const read = createReader(sqlite, { now: T + 21 * MINUTE_MS });
+    const { up = 0, down = 0 } = read.statusMs("eda", 0, T + DAY_MS);
+    const { rows } = read.outages({ ...ALL, start: 0, end: T + DAY_MS });
+    const told = rows.map(({ status, from, until, reason }) => [
+      status,
+      minuteOf(from),
+      minuteOf(until),
+      reason,
+    ]);
+    sqlite.close();
+    return { told, up: up / MINUTE_MS, down: down / MINUTE_MS };
+  }
+
+  test.each<[string, Parameters<typeof upgraded>, ReturnType<typeof upgraded>]>([
+    ["nothing is known of nothing", [[], []], { told: [], up: 0, down: 0 }],
+    ["polls that no event tells of say nothing", [[], [[0, 9]]], { told: [], up: 0, down: 0 }],
+    [
+      "an outage between two events",
+      [
+        [
+          [0, "up"],
+          [5, "down", "why"],
+          [8, "up"],
+        ],
+        [
+          [0, 5],
+          [8, 20],
+        ],
+      ],
+      { told: [["down", 5, 8, "why"]], up: 17, down: 3 },
+    ],
+    [
+      "one that goes on",
+      [
+        [
+          [0, "up"],
+          [18, "down"],
+        ],
+        [[0, 18]],
+      ],
+      { told: [["down", 18, null, null]], up: 18, down: 2 },
+    ],
+    [
+      "a daemon's event is none",
+      [
+        [
+          [0, "up"],
+          [5, "daemon"],
+        ],
+        [[0, 20]],
+      ],
+      { told: [], up: 20, down: 0 },
+    ],
+    [
+      "licmond did not run meanwhile",
+      [
+        [
+          [0, "up"],
+          [5, "down"],
+          [7, "line"],
+          [12, "start"],
+          [14, "up"],
+        ],
+        [
+          [0, 5],
+          [14, 20],
+        ],
+      ],
+      {
+        told: [
+          ["down", 12, 14, null],
+          ["down", 5, 7, null],
+        ],
+        up: 11,
+        down: 4,
+      },
+    ],
+    [
+      "of deleted events nothing is known",
+      [
+        [
+          [8, "down"],
+          [9, "up"],
+        ],
+        [
+          [0, 8],
+          [9, 20],
+        ],
+        6,
+      ],
+      { told: [["down", 8, 9, null]], up: 13, down: 1 },
+    ],
+    [
+      "degraded is covered once",
+      [
+        [
+          [0, "up"],
+          [5, "degraded"],
+          [8, "up"],
+        ],
+        [[0, 20]],
+      ],
+      { told: [["degraded", 5, 8, null]], up: 17, down: 0 },
+    ],
+  ])("%s", (_name, past, expected) => {
+    expect(upgraded(...past)).toEqual(expected);
+  });
+});
