@@ -187,9 +187,11 @@ export function createEpisodes() {
     take(attempt: Attempt): void {
       const key = `${attempt.user ?? ""}\0${attempt.feature}`;
       const { kind, user, at } = attempt;
-      if (kind === "denied" || kind === "queued") return denied(key, attempt);
-      if (kind === "granted" && user !== null) grant(key, at);
-      endWait(key, attempt);
+      if (kind === "denied" || kind === "queued") denied(key, attempt);
+      else {
+        if (kind === "granted" && user !== null) grant(key, at);
+        endWait(key, attempt);
+      }
     },
     /** Takes up an episode that an earlier process stored. */
     resume(denial: Denial, told: boolean): void {

@@ -15,12 +15,13 @@ const attempt = (kind: Attempt["kind"], seconds: number, more: Partial<Attempt> 
   ...more,
 });
 const denied = (seconds: number, more?: Partial<Attempt>) => attempt("denied", seconds, more);
+const queued = (seconds: number) => attempt("queued", seconds);
 const granted = (seconds: number, more?: Partial<Attempt>) => attempt("granted", seconds, more);
 
 function episodesOf(...attempts: Attempt[]) {
   const episodes = createEpisodes();
   for (const one of attempts) episodes.take(one);
-  const { changed, settled } = episodes.drain(T + 86_400_000);
+  const { changed, settled } = episodes.drain(T + 2 * 86_400_000);
   expect(settled).toHaveLength(changed.length);
   return changed.map(({ denial: { at, until, attempts, outcome } }) => {
     return { at: (at - T) / 1000, until: (until - T) / 1000, attempts, outcome };
@@ -65,6 +66,23 @@ describe("episodes", () => {
       [{ at: 0, until: 1, attempts: 2, ...wasGranted[0] }],
     ],
     ["queued", [denied(0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
+    [
+      "whoever waits in the queue and is denied meanwhile asks once",
+      [queued(0), denied(1200), denied(3000), granted(3001)],
+      [{ at: 0, until: 3000, attempts: 3, outcome: "queued" }],
+    ],
+    [
+      "a wait ends when it leaves the queue",
+      [queued(0), attempt("dequeued", 600), denied(1200)],
+      [{ outcome: "queued" }, { at: 1200, outcome: "denied" }],
+    ],
+    [
+      "and when it gets its seats",
+      [queued(0), granted(600), queued(1200)],
+      [{ at: 0, outcome: "queued" }, { at: 1200, outcome: "queued" }],
+    ],
+    ["somebody else's wait is another one", [queued(0), denied(1200, { user: "bob" })], [{ at: 0 }, { at: 1200 }]],
+    ["a wait without an end is given up after a day", [queued(0), denied(90_000)], [{ at: 0 }, { at: 90_000 }]],
     ["two servers, two rows", [denied(0), denied(1, other)], [{ attempts: 1 }, { attempts: 1 }]],
     ["logs a few seconds apart", [granted(8, other), denied(1)], [{ at: 1, ...wasGranted[0] }]],
   ])("%s", (_name, attempts, expected) => {

@@ -95,6 +95,13 @@ describe("demand beyond the seats", () => {
     ]);
   });
 
+  test("whoever was denied and is seen in the queue right behind it asked once", () => {
+    // One is denied and waits from the next poll on; later another one waits.
+    const steps = [step(0, 3), step(120_000, 3, 1), step(1_200_000, 3, 2), step(1_800_000, 3)];
+    const { demand } = demandOf(range(steps), TOTAL, [denied(60_000, 1)], true);
+    expect([demand.deniedRequests, demand.queuedRequests]).toEqual([1, 1]);
+  });
+
   test("requests that the log saw queued are told instead of the queue's growth", () => {
     const queued = [0, 1, 2].map(
       (second): UnmetRequest => ({ ...denied(second * SECOND, 1), outcome: "queued" }),

@@ -1,0 +1,99 @@
+import { afterEach, expect, test } from "bun:test";
+import type { WaitsRecord } from "../../src/domain/history-records.ts";
+import type { AvailabilityRecord, OutageRecord } from "../../src/domain/outages.ts";
+import * as a from "../domain/make.ts";
+import { createRig, outcomeOf } from "../history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
+import { type Bench, bench, monitored, picture } from "./make.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const START = a.NOON;
+const SERVERS = ["eda", "cad", "sim"].map((id) => monitored(id));
+const iso = (minute: number) => new Date(START + minute * MINUTE).toISOString();
+
+/** Two hours: `eda` fails for ten minutes, and is full each third minute; `cad` always refuses; the tool of `sim` is missing. */
+async function site(): Promise<Bench> {
+  const rig = createRig(SERVERS);
+  const noTool = { code: "LICENSE_QUERY_FAILED", message: "no tool", details: null } as const;
+  for (let minute = 0; minute <= 120; minute++) {
+    const finishedAt = START + minute * MINUTE;
+    const failed = { startedAt: finishedAt - 200, finishedAt };
+    const counts = new Map([["=compiler", { total: 2, used: minute % 3 === 0 ? 2 : 0, queued: 0 }]]);
+    const isDown = minute >= 60 && minute < 70;
+    await rig.poll(isDown ? a.failedPoll(failed) : outcomeOf({ at: finishedAt, counts }));
+    await rig.poll(a.failedPoll({ ...failed, serverId: "cad" }));
+    await rig.poll(a.failedPoll({ ...failed, serverId: "sim", error: noTool }));
+  }
+  const now = START + 120 * MINUTE;
+  const at = bench({ history: historyPort(() => rig.reader(now)) });
+  at.now = now;
+  at.show(...SERVERS.map((server) => picture(server.id, { server })));
+  return at;
+}
+
+interface Outages {
+  readonly outages: OutageRecord[];
+  readonly servers: AvailabilityRecord[];
+  readonly total: number;
+}
+
+test("outages, and the availability of each server with its coverage", async () => {
+  const at = await site();
+  const path = `/api/licenses/outages?start=${START}`;
+  const told = await at.json<Outages>(path);
+  const reason = "Nobody answers at 27000@lic1";
+  expect(told).toEqual({
+    outages: [
+      { server: "eda", status: "down", reason, startedAt: iso(60), endedAt: iso(70), durationSeconds: 600 },
+      { server: "cad", status: "down", reason, startedAt: iso(0), endedAt: null, durationSeconds: 7200 },
+      { server: "sim", status: "unknown", reason: "no tool", startedAt: iso(0), endedAt: null, durationSeconds: 7200 },
+    ],
+    ...{ total: 3, limit: 100, offset: 0, start: iso(0), end: iso(120) },
+    servers: [
+      { server: "eda", availability: 91.67, coverage: 1 },
+      { server: "cad", availability: 0, coverage: 1 },
+      { server: "sim", availability: null, coverage: 0 },
+    ],
+  } as never);
+  const named = await at.json<Outages>(`${path}&server=eda&status=unknown,degraded`);
+  expect([named.outages, named.servers.map(({ server }) => server)]).toEqual([[], ["eda"]]);
+  // Of a day two hours were seen.
+  const day = await at.json<Outages>("/api/licenses/outages?start=-1d&sort=-durationSeconds&limit=1");
+  expect([day.outages.length, day.total, day.servers[0]?.coverage]).toEqual([1, 3, 0.083333]);
+  const csv = await at.get(`${path}&format=csv&server=eda`);
+  expect(await csv.text()).toBe(
+    `server,status,reason,startedAt,endedAt,durationSeconds\r\neda,down,${reason},${iso(60)},${iso(70)},600\r\n`,
+  );
+});
+
+test("waits of the features that were full", async () => {
+  const at = await site();
+  const told = await at.json<{ waits: WaitsRecord[] }>(`/api/licenses/waits?start=${START}`);
+  const feature = { server: "eda", daemon: "snpslmd", feature: "=compiler" };
+  const figures = { p50Seconds: 30, p80Seconds: 48, longestSeconds: 60, p80Confirmed: 80, coverage: 0.916667 };
+  expect(told).toEqual({
+    waits: [{ ...feature, count: 36, fullSeconds: 36 * 60, ...figures }],
+    ...{ total: 1, limit: 100, offset: 0, start: iso(0), end: iso(120) },
+  } as never);
+  const csv = await at.get(`/api/licenses/waits?start=${START}&format=csv`);
+  expect((await csv.text()).split("\r\n")[1]).toBe("eda,snpslmd,'=compiler,36,2160,30,48,60,80,0.916667");
+});
+
+test.each([
+  ["outages?server=nope", 404, 'no server "nope"'],
+  ["outages?status=up", 400, '"status" got "up"; it takes degraded, down, unknown'],
+  ["outages?feature=x", 400, '"feature" is not known here'],
+  ["outages?start=now&end=-1d", 400, 'Query parameter "start" must lie before "end"'],
+  ["waits?feature=compilr", 404, "a feature"],
+  ["waits?sort=user", 400, '"sort" got "user"; it takes one of server, daemon, feature, count'],
+  ["alerts?feature=compilr", 404, "a feature"],
+  ["alerts?start=yesterday", 400, '"start" got "yesterday"; it takes a time'],
+])("%s is %d", async (path, status, message) => {
+  const at = await site();
+  const response = await at.get(`/api/licenses/${path}`);
+  expect(response.status).toBe(status);
+  expect(((await response.json()) as { message: string }).message).toContain(message);
+});
