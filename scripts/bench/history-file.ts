@@ -137,6 +137,10 @@ function writeNames(store: Store, size: YearSize, first: number): void {
   const coverage = store.sqlite.query<null, [string, number, number, number]>(
     "INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?, ?, ?, ?, 1)",
   );
+  // Twice a day a server is silent for five minutes.
+  const status = store.sqlite.query<null, [string, number, string, number]>(
+    `INSERT INTO server_statuses (server_id, from_at, status, read_at, until_at, next_by) VALUES (?1, ?2, ?3, ?4, ?4, ?4)`,
+  );
   const span = store.sqlite.query<null, [string, number]>(
     "INSERT INTO denial_spans (server_id, from_at) VALUES (?, ?)",
   );
@@ -144,6 +148,10 @@ function writeNames(store: Store, size: YearSize, first: number): void {
     for (const { id } of serversOf(size)) {
       server.run(id);
       coverage.run(id, first, size.end - MINUTE_MS, size.end);
+      for (let at = first; at < size.end; at += DAY_MS / 2) {
+        status.run(id, at, "up", at + DAY_MS / 2 - 5 * MINUTE_MS);
+        status.run(id, at + DAY_MS / 2 - 5 * MINUTE_MS, "down", at + DAY_MS / 2);
+      }
       span.run(id, first);
     }
     for (let index = 0; index < size.servers * size.features; index++) {

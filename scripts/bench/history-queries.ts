@@ -183,6 +183,30 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       scan("", 365),
     );
     await row(
+      "outages and availability of all servers over a year",
+      { of: "median", ms: 300 },
+      thrice.map(
+        () => () =>
+          client.query("outages", {
+            ...asked,
+            ...days(365),
+            servers: null,
+            configured: [],
+            statuses: null,
+            sort: null,
+          }),
+      ),
+      null,
+    );
+    await row(
+      "waits of all features over a year",
+      { of: "median", ms: 300 },
+      thrice.map(
+        () => () => client.query("waits", { ...asked, ...days(365), filter: everything, sort: null }),
+      ),
+      null,
+    );
+    await row(
       "10,000 denials",
       null,
       thrice.map(

@@ -12,8 +12,9 @@ import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
+import { waits } from "./waits.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, spawns, streams, history];
+const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, spawns, streams, history, waits];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));

@@ -49,7 +49,7 @@ const minuteOf = (at: number | null) => (at === null ? null : (at - a.NOON) / MI
 
 describe("each poll's status is stored", () => {
   // Of the time up to the last poll: minutes of outages, and of up, degraded and down.
-  test.each<[string, string, unknown[][], number[]]>([
+  test.each<[string, string, (string | number | null)[][], number[]]>([
     ["nothing but up", "uuuu", [], [3, 0, 0]],
     ["one failed poll is an outage", "uduu", [["down", 1, 2, REFUSED]], [2, 0, 1]],
     [

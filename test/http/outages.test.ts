@@ -49,7 +49,14 @@ test("outages, and the availability of each server with its coverage", async () 
     outages: [
       { server: "eda", status: "down", reason, startedAt: iso(60), endedAt: iso(70), durationSeconds: 600 },
       { server: "cad", status: "down", reason, startedAt: iso(0), endedAt: null, durationSeconds: 7200 },
-      { server: "sim", status: "unknown", reason: "no tool", startedAt: iso(0), endedAt: null, durationSeconds: 7200 },
+      {
+        server: "sim",
+        status: "unknown",
+        reason: "no tool",
+        startedAt: iso(0),
+        endedAt: null,
+        durationSeconds: 7200,
+      },
     ],
     ...{ total: 3, limit: 100, offset: 0, start: iso(0), end: iso(120) },
     servers: [
@@ -73,7 +80,13 @@ test("waits of the features that were full", async () => {
   const at = await site();
   const told = await at.json<{ waits: WaitsRecord[] }>(`/api/licenses/waits?start=${START}`);
   const feature = { server: "eda", daemon: "snpslmd", feature: "=compiler" };
-  const figures = { p50Seconds: 30, p80Seconds: 48, longestSeconds: 60, p80Confirmed: 80, coverage: 0.916667 };
+  const figures = {
+    p50Seconds: 30,
+    p80Seconds: 48,
+    longestSeconds: 60,
+    p80Confirmed: 80,
+    coverage: 0.916667,
+  };
   expect(told).toEqual({
     waits: [{ ...feature, count: 36, fullSeconds: 36 * 60, ...figures }],
     ...{ total: 1, limit: 100, offset: 0, start: iso(0), end: iso(120) },

@@ -79,10 +79,21 @@ describe("episodes", () => {
     [
       "and when it gets its seats",
       [queued(0), granted(600), queued(1200)],
-      [{ at: 0, outcome: "queued" }, { at: 1200, outcome: "queued" }],
+      [
+        { at: 0, outcome: "queued" },
+        { at: 1200, outcome: "queued" },
+      ],
     ],
-    ["somebody else's wait is another one", [queued(0), denied(1200, { user: "bob" })], [{ at: 0 }, { at: 1200 }]],
-    ["a wait without an end is given up after a day", [queued(0), denied(90_000)], [{ at: 0 }, { at: 90_000 }]],
+    [
+      "somebody else's wait is another one",
+      [queued(0), denied(1200, { user: "bob" })],
+      [{ at: 0 }, { at: 1200 }],
+    ],
+    [
+      "a wait without an end is given up after a day",
+      [queued(0), denied(90_000)],
+      [{ at: 0 }, { at: 90_000 }],
+    ],
     ["two servers, two rows", [denied(0), denied(1, other)], [{ attempts: 1 }, { attempts: 1 }]],
     ["logs a few seconds apart", [granted(8, other), denied(1)], [{ at: 1, ...wasGranted[0] }]],
   ])("%s", (_name, attempts, expected) => {

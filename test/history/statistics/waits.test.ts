@@ -17,14 +17,18 @@ async function site() {
     const at = a.NOON + poll * QUARTER;
     const hour = new Date(at).getUTCHours();
     const used = (used: number) => ({ total: 2, used, queued: 0 });
-    const counts = { solver: used(poll % 4 < 3 ? 2 : 1), mesher: used(hour >= 20 || hour < 6 ? 2 : 0), free: used(1) };
+    const counts = {
+      solver: used(poll % 4 < 3 ? 2 : 1),
+      mesher: used(hour >= 20 || hour < 6 ? 2 : 0),
+      free: used(1),
+    };
     // One poll in the middle of a night fails.
     await rig.poll(outcomeOf({ at, counts: poll === 140 ? null : new Map(Object.entries(counts)) }));
   }
   rig.clock.time = a.NOON + 3 * DAY_MS;
   const { time } = rig.clock;
   const ask = (more: Partial<WaitsQuery> = {}) =>
-    waitsQuery(rig.reader(), questionOver(a.NOON, time, time, { filter: ANY, sort: null, ...more }));
+    waitsQuery(rig.reader(), { ...questionOver(a.NOON, time, time, { filter: ANY, sort: null }), ...more });
   return { ...rig, ask };
 }
 
@@ -35,20 +39,40 @@ test("of each feature that was full: how often, how long, and how long a wait wo
   const nulls = { p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
   expect(rows).toEqual([
     // A night of ten hours, one cut in two by a failed poll, one of which the range has all.
-    { server: "eda", daemon: "snpslmd", feature: "mesher", count: 4, fullSeconds: 30 * 3600 - 900, ...nulls, coverage: 0.996528 },
     {
-      ...{ server: "eda", daemon: "snpslmd", feature: "solver", count: 72, fullSeconds: 72 * 2700 - 900, coverage: 0.996528 },
+      server: "eda",
+      daemon: "snpslmd",
+      feature: "mesher",
+      count: 4,
+      fullSeconds: 30 * 3600 - 900,
+      ...nulls,
+      coverage: 0.996528,
+    },
+    {
+      ...{
+        server: "eda",
+        daemon: "snpslmd",
+        feature: "solver",
+        count: 72,
+        fullSeconds: 72 * 2700 - 900,
+        coverage: 0.996528,
+      },
       ...{ p50Seconds: 1344, p80Seconds: 2155, longestSeconds: 2700, p80Confirmed: 79.72 },
     },
   ]);
   const sorted = await ask({ sort: { field: "p80Seconds", descending: false }, limit: 1 });
   expect(sorted).toMatchObject({ rows: [{ feature: "solver" }], total: 2 });
-  expect((await ask({ sort: { field: "count", descending: true }, offset: 1 })).rows).toMatchObject([{ feature: "mesher" }]);
+  expect((await ask({ sort: { field: "count", descending: true }, offset: 1 })).rows).toMatchObject([
+    { feature: "mesher" },
+  ]);
 });
 
 test("packed days, of which none is read twice, say the same; so do parts of them", async () => {
   const { ask, store, clock, log, history } = await site();
-  const parts = [0, 1].map((day) => ({ start: a.NOON + day * DAY_MS - 40 * MINUTE_MS, end: a.NOON + (day + 1) * DAY_MS + 7 * MINUTE_MS }));
+  const parts = [0, 1].map((day) => ({
+    start: a.NOON + day * DAY_MS - 40 * MINUTE_MS,
+    end: a.NOON + (day + 1) * DAY_MS + 7 * MINUTE_MS,
+  }));
   const before = await Promise.all([{}, ...parts].map(ask));
   history().packAll();
   await makeDays(store, clock, log);

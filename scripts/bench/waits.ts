@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
+import { LEAST_STRETCHES } from "../../src/domain/stats/waits.ts";
+import { createReader } from "../../src/history/reader.ts";
+import { waitsQuery } from "../../src/history/statistics/waits.ts";
+import { DAY } from "../../src/simulator/calendar.ts";
+import { openStore } from "../../src/store/open/open.ts";
+import { SILENT } from "./history-file.ts";
+import { median } from "./measure.ts";
+import type { Bench, Row } from "./table.ts";
+
+const DAYS = 30;
+const ANY = { servers: null, daemons: null, features: null };
+
+/** How well the past tells of waits: `p80Confirmed` of every feature of the demo's month that was full often enough. */
+export const waits: Bench = {
+  name: "waits",
+  what: `p80Confirmed of the demo's features that were full ${LEAST_STRETCHES} times in a month (seeds by SEEDS=1,2,3)`,
+  async run(): Promise<Row[]> {
+    const seeds = (process.env.SEEDS ?? "1").split(",").map(Number);
+    const rows: Row[] = [];
+    for (const seed of seeds) rows.push(...(await ofDemo(seed)));
+    return rows;
+  },
+};
+
+async function ofDemo(seed: number): Promise<Row[]> {
+  const directory = mkdtempSync(join(tmpdir(), "licmond-waits-"));
+  try {
+    const now = Date.now();
+    const site = demoSite({ host: "127.0.0.1", port: 0, seed, interval: "10s", directory }, 0);
+    await makeDemoHistory(site, DAYS, now, SILENT, () => true);
+    const store = openStore({ directory, log: SILENT });
+    try {
+      const range = { start: now - DAYS * DAY, end: now, now, filter: ANY, sort: null };
+      const found = await waitsQuery(createReader(store.sqlite, { now }), {
+        ...range,
+        limit: 10_000,
+        offset: 0,
+      });
+      const often = found.rows.filter(({ count }) => count >= LEAST_STRETCHES);
+      const rows = often.map(({ server, feature, count, p80Seconds, p80Confirmed }): Row => {
+        const learnt = p80Seconds === null ? "not known" : `p80 ${(p80Seconds / 60).toFixed(1)} min`;
+        const what = `seed ${seed}: ${server} ${feature}, full ${count} times, ${learnt}`;
+        return { what, ours: p80Confirmed ?? Number.NaN, baseline: null, unit: "%", bound: null };
+      });
+      // One of which nothing is known counts as none of its waits.
+      const all = median(rows.map(({ ours }) => (Number.isNaN(ours) ? 0 : ours)));
+      const bound = { of: "ours", atLeast: 80 } as const;
+      return [
+        ...rows,
+        { what: `seed ${seed}: median of all ${rows.length}`, ours: all, baseline: null, unit: "%", bound },
+      ];
+    } finally {
+      store.close();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
