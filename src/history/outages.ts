@@ -4,7 +4,6 @@ import type { ServerStatus } from "../domain/words.ts";
 import { allOf, compared, oneOf, type Rows } from "../store/conditions.ts";
 import { deleteStep } from "../store/database/transaction.ts";
 import type { Store } from "../store/open/open.ts";
-import type { SortBy } from "./range.ts";
 
 interface Stretch {
   readonly from: number;
@@ -79,7 +78,7 @@ export interface OutageQuery {
   readonly end: number;
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
-  readonly sort: SortBy<(typeof OUTAGE_ORDERS)[number]> | null;
+  readonly sort: { readonly field: (typeof OUTAGE_ORDERS)[number]; readonly descending: boolean } | null;
   readonly limit: number;
   readonly offset: number;
 }

@@ -1,9 +1,9 @@
 import { WaitsRecord } from "../../domain/history-records.ts";
-import { type AvailabilityRecord, OutageRecord, outageRecord } from "../../domain/outages.ts";
-import { percentOf, shareOf } from "../../domain/stats/figures.ts";
+import { OutageRecord, outageRecord } from "../../domain/outages.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { OutageQuery } from "../../history/outages.ts";
 import type { Reader } from "../../history/reader.ts";
+import { availabilityQuery } from "../../history/statistics/availability.ts";
 import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
@@ -16,22 +16,12 @@ export interface OutagesAsked extends OutageQuery, Formatted {
 }
 
 /** Outages, and how available each server was in the range. */
-export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
+export async function outagesAnswer(read: Reader, asked: OutagesAsked): Promise<Answer> {
   const { start, end, now, servers, configured } = asked;
   const { rows, total } = read.outages(asked);
-  const ids = servers ?? [...new Set([...configured, ...read.polledServers()])];
-  const availability = ids.map((server): AvailabilityRecord => {
-    read.checkpoint();
-    const { up = 0, degraded = 0, down = 0 } = read.statusMs(server, start, end);
-    const covered = up + degraded + down;
-    return {
-      server,
-      availability: percentOf(covered > 0 ? (up + degraded) / covered : null),
-      coverage: shareOf(covered, end - start),
-    };
-  });
+  const named = servers ?? [...new Set([...configured, ...read.polledServers()])];
   const records = rows.map((outage) => outageRecord(outage, now));
-  const beside = { servers: availability, start: iso(start), end: iso(end) };
+  const beside = { servers: await availabilityQuery(read, named, asked), start: iso(start), end: iso(end) };
   return rowsAnswer("outages", OutageRecord, records, total, asked, beside);
 }
 
