@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
+import type { Outage } from "../../src/domain/outages.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createStatusRetention, type OutageQuery } from "../../src/history/outages.ts";
@@ -14,7 +15,7 @@ import { createRig } from "./rig.ts";
 afterEach(cleanUp);
 
 const REFUSED = "Nobody answers at 27000@lic1";
-const NO_TOOL = { code: "LICENSE_QUERY_FAILED", message: "lmutil is not there", details: null } as const;
+const NO_TOOL = { code: "LICENSE_QUERY_FAILED", message: "no tool", details: null } as const;
 const TRIAD = [a.member(), a.member({ host: "lic2", status: "down" }), a.member({ host: "lic3" })];
 
 /** What a poll finds, by a letter. */
@@ -45,46 +46,43 @@ const ALL: Omit<OutageQuery, "start" | "end"> = {
   limit: 100,
   offset: 0,
 };
-const minuteOf = (at: number | null) => (at === null ? null : (at - a.NOON) / MINUTE_MS);
+const minuteOf = (at: number) => (at - a.NOON) / MINUTE_MS;
+/** `down 1-2: why`, in minutes from noon on; one that goes on has no end. */
+const toldOf = (rows: readonly Outage[]) =>
+  rows.map(({ status, from, until, reason }) => {
+    const end = until === null ? "" : minuteOf(until);
+    return `${status} ${minuteOf(from)}-${end}${reason === null ? "" : `: ${reason}`}`;
+  });
 
 describe("each poll's status is stored", () => {
-  // Of the time up to the last poll: minutes of outages, and of up, degraded and down.
-  test.each<[string, string, (string | number | null)[][], number[]]>([
+  // Of the time up to the last poll: outages, and minutes of up, degraded and down.
+  test.each<[string, string, string[], number[]]>([
     ["nothing but up", "uuuu", [], [3, 0, 0]],
-    ["one failed poll is an outage", "uduu", [["down", 1, 2, REFUSED]], [2, 0, 1]],
+    ["one failed poll is an outage", "uduu", [`down 1-2: ${REFUSED}`], [2, 0, 1]],
     [
       "another status begins a row",
       "ugdu",
-      [
-        ["down", 2, 3, REFUSED],
-        ["degraded", 1, 2, "lic2 is down"],
-      ],
+      [`down 2-3: ${REFUSED}`, "degraded 1-2: lic2 is down"],
       [1, 1, 1],
     ],
-    ["it goes on", "udd", [["down", 1, null, REFUSED]], [1, 0, 1]],
-    ["the tool could never be run", "xxx", [["unknown", 0, null, NO_TOOL.message]], [0, 0, 0]],
-    ["always refused", "ddd", [["down", 0, null, REFUSED]], [0, 0, 2]],
+    ["it goes on", "udd", [`down 1-: ${REFUSED}`], [1, 0, 1]],
+    ["the tool could never be run", "xxx", ["unknown 0-: no tool"], [0, 0, 0]],
+    ["always refused", "ddd", [`down 0-: ${REFUSED}`], [0, 0, 2]],
     [
-      "a late poll proves nothing of the time before",
-      "d.....d",
-      [
-        ["down", 6, null, REFUSED],
-        ["down", 0, 1, REFUSED],
-      ],
+      "of the time before a late poll nothing is known",
+      "d....d",
+      [`down 5-: ${REFUSED}`, `down 0-1: ${REFUSED}`],
       [0, 0, 1],
     ],
-    ["a restart in time goes on with it", "udRd", [["down", 1, null, REFUSED]], [1, 0, 1]],
-    ["polls that ended end it", "ud......", [["down", 1, 2, REFUSED]], [1, 0, 1]],
-  ])("%s: %s", async (_name, what, outages, ms) => {
+    ["a restart in time goes on with it", "udRd", [`down 1-: ${REFUSED}`], [1, 0, 1]],
+    ["polls that ended end it", "ud......", [`down 1-2: ${REFUSED}`], [1, 0, 1]],
+  ])("%s: %s", async (_name, what, outages, minutes) => {
     const rig = await polled(what);
     const read = rig.reader();
     const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: rig.clock.time + 1 });
-    expect(
-      rows.map(({ status, from, until, reason }) => [status, minuteOf(from), minuteOf(until), reason]),
-    ).toEqual(outages);
-    expect(total).toBe(outages.length);
+    expect([toldOf(rows), total]).toEqual([outages, outages.length]);
     const { up = 0, degraded = 0, down = 0 } = read.statusMs("eda", a.NOON, rig.clock.time);
-    expect([up, degraded, down].map((of) => of / MINUTE_MS)).toEqual(ms);
+    expect([up, degraded, down].map((of) => of / MINUTE_MS)).toEqual(minutes);
   });
 
   test("a poll that back-off postponed goes on with the outage", async () => {
@@ -135,147 +133,60 @@ describe("each poll's status is stored", () => {
 });
 
 describe("the past of an older database", () => {
-  const T = a.NOON;
+  const at = (minute: number) => a.NOON + minute * MINUTE_MS;
   const steps = MIGRATIONS.findIndex(({ name }) => name.endsWith("statuses-of-servers"));
-  /** Minutes of events and coverage, and what is made of them. */
-  function upgraded(
-    events: [number, string, string?][],
-    coverage: [number, number][],
-    deleted: number | null = null,
-  ) {
+
+  /** What is made of events (`8 down why`) and coverage (`0-8 9-20`), of which those before `deleted` were deleted. */
+  function upgraded(events: readonly string[], coverage: string, deleted: number | null = null) {
     const sqlite = new Database(":memory:", { strict: true });
     migrate(sqlite, "x.db", MIGRATIONS.slice(0, steps));
     sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
-    const head = {
-      lastPollAt: T + 20 * MINUTE_MS,
-      nextPollAt: T + 21 * MINUTE_MS,
-      server: { intervalMs: 60_000, timeoutMs: 30_000 },
-    };
+    const server = { intervalMs: 60_000, timeoutMs: 30_000 };
+    const head = { lastPollAt: at(20), nextPollAt: at(21), server };
     sqlite
       .query("INSERT INTO pictures (server_id, saved_at, head) VALUES ('eda', 3, ?)")
       .run(JSON.stringify({ head }));
     const event = sqlite.query("INSERT INTO events VALUES (?1, ?1, ?2, NULL, ?3, 'eda', ?4)");
-    for (const [minute, to, reason = null] of events) {
-      const isStart = to === "start";
-      const body = isStart
-        ? { message: "licmond started" }
-        : { to, reason, daemon: to === "daemon" ? "d" : null };
+    for (const [minute, to = "", reason = null] of events.map((text) => text.split(" "))) {
+      const isStatus = to !== "line" && to !== "started";
+      const body = isStatus
+        ? { to, reason, daemon: to === "daemon" ? "d" : null }
+        : { message: `licmond ${to}` };
       event.run(
-        T + minute * MINUTE_MS,
-        isStart || to === "line" ? "log" : "server_status",
-        isStart ? "system" : null,
+        at(Number(minute)),
+        isStatus ? "server_status" : "log",
+        isStatus ? null : "system",
         JSON.stringify(body),
       );
     }
-    const row = sqlite.query("INSERT INTO coverage VALUES ('eda', ?1, ?2, ?2, 0)");
-    for (const [from, until] of coverage) row.run(T + from * MINUTE_MS, T + until * MINUTE_MS);
-    if (deleted !== null)
-      sqlite.run(`INSERT INTO event_marks VALUES ('deleted_events', ${T + deleted * MINUTE_MS})`);
+    event.run(at(1) + 1, "log", "system", "cut off");
+    const row = sqlite.query(
+      "INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES ('eda', ?1, ?2, ?2, 0)",
+    );
+    for (const [from, until] of coverage.matchAll(/\d+-\d+/g).map(([span]) => span.split("-")))
+      row.run(at(Number(from)), at(Number(until)));
+    if (deleted !== null) sqlite.run(`INSERT INTO event_marks VALUES ('deleted_events', ${at(deleted)})`);
     migrate(sqlite, "x.db", MIGRATIONS);
-    const read = createReader(sqlite, { now: T + 21 * MINUTE_MS });
-    const { up = 0, down = 0 } = read.statusMs("eda", 0, T + DAY_MS);
-    const { rows } = read.outages({ ...ALL, start: 0, end: T + DAY_MS });
-    const told = rows.map(({ status, from, until, reason }) => [
-      status,
-      minuteOf(from),
-      minuteOf(until),
-      reason,
-    ]);
+    const read = createReader(sqlite, { now: at(21) });
+    const { up = 0, down = 0 } = read.statusMs("eda", 0, at(1440));
+    const { rows } = read.outages({ ...ALL, start: 0, end: at(1440) });
     sqlite.close();
-    return { told, up: up / MINUTE_MS, down: down / MINUTE_MS };
+    return [...toldOf(rows), up / MINUTE_MS, down / MINUTE_MS];
   }
 
   test.each<[string, Parameters<typeof upgraded>, ReturnType<typeof upgraded>]>([
-    ["nothing is known of nothing", [[], []], { told: [], up: 0, down: 0 }],
-    ["polls that no event tells of say nothing", [[], [[0, 9]]], { told: [], up: 0, down: 0 }],
-    [
-      "an outage between two events",
-      [
-        [
-          [0, "up"],
-          [5, "down", "why"],
-          [8, "up"],
-        ],
-        [
-          [0, 5],
-          [8, 20],
-        ],
-      ],
-      { told: [["down", 5, 8, "why"]], up: 17, down: 3 },
-    ],
-    [
-      "one that goes on",
-      [
-        [
-          [0, "up"],
-          [18, "down"],
-        ],
-        [[0, 18]],
-      ],
-      { told: [["down", 18, null, null]], up: 18, down: 2 },
-    ],
-    [
-      "a daemon's event is none",
-      [
-        [
-          [0, "up"],
-          [5, "daemon"],
-        ],
-        [[0, 20]],
-      ],
-      { told: [], up: 20, down: 0 },
-    ],
+    ["nothing is known of nothing", [[], ""], [0, 0]],
+    ["polls that no event tells of say nothing", [[], "0-9"], [0, 0]],
+    ["an outage between two events", [["0 up", "5 down why", "8 up"], "0-5 8-20"], ["down 5-8: why", 17, 3]],
+    ["one that goes on", [["0 up", "18 down"], "0-18"], ["down 18-", 18, 2]],
+    ["a daemon's event is none", [["0 up", "5 daemon"], "0-20"], [20, 0]],
     [
       "licmond did not run meanwhile",
-      [
-        [
-          [0, "up"],
-          [5, "down"],
-          [7, "line"],
-          [12, "start"],
-          [14, "up"],
-        ],
-        [
-          [0, 5],
-          [14, 20],
-        ],
-      ],
-      {
-        told: [
-          ["down", 12, 14, null],
-          ["down", 5, 7, null],
-        ],
-        up: 11,
-        down: 4,
-      },
+      [["0 up", "5 down", "7 line", "12 started", "14 up"], "0-5 14-20"],
+      ["down 12-14", "down 5-7", 11, 4],
     ],
-    [
-      "of deleted events nothing is known",
-      [
-        [
-          [8, "down"],
-          [9, "up"],
-        ],
-        [
-          [0, 8],
-          [9, 20],
-        ],
-        6,
-      ],
-      { told: [["down", 8, 9, null]], up: 13, down: 1 },
-    ],
-    [
-      "degraded is covered once",
-      [
-        [
-          [0, "up"],
-          [5, "degraded"],
-          [8, "up"],
-        ],
-        [[0, 20]],
-      ],
-      { told: [["degraded", 5, 8, null]], up: 17, down: 0 },
-    ],
+    ["of deleted events nothing is known", [["8 down", "9 up"], "0-8 9-20", 6], ["down 8-9", 13, 1]],
+    ["degraded is covered once", [["0 up", "5 degraded", "8 up"], "0-20"], ["degraded 5-8", 17, 0]],
   ])("%s", (_name, past, expected) => {
     expect(upgraded(...past)).toEqual(expected);
   });

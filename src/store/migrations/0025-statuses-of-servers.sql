@@ -17,13 +17,18 @@ CREATE INDEX outages_by_time ON server_statuses (from_at) WHERE status <> 'up';
 -- outage, from where on all changes of status are known.
 INSERT INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
 WITH
+  told AS (
+    SELECT id, at, type, server, iif(json_valid(body), body, '{}') AS body FROM events
+    WHERE type = 'server_status' OR source = 'system'
+  ),
   changes AS (
     SELECT server, at, body ->> '$.to' AS status, body ->> '$.reason' AS reason, lead(at) OVER (PARTITION BY server ORDER BY id) AS next
-    FROM events WHERE type = 'server_status' AND body ->> '$.daemon' IS NULL AND server IN (SELECT id FROM servers)
+    FROM told WHERE type = 'server_status' AND body ->> '$.to' IS NOT NULL AND body ->> '$.daemon' IS NULL
+      AND server IN (SELECT id FROM servers)
   ),
   starts AS (
-    SELECT id, at, (SELECT earlier.at FROM events earlier WHERE earlier.id < events.id ORDER BY earlier.id DESC LIMIT 1) AS ended
-    FROM events WHERE type = 'log' AND source = 'system' AND body ->> '$.message' = 'licmond started'
+    SELECT id, at, (SELECT earlier.at FROM events earlier WHERE earlier.id < told.id ORDER BY earlier.id DESC LIMIT 1) AS ended
+    FROM told WHERE type = 'log' AND body ->> '$.message' = 'licmond started'
   ),
   runs AS (
     SELECT at AS begun, ifnull(lead(ended) OVER (ORDER BY id), 9e15) AS ended FROM starts
@@ -31,9 +36,9 @@ WITH
     SELECT 0, ifnull((SELECT ended FROM starts ORDER BY id LIMIT 1), 9e15)
   ),
   polls AS (
-    SELECT server_id AS server, head ->> '$.head.lastPollAt' AS last, ifnull(head ->> '$.head.nextPollAt', 0)
-      + (head ->> '$.head.server.intervalMs') + (head ->> '$.head.server.timeoutMs') AS next_by
-    FROM pictures WHERE json_valid(head)
+    SELECT server, head ->> '$.lastPollAt' AS last,
+      ifnull(head ->> '$.nextPollAt', 0) + (head ->> '$.server.intervalMs') + (head ->> '$.server.timeoutMs') AS next_by
+    FROM (SELECT server_id AS server, iif(json_valid(head), head, '{}') -> '$.head' AS head FROM pictures)
   ),
   outages AS (
     SELECT changes.server, status, reason, max(at, begun) AS f, min(ifnull(next, last), ended) AS u,
