@@ -5,6 +5,7 @@ import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
 import { ERROR_CODES, ERROR_STATUS } from "../../domain/errors.ts";
 import { FRAME_NAMES } from "../../domain/events.ts";
 import { KEY_STATES } from "../../domain/keys.ts";
+import { OUTAGE_STATUSES } from "../../domain/outages.ts";
 import { END_REASONS } from "../../domain/session.ts";
 import {
   DATA_STATES,
@@ -69,6 +70,7 @@ const WORDS = {
   PartStatus: PART_STATUSES,
   Resolution: ["exact", "1h"],
   Role: ROLES,
+  OutageStatus: OUTAGE_STATUSES,
   ServerStatus: SERVER_STATUSES,
   Severity: SEVERITIES,
   UserKind: USER_KINDS,
