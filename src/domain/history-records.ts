@@ -181,17 +181,17 @@ export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
 const Wait = nullable(
   count(
-    "Of requests at random moments in which it was full; null below 30 stretches, or where too many ends were not seen",
+    "Of requests at random moments in which it was full, until a reading showed a free seat; null below 30 stretches",
   ),
 );
 
 export const WaitsRecord = record("WaitsRow", {
   ...OfFeature,
-  count: count("Stretches in which no seat was free; a gap in the readings ends one"),
-  fullSeconds: count("How long they were together"),
+  count: count("Stretches in which no seat was free; a gap of more than an hour in the readings ends one"),
+  fullSeconds: count("How long they were together, without gaps in the readings"),
   p50Seconds: Wait,
   p80Seconds: Wait,
-  longestSeconds: nullable(count("The longest stretch, as far as it was seen; null below 30")),
+  longestSeconds: nullable(count("The longest stretch; null below 30")),
   p80Confirmed: nullable(
     Type.Number({
       minimum: 0,

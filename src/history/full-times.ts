@@ -4,8 +4,8 @@ import { ByteReader, putNumber } from "./codec.ts";
 
 /**
  * When the features were full on one UTC day, packed: for each feature the difference of its id from the one before, how
- * many stretches, and of each the time since the one before, and twice its length and 1 where it was cut. Numbers are
- * LEB128. What goes on at the end of the day is cut there.
+ * many stretches, and of each the time since the one before, twice its length and 1 where it was cut, and how much of it had
+ * no readings. Numbers are LEB128. What goes on at the end of the day is cut there.
  */
 export function packFullTimes(day: number, series: readonly { id: number; times: readonly FullTime[] }[]) {
   const bytes: number[] = [];
@@ -16,9 +16,10 @@ export function packFullTimes(day: number, series: readonly { id: number; times:
     putNumber(bytes, times.length);
     before = id;
     let at = day * DAY_MS;
-    for (const { from, until, cut } of times) {
+    for (const { from, until, unseenMs, cut } of times) {
       putNumber(bytes, from - at);
       putNumber(bytes, (until - from) * 2 + (cut ? 1 : 0));
+      putNumber(bytes, unseenMs);
       at = until;
     }
   }
@@ -29,7 +30,7 @@ export function packFullTimes(day: number, series: readonly { id: number; times:
 export function eachFullTime(
   day: number,
   data: Uint8Array,
-  visit: (id: number, from: number, until: number, cut: boolean) => void,
+  visit: (id: number, time: FullTime) => void,
 ): void {
   const reader = new ByteReader(data);
   let id = 0;
@@ -40,7 +41,7 @@ export function eachFullTime(
       const from = at + reader.number();
       const length = reader.number();
       at = from + Math.floor(length / 2);
-      visit(id, from, at, length % 2 === 1);
+      visit(id, { from, until: at, unseenMs: reader.number(), cut: length % 2 === 1 });
     }
   }
 }

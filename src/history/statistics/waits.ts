@@ -1,7 +1,7 @@
 import type { FeatureId } from "../../domain/history.ts";
 import type { WaitsRecord } from "../../domain/history-records.ts";
 import { shareOf } from "../../domain/stats/figures.ts";
-import { fullTimes, type Wait, waitsOf } from "../../domain/stats/waits.ts";
+import { BRIDGED_MS, type FullTime, fullTimes, waitsOf } from "../../domain/stats/waits.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
@@ -22,26 +22,18 @@ export interface WaitsQuery extends Range {
   readonly offset: number;
 }
 
-/** The stretches of one feature, as they come. */
-interface Found {
-  readonly waits: { ms: number; cut: boolean }[];
-  /** End of the last one. */
-  until: number;
-}
-
 /** How long waits for a seat lasted, of each feature that was full in the range; `total` counts these features. */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { filter, limit, offset, sort } = query;
   const features = await source.features(filter);
-  const found = new Map<number, Found>(features.map(({ id }) => [id, { waits: [], until: 0 }]));
-  await eachStretch(source, features, query, (id, from, until, cut) => {
-    const of = found.get(id);
-    if (of === undefined) return;
-    const last = of.waits.at(-1);
-    // Packed days are cut at midnight.
-    if (last !== undefined && of.until === from) Object.assign(last, { ms: last.ms + until - from, cut });
-    else of.waits.push({ ms: until - from, cut });
-    of.until = until;
+  const found = new Map<number, FullTime[]>(features.map(({ id }) => [id, []]));
+  await eachStretch(source, features, query, (id, time) => {
+    const times = found.get(id);
+    const last = times?.at(-1);
+    // Packed days are cut at midnight, or where a gap reaches it.
+    const gapMs = last?.cut === true ? time.from - last.until : Number.POSITIVE_INFINITY;
+    if (last === undefined || gapMs > BRIDGED_MS) times?.push(time);
+    else times?.splice(-1, 1, { ...time, from: last.from, unseenMs: last.unseenMs + gapMs + time.unseenMs });
   });
 
   const covered = new Map<string, number>();
@@ -49,12 +41,11 @@ export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
     if (covered.has(server)) continue;
     covered.set(server, await source.readMs(server, query.start, query.end));
   }
-  const full = features.filter(({ id }) => (found.get(id)?.waits.length ?? 0) > 0);
+  const full = features.filter(({ id }) => (found.get(id)?.length ?? 0) > 0);
   const rowOf = ({ id, server, daemon, feature }: FeatureId & { readonly id: number }): WaitsRecord => {
     source.checkpoint();
-    const waits: readonly Wait[] = found.get(id)?.waits ?? [];
     const coverage = shareOf(covered.get(server) ?? 0, query.end - query.start);
-    return { server, daemon, feature, ...waitsOf(waits), coverage };
+    return { server, daemon, feature, ...waitsOf(found.get(id) ?? []), coverage };
   };
   const page = <Row>(rows: readonly Row[]) => rows.slice(offset, offset + limit);
   // Without an order of their own the figures of the other features are not needed.
@@ -67,15 +58,11 @@ async function eachStretch(
   source: HistorySource,
   features: Awaited<ReturnType<HistorySource["features"]>>,
   { start, end: last, now }: WaitsQuery,
-  visit: (id: number, from: number, until: number, cut: boolean) => void,
+  visit: (id: number, time: FullTime) => void,
 ): Promise<void> {
   const end = Math.min(last, now);
   const begin = Math.max(start, (await source.reach()).samplesFrom ?? end);
   const packed = await source.fullDays(dayOf(begin), Math.ceil(end / DAY_MS));
-  const clipped = (id: number, from: number, until: number, cut: boolean) => {
-    if (until > begin && from < end)
-      visit(id, Math.max(from, begin), Math.min(until, end), cut || until > end);
-  };
   const most = Math.max(1, Math.floor(FEATURE_DAYS / Math.max(1, features.length)));
   for (let from = begin, to = begin; from < end; from = to) {
     source.checkpoint();
@@ -83,12 +70,12 @@ async function eachStretch(
     const data = packed.get(day++);
     if (data === undefined) for (const first = day; day < first + most && !packed.has(day); ) day++;
     to = Math.min(day * DAY_MS, end);
-    if (data !== undefined) eachFullTime(day - 1, data, clipped);
+    const isWhole = from % DAY_MS === 0 && to % DAY_MS === 0;
+    if (data !== undefined && isWhole) eachFullTime(day - 1, data, visit);
     else
       for (const feature of features) {
         source.checkpoint();
-        for (const time of fullTimes(await source.series(feature, from, to)))
-          visit(feature.id, time.from, time.until, time.cut);
+        for (const time of fullTimes(await source.series(feature, from, to))) visit(feature.id, time);
       }
   }
 }

@@ -73,9 +73,10 @@ export function outageRoutes({ reader }: RouteDeps) {
       documented("read", "Licenses", "How long full features stayed full, and waits for a seat lasted", {
         description:
           "Of each feature that was full in the range. A request at a random moment in which it was full waits until a reading " +
-          "shows a free seat. Where the readings stop before, the wait is known in part, and percentiles are estimated by " +
-          "Kaplan and Meier. These are facts of the past: `p80Confirmed` says how well the p80 of the first two thirds of the " +
-          "stretches held in the last third. Counts older than `[retention] samples` tell nothing.",
+          "shows a free seat, also over a gap of up to an hour: while a server does not answer, nobody gets a seat. Where the " +
+          "readings stop for longer, and at the end of the range, a wait counts as far as it was seen. These are facts of the " +
+          "past: `p80Confirmed` says how well the p80 of the first two thirds of the stretches held in the last third. Counts " +
+          "older than `[retention] samples` tell nothing.",
         query: WAITS,
         answers: { 200: listDoc("waits", WaitsRecord, "Waits", { start, end }) },
         errors: ["TIMEOUT"],
