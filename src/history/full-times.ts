@@ -30,7 +30,7 @@ export function packFullTimes(day: number, series: readonly { id: number; times:
 export function eachFullTime(
   day: number,
   data: Uint8Array,
-  visit: (id: number, time: FullTime) => void,
+  visit: (id: number, from: number, until: number, unseenMs: number, cut: boolean) => void,
 ): void {
   const reader = new ByteReader(data);
   let id = 0;
@@ -41,7 +41,7 @@ export function eachFullTime(
       const from = at + reader.number();
       const length = reader.number();
       at = from + Math.floor(length / 2);
-      visit(id, { from, until: at, unseenMs: reader.number(), cut: length % 2 === 1 });
+      visit(id, from, at, reader.number(), length % 2 === 1);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { type Outage, reasonOf } from "../domain/outages.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import type { ServerStatus } from "../domain/words.ts";
-import { allOf, compared, oneOf, type Rows } from "../store/conditions.ts";
+import { allOf, oneOf, type Rows } from "../store/conditions.ts";
 import { deleteStep } from "../store/database/transaction.ts";
 import type { Store } from "../store/open/open.ts";
 
@@ -83,7 +83,7 @@ export interface OutageQuery {
   readonly offset: number;
 }
 
-/** A stretch goes on while the next poll may still come in time. `?1` is now. */
+/** A stretch goes on while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range. */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
 const COLUMNS: Readonly<Record<(typeof OUTAGE_ORDERS)[number], string>> = {
   server: "server_id",
@@ -100,9 +100,11 @@ export function createStatusReader({ all }: Rows, now: number) {
     /** Outages that overlap the range, as they were as a whole; sorted as asked, else the newest first. */
     outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
       const { sql, values } = allOf([
-        { sql: "status <> 'up' AND from_at <= ?1", values: [] },
-        compared("from_at <", end),
-        compared(`ifnull(${UNTIL}, ?1) >`, start),
+        // What began in the range is told from the index alone.
+        {
+          sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
+          values: [start, end],
+        },
         oneOf("server_id", servers),
         oneOf("status", statuses),
       ]);

@@ -54,12 +54,13 @@ export const LEAST_STRETCHES = 30;
 
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
-/** Figures over the stretches of one feature, in the order of time. One that was cut counts as far as it was seen. */
-export function waitsOf(stretches: readonly Pick<FullTime, "from" | "until" | "unseenMs">[]): Waits {
-  const lengths = stretches.map(({ from, until }) => until - from);
-  const unseenMs = stretches.reduce((sum, { unseenMs }) => sum + unseenMs, 0);
-  const told = { count: stretches.length, fullSeconds: seconds(sumOf(lengths) - unseenMs) };
-  if (stretches.length < LEAST_STRETCHES)
+/**
+ * Figures over the stretches of one feature: how long each was, in the order of time, and how much of all had no readings,
+ * ms. One that was cut counts as far as it was seen.
+ */
+export function waitsOf(lengths: readonly number[], unseenMs: number): Waits {
+  const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths) - unseenMs) };
+  if (lengths.length < LEAST_STRETCHES)
     return { ...told, p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
   const learnt = Math.floor((lengths.length * 2) / 3);
   const expected = waitWithin(lengths.slice(0, learnt), 0.8);
@@ -78,7 +79,7 @@ export function waitsOf(stretches: readonly Pick<FullTime, "from" | "until" | "u
  * whose wait is w at most are its last min(L, w).
  */
 function waitWithin(lengths: readonly number[], share: number): number {
-  const rising = lengths.toSorted((a, b) => a - b);
+  const rising = Float64Array.from(lengths).sort();
   let wanted = share * sumOf(rising);
   let from = 0;
   for (const [index, ms] of rising.entries()) {
@@ -90,8 +91,10 @@ function waitWithin(lengths: readonly number[], share: number): number {
   return from;
 }
 
-function sumOf(list: readonly number[]): number {
-  return list.reduce((sum, one) => sum + one, 0);
+function sumOf(list: readonly number[] | Float64Array): number {
+  let sum = 0;
+  for (const one of list) sum += one;
+  return sum;
 }
 
 function seconds(ms: number): number {

@@ -1,7 +1,7 @@
 import type { FeatureId } from "../../domain/history.ts";
 import type { WaitsRecord } from "../../domain/history-records.ts";
 import { shareOf } from "../../domain/stats/figures.ts";
-import { BRIDGED_MS, type FullTime, fullTimes, waitsOf } from "../../domain/stats/waits.ts";
+import { BRIDGED_MS, fullTimes, waitsOf } from "../../domain/stats/waits.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
@@ -22,18 +22,34 @@ export interface WaitsQuery extends Range {
   readonly offset: number;
 }
 
+/** The stretches of one feature, as they come: a year of a large site has a million. */
+interface Found {
+  readonly lengths: number[];
+  unseenMs: number;
+  /** End of the last one. */
+  until: number;
+  cut: boolean;
+}
+
 /** How long waits for a seat lasted, of each feature that was full in the range; `total` counts these features. */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { filter, limit, offset, sort } = query;
   const features = await source.features(filter);
-  const found = new Map<number, FullTime[]>(features.map(({ id }) => [id, []]));
-  await eachStretch(source, features, query, (id, time) => {
-    const times = found.get(id);
-    const last = times?.at(-1);
+  const found = new Map<number, Found>(
+    features.map(({ id }) => [id, { lengths: [], unseenMs: 0, until: Number.NEGATIVE_INFINITY, cut: false }]),
+  );
+  await eachStretch(source, features, query, (id, from, until, unseenMs, cut) => {
+    const of = found.get(id);
+    if (of === undefined) return;
+    const gapMs = from - of.until;
     // Packed days are cut at midnight, or where a gap reaches it.
-    const gapMs = last?.cut === true ? time.from - last.until : Number.POSITIVE_INFINITY;
-    if (last === undefined || gapMs > BRIDGED_MS) times?.push(time);
-    else times?.splice(-1, 1, { ...time, from: last.from, unseenMs: last.unseenMs + gapMs + time.unseenMs });
+    if (of.cut && gapMs <= BRIDGED_MS) {
+      of.lengths.push((of.lengths.pop() ?? 0) + until - of.until);
+      of.unseenMs += gapMs;
+    } else of.lengths.push(until - from);
+    of.unseenMs += unseenMs;
+    of.until = until;
+    of.cut = cut;
   });
 
   const covered = new Map<string, number>();
@@ -41,11 +57,12 @@ export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
     if (covered.has(server)) continue;
     covered.set(server, await source.readMs(server, query.start, query.end));
   }
-  const full = features.filter(({ id }) => (found.get(id)?.length ?? 0) > 0);
+  const full = features.filter(({ id }) => (found.get(id)?.lengths.length ?? 0) > 0);
   const rowOf = ({ id, server, daemon, feature }: FeatureId & { readonly id: number }): WaitsRecord => {
     source.checkpoint();
+    const { lengths = [], unseenMs = 0 } = found.get(id) ?? {};
     const coverage = shareOf(covered.get(server) ?? 0, query.end - query.start);
-    return { server, daemon, feature, ...waitsOf(found.get(id) ?? []), coverage };
+    return { server, daemon, feature, ...waitsOf(lengths, unseenMs), coverage };
   };
   const page = <Row>(rows: readonly Row[]) => rows.slice(offset, offset + limit);
   // Without an order of their own the figures of the other features are not needed.
@@ -58,7 +75,7 @@ async function eachStretch(
   source: HistorySource,
   features: Awaited<ReturnType<HistorySource["features"]>>,
   { start, end: last, now }: WaitsQuery,
-  visit: (id: number, time: FullTime) => void,
+  visit: Parameters<typeof eachFullTime>[2],
 ): Promise<void> {
   const end = Math.min(last, now);
   const begin = Math.max(start, (await source.reach()).samplesFrom ?? end);
@@ -75,7 +92,8 @@ async function eachStretch(
     else
       for (const feature of features) {
         source.checkpoint();
-        for (const time of fullTimes(await source.series(feature, from, to))) visit(feature.id, time);
+        for (const { from: at, until, unseenMs, cut } of fullTimes(await source.series(feature, from, to)))
+          visit(feature.id, at, until, unseenMs, cut);
       }
   }
 }

@@ -10,7 +10,7 @@ CREATE TABLE server_statuses (
   next_by INTEGER NOT NULL,
   PRIMARY KEY (server_id, from_at)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX outages_by_time ON server_statuses (from_at) WHERE status <> 'up';
+CREATE INDEX outages_by_time ON server_statuses (from_at, status) WHERE status <> 'up';
 
 -- The past, as far as stored events and coverage prove it. An outage lasts from its event to the next one, without the
 -- times in which licmond did not run: from the last event before a start to that start. Up is what was covered and is no

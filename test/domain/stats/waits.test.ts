@@ -32,11 +32,10 @@ test.each<[string, Step[], string[]]>([
   expect(told).toEqual(expected);
 });
 
-const lasting = (minutes: readonly number[], unseenMs = 0) =>
-  minutes.map((minute) => ({ from: MINUTE, until: MINUTE + minute * MINUTE, unseenMs }));
+const lasting = (minutes: readonly number[]) => minutes.map((minute) => minute * MINUTE);
 const times = (count: number, minutes: number) => Array.from({ length: count }, () => minutes);
 
-test.each<[string, ReturnType<typeof lasting>, object]>([
+test.each<[string, number[], object, number?]>([
   [
     "29 stretches tell no percentile",
     lasting(times(29, 10)),
@@ -60,18 +59,19 @@ test.each<[string, ReturnType<typeof lasting>, object]>([
   ["the later ones are longer", lasting([...times(20, 10), ...times(10, 20)]), { p80Confirmed: 40 }],
   [
     "what was not seen is waited, not full",
-    lasting(times(30, 10), MINUTE),
+    lasting(times(30, 10)),
     { fullSeconds: 16_200, p50Seconds: 300 },
+    30 * MINUTE,
   ],
-])("waits: %s", (_name, stretches, expected) => {
-  expect(waitsOf(stretches)).toMatchObject(expected);
+])("waits: %s", (_name, lengths, expected, unseenMs = 0) => {
+  expect(waitsOf(lengths, unseenMs)).toMatchObject(expected);
 });
 
 test("a percentile is the wait of so large a share of all moments", () => {
   const lengths = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 30, maxLength: 80 });
   fc.assert(
     fc.property(lengths, (list) => {
-      const { p50Seconds, p80Seconds } = waitsOf(lasting(list));
+      const { p50Seconds, p80Seconds } = waitsOf(lasting(list), 0);
       const within = (wait: number) => list.reduce((sum, length) => sum + Math.min(length * 60, wait), 0);
       const full = within(Number.POSITIVE_INFINITY);
       for (const [share, wait] of [
