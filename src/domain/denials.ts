@@ -105,7 +105,7 @@ interface OpenEpisode extends Episode {
   denial: Denial;
   told: boolean;
   readonly times: number[];
-  /** The request has its place in the queue: whatever else its user asks for meanwhile is the same wait. */
+  /** The request has a place in the queue: whatever else its user asks for meanwhile is the same wait. */
   waits: boolean;
 }
 
@@ -147,7 +147,7 @@ export function createEpisodes() {
     if (times.at(-1) !== at) times.push(at);
     for (const episode of open.get(key) ?? []) {
       // Seats that end a wait came later than within seconds, however short ago its user tried again.
-      if (episode.waits && !explains(at, episode.denial.at)) continue;
+      if (episode.denial.outcome === "queued" && !explains(at, episode.denial.at)) continue;
       if (episode.denial.outcome !== "granted_later" && episode.times.some((time) => explains(at, time)))
         set(episode, { outcome: "granted_later" });
     }

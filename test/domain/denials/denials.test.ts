@@ -68,7 +68,7 @@ describe("episodes", () => {
     ["queued", [denied(0), attempt("queued", 1)], [{ attempts: 1, outcome: "queued" }]],
     [
       "whoever waits in the queue and is denied meanwhile asks once",
-      [queued(0), denied(1200), denied(3000), granted(3001)],
+      [queued(0), denied(1200), denied(3000), attempt("dequeued", 3000), granted(3001)],
       [{ at: 0, until: 3000, attempts: 3, outcome: "queued" }],
     ],
     [
