@@ -41,8 +41,8 @@ export const exportTable = command({
     const range = { start: instant("start", start, false), end: instant("end", end, true) };
     if (range.start !== null && range.end !== null && range.start >= range.end)
       throw new UsageError("--start must lie before --end");
-    if ((wanted === "logs" || wanted === "outages") && (feature ?? daemon) !== undefined)
-      throw new UsageError(`--feature and --daemon go with no ${wanted === "logs" ? "log line" : "outage"}`);
+    if (wanted === "logs" && (feature ?? daemon) !== undefined)
+      throw new UsageError("--feature and --daemon go with no log line");
     const { storage, servers } = (await readConfig(config, io)).config;
     const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
     const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };

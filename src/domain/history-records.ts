@@ -181,14 +181,15 @@ export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
 const Wait = nullable(
   count(
-    "Of requests at random moments in which it was full, until a reading showed a free seat; null below 30 stretches",
+    "Of requests at random moments in which it was full, until a reading showed a free seat: p50 and, two standard errors " +
+      "above it, p80; null below 30 stretches",
   ),
 );
 
 export const WaitsRecord = record("WaitsRow", {
   ...OfFeature,
   count: count("Stretches in which no seat was free; a gap of more than an hour in the readings ends one"),
-  fullSeconds: count("How long they were together, without gaps in the readings"),
+  fullSeconds: count("How long they were together, each with the gaps in it"),
   p50Seconds: Wait,
   p80Seconds: Wait,
   longestSeconds: nullable(count("The longest stretch; null below 30")),

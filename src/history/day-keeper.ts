@@ -29,7 +29,7 @@ interface DayAsked extends Asked {
 /** What the keeper asks the worker of history: of a large site it takes some tenths of a second. */
 export const DAY_QUERIES = {
   site: async (read: Reader, { day }: DayAsked): Promise<MadeDay> => ({
-    ...(await makeSiteDay(read, day)),
+    data: await makeSiteDay(read, day),
     sums: [],
   }),
   session: async (read: Reader, { day, ...asked }: DayAsked): Promise<MadeDay> => {
@@ -37,14 +37,12 @@ export const DAY_QUERIES = {
     const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
-    return { data: packSessionDay(from, seats), full: null, sums: sumsOf(seats, from, to) };
+    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
   },
 };
 
 interface MadeDay {
   readonly data: Uint8Array;
-  /** When features were full; null of sessions. */
-  readonly full: Uint8Array | null;
   readonly sums: readonly HeldSum[];
 }
 
@@ -93,9 +91,6 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     site: tableOf("site_days", "UNION SELECT at / 86400000 FROM history_open"),
   };
 
-  const setFullTimes = sqlite.query<null, [Uint8Array, number]>(
-    "UPDATE site_days SET full_times = ? WHERE day = ?",
-  );
   const dropSums = sqlite.query<null, [number]>("DELETE FROM held_days WHERE day = ?");
   const addSum = sqlite.query<null, [number, string, string, string, number]>(
     "INSERT INTO held_days (day, server_id, daemon, feature, seat_ms) VALUES (?, ?, ?, ?, ?)",
@@ -127,11 +122,9 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     // News of the day that come meanwhile delete this row: then the day is made once more.
     store.transaction(() => void tables[kind].begin.run(day));
     const asked = { day, now: clock.now(), intervals: intervals() };
-    const { data, full, sums } = await history.query(kind, asked, ASKING);
+    const { data, sums } = await history.query(kind, asked, ASKING);
     store.transaction(() => {
-      if (tables[kind].end.run(data, day).changes === 0) return;
-      if (full !== null) setFullTimes.run(full, day);
-      if (kind === "site") return;
+      if (tables[kind].end.run(data, day).changes === 0 || kind === "site") return;
       dropSums.run(day);
       for (const { server, daemon, feature, seatMs } of sums)
         addSum.run(day, server, daemon, feature, seatMs);

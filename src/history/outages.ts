@@ -1,9 +1,12 @@
-import { type Outage, reasonOf } from "../domain/outages.ts";
+import { type AvailabilityRecord, type Outage, type OutageRecord, reasonOf } from "../domain/outages.ts";
 import type { ServerPicture } from "../domain/picture.ts";
+import { percentOf, shareOf } from "../domain/stats/figures.ts";
 import type { ServerStatus } from "../domain/words.ts";
 import { allOf, oneOf, type Rows } from "../store/conditions.ts";
 import { deleteStep } from "../store/database/transaction.ts";
 import type { Store } from "../store/open/open.ts";
+import type { SortBy } from "./range.ts";
+import type { Range } from "./reader.ts";
 
 interface Stretch {
   readonly from: number;
@@ -63,29 +66,18 @@ export function createStatusRetention(store: Store): (before: number) => number 
     });
 }
 
-export const OUTAGE_ORDERS = [
-  "server",
-  "status",
-  "reason",
-  "startedAt",
-  "endedAt",
-  "durationSeconds",
-] as const;
-
-export interface OutageQuery {
-  /** [start, end), epoch ms. */
-  readonly start: number;
-  readonly end: number;
+export interface OutageQuery extends Range {
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
-  readonly sort: { readonly field: (typeof OUTAGE_ORDERS)[number]; readonly descending: boolean } | null;
+  /** Null = the newest first. */
+  readonly sort: SortBy<keyof OutageRecord> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
 /** A stretch goes on while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range. */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
-const COLUMNS: Readonly<Record<(typeof OUTAGE_ORDERS)[number], string>> = {
+const COLUMNS: Readonly<Record<keyof OutageRecord, string>> = {
   server: "server_id",
   status: "status",
   reason: "reason",
@@ -97,7 +89,7 @@ const COLUMNS: Readonly<Record<(typeof OUTAGE_ORDERS)[number], string>> = {
 /** The read side: what statistics and lists ask of statuses. */
 export function createStatusReader({ all }: Rows, now: number) {
   return {
-    /** Outages that overlap the range, as they were as a whole; sorted as asked, else the newest first. */
+    /** Outages that overlap the range, as they were as a whole. */
     outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
       const { sql, values } = allOf([
         // What began in the range is told from the index alone.
@@ -108,17 +100,13 @@ export function createStatusReader({ all }: Rows, now: number) {
         oneOf("server_id", servers),
         oneOf("status", statuses),
       ]);
-      const newest = "from_at DESC, server_id";
-      const column = sort === null ? "" : COLUMNS[sort.field];
-      const order =
-        sort === null
-          ? newest
-          : `${column} IS NULL, ${column} ${sort.descending ? "DESC" : "ASC"}, ${newest}`;
+      const by =
+        sort === null ? "" : `${COLUMNS[sort.field]} ${sort.descending ? "DESC" : "ASC"} NULLS LAST, `;
       const from = `FROM server_statuses WHERE ${sql}`;
       const [count] = all<{ total: number }>(`SELECT count(*) AS total ${from}`, now, ...values);
       const rows = all<Outage>(
         `SELECT server_id AS server, status, reason, from_at AS "from", ${UNTIL} AS until ${from}
-         ORDER BY ${order} LIMIT ? OFFSET ?`,
+         ORDER BY ${by}from_at DESC, server_id LIMIT ? OFFSET ?`,
         now,
         ...values,
         limit,
@@ -131,8 +119,8 @@ export function createStatusReader({ all }: Rows, now: number) {
       all<{ id: string }>(
         "SELECT id FROM servers WHERE EXISTS (SELECT 1 FROM server_statuses WHERE server_id = id)",
       ).map(({ id }) => id),
-    /** For how long of a range a server was found in each status, ms. */
-    statusMs(server: string, start: number, end: number): Partial<Record<ServerStatus, number>> {
+    /** How available a server was, over the time for which that is known. */
+    availability(server: string, { start, end }: Range): AvailabilityRecord {
       const rows = all<{ status: ServerStatus; ms: number }>(
         `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
          WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=
@@ -142,7 +130,14 @@ export function createStatusReader({ all }: Rows, now: number) {
         start,
         Math.min(end, now),
       );
-      return Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
+      const {
+        up = 0,
+        degraded = 0,
+        down = 0,
+      } = Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
+      const covered = up + degraded + down;
+      const share = covered > 0 ? (up + degraded) / covered : null;
+      return { server, availability: percentOf(share), coverage: shareOf(covered, end - start) };
     },
   };
 }

@@ -259,14 +259,7 @@ export function createReader(
       samples
         .coverage(server, start, end)
         .reduce((sum, { from, until }) => sum + Math.min(until, end) - Math.max(from, start), 0),
-    /** When each feature was full, of those days that are made: see `full-times.ts`. */
-    fullDays(first: number, behind: number) {
-      const sql =
-        "SELECT day, full_times AS data FROM site_days WHERE day >= ? AND day < ? AND full_times IS NOT NULL";
-      const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);
-      return new Map(made.map(({ day, data }) => [day, data]));
-    },
-    /** The sums of all features by quarters of an hour, of those days that are made: see `site-days.ts`. */
+    /** What is made of all features, of those days that are: see `site-days.ts`. */
     siteDays(first: number, behind: number) {
       const sql = "SELECT day, data FROM site_days WHERE day >= ? AND day < ? AND data IS NOT NULL";
       const made = all<{ day: number; data: Uint8Array }>(sql, first, behind);

@@ -3,21 +3,29 @@ import { addTime, emptySums, type UsageSums } from "../domain/stats/rollup.ts";
 import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
 import { fullTimes } from "../domain/stats/waits.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
-import type { KnownFeature } from "./buckets.ts";
-import { packFullTimes } from "./full-times.ts";
-import type { HistorySource } from "./reader.ts";
+import { dayOf, type KnownFeature } from "./buckets.ts";
+import { ByteReader, putNumber } from "./codec.ts";
+import type { HistorySource, Range } from "./reader.ts";
+
+/**
+ * What is made of all features of a UTC day: what the heat map adds up, by quarters of an hour, and behind it when each
+ * feature was full. Of that, for each feature: the difference of its id from the one before, how many stretches, and of each
+ * the time since the one before, and twice its length, and 1 where it was cut, as it is at the day's end. Numbers are LEB128.
+ */
 
 /** Zones keep offsets of whole quarters, so that every hour of every zone is made of these. */
 export const QUARTER_MS = 900_000;
 const QUARTERS = DAY_MS / QUARTER_MS;
 const NUMBERS = 5;
+const SUMS_BYTES = QUARTERS * NUMBERS * 8;
+/** Days of features read at once where days are not made: each has its steps in memory, some hundreds. */
+const FEATURE_DAYS = 5_000;
 
 /** The series of each feature. */
-async function seriesOf(
+export async function seriesOf(
   source: Pick<HistorySource, "series" | "checkpoint">,
   features: readonly KnownFeature[],
-  start: number,
-  end: number,
+  { start, end }: Range,
 ): Promise<Series[]> {
   const series: Series[] = [];
   for (const feature of features) {
@@ -27,30 +35,18 @@ async function seriesOf(
   return series;
 }
 
-/** Features as one, each moment the sum of those that are known then. */
-export async function together(
-  source: Pick<HistorySource, "series" | "checkpoint">,
-  features: readonly KnownFeature[],
-  start: number,
-  end: number,
-): Promise<ReturnType<typeof sumOfSeries>> {
-  return sumOfSeries(await seriesOf(source, features, start, end), start, end);
-}
-
-/**
- * Of a day (days since 1970-01-01 UTC) what the heat map of all features adds up, by quarters of an hour, and when each
- * feature was full.
- */
+/** Packs a day; it is counted from 1970-01-01 UTC. */
 export async function makeSiteDay(
   source: Pick<HistorySource, "features" | "series" | "checkpoint">,
   day: number,
-): Promise<{ readonly data: Uint8Array; readonly full: Uint8Array }> {
+): Promise<Uint8Array> {
   const edges = Array.from({ length: QUARTERS + 1 }, (_, quarter) => day * DAY_MS + quarter * QUARTER_MS);
   const quarters = edges.slice(1).map(emptySums);
   const { cut } = createCutter(edges);
-  const features = await source.features();
-  const series = await seriesOf(source, features, day * DAY_MS, (day + 1) * DAY_MS);
-  eachSpan(sumOfSeries(series, day * DAY_MS, (day + 1) * DAY_MS), (step, from, to) =>
+  const features = (await source.features()).toSorted((a, b) => a.id - b.id);
+  const range = { start: day * DAY_MS, end: (day + 1) * DAY_MS };
+  const series = await seriesOf(source, features, range);
+  eachSpan(sumOfSeries(series, range.start, range.end), (step, from, to) =>
     cut(from, to, (quarter, at, until) => {
       const sums = quarters[quarter];
       if (sums !== undefined) addTime(sums, step, at, until);
@@ -60,11 +56,23 @@ export async function makeSiteDay(
   quarters.forEach(({ coveredMs, usedMs, peakUsed, ratedMs, utilizationMs }, quarter) => {
     numbers.set([coveredMs, usedMs, peakUsed ?? 0, ratedMs, utilizationMs], quarter * NUMBERS);
   });
-  const times = features.flatMap(({ id }, index) => {
-    const own = series[index];
-    return own === undefined ? [] : [{ id, times: fullTimes(own) }];
-  });
-  return { data: new Uint8Array(numbers.buffer), full: packFullTimes(day, times) };
+  const bytes: number[] = [];
+  let before = 0;
+  for (const [index, own] of series.entries()) {
+    const times = fullTimes(own);
+    const id = features[index]?.id ?? 0;
+    if (times.length === 0) continue;
+    putNumber(bytes, id - before);
+    putNumber(bytes, times.length);
+    before = id;
+    let at = range.start;
+    for (const { from, until, cut } of times) {
+      putNumber(bytes, from - at);
+      putNumber(bytes, (until - from) * 2 + (cut ? 1 : 0));
+      at = until;
+    }
+  }
+  return Buffer.concat([new Uint8Array(numbers.buffer), Uint8Array.from(bytes)]);
 }
 
 /** The sums of each quarter that has known counts. */
@@ -73,8 +81,8 @@ export function eachQuarter(
   data: Uint8Array,
   visit: (at: number, sums: Readonly<UsageSums>) => void,
 ): void {
-  if (data.length !== QUARTERS * NUMBERS * 8) throw new RangeError("the sums of a day have another size");
-  const numbers = new Float64Array(data.slice().buffer);
+  if (data.length < SUMS_BYTES) throw new RangeError("the sums of a day have another size");
+  const numbers = new Float64Array(data.slice(0, SUMS_BYTES).buffer);
   for (let quarter = 0; quarter < QUARTERS; quarter++) {
     const [coveredMs = 0, usedMs = 0, peakUsed = 0, ratedMs = 0, utilizationMs = 0] = numbers.subarray(
       quarter * NUMBERS,
@@ -82,5 +90,43 @@ export function eachQuarter(
     if (coveredMs === 0) continue;
     const sums = { ...emptySums(), coveredMs, usedMs, peakUsed, ratedMs, utilizationMs };
     visit(day * DAY_MS + quarter * QUARTER_MS, sums);
+  }
+}
+
+/** Calls back for each stretch in which a feature was full, by feature and time. */
+export function eachFullTime(
+  day: number,
+  data: Uint8Array,
+  visit: (id: number, from: number, until: number, cut: boolean) => void,
+): void {
+  const reader = new ByteReader(data, SUMS_BYTES);
+  let id = 0;
+  while (reader.at < data.length) {
+    id += reader.number();
+    let at = day * DAY_MS;
+    for (let left = reader.number(); left > 0; left--) {
+      const from = at + reader.number();
+      const length = reader.number();
+      at = from + Math.floor(length / 2);
+      visit(id, from, at, length % 2 === 1);
+    }
+  }
+}
+
+/** A range in pieces: the made days that lie in it, and between them as many days at once as fit in memory. */
+export function* dayPieces(
+  { start, end }: Range,
+  made: ReadonlyMap<number, Uint8Array>,
+  features: number,
+): Generator<Range & { readonly day: number; readonly data: Uint8Array | undefined }> {
+  const most = Math.max(1, Math.floor(FEATURE_DAYS / Math.max(1, features)));
+  for (let from = start, to = start; from < end; from = to) {
+    const day = dayOf(from);
+    const data = from % DAY_MS === 0 && from + DAY_MS <= end ? made.get(day) : undefined;
+    let behind = day + 1;
+    // Samples are stored by the day: a piece that ends within one would unpack it twice.
+    while (data === undefined && behind < day + most && !made.has(behind)) behind++;
+    to = Math.min(behind * DAY_MS, end);
+    yield { start: from, end: to, day, data };
   }
 }

@@ -69,9 +69,6 @@ describe("licmond export", () => {
     [["sessions", "--end", "2026-03-02"], 1],
     [["sessions", "--end", iso(0)], 0],
     [["denials"], 0],
-    [["outages"], 1],
-    [["outages", "--end", iso(40)], 0],
-    [["outages", "--server", "cad"], 0],
     [["logs"], 0],
   ])("%j", async (args, rows) => {
     await using at = await site();
@@ -111,13 +108,12 @@ describe("licmond export", () => {
   });
 
   test.each<[string[], number, RegExp]>([
-    [["everything"], 2, /one of sessions, samples, denials, outages, logs/],
+    [["everything"], 2, /one of sessions, samples, denials, logs/],
     [[], 2, /missing required argument/],
     [["sessions", "--format", "xml"], 2, /csv, json/],
     [["sessions", "--start", "soon"], 2, /--start takes a time/],
     [["sessions", "--start", "2026-02-02", "--end", "2026-02-01"], 2, /before --end/],
     [["logs", "--feature", "x"], 2, /no log line/],
-    [["outages", "--daemon", "x"], 2, /no outage/],
     [["sessions"], 1, /There is no database .*licmond serve/],
   ])("%j ends with %p", async (args, code, message) => {
     await using place = await createPlace();

@@ -4,7 +4,7 @@ import type { Outage } from "../../src/domain/outages.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { createStatusRetention, type OutageQuery } from "../../src/history/outages.ts";
-import { createReader } from "../../src/history/reader.ts";
+import { createReader, type Reader } from "../../src/history/reader.ts";
 import { createTakeBack } from "../../src/history/retention.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
@@ -54,35 +54,33 @@ const toldOf = (rows: readonly Outage[]) =>
     return `${status} ${minuteOf(from)}-${end}${reason === null ? "" : `: ${reason}`}`;
   });
 
+/** Minutes up or degraded, and down, in a range from `start` to a day after noon. */
+function minutesOf(read: Reader, start = a.NOON): number[] {
+  const { availability, coverage } = read.availability("eda", { start, end: a.NOON + DAY_MS });
+  const covered = Math.round((coverage * (a.NOON + DAY_MS - start)) / MINUTE_MS);
+  const up = Math.round((covered * (availability ?? 0)) / 100);
+  return [up, covered - up];
+}
+
 describe("each poll's status is stored", () => {
-  // Of the time up to the last poll: outages, and minutes of up, degraded and down.
+  // Of the time up to the last poll: outages, and minutes up and down.
+  const down = `: ${REFUSED}`;
   test.each<[string, string, string[], number[]]>([
-    ["nothing but up", "uuuu", [], [3, 0, 0]],
-    ["one failed poll is an outage", "uduu", [`down 1-2: ${REFUSED}`], [2, 0, 1]],
-    [
-      "another status begins a row",
-      "ugdu",
-      [`down 2-3: ${REFUSED}`, "degraded 1-2: lic2 is down"],
-      [1, 1, 1],
-    ],
-    ["it goes on", "udd", [`down 1-: ${REFUSED}`], [1, 0, 1]],
-    ["the tool could never be run", "xxx", ["unknown 0-: no tool"], [0, 0, 0]],
-    ["always refused", "ddd", [`down 0-: ${REFUSED}`], [0, 0, 2]],
-    [
-      "of the time before a late poll nothing is known",
-      "d....d",
-      [`down 5-: ${REFUSED}`, `down 0-1: ${REFUSED}`],
-      [0, 0, 1],
-    ],
-    ["a restart in time goes on with it", "udRd", [`down 1-: ${REFUSED}`], [1, 0, 1]],
-    ["polls that ended end it", "ud......", [`down 1-2: ${REFUSED}`], [1, 0, 1]],
+    ["nothing but up", "uuuu", [], [3, 0]],
+    ["one failed poll is an outage", "uduu", [`down 1-2${down}`], [2, 1]],
+    ["another status begins a row", "ugdu", [`down 2-3${down}`, "degraded 1-2: lic2 is down"], [2, 1]],
+    ["it goes on", "udd", [`down 1-${down}`], [1, 1]],
+    ["the tool could never be run", "xxx", ["unknown 0-: no tool"], [0, 0]],
+    ["always refused", "ddd", [`down 0-${down}`], [0, 2]],
+    ["before a late poll nothing is known", "d....d", [`down 5-${down}`, `down 0-1${down}`], [0, 1]],
+    ["a restart in time goes on with it", "udRd", [`down 1-${down}`], [1, 1]],
+    ["polls that ended end it", "ud......", [`down 1-2${down}`], [1, 1]],
   ])("%s: %s", async (_name, what, outages, minutes) => {
     const rig = await polled(what);
     const read = rig.reader();
     const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: rig.clock.time + 1 });
     expect([toldOf(rows), total]).toEqual([outages, outages.length]);
-    const { up = 0, degraded = 0, down = 0 } = read.statusMs("eda", a.NOON, rig.clock.time);
-    expect([up, degraded, down].map((of) => of / MINUTE_MS)).toEqual(minutes);
+    expect(minutesOf(read)).toEqual(minutes);
   });
 
   test("a poll that back-off postponed goes on with the outage", async () => {
@@ -97,7 +95,7 @@ describe("each poll's status is stored", () => {
     expect(rig.reader().outages({ ...ALL, start: 0, end: rig.clock.time }).rows).toMatchObject([
       { from: a.NOON },
     ]);
-    expect(rig.reader().statusMs("eda", a.NOON, rig.clock.time)).toEqual({ down: 10 * MINUTE_MS });
+    expect(minutesOf(rig.reader())).toEqual([0, 10]);
   });
 
   test("a clock that was set back writes nothing twice, and one that was years ahead is taken back", async () => {
@@ -108,7 +106,7 @@ describe("each poll's status is stored", () => {
     const { step } = createTakeBack(rig.store);
     while (step(a.NOON + 3 * MINUTE_MS) > 0);
     await rig.poll(a.outcome({ finishedAt: a.NOON + 3 * MINUTE_MS }));
-    expect(rig.reader().statusMs("eda", 0, a.NOON + DAY_MS)).toEqual({ up: MINUTE_MS, down: MINUTE_MS });
+    expect(minutesOf(rig.reader())).toEqual([1, 1]);
   });
 
   test("the list is filtered, sorted and cut; what ended is kept as long as it should", async () => {
@@ -136,13 +134,13 @@ describe("the past of an older database", () => {
   const at = (minute: number) => a.NOON + minute * MINUTE_MS;
   const steps = MIGRATIONS.findIndex(({ name }) => name.endsWith("statuses-of-servers"));
 
-  /** What is made of events (`8 down why`) and coverage (`0-8 9-20`), of which those before `deleted` were deleted. */
-  function upgraded(events: readonly string[], coverage: string, deleted: number | null = null) {
+  /** What is made of events (`8 down why`), of which those before `deleted` were deleted, with the last poll at 20. */
+  function upgraded(events: readonly string[], deleted: number | null = null) {
     const sqlite = new Database(":memory:", { strict: true });
     migrate(sqlite, "x.db", MIGRATIONS.slice(0, steps));
     sqlite.run("INSERT INTO servers VALUES ('eda', 'flexnet', '27000@lic1', 'EDA', 1, 2)");
     const server = { intervalMs: 60_000, timeoutMs: 30_000 };
-    const head = { lastPollAt: at(20), nextPollAt: at(21), server };
+    const head = { status: "up", lastPollAt: at(20), nextPollAt: at(21), server };
     sqlite
       .query("INSERT INTO pictures (server_id, saved_at, head) VALUES ('eda', 3, ?)")
       .run(JSON.stringify({ head }));
@@ -150,7 +148,7 @@ describe("the past of an older database", () => {
     for (const [minute, to = "", reason = null] of events.map((text) => text.split(" "))) {
       const isStatus = to !== "line" && to !== "started";
       const body = isStatus
-        ? { to, reason, daemon: to === "daemon" ? "d" : null }
+        ? { from: "up", to, reason, daemon: to === "daemon" ? "d" : null }
         : { message: `licmond ${to}` };
       event.run(
         at(Number(minute)),
@@ -160,33 +158,28 @@ describe("the past of an older database", () => {
       );
     }
     event.run(at(1) + 1, "log", "system", "cut off");
-    const row = sqlite.query(
-      "INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES ('eda', ?1, ?2, ?2, 0)",
-    );
-    for (const [from, until] of coverage.matchAll(/\d+-\d+/g).map(([span]) => span.split("-")))
-      row.run(at(Number(from)), at(Number(until)));
     if (deleted !== null) sqlite.run(`INSERT INTO event_marks VALUES ('deleted_events', ${at(deleted)})`);
     migrate(sqlite, "x.db", MIGRATIONS);
     const read = createReader(sqlite, { now: at(21) });
-    const { up = 0, down = 0 } = read.statusMs("eda", 0, at(1440));
     const { rows } = read.outages({ ...ALL, start: 0, end: at(1440) });
+    const told = [...toldOf(rows), ...minutesOf(read, at(-1440))];
     sqlite.close();
-    return [...toldOf(rows), up / MINUTE_MS, down / MINUTE_MS];
+    return told;
   }
 
   test.each<[string, Parameters<typeof upgraded>, ReturnType<typeof upgraded>]>([
-    ["nothing is known of nothing", [[], ""], [0, 0]],
-    ["polls that no event tells of say nothing", [[], "0-9"], [0, 0]],
-    ["an outage between two events", [["0 up", "5 down why", "8 up"], "0-5 8-20"], ["down 5-8: why", 17, 3]],
-    ["one that goes on", [["0 up", "18 down"], "0-18"], ["down 18-", 18, 2]],
-    ["a daemon's event is none", [["0 up", "5 daemon"], "0-20"], [20, 0]],
+    ["nothing is known of nothing", [[]], [0, 0]],
+    ["an outage between two events", [["0 up", "5 down why", "8 up"]], ["down 5-8: why", 17, 3]],
+    ["one that goes on", [["0 up", "18 down"]], ["down 18-", 18, 2]],
+    ["a daemon's event is none", [["0 up", "5 daemon"]], [20, 0]],
     [
       "licmond did not run meanwhile",
-      [["0 up", "5 down", "7 line", "12 started", "14 up"], "0-5 14-20"],
+      [["0 up", "5 down", "7 line", "12 started", "14 up"]],
       ["down 12-14", "down 5-7", 11, 4],
     ],
-    ["of deleted events nothing is known", [["8 down", "9 up"], "0-8 9-20", 6], ["down 8-9", 13, 1]],
-    ["degraded is covered once", [["0 up", "5 degraded", "8 up"], "0-20"], ["degraded 5-8", 17, 0]],
+    ["of deleted events nothing is known", [["8 down", "9 up"], 6], ["down 8-9", 13, 1]],
+    ["no change since", [[], 6], [14, 0]],
+    ["a word that is no status", [["0 up", "5 odd", "8 up"]], [17, 0]],
   ])("%s", (_name, past, expected) => {
     expect(upgraded(...past)).toEqual(expected);
   });

@@ -9,8 +9,6 @@ export interface FullTime {
   readonly from: number;
   /** When a reading showed a free seat, or where the readings stop. */
   readonly until: number;
-  /** How much of it had no readings. */
-  readonly unseenMs: number;
   /** Readings stopped before one showed a free seat. */
   readonly cut: boolean;
 }
@@ -25,24 +23,21 @@ function isFull({ used, total, unlimited }: Step): boolean {
 
 export function fullTimes(series: Pick<Series, "steps" | "start" | "end">): FullTime[] {
   const times: FullTime[] = [];
-  let open: { from: number; unseenMs: number } | null = null;
+  let from: number | null = null;
   /** Since when there are no readings. */
   let gapAt: number | null = null;
   const end = (until: number, cut: boolean) => {
-    if (open !== null) times.push({ ...open, until, cut });
-    open = null;
+    if (from !== null) times.push({ from, until, cut });
+    from = null;
   };
   eachSpan(series, (step, at) => {
     if (step.used === null) {
       gapAt ??= at;
       return;
     }
-    if (open !== null && gapAt !== null) {
-      if (at - gapAt > BRIDGED_MS) end(gapAt, true);
-      else open.unseenMs += at - gapAt;
-    }
+    if (gapAt !== null && at - gapAt > BRIDGED_MS) end(gapAt, true);
     gapAt = null;
-    if (isFull(step)) open ??= { from: at, unseenMs: 0 };
+    if (isFull(step)) from ??= at;
     else end(at, false);
   });
   end(gapAt ?? series.end, true);
@@ -55,23 +50,33 @@ export const LEAST_STRETCHES = 30;
 export type Waits = Omit<WaitsRecord, keyof FeatureId | "coverage">;
 
 /**
- * Figures over the stretches of one feature: how long each was, in the order of time, and how much of all had no readings,
- * ms. One that was cut counts as far as it was seen.
+ * Figures over the stretches of one feature: how long each was, in the order of time, ms. One that was cut counts as far as
+ * it was seen.
  */
-export function waitsOf(lengths: readonly number[], unseenMs: number): Waits {
-  const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths) - unseenMs) };
+export function waitsOf(lengths: readonly number[]): Waits {
+  const told = { count: lengths.length, fullSeconds: seconds(sumOf(lengths)) };
   if (lengths.length < LEAST_STRETCHES)
     return { ...told, p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
   const learnt = Math.floor((lengths.length * 2) / 3);
-  const expected = waitWithin(lengths.slice(0, learnt), 0.8);
+  const expected = p80(lengths.slice(0, learnt));
   const later = lengths.slice(learnt);
   return {
     ...told,
     p50Seconds: seconds(waitWithin(lengths, 0.5)),
-    p80Seconds: seconds(waitWithin(lengths, 0.8)),
+    p80Seconds: seconds(p80(lengths)),
     longestSeconds: seconds(lengths.reduce((most, ms) => Math.max(most, ms), 0)),
     p80Confirmed: percentOf(sumOf(later.map((ms) => Math.min(ms, expected))) / sumOf(later)),
   };
+}
+
+/**
+ * The wait that surely was enough for 8 of 10 requests: two standard errors above the percentile of all moments. Those of one
+ * stretch are no samples of their own, and a long stretch outweighs short ones: they count as
+ * so many as Kish's effective sample size says (Survey Sampling, 1965).
+ */
+function p80(lengths: readonly number[]): number {
+  const stretches = sumOf(lengths) ** 2 / sumOf(lengths.map((ms) => ms ** 2));
+  return waitWithin(lengths, Math.min(1, 0.8 + 2 * Math.sqrt((0.8 * 0.2) / stretches)));
 }
 
 /**

@@ -3,7 +3,6 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { LogEvent } from "../../domain/events.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
-import { OutageRecord, outageRecord } from "../../domain/outages.ts";
 import { nullable, Timestamp } from "../../domain/records.ts";
 import type { Session } from "../../domain/session.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
@@ -15,7 +14,7 @@ import { sessionRecord } from "./session-list.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
 
 /** Tables that can be exported whole. */
-export const EXPORT_TABLES = ["sessions", "samples", "denials", "outages", "logs"] as const;
+export const EXPORT_TABLES = ["sessions", "samples", "denials", "logs"] as const;
 export type ExportTable = (typeof EXPORT_TABLES)[number];
 
 export interface ExportQuery extends Asked {
@@ -23,7 +22,7 @@ export interface ExportQuery extends Asked {
   readonly start: number | null;
   readonly end: number | null;
   readonly servers: readonly string[] | null;
-  /** Not for outages and logs. */
+  /** Not for logs. */
   readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
 }
@@ -58,7 +57,6 @@ const SampleRecord = Type.Object({
 
 export function createExport(sqlite: Database, table: ExportTable, query: ExportQuery): Export {
   if (table === "samples") return { record: SampleRecord, slices: () => sampleSlices(sqlite, query) };
-  if (table === "outages") return { record: OutageRecord, slices: () => outageSlices(sqlite, query) };
   const { start, end, servers } = query;
   const from = compared("at >=", start);
   const to = compared("at <", end);
@@ -105,18 +103,6 @@ function* byId<Row>(
     const rows = next.all(after, last, ...wanted.values);
     after = rows.length < SLICE_ROWS ? last : (rows.at(-1)?.id ?? last);
     yield { rows: rows.map(recordOf), done: last > first ? (after - first) / (last - first) : 1 };
-  }
-}
-
-function* outageSlices(sqlite: Database, { start, end, servers, now }: ExportQuery): Generator<Slice> {
-  const wanted = { start: start ?? 0, end: end ?? Number.MAX_SAFE_INTEGER, servers, statuses: null };
-  const sort = { field: "startedAt", descending: false } as const;
-  for (let offset = 0, total = 1; offset < total; offset += SLICE_ROWS) {
-    const { outages } = createReader(sqlite, { now });
-    const page = outages({ ...wanted, sort, limit: SLICE_ROWS, offset });
-    total = page.total;
-    const rows = page.rows.map((outage) => outageRecord(outage, now));
-    yield { rows, done: Math.min(1, (offset + SLICE_ROWS) / total) };
   }
 }
 

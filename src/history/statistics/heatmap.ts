@@ -1,15 +1,12 @@
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
-import { eachSpan } from "../../domain/stats/spans.ts";
+import { eachSpan, sumOfSeries } from "../../domain/stats/spans.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
 import { feed } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
-import { eachQuarter, QUARTER_MS, together } from "../site-days.ts";
-
-/** Days of features laid over each other at once: each has its steps in memory, some hundreds. */
-const FEATURE_DAYS = 5_000;
+import { dayPieces, eachQuarter, QUARTER_MS, seriesOf } from "../site-days.ts";
 
 export interface HeatmapQuery extends Range {
   readonly filter: Named;
@@ -37,20 +34,12 @@ export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
       isEverything && spans.every(({ offset }) => offset % QUARTER_MS === 0)
         ? await source.siteDays(Math.ceil(start / DAY_MS), dayOf(end))
         : new Map();
-    // Samples are stored by the day: a slice that ends within one would unpack it twice.
-    const days = Math.max(1, Math.floor(FEATURE_DAYS / Math.max(1, features.length)));
-    for (let from = start, to = start; from < end; from = to) {
-      const day = dayOf(from);
-      const data = from % DAY_MS === 0 ? made.get(day) : undefined;
-      if (data !== undefined) {
-        to = from + DAY_MS;
-        eachQuarter(day, data, (at, sums) => heatmap.addSums(at, sums, QUARTER_MS));
-        continue;
+    for (const { day, data, ...piece } of dayPieces(range, made, features.length)) {
+      if (data !== undefined) eachQuarter(day, data, (at, sums) => heatmap.addSums(at, sums, QUARTER_MS));
+      else {
+        const series = await seriesOf(source, features, piece);
+        eachSpan(sumOfSeries(series, piece.start, piece.end), heatmap.addSpan);
       }
-      let last = day + 1;
-      while (last < day + days && !made.has(last)) last++;
-      to = Math.min(last * DAY_MS, end);
-      eachSpan(await together(source, features, from, to), heatmap.addSpan);
     }
   }
   return { ...range, features: features.length, cells: heatmap.cells() };

@@ -3,7 +3,6 @@ import { OutageRecord, outageRecord } from "../../domain/outages.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { OutageQuery } from "../../history/outages.ts";
 import type { Reader } from "../../history/reader.ts";
-import { availabilityQuery } from "../../history/statistics/availability.ts";
 import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
@@ -16,12 +15,16 @@ export interface OutagesAsked extends OutageQuery, Formatted {
 }
 
 /** Outages, and how available each server was in the range. */
-export async function outagesAnswer(read: Reader, asked: OutagesAsked): Promise<Answer> {
+export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
   const { start, end, now, servers, configured } = asked;
   const { rows, total } = read.outages(asked);
   const named = servers ?? [...new Set([...configured, ...read.polledServers()])];
   const records = rows.map((outage) => outageRecord(outage, now));
-  const beside = { servers: await availabilityQuery(read, named, asked), start: iso(start), end: iso(end) };
+  const available = named.map((server) => {
+    read.checkpoint();
+    return read.availability(server, asked);
+  });
+  const beside = { servers: available, start: iso(start), end: iso(end) };
   return rowsAnswer("outages", OutageRecord, records, total, asked, beside);
 }
 

@@ -2,7 +2,6 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { RangeFields, WaitsRecord } from "../../domain/history-records.ts";
 import { AvailabilityRecord, OUTAGE_STATUSES, OutageRecord } from "../../domain/outages.ts";
-import { OUTAGE_ORDERS } from "../../history/outages.ts";
 import { listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
@@ -20,7 +19,7 @@ const OUTAGES = queryOf({
   server: names("Ids of servers. An unknown one is 404.", "eda"),
   status: wordList(OUTAGE_STATUSES, "What the server was; of the list alone."),
   ...RANGE,
-  sort: sortBy(OUTAGE_ORDERS),
+  sort: sortBy(sortable<OutageRecord>(OutageRecord)),
   ...STORED_LIST,
 });
 

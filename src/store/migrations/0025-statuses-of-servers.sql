@@ -12,61 +12,39 @@ CREATE TABLE server_statuses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outages_by_time ON server_statuses (from_at, status) WHERE status <> 'up';
 
--- The past, as far as stored events and coverage prove it. An outage lasts from its event to the next one, without the
--- times in which licmond did not run: from the last event before a start to that start. Up is what was covered and is no
--- outage, from where on all changes of status are known.
-INSERT INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
+-- The past, as far as stored events tell of it: a status lasts from its event to the next one, the last one to the last poll.
+-- Before the first one it was what that changed, from where on no event is deleted. Times in which licmond did not run, from
+-- the last event before a start to that start, are left out.
+INSERT OR IGNORE INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
 WITH
-  told AS (
-    SELECT id, at, type, server, iif(json_valid(body), body, '{}') AS body FROM events
-    WHERE type = 'server_status' OR source = 'system'
-  ),
-  changes AS (
-    SELECT server, at, body ->> '$.to' AS status, body ->> '$.reason' AS reason, lead(at) OVER (PARTITION BY server ORDER BY id) AS next
-    FROM told WHERE type = 'server_status' AND body ->> '$.to' IS NOT NULL AND body ->> '$.daemon' IS NULL
-      AND server IN (SELECT id FROM servers)
-  ),
-  starts AS (
-    SELECT id, at, (SELECT earlier.at FROM events earlier WHERE earlier.id < told.id ORDER BY earlier.id DESC LIMIT 1) AS ended
-    FROM told WHERE type = 'log' AND body ->> '$.message' = 'licmond started'
-  ),
-  runs AS (
-    SELECT at AS begun, ifnull(lead(ended) OVER (ORDER BY id), 9e15) AS ended FROM starts
-    UNION ALL
-    SELECT 0, ifnull((SELECT ended FROM starts ORDER BY id LIMIT 1), 9e15)
-  ),
+  told AS (SELECT id, at, type, server, iif(json_valid(body), body, '{}') AS body FROM events),
   polls AS (
-    SELECT server, head ->> '$.lastPollAt' AS last,
+    SELECT server, head ->> '$.status' AS status, head ->> '$.lastPollAt' AS last,
       ifnull(head ->> '$.nextPollAt', 0) + (head ->> '$.server.intervalMs') + (head ->> '$.server.timeoutMs') AS next_by
     FROM (SELECT server_id AS server, iif(json_valid(head), head, '{}') -> '$.head' AS head FROM pictures)
   ),
-  outages AS (
-    SELECT changes.server, status, reason, max(at, begun) AS f, min(ifnull(next, last), ended) AS u,
-      iif(next IS NULL AND last < ended, next_by, 0) AS next_by
-    FROM changes JOIN polls USING (server) JOIN runs ON at < ended AND ifnull(next, last) > begun
-    WHERE status <> 'up'
+  changes AS (
+    SELECT server, at, body ->> '$.from' AS before, body ->> '$.to' AS status, body ->> '$.reason' AS reason
+    FROM told WHERE type = 'server_status' AND body ->> '$.daemon' IS NULL
   ),
   known AS (
-    SELECT id AS server, ifnull(
-      (SELECT nullif(value, 0) FROM event_marks WHERE name = 'deleted_events'),
-      (SELECT min(at) FROM changes WHERE changes.server = servers.id)) AS since
-    FROM servers
-  ),
-  covered AS (
-    SELECT server, max(from_at, since) AS f, until_at AS u FROM coverage JOIN known ON known.server = server_id WHERE until_at > since
-  ),
-  edges AS (
-    SELECT server, f AS at, 1 AS outages, 0 AS covered FROM outages UNION ALL SELECT server, u, -1, 0 FROM outages
-    UNION ALL SELECT server, f, 0, 1 FROM covered UNION ALL SELECT server, u, 0, -1 FROM covered
-  ),
-  pieces AS (
-    SELECT server, at, lead(at) OVER edge AS next, sum(sum(outages)) OVER edge AS outages, sum(sum(covered)) OVER edge AS covered
-    FROM edges GROUP BY server, at WINDOW edge AS (PARTITION BY server ORDER BY at)
-  ),
-  stretches AS (
-    SELECT server, f, status, reason, u, max(u, next_by) AS next_by FROM outages
+    SELECT server, at, status, reason FROM changes
     UNION ALL
-    SELECT server, at, 'up', NULL, next, next FROM pieces WHERE covered > 0 AND outages = 0
+    SELECT server, value, iif(server IN (SELECT server FROM changes),
+      (SELECT before FROM changes WHERE changes.server = polls.server ORDER BY at LIMIT 1), status), NULL
+    FROM polls JOIN event_marks ON name = 'deleted_events' AND value > 0
+  ),
+  stretches AS (SELECT *, lead(at) OVER (PARTITION BY server ORDER BY at) AS next FROM known),
+  starts AS (
+    SELECT at, (SELECT earlier.at FROM events earlier WHERE earlier.id < told.id ORDER BY earlier.id DESC LIMIT 1) AS ended
+    FROM told WHERE type = 'log' AND body ->> '$.message' = 'licmond started'
+  ),
+  runs AS (
+    SELECT at AS begun, ifnull(lead(ended) OVER (ORDER BY at), 9e15) AS ended FROM starts
+    UNION ALL
+    SELECT 0, ifnull((SELECT ended FROM starts ORDER BY at LIMIT 1), 9e15)
   )
-SELECT server, f, status, reason, u, u, next_by FROM stretches WHERE u > f
-ON CONFLICT DO NOTHING;
+SELECT server, max(at, begun) AS f, stretches.status, reason, min(ifnull(next, last), ended) AS u, min(ifnull(next, last), ended),
+  iif(next IS NULL AND last < ended, max(last, next_by), min(ifnull(next, last), ended))
+FROM stretches JOIN polls USING (server) JOIN runs ON at < ended AND ifnull(next, last) > begun
+WHERE stretches.status IN ('up', 'degraded', 'down', 'unknown') AND server IN (SELECT id FROM servers) AND u > f;

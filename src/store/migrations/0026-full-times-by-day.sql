@@ -1,3 +1,2 @@
--- When each feature was full on the days in `site_days`, packed. Those days are made again in the background.
-ALTER TABLE site_days ADD COLUMN full_times BLOB;
+-- The days of the site hold when each feature was full, too. They are made again in the background.
 DELETE FROM site_days;
