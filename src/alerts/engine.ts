@@ -125,7 +125,6 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     denied(denials: readonly Denied[]): void {
       attempt(() => {
         for (const denied of denials) store.apply(evaluation(denied.at).denial(denied, clock.now()));
-        for (const picture of live.snapshot().servers) store.apply(evaluation(clock.now()).denied(picture));
       });
     },
     /** The config was read again. */

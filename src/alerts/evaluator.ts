@@ -6,7 +6,6 @@ import {
   type About,
   DENIALS,
   type Denied,
-  type DeniedCount,
   EXPIRY,
   type Finding,
   type HappeningRule,
@@ -154,23 +153,18 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     changes.set(key, { subject, watch: { level: 1, runs: [], until: at + rule.lastsMs }, alert });
   }
 
-  function tellOfDenials(thing: DeniedCount, since: number): void {
-    const { server, daemon, feature } = thing;
-    happen(DENIALS, thing, { rule: DENIALS.rule, server, daemon, feature, detail: null }, "amended", since);
-  }
-
   /** Denials for want of seats fire by themselves unless the reading behind them shows a shortage, and where none comes. */
   function settleDenials(picture: ServerPicture): void {
     for (const [key, { subject, watch }] of state.watched) {
       const { denied } = watch;
-      if (denied === undefined || subject.rule !== SEATS.rule || subject.server !== picture.server.id)
-        continue;
+      if (denied === undefined || subject.server !== picture.server.id) continue;
       const isLooked =
         (picture.collectedAt ?? 0) > denied.lastAt || Math.abs(at - denied.lastAt) > longestSilence(picture);
       const seen = changes.get(key)?.watch ?? watch;
       if (!isLooked || seen === UNWATCHED || isBad(seen)) continue;
       changes.set(key, { subject, watch: UNWATCHED, alert: null });
-      tellOfDenials({ ...subject, count: denied.count }, denied.lastAt);
+      const thing = { ...subject, count: denied.count };
+      happen(DENIALS, thing, { ...subject, rule: DENIALS.rule }, "amended", denied.lastAt);
     }
   }
 
@@ -284,26 +278,18 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
      */
     denial(denied: Denied, now: number) {
       const { server, daemon, feature, count } = denied;
-      const about = { server, daemon, feature, detail: null };
-      if (!settingsOf(server, daemon, feature).enabled) return this;
-      const key = subjectKey({ rule: SEATS.rule, ...about });
+      const subject = { rule: SEATS.rule, server, daemon, feature, detail: null };
+      if (at + DENIALS.lastsMs <= now || !settingsOf(server, daemon, feature).enabled) return this;
+      const key = subjectKey(subject);
       const watch = state.watched.get(key)?.watch ?? UNWATCHED;
-      const isNews = at + DENIALS.lastsMs > now;
-      const isTold = state.firing.has(subjectKey({ rule: DENIALS.rule, ...about }));
-      if (isForWantOfSeats(denied) && (isBad(watch) || (isNews && !isTold))) {
+      const alone = { ...subject, rule: DENIALS.rule };
+      if (isForWantOfSeats(denied) && (isBad(watch) || !state.firing.has(subjectKey(alone)))) {
         const before = watch.denied ?? { count: 0, lastAt: 0 };
         // The clock of the log may be ahead.
         const lastAt = Math.max(before.lastAt, Math.min(at, now));
         const all = { count: before.count + count, lastAt };
-        const subject = { rule: SEATS.rule, ...about };
         changes.set(key, { subject, watch: { ...watch, denied: all }, alert: null });
-      } else if (isNews) tellOfDenials(denied, at);
-      return this;
-    },
-
-    /** Some time after denials: the reading behind them may have been there before they were known. */
-    denied(picture: ServerPicture) {
-      settleDenials(picture);
+      } else happen(DENIALS, denied, alone, "amended");
       return this;
     },
   };

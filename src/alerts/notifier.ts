@@ -2,7 +2,7 @@ import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../do
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";
-import { overMessage } from "./notify/over.ts";
+import { overMessage } from "./notify/text.ts";
 import type { InMaintenance } from "./settings.ts";
 
 /** People named in a note. */
@@ -111,13 +111,10 @@ function topHolders(checkouts: readonly CheckoutPicture[]): NotedHolder[] {
       host: own[0]?.host ?? null,
       seats: own.reduce((sum, { count }) => sum + count, 0),
       since: Math.min(
-        ...own.map(
-          ({ beganAt, startedAt, firstSeenAt }) =>
-            beganAt ?? startedAt ?? firstSeenAt ?? Number.POSITIVE_INFINITY,
-        ),
+        ...own.map(({ beganAt, startedAt }) => beganAt ?? startedAt ?? Number.MAX_SAFE_INTEGER),
       ),
     }))
     .sort((a, b) => b.seats - a.seats || a.since - b.since)
     .slice(0, MAX_HOLDERS)
-    .map((holder) => ({ ...holder, since: Number.isFinite(holder.since) ? iso(holder.since) : null }));
+    .map((top) => ({ ...top, since: top.since === Number.MAX_SAFE_INTEGER ? null : iso(top.since) }));
 }

@@ -65,7 +65,6 @@ export interface HostLook {
 
 /** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
 export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code">;
-export type DeniedCount = Pick<AlertSubject, "server" | "daemon" | "feature"> & Pick<Denied, "count">;
 
 export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 
@@ -269,7 +268,7 @@ export const TOTALS_CHANGED: HappeningRule<TotalChange> = {
   finding: (change) => warning(totalMessage(change), change.to ?? null, change.from ?? null),
 };
 
-export const DENIALS: HappeningRule<DeniedCount> = {
+export const DENIALS: HappeningRule<Pick<AlertSubject, "daemon" | "feature"> & Pick<Denied, "count">> = {
   rule: "denials",
   lastsMs: HOUR_MS,
   finding: ({ daemon, feature, count }) => warning(`Requests for ${feature ?? daemon} are denied`, count, 0),

@@ -77,9 +77,9 @@ export function step(
       since: begins ? at : Math.min(run.since, at),
     });
   }
-  const reached = runs.findLastIndex(
-    ({ above, since }) => above >= needs.failures && at - since >= needs.forMs,
-  );
+  // How bad it is follows at once when its alert fires.
+  const isLong = watch.level > 0 || at - (runs[0]?.since ?? at) >= needs.forMs;
+  const reached = isLong ? runs.findLastIndex(({ above }) => above >= needs.failures) : -1;
   let level = Math.max(watch.level, reached + 1);
   // What is below a level is below those above it: this ends at the worst of the last looks.
   // Twice as long as it took to begin: what comes back within the hour is the same trouble.

@@ -392,13 +392,6 @@ describe("denials for want of seats, just before a reading", () => {
       expect(rig.engine.firing()[0]?.message).toEndWith("; 2 requests denied since it began");
   });
 
-  test("known only after it", () => {
-    const rig = createRig();
-    rig.usage(5);
-    rig.engine.denied([{ ...DENIED, code: -4, at: rig.now - 1_000 }]);
-    expect(rig.said()).toEqual(["denials fired warning"]);
-  });
-
   test("without a reading they are told all the same", () => {
     const rig = createRig();
     rig.usage(5);

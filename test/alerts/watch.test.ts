@@ -45,10 +45,10 @@ test.each<[string, readonly number[], Partial<Needs>, readonly number[]]>([
     [0, 1, 1, 1, 1, 1, 1, 0, 0],
   ],
   [
-    "each level rises and falls by its own time",
+    "what fires rises at once, and each level falls by its own time",
     [2, 1, 2, 2, 1, 1, 1, 0, 0, 0],
     { forMs: MINUTE },
-    [0, 1, 1, 2, 2, 2, 1, 1, 1, 0],
+    [0, 1, 2, 2, 2, 2, 1, 1, 1, 0],
   ],
 ])("%s", (_, looks, change, levels) => {
   expect(told(looks, needs(change))).toEqual([...levels]);
@@ -89,11 +89,10 @@ function plainly(looks: readonly number[], { failures, recoveries, forMs }: Need
   for (let now = 0; now < looks.length; now++) {
     const before = levels[now - 1] ?? 0;
     let level = before;
+    const long = (wanted: number) => now - looks.findLastIndex((look, at) => at <= now && look < wanted);
     for (let wanted = 1; wanted <= Math.max(...looks); wanted++) {
-      let start = now + 1;
-      while (start > 0 && (looks[start - 1] ?? 0) >= wanted) start--;
-      const long = now - start + 1;
-      if (long >= failures && (long - 1) * MINUTE >= forMs && wanted > level) level = wanted;
+      const isDue = before > 0 || (long(1) - 1) * MINUTE >= forMs;
+      if (isDue && long(wanted) >= failures && wanted > level) level = wanted;
     }
     if (level === before && now + 1 >= recoveries) {
       const enough = Math.max(recoveries, (2 * forMs) / MINUTE + 1);

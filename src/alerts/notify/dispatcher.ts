@@ -1,4 +1,3 @@
-import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import type { NotificationRow, Notifications } from "../../store/notifications.ts";
@@ -186,12 +185,11 @@ export function createDispatcher({ queue, senderOf, clock, timers, log }: Dispat
 
 function noteOf({ kind, alert, ...row }: NotificationRow): Note | null {
   try {
-    const stored = JSON.parse(alert) as AlertRecord & Partial<NotedAlert>;
+    const stored = JSON.parse(alert) as NotedAlert;
     // Notes of before 0.2 have less in them.
-    const { startedAt } = stored;
-    const before = { peakValue: null, firedAt: startedAt, durationSeconds: 0 };
-    const more = { serverName: stored.server, holders: [] };
-    return { ...row, kind: kind as NoteKind, alert: { ...before, ...more, ...stored } };
+    const { startedAt: firedAt, server: serverName } = stored;
+    const before = { peakValue: null, firedAt, durationSeconds: 0, serverName, holders: [] };
+    return { ...row, kind: kind as NoteKind, alert: { ...before, ...stored } };
   } catch {
     return null;
   }

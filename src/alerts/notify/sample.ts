@@ -1,11 +1,7 @@
 import { alertRecord } from "../../domain/alerts.ts";
 import { HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
-import type { Note, NoteKind } from "./note.ts";
-import { overMessage } from "./over.ts";
-
-const FULL =
-  "All 25 seats of example are in use; requests for 3 seats wait; 2 requests denied since it began";
-const NEARLY = "92 % of the seats of example are in use (23 of 25)";
+import type { Note } from "./note.ts";
+import { overMessage } from "./text.ts";
 
 /** Notes that are made up, one of each kind, for `licmond notify --test`: `server` is one of the config, if it has one. */
 export function sampleNotes(
@@ -13,41 +9,29 @@ export function sampleNotes(
   anonymize: boolean,
   at: number,
 ): readonly Note[] {
-  const holder = (user: string, host: string, seats: number, hours: number) => {
-    return { user, host, seats, since: iso(at - hours * HOUR_MS) };
-  };
-  const holders = [holder("ada", "ws01", 4, 8), holder("ben", "ws02", 1, 30), holder("cy", "ws03", 1, 2)];
+  const holders = [
+    { user: "ada", host: "ws01", seats: 4, since: iso(at - 8 * HOUR_MS) },
+    { user: "ben", host: "ws02", seats: 1, since: iso(at - 30 * HOUR_MS) },
+    { user: "cy", host: "ws03", seats: 1, since: iso(at - 2 * HOUR_MS) },
+  ];
   const about = { id: 1, rule: "seats", server: server.id, daemon: "vendord", feature: "example" } as const;
   const people = { acknowledgedAt: null, acknowledgedBy: null, comment: null, silencedUntil: null };
-  const note = (id: number, kind: NoteKind, value: number): Note => {
+  const times = { startedAt: at - 20 * MINUTE_MS, firedAt: at - 5 * MINUTE_MS };
+  const nearly = "92 % of the seats of example are in use (23 of 25)";
+  const full =
+    "All 25 seats of example are in use; requests for 3 seats wait; 2 requests denied since it began";
+  return (["fired", "raised", "reminder", "resolved"] as const).map((kind, index) => {
     const isOver = kind === "resolved";
-    const numbers = { value, peakValue: value, threshold: value < 100 ? 90 : 100 };
-    const times = {
-      startedAt: at - 20 * MINUTE_MS,
-      firedAt: at - 5 * MINUTE_MS,
-      resolvedAt: isOver ? at : null,
-    };
-    const severity = value < 100 ? "warning" : "critical";
-    const what = {
-      ...about,
-      ...people,
-      ...numbers,
-      ...times,
-      severity,
-      message: value < 100 ? NEARLY : FULL,
-    } as const;
-    const alert = {
-      ...alertRecord(what, at),
-      serverName: server.name,
-      holders: isOver || anonymize ? [] : holders,
-    };
-    return {
-      id,
-      target: "test",
-      kind,
+    const what =
+      kind === "fired"
+        ? ({ severity: "warning", message: nearly, value: 92, peakValue: 92, threshold: 90 } as const)
+        : ({ severity: "critical", message: full, value: 100, peakValue: 100, threshold: 100 } as const);
+    const record = alertRecord(
+      { ...about, ...people, ...times, ...what, resolvedAt: isOver ? at : null },
       at,
-      alert: isOver ? { ...alert, message: overMessage(alert) } : alert,
-    };
-  };
-  return [note(1, "fired", 92), note(2, "raised", 100), note(3, "reminder", 100), note(4, "resolved", 100)];
+    );
+    const message = isOver ? overMessage(record) : record.message;
+    const shown = { serverName: server.name, holders: isOver || anonymize ? [] : holders };
+    return { id: index + 1, target: "test", kind, at, alert: { ...record, ...shown, message } };
+  });
 }

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Message, Note } from "../../../src/alerts/notify/note.ts";
-import { overMessage } from "../../../src/alerts/notify/over.ts";
 import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
 import { render } from "../../../src/alerts/notify/templates.ts";
-import { lines, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
+import { lines, overMessage, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
 import type { AlertRule } from "../../../src/domain/alerts.ts";
 import { AT, about, message, note, record } from "./notes.ts";
 
