@@ -193,14 +193,11 @@ export const WaitsRecord = record("WaitsRow", {
   p50Seconds: Wait,
   p80Seconds: Wait,
   longestSeconds: nullable(count("The longest stretch; null below 30")),
-  p80Confirmed: nullable(
-    Type.Number({
-      minimum: 0,
-      maximum: 100,
-      description:
-        "Percent of the full moments of the last third of the stretches whose wait was within the p80 of the first two thirds",
-    }),
-  ),
+  p80Confirmed: nullable({
+    ...Percent,
+    description:
+      "Percent of the full moments of the last third of the stretches whose wait was within the p80 of the first two thirds",
+  } as typeof Percent),
   coverage: Coverage,
 });
 export type WaitsRecord = Static<typeof WaitsRecord>;

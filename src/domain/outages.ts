@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ServerPicture } from "./picture.ts";
 import { worstOfEach } from "./polls/server-status.ts";
-import { count, nullable, record, Timestamp, words } from "./records.ts";
+import { count, nullable, Percent, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
 export const OUTAGE_STATUSES = ["degraded", "down", "unknown"] as const;
@@ -36,14 +36,10 @@ export function outageRecord({ server, status, reason, from, until }: Outage, no
 
 export const AvailabilityRecord = record("Availability", {
   server: Type.String(),
-  availability: nullable(
-    Type.Number({
-      minimum: 0,
-      maximum: 100,
-      description:
-        "Percent of the covered time in which it was up or degraded; null while no time is covered",
-    }),
-  ),
+  availability: nullable({
+    ...Percent,
+    description: "Percent of the covered time in which it was up or degraded; null while no time is covered",
+  } as typeof Percent),
   coverage: Type.Number({
     minimum: 0,
     maximum: 1,

@@ -92,7 +92,7 @@ export function createStatusReader({ all }: Rows, now: number) {
     /** Outages that overlap the range, as they were as a whole. */
     outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
       const { sql, values } = allOf([
-        // What began in the range is told from the index alone.
+        // The index alone tells it.
         {
           sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
           values: [start, end],

@@ -93,22 +93,26 @@ export function eachQuarter(
   }
 }
 
-/** Calls back for each stretch in which a feature was full, by feature and time. */
+/** What is told of each stretch in which a feature was full, in the order of time. */
+export type VisitFullTime = (from: number, until: number, cut: boolean) => void;
+
+/** Calls back for the full times of a day, by feature: what `of` answers for the feature's id. */
 export function eachFullTime(
   day: number,
   data: Uint8Array,
-  visit: (id: number, from: number, until: number, cut: boolean) => void,
+  of: (id: number) => VisitFullTime | undefined,
 ): void {
   const reader = new ByteReader(data, SUMS_BYTES);
   let id = 0;
   while (reader.at < data.length) {
     id += reader.number();
+    const visit = of(id);
     let at = day * DAY_MS;
     for (let left = reader.number(); left > 0; left--) {
       const from = at + reader.number();
       const length = reader.number();
       at = from + Math.floor(length / 2);
-      visit(id, from, at, length % 2 === 1);
+      visit?.(from, at, length % 2 === 1);
     }
   }
 }

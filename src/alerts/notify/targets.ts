@@ -22,45 +22,33 @@ export interface Target extends NoteFilter {
  */
 export function createTargets(notifications: readonly Notification[]): readonly Target[] {
   return notifications.map((notification, index) => {
-    const { type, severity, rules, servers, features, labels, anonymize } = notification;
-    const { place, name } = describe(notification);
+    const { type, severity, rules, servers, features, labels, anonymize, groupMs } = notification;
+    const { place, name: where } = describe(notification);
     const more = [servers, features, labels];
     // The id of a target without these words is what it was before there were any.
     const identity = [type, ...place, severity, rules, ...(more.some(Boolean) ? more : [])];
     const id = new Bun.CryptoHasher("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
-    const wants = createFilter(notification);
-    const { groupMs } = notification;
-    return {
-      id,
-      anonymize,
-      wants,
-      groupMs,
-      notification,
-      name: `${notification.name ?? name} (notifications[${index}])`,
-    };
+    const name = `${notification.name ?? where} (notifications[${index}])`;
+    return { id, anonymize, wants: createFilter(notification), groupMs, notification, name };
   });
 }
 
 /** What a target wants to hear of. Where it names servers or features, an alert about none is none of them. */
-export function createFilter({
-  severity,
-  rules,
-  servers,
-  features,
-  labels,
-}: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">): NoteFilter["wants"] {
+export function createFilter(
+  target: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">,
+): NoteFilter["wants"] {
   const matcher = (globs: readonly string[] | null) => {
     const patterns = globs?.map(globPattern);
     return (name: string | null) => patterns?.some((each) => name !== null && each.test(name)) ?? true;
   };
-  const isRule = matcher(rules?.map(presentRule) ?? null);
-  const [isServer, isFeature] = [matcher(servers), matcher(features)];
+  const isRule = matcher(target.rules?.map(presentRule) ?? null);
+  const [isServer, isFeature] = [matcher(target.servers), matcher(target.features)];
   return (alert, own) =>
-    isAtLeast(alert.severity, severity) &&
+    isAtLeast(alert.severity, target.severity) &&
     isRule(alert.rule) &&
     isServer(alert.server) &&
     isFeature(alert.feature) &&
-    Object.entries(labels ?? {}).every(([label, value]) => own[label] === value);
+    Object.entries(target.labels ?? {}).every(([label, value]) => own[label] === value);
 }
 
 /** Another secret is a way of its own to the same place, and so no part of it. */

@@ -100,17 +100,17 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const keyOf = ({ daemon, feature }: { daemon: string; feature: string | null }) =>
     featureKey(daemon, feature ?? "");
   const denials = Map.groupBy(deniedIn(past), keyOf);
-  const parts: (readonly [Span[], Denied[]?])[] = [
-    ...statusSpans(past).map((spans) => [spans] as const),
-    ...features.map((each) => [countSpans(past, each), denials.get(keyOf(each)) ?? []] as const),
-    ...features.map((each) => [holdSpans(past, each)] as const),
+  const counts = new Map(features.map((each) => [keyOf(each), countSpans(past, each)]));
+  const parts: { readonly spans: readonly Span[]; readonly denied?: Denied[] | undefined }[] = [
+    ...[...statusSpans(past), ...features.map((each) => holdSpans(past, each))].map((spans) => ({ spans })),
+    // There may be denials of what has no counts.
+    ...[...new Set([...counts.keys(), ...denials.keys()])].map((key) => {
+      return { spans: counts.get(key) ?? [], denied: denials.get(key) };
+    }),
   ];
-  // Denials of what has no counts.
-  for (const each of features) denials.delete(keyOf(each));
-  for (const own of denials.values()) parts.push([[], own]);
-  const replays = parts.map(([spans, own]) => {
+  const replays = parts.map(({ spans, denied }) => {
     const replay = createReplay(conditions, blank);
-    replay.polls(spans, own);
+    replay.polls(spans, denied);
     replay.pass(end);
     return replay;
   });

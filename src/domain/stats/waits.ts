@@ -58,37 +58,38 @@ export function waitsOf(lengths: readonly number[]): Waits {
   if (lengths.length < LEAST_STRETCHES)
     return { ...told, p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
   const learnt = Math.floor((lengths.length * 2) / 3);
-  const expected = p80(lengths.slice(0, learnt));
+  const rising = new Float64Array(lengths).sort();
+  const expected = p80(new Float64Array(lengths.slice(0, learnt)).sort());
   const later = lengths.slice(learnt);
   return {
     ...told,
-    p50Seconds: seconds(waitWithin(lengths, 0.5)),
-    p80Seconds: seconds(p80(lengths)),
-    longestSeconds: seconds(lengths.reduce((most, ms) => Math.max(most, ms), 0)),
+    p50Seconds: seconds(waitWithin(rising, 0.5)),
+    p80Seconds: seconds(p80(rising)),
+    longestSeconds: seconds(rising.at(-1) ?? 0),
     p80Confirmed: percentOf(sumOf(later.map((ms) => Math.min(ms, expected))) / sumOf(later)),
   };
 }
 
 /**
  * The wait that surely was enough for 8 of 10 requests: two standard errors above the percentile of all moments. Those of one
- * stretch are no samples of their own, and a long stretch outweighs short ones: they count as
- * so many as Kish's effective sample size says (Survey Sampling, 1965).
+ * stretch are no samples of their own, and a long stretch outweighs short ones: they count as so many
+ * as Kish's effective sample size says (Survey Sampling, 1965).
  */
-function p80(lengths: readonly number[]): number {
-  const stretches = sumOf(lengths) ** 2 / sumOf(lengths.map((ms) => ms ** 2));
-  return waitWithin(lengths, Math.min(1, 0.8 + 2 * Math.sqrt((0.8 * 0.2) / stretches)));
+function p80(rising: Float64Array): number {
+  const stretches = sumOf(rising) ** 2 / sumOf(rising.map((ms) => ms ** 2));
+  return waitWithin(rising, Math.min(1, 0.8 + 2 * Math.sqrt((0.8 * 0.2) / stretches)));
 }
 
 /**
  * The wait within which so large a share of requests at random moments had a seat, ms: in a stretch of length L the moments
  * whose wait is w at most are its last min(L, w).
  */
-function waitWithin(lengths: readonly number[], share: number): number {
-  const rising = Float64Array.from(lengths).sort();
+function waitWithin(rising: Float64Array, share: number): number {
   let wanted = share * sumOf(rising);
   let from = 0;
-  for (const [index, ms] of rising.entries()) {
+  for (let index = 0; index < rising.length; index++) {
     const longer = rising.length - index;
+    const ms = rising[index] ?? 0;
     if (longer * (ms - from) >= wanted) return from + wanted / longer;
     wanted -= longer * (ms - from);
     from = ms;
@@ -96,9 +97,10 @@ function waitWithin(lengths: readonly number[], share: number): number {
   return from;
 }
 
-function sumOf(list: readonly number[] | Float64Array): number {
+/** A year of a large site has a million: the iterators of typed arrays take twice the time of all the rest. */
+function sumOf(list: ArrayLike<number>): number {
   let sum = 0;
-  for (const one of list) sum += one;
+  for (let index = 0; index < list.length; index++) sum += list[index] ?? 0;
   return sum;
 }
 

@@ -6,7 +6,7 @@ import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { HistorySource, Range } from "../reader.ts";
-import { dayPieces, eachFullTime, seriesOf } from "../site-days.ts";
+import { dayPieces, eachFullTime, seriesOf, type VisitFullTime } from "../site-days.ts";
 
 export interface WaitsQuery extends Range {
   readonly filter: Named;
@@ -18,30 +18,41 @@ export interface WaitsQuery extends Range {
   readonly offset: number;
 }
 
+/** The lengths of one feature's stretches in a range, ms, as they come: a year of a large site has a million. */
+function createLengths(start: number, end: number) {
+  const lengths: number[] = [];
+  let before = 0;
+  let wasCut = false;
+  const add: VisitFullTime = (stretchFrom, stretchUntil, cut) => {
+    const from = Math.max(stretchFrom, start);
+    const until = Math.min(stretchUntil, end);
+    if (from >= until) return;
+    // Days are cut at midnight, or where a gap reaches it.
+    if (wasCut && from - before <= BRIDGED_MS) lengths.push((lengths.pop() ?? 0) + until - before);
+    else lengths.push(until - from);
+    before = until;
+    wasCut = cut;
+  };
+  return { lengths, add };
+}
+
 /** How long waits for a seat lasted, of each feature that was full in the range; `total` counts these features. */
 export async function waitsQuery(source: HistorySource, query: WaitsQuery) {
   const { start, end, now, filter, limit, offset, sort } = query;
   const features = await source.features(filter);
-  /** Of each feature the lengths of its stretches, ms: a year of a large site has a million. */
-  const found = new Map(features.map(({ id }) => [id, { lengths: [] as number[], until: 0, cut: false }]));
-  const add = (id: number, from: number, until: number, cut: boolean) => {
-    const of = found.get(id);
-    if (of === undefined) return;
-    // Days are cut at midnight, or where a gap reaches it.
-    if (of.cut && from - of.until <= BRIDGED_MS) of.lengths.push((of.lengths.pop() ?? 0) + until - of.until);
-    else of.lengths.push(until - from);
-    of.until = until;
-    of.cut = cut;
-  };
   const last = Math.min(end, now);
-  const range = { start: Math.max(start, (await source.reach()).samplesFrom ?? last), end: last };
-  const made = await source.siteDays(Math.ceil(range.start / DAY_MS), dayOf(last));
-  for (const { day, data, ...piece } of dayPieces(range, made, features.length)) {
+  const begin = Math.max(start, (await source.reach()).samplesFrom ?? last);
+  const found = new Map(features.map(({ id }) => [id, createLengths(begin, last)]));
+  // Whole days, because of those that are made no series is read.
+  const days = { start: dayOf(begin) * DAY_MS, end: begin < last ? Math.ceil(last / DAY_MS) * DAY_MS : 0 };
+  const made = await source.siteDays(dayOf(days.start), dayOf(days.end));
+  for (const { day, data, ...piece } of dayPieces(days, made, features.length)) {
     source.checkpoint();
-    if (data !== undefined) eachFullTime(day, data, add);
+    if (data !== undefined) eachFullTime(day, data, (id) => found.get(id)?.add);
     else
       for (const [index, series] of (await seriesOf(source, features, piece)).entries())
-        for (const { from, until, cut } of fullTimes(series)) add(features[index]?.id ?? 0, from, until, cut);
+        for (const { from, until, cut } of fullTimes(series))
+          found.get(features[index]?.id ?? 0)?.add(from, until, cut);
   }
 
   const covered = new Map<string, number>();

@@ -10,7 +10,7 @@ CREATE TABLE server_statuses (
   next_by INTEGER NOT NULL,
   PRIMARY KEY (server_id, from_at)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX outages_by_time ON server_statuses (from_at, status) WHERE status <> 'up';
+CREATE INDEX outages_by_time ON server_statuses (from_at, status, until_at, next_by) WHERE status <> 'up';
 
 -- The past, as far as stored events tell of it: a status lasts from its event to the next one, the last one to the last poll.
 -- Before the first one it was what that changed, from where on no event is deleted. Times in which licmond did not run, from

@@ -81,5 +81,5 @@ test("packed days, of which none is read twice, say the same; so do parts of the
   expect(await Promise.all([{}, ...parts].map(ask))).toEqual(before);
   // They are read: what is taken out of them is not told.
   store.sqlite.run("UPDATE site_days SET data = substr(data, 1, 3840)");
-  expect((await ask()).rows[0]).toMatchObject({ feature: "mesher", fullSeconds: 10 * 3600 });
+  expect((await ask()).rows[0]).toMatchObject({ feature: "mesher", fullSeconds: 6 * 3600 });
 });
