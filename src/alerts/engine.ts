@@ -123,9 +123,8 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     firing: (): readonly Alert[] => [...state.firing.values()],
     /** New denials, in the order of their events. */
     denied(denials: readonly Denied[]): void {
-      attempt(() => {
-        for (const denied of denials) store.apply(evaluation(denied.at).denial(denied, clock.now()));
-      });
+      for (const denied of denials)
+        attempt(() => store.apply(evaluation(denied.at).denial(denied, clock.now())));
     },
     /** The config was read again. */
     configured: () => attempt(tick),

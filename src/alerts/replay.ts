@@ -23,14 +23,13 @@ const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
 
 /**
  * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.
- * `picture` is of the server; its expiry dates are those that `pass` looks at. All that comes is in the order of time.
+ * `picture` is of the server, which is enabled; its expiry dates are those that `pass` looks at. All that comes is in the order of time.
  */
 export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };
-  const idle = enabled(picture);
   const firings = new Map<number, Firing>();
   /** What is known now. */
-  let current = idle;
+  let current = picture;
   let passed = Number.NEGATIVE_INFINITY;
 
   const evaluation = (at: number) => createEvaluation(state, conditions, at);
@@ -88,11 +87,11 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
         }
       };
       for (const { from, until, everyMs, picture: seen } of spans) {
-        const paced = enabled({ ...seen, server: { ...seen.server, intervalMs: everyMs } });
+        const server = { ...seen.server, intervalMs: everyMs };
         for (let at = from; at < until; at += everyMs) {
           denyUntil(at);
           passTo(at);
-          current = { ...paced, lastPollAt: at, collectedAt: at };
+          current = { ...seen, server, lastPollAt: at, collectedAt: at };
           const isStill = take(evaluation(at).poll(last, current));
           last = at;
           // The same numbers again change nothing more, until the look behind the next denial.
@@ -104,7 +103,7 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
         last = from + Math.floor((until - 1 - from) / everyMs) * everyMs;
         denyUntil(until - 1);
         passTo(until - 1);
-        current = idle;
+        current = picture;
       }
       denyUntil(Number.POSITIVE_INFINITY);
     },
@@ -115,8 +114,4 @@ export function createReplay(conditions: Conditions, picture: ServerPicture) {
     },
     firings: (): readonly Firing[] => [...firings.values()],
   };
-}
-
-function enabled(picture: ServerPicture): ServerPicture {
-  return { ...picture, server: { ...picture.server, enabled: true } };
 }

@@ -130,11 +130,8 @@ export function createEpisodes() {
   }
 
   /** A place in the queue led to seats, or was given up. */
-  function endWait(key: string, { server, daemon, at }: Attempt): void {
-    for (const episode of open.get(key) ?? []) {
-      const { denial } = episode;
-      if (denial.server === server && denial.daemon === daemon && denial.at <= at) episode.waits = false;
-    }
+  function endWait(key: string, attempt: Attempt): void {
+    for (const episode of open.get(key) ?? []) if (isSameWait(episode.denial, attempt)) episode.waits = false;
   }
 
   function grant(key: string, at: number): void {
@@ -196,12 +193,8 @@ export function createEpisodes() {
     /** Takes up an episode that an earlier process stored. */
     resume(denial: Denial, told: boolean): void {
       const key = `${denial.user ?? ""}\0${denial.feature ?? ""}`;
-      const episode: OpenEpisode = {
-        denial,
-        told,
-        times: [...new Set([denial.at, denial.until])],
-        waits: false,
-      };
+      const times = [...new Set([denial.at, denial.until])];
+      const episode: OpenEpisode = { denial, told, times, waits: false };
       open.getOrInsert(key, []).push(episode);
       if (!told) untold.add(episode);
     },

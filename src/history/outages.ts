@@ -114,11 +114,6 @@ export function createStatusReader({ all }: Rows, now: number) {
       );
       return { rows, total: count?.total ?? 0 };
     },
-    /** Servers of which any status is stored. */
-    polledServers: () =>
-      all<{ id: string }>(
-        "SELECT id FROM servers WHERE EXISTS (SELECT 1 FROM server_statuses WHERE server_id = id)",
-      ).map(({ id }) => id),
     /** How available a server was, over the time for which that is known. */
     availability(server: string, { start, end }: Range): AvailabilityRecord {
       const rows = all<{ status: ServerStatus; ms: number }>(

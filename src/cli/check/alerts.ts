@@ -54,7 +54,7 @@ export async function checkAlerts(
     const read = createReader(sqlite, { now: end });
     const pictures = lastPictures(config, end);
     return config.servers.flatMap((server) => {
-      const blank = initialPicture(server);
+      const blank = initialPicture({ ...server, enabled: true });
       return replayServer({ read, conditions, blank, start, end }, pictures.get(server.id) ?? blank);
     });
   });

@@ -158,11 +158,9 @@ interface AlertsAsked extends AlertFilter, StoredPage {
 function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
   const { rows, total } = alertPage(read, asked, asked.limit, asked.offset);
   read.checkpoint();
-  const records = rows.map((row) => {
-    const record = alertRecord(row, asked.now);
-    return asked.anonymize ? anonymousAlert(record) : record;
-  });
-  return rowsAnswer("alerts", AlertRecord, records, total, asked);
+  const records = rows.map((row) => alertRecord(row, asked.now));
+  const shown = asked.anonymize ? records.map(anonymousAlert) : records;
+  return rowsAnswer("alerts", AlertRecord, shown, total, asked);
 }
 
 interface LogsAsked extends LogFilter, StoredPage {

@@ -10,7 +10,7 @@ import { rowsAnswer } from "../answers/list.ts";
 export interface OutagesAsked extends OutageQuery, Formatted {
   /** Epoch ms. */
   readonly now: number;
-  /** Servers that are told of although nothing may be stored of them. */
+  /** Servers whose availability is told where none is named. */
   readonly configured: readonly string[];
 }
 
@@ -18,9 +18,8 @@ export interface OutagesAsked extends OutageQuery, Formatted {
 export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
   const { start, end, now, servers, configured } = asked;
   const { rows, total } = read.outages(asked);
-  const named = servers ?? [...new Set([...configured, ...read.polledServers()])];
   const records = rows.map((outage) => outageRecord(outage, now));
-  const available = named.map((server) => {
+  const available = (servers ?? configured).map((server) => {
     read.checkpoint();
     return read.availability(server, asked);
   });
