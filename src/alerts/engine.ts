@@ -30,11 +30,8 @@ export type AlertEngine = ReturnType<typeof createAlertEngine>;
 export function createAlertEngine(deps: AlertEngineDeps) {
   const { rows, outbox, live, settings, host, clock, timers, log } = deps;
   const startedAt = clock.now();
-  const store = createAlertStore(
-    deps,
-    createNotifier(settings, live.snapshot, outbox.nextId, clock.now),
-    startedAt,
-  );
+  const notifier = createNotifier(settings, live.snapshot, outbox.nextId, clock.now);
+  const store = createAlertStore(deps, notifier, startedAt);
   const { state } = store;
   const evaluation = (at: number) => createEvaluation(state, settings(), at);
   /** The poll of each server that was looked at last: a picture may change without one. */

@@ -1,5 +1,5 @@
 import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
-import { globPattern } from "../domain/glob.ts";
+import { globPattern } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 

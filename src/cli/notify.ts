@@ -1,6 +1,6 @@
 import { sampleNotes } from "../alerts/notify/sample.ts";
 import { createSender, createTargets } from "../alerts/notify/targets.ts";
-import { lines, subject } from "../alerts/notify/text.ts";
+import { lines } from "../alerts/notify/text.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { command, flag } from "./command.ts";
@@ -22,17 +22,13 @@ export const notify = command({
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
     const [server = { id: "example", name: "Example tools" }] = servers;
     const notesFor = (anonymize: boolean) => sampleNotes(server, anonymize, io.now());
-    io.out("This is how messages look: an alert that fires, gets worse, goes on and is over.\n\n");
-    for (const note of notesFor(false)) {
-      const message = { at: io.now(), test: false, dropped: 0, notes: [note] };
-      const text = lines(message).map((line) => `    ${line}\n`);
-      io.out(`${subject(message)}\n\n${text.join("")}\n`);
-    }
+    const message = { at: io.now(), test: true, dropped: 0, notes: notesFor(false) };
+    io.out(`${lines(message).join("\n")}\n\n`);
     const report = createReport(io);
     for (const { name, notification, anonymize } of createTargets(notifications)) {
       try {
         const remark = await createSender(notification, { clock: { now: io.now }, run })(
-          { at: io.now(), test: true, dropped: 0, notes: notesFor(anonymize) },
+          { ...message, notes: notesFor(anonymize) },
           AbortSignal.timeout(TIMEOUT_MS),
         );
         if (remark === null) report.fine(name, "it was taken");

@@ -1,6 +1,6 @@
 import { Kind, type Static, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import { ALERT_RULES, presentRule, SEVERITIES } from "../domain/alerts.ts";
-import { globPattern } from "../domain/glob.ts";
+import { globPattern } from "../domain/plain-text.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { LOG_LEVELS } from "../domain/words.ts";

@@ -56,8 +56,7 @@ export function reasonOf({ status, error, members, daemons }: ServerPicture): st
     ...members.map(({ host, status }) => ({ name: host, status })),
     ...worstOfEach(daemons).map(({ name, status }) => ({ name: `daemon ${name}`, status })),
   ].filter((part) => part.status !== "up");
-  const told = parts.map(
-    (part) => `${part.name} is ${part.status === "down" ? "down" : "not known to be up"}`,
-  );
-  return told.length === 0 ? null : told.join(", ");
+  const told = ({ name, status }: (typeof parts)[number]) =>
+    `${name} is ${status === "down" ? "down" : "not known to be up"}`;
+  return parts.map(told).join(", ") || null;
 }

@@ -32,3 +32,12 @@ export function maskSecrets(text: string): string {
   if (!MAYBE_SECRET.test(text)) return text;
   return SECRETS.reduce((masked, [pattern, mask]) => masked.replaceAll(pattern, mask), text);
 }
+
+/** A name in which `*` stands for any characters, and `?` for one. */
+export function globPattern(glob: string): RegExp {
+  const source = glob
+    .split(/([*?])/)
+    .map((part) => (part === "*" ? ".*" : part === "?" ? "." : RegExp.escape(part)))
+    .join("");
+  return new RegExp(`^${source}$`, "su");
+}

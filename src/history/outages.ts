@@ -5,8 +5,6 @@ import type { ServerStatus } from "../domain/words.ts";
 import { allOf, oneOf, type Rows } from "../store/conditions.ts";
 import { deleteStep } from "../store/database/transaction.ts";
 import type { Store } from "../store/open/open.ts";
-import type { SortBy } from "./range.ts";
-import type { Range } from "./reader.ts";
 
 interface Stretch {
   readonly from: number;
@@ -66,11 +64,14 @@ export function createStatusRetention(store: Store): (before: number) => number 
     });
 }
 
-export interface OutageQuery extends Range {
+/** [start, end), epoch ms. */
+type Between = Readonly<Record<"start" | "end", number>>;
+
+export interface OutageQuery extends Between {
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
   /** Null = the newest first. */
-  readonly sort: SortBy<keyof OutageRecord> | null;
+  readonly sort: { readonly field: keyof OutageRecord; readonly descending: boolean } | null;
   readonly limit: number;
   readonly offset: number;
 }
@@ -115,7 +116,7 @@ export function createStatusReader({ all }: Rows, now: number) {
       return { rows, total: count?.total ?? 0 };
     },
     /** How available a server was, over the time for which that is known. */
-    availability(server: string, { start, end }: Range): AvailabilityRecord {
+    availability(server: string, { start, end }: Between): AvailabilityRecord {
       const rows = all<{ status: ServerStatus; ms: number }>(
         `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
          WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
@@ -31,13 +32,14 @@ const FULL: readonly Row[] = [
   [9, "seats_exhausted", "warning", "compiler", 11, {}, 10],
 ];
 
-/** A storage directory with both files as the version before left them. */
-function before(rows: readonly Row[]): string {
+const FILES = ["licmond.db", "state.db"] as const;
+
+/** A storage directory with its files as a version before left them: both, or the one of 0.1. */
+function before(rows: readonly Row[], files: readonly (typeof FILES)[number][] = FILES): string {
   const directory = temporaryDirectory();
-  for (const [name, migrations] of [
-    ["licmond.db", MIGRATIONS.slice(0, 22)],
-    ["state.db", STATE_MIGRATIONS.slice(0, 1)],
-  ] as const) {
+  const steps = files.length === 2 ? 22 : 15;
+  for (const name of files) {
+    const migrations = name === "state.db" ? STATE_MIGRATIONS.slice(0, 1) : MIGRATIONS.slice(0, steps);
     const path = join(directory, name);
     const sqlite = new Database(path, { create: true, strict: true });
     migrate(sqlite, path, migrations);
@@ -62,8 +64,11 @@ function before(rows: readonly Row[]): string {
   return directory;
 }
 
-test("usage, seats_exhausted and queue of a feature are one alert, in both files", () => {
-  const store = open(before(FULL));
+test.each<[string, (typeof FILES)[number][]]>([
+  ["both files", [...FILES]],
+  ["the one of 0.1", ["licmond.db"]],
+])("usage, seats_exhausted and queue of a feature are one alert, from %s", (_, files) => {
+  const store = open(before(FULL, files));
   for (const { sqlite } of [store, store.state]) {
     const rows = sqlite
       .query<Record<string, unknown>, []>(
@@ -117,4 +122,13 @@ test("the next polls send no message while all is as it was, and one when it is 
     ["mail", "resolved", 4],
     ["pager", "resolved", 4],
   ]);
+});
+
+test("without licmond.db they come back from state.db as that alert", () => {
+  const directory = before(FULL);
+  rmSync(join(directory, "licmond.db"));
+  const { firing } = createAlerts(open(directory));
+  expect(firing().map(({ id, rule, firedAt }) => [id, rule, firedAt])).toEqual(
+    [4, 7, 8].map((id) => [id, id === 8 ? "server_down" : "seats", NOON + id]),
+  );
 });

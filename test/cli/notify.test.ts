@@ -58,7 +58,7 @@ to = "c@d.example"
     ["STILL CRITICAL Example tools (example), example: All 25 seats", "held by ada on ws01"],
     ["RESOLVED Example tools (example), example: seats were short for 20 min", "at worst 100 % of them"],
   ] as const) {
-    const [, after = ""] = out.split(`[licmond] ${subject}`);
+    const [, after = ""] = out.split(`\n${subject}`);
     expect(after).toContain(text);
   }
   expect(await Bun.file(join(place.folder, "paged")).json()).toMatchObject({ type: "test" });

@@ -1,6 +1,6 @@
 import type { Notification } from "../../config/config.ts";
 import { isAtLeast, presentRule } from "../../domain/alerts.ts";
-import { globPattern } from "../../domain/glob.ts";
+import { globPattern } from "../../domain/plain-text.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
 import { createEmail } from "./email.ts";

@@ -4,7 +4,7 @@ import { diskLevel } from "../../alerts/rules.ts";
 import { type AlertOverride, type Config, guardedFiles, secretFiles } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
-import { globPattern } from "../../domain/glob.ts";
+import { globPattern } from "../../domain/plain-text.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
 import { inspectDatabase } from "../../store/open/start-check.ts";

@@ -1,8 +1,8 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
-import { STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import type { Paths } from "./files.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, schemaVersion } from "./migrate.ts";
 import { copyDatabase, openReader, tableNames } from "./read-only.ts";
 
 type Row = Readonly<Record<string, SQLQueryBindings>>;
@@ -65,6 +65,15 @@ export function stateOf(bytes: Uint8Array | null): Database {
   return sqlite;
 }
 
+/** A state.db in memory, brought up to date, with rows of one that has taken some steps. */
+export function stateWith(rows: Rows, taken: typeof STATE_MIGRATIONS): Database {
+  const sqlite = new Database(":memory:");
+  migrate(sqlite, "state.db", taken);
+  putRows(sqlite, rows);
+  migrate(sqlite, "state.db", STATE_MIGRATIONS);
+  return sqlite;
+}
+
 /**
  * Copies both databases, each as it is at one moment, into the one empty file `to`: a licmond.db that has the rows of
  * state.db as well. Others may work on them meanwhile. Throws StoreError.
@@ -92,8 +101,10 @@ export function stateIn(sqlite: Database | null, path: string): Database | null 
   const side = sideCopy(path);
   const rows = sqlite === null ? side : readRows(sqlite, IN_ONE_FILE);
   if (rows?.api_keys === undefined) return null;
-  const state = stateOf(null);
-  putRows(state, rows);
+  // Steps that licmond.db has yet to take change these rows, too.
+  const ahead = MIGRATIONS.slice(sqlite === null ? 0 : schemaVersion(sqlite)).map(({ sql }) => sql);
+  const taken = STATE_MIGRATIONS.filter(({ sql }) => !ahead.includes(sql));
+  const state = stateWith(rows, taken);
   // It was written before a revocation was answered.
   for (const row of side?.api_keys ?? []) revoke(state, row);
   return state;
