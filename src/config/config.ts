@@ -188,7 +188,6 @@ function buildNotification(notification: Section<"notifications">[number], envir
     features: notification.features ?? null,
     /** Of the alert's server. */
     labels: notification.labels ?? null,
-    /** No message names people. */
     anonymize: notification.anonymize ?? false,
     /** Alerts that come within this time go out as one message. */
     groupMs: ms(notification.group, "30s"),

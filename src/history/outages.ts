@@ -64,10 +64,10 @@ export function createStatusRetention(store: Store): (before: number) => number 
     });
 }
 
-/** [start, end), epoch ms. */
-type Between = Readonly<Record<"start" | "end", number>>;
-
-export interface OutageQuery extends Between {
+export interface OutageQuery {
+  /** [start, end), epoch ms. */
+  readonly start: number;
+  readonly end: number;
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
   /** Null = the newest first. */
@@ -93,7 +93,6 @@ export function createStatusReader({ all }: Rows, now: number) {
     /** Outages that overlap the range, as they were as a whole. */
     outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
       const { sql, values } = allOf([
-        // The index alone tells it.
         {
           sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
           values: [start, end],
@@ -116,7 +115,7 @@ export function createStatusReader({ all }: Rows, now: number) {
       return { rows, total: count?.total ?? 0 };
     },
     /** How available a server was, over the time for which that is known. */
-    availability(server: string, { start, end }: Between): AvailabilityRecord {
+    availability(server: string, { start, end }: Pick<OutageQuery, "start" | "end">): AvailabilityRecord {
       const rows = all<{ status: ServerStatus; ms: number }>(
         `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
          WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=

@@ -32,37 +32,19 @@ test.each<[string, Step[], string[]]>([
   expect(told).toEqual(expected);
 });
 
+const NULLS = { p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
 const lasting = (minutes: readonly number[]) => minutes.map((minute) => minute * MINUTE);
 const times = (count: number, minutes: number) => Array.from({ length: count }, () => minutes);
 
 test.each<[string, number[], object]>([
-  [
-    "29 stretches tell no percentile",
-    lasting(times(29, 10)),
-    {
-      count: 29,
-      fullSeconds: 17_400,
-      p50Seconds: null,
-      p80Seconds: null,
-      longestSeconds: null,
-      p80Confirmed: null,
-    },
-  ],
+  ["29 stretches tell no percentile", times(29, 10), { count: 29, fullSeconds: 17_400, ...NULLS }],
   // Of the moments of ten minutes half wait up to five, 8 of 10 up to eight; with 20 of them the error is 0.09, twice.
-  [
-    "equal ones",
-    lasting(times(30, 10)),
-    { p50Seconds: 300, p80Seconds: 568, longestSeconds: 600, p80Confirmed: 97.89 },
-  ],
+  ["equal ones", times(30, 10), { p50Seconds: 300, p80Seconds: 568, p80Confirmed: 97.89 }],
   // Half of all moments are in the long one, which is nearly all that is known.
-  [
-    "a long one",
-    lasting([...times(29, 4), 116]),
-    { p50Seconds: 232, p80Seconds: 6960, longestSeconds: 6960 },
-  ],
-  ["the later ones are longer", lasting([...times(20, 10), ...times(10, 20)]), { p80Confirmed: 48.94 }],
-])("waits: %s", (_name, lengths, expected) => {
-  expect(waitsOf(lengths)).toMatchObject(expected);
+  ["a long one", [...times(29, 4), 116], { p50Seconds: 232, p80Seconds: 6960, longestSeconds: 6960 }],
+  ["the later ones are longer", [...times(20, 10), ...times(10, 20)], { p80Confirmed: 48.94 }],
+])("waits: %s", (_name, minutes, expected) => {
+  expect(waitsOf(lasting(minutes))).toMatchObject(expected);
 });
 
 test("a percentile is the wait of so large a share of all moments, the p80 of more: it is to hold later, too", () => {
