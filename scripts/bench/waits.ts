@@ -17,19 +17,20 @@ const ANY = { servers: null, daemons: null, features: null };
 /** How well the past tells of waits: `p80Confirmed` of every feature of the demo's month that was full often enough. */
 export const waits: Bench = {
   name: "waits",
-  what: `p80Confirmed of the demo's features that were full ${LEAST_STRETCHES} times in a month (seeds by SEEDS=1,2,3)`,
+  what: `p80Confirmed of the demo's features that were full ${LEAST_STRETCHES} times in a month (SEEDS=1,2:40 = two demos, one that ended 40 days ago)`,
   async run(): Promise<Row[]> {
-    const seeds = (process.env.SEEDS ?? "1").split(",").map(Number);
     const rows: Row[] = [];
-    for (const seed of seeds) rows.push(...(await ofDemo(seed)));
+    for (const demo of (process.env.SEEDS ?? "1").split(",")) {
+      const [seed = 1, daysAgo = 0] = demo.split(":").map(Number);
+      rows.push(...(await ofDemo(seed, Date.now() - daysAgo * DAY)));
+    }
     return rows;
   },
 };
 
-async function ofDemo(seed: number): Promise<Row[]> {
+async function ofDemo(seed: number, now: number): Promise<Row[]> {
   const directory = mkdtempSync(join(tmpdir(), "licmond-waits-"));
   try {
-    const now = Date.now();
     const site = demoSite({ host: "127.0.0.1", port: 0, seed, interval: "10s", directory }, 0);
     await makeDemoHistory(site, DAYS, now, SILENT, () => true);
     const store = openStore({ directory, log: SILENT });
