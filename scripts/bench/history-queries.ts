@@ -191,7 +191,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
             ...asked,
             ...days(365),
             servers: null,
-            configured: [],
+            configured: serversOf(size).map(({ id }) => id),
             statuses: null,
             sort: null,
           }),

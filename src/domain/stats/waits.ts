@@ -58,9 +58,10 @@ export function waitsOf(lengths: readonly number[]): Waits {
   if (lengths.length < LEAST_STRETCHES)
     return { ...told, p50Seconds: null, p80Seconds: null, longestSeconds: null, p80Confirmed: null };
   const learnt = Math.floor((lengths.length * 2) / 3);
-  const rising = new Float64Array(lengths).sort();
-  const expected = p80(new Float64Array(lengths.slice(0, learnt)).sort());
-  const later = lengths.slice(learnt);
+  const all = new Float64Array(lengths);
+  const rising = all.slice().sort();
+  const expected = p80(all.slice(0, learnt).sort());
+  const later = all.subarray(learnt);
   return {
     ...told,
     p50Seconds: seconds(waitWithin(rising, 0.5)),
