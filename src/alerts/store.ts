@@ -1,11 +1,4 @@
-import {
-  type Alert,
-  type AlertChange,
-  type AlertCounts,
-  alertRecord,
-  subjectKey,
-  worseValue,
-} from "../domain/alerts.ts";
+import { type Alert, type AlertChange, type AlertCounts, alertRecord, subjectKey } from "../domain/alerts.ts";
 import type { EventInput } from "../domain/events.ts";
 import type { Log } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
@@ -26,6 +19,12 @@ export interface MutableState extends AlertState {
 }
 
 const NEW = { resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null, comment: null, told: {} };
+
+/** The worse of two values of one rule's alert: dates come near from above, everything else grows. */
+function worseValue(rule: Alert["rule"], a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return rule === "expiry" ? Math.min(a, b) : Math.max(a, b);
+}
 
 /** Takes one subject's change over; answers its alert when that changed. `made` completes a new alert. */
 export function applyChange(

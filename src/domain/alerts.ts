@@ -139,12 +139,6 @@ export function daemonDownMessage(server: string | null, daemon: string | null):
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
 }
 
-/** The worse of two values of one rule's alert: dates come near from above, everything else grows. */
-export function worseValue(rule: AlertRule, a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b;
-  return rule === "expiry" ? Math.min(a, b) : Math.max(a, b);
-}
-
 /** Whether `severity` is at least `least`. */
 export function isAtLeast(severity: Severity, least: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);

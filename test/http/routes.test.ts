@@ -59,6 +59,7 @@ const READ = [
   ...["licenses/features?sort=-used&limit=2", "licenses/users", "licenses/servers", "licenses/servers/eda"],
   ...["licenses/servers/eda/raw", "licenses/servers/new/raw", "licenses/summary", "licenses/stats"],
   ...["licenses/sessions", "licenses/denials", "licenses/heatmap", "licenses/efficiency", "licenses/usage"],
+  ...["licenses/outages", "licenses/waits"],
   ...["licenses/expirations", "licenses/expirations.ics", "licenses/alerts", "keys", "keys/key000000001"],
   ...["logs/recent", "logs/recent?format=csv", "logs/search?q=x", "logs/stats"],
 ];

@@ -16,7 +16,7 @@ import {
   syncToDisk,
 } from "../database/files.ts";
 import { migrate, schemaVersion } from "../database/migrate.ts";
-import { copyBoth, IN_BOTH, putRows, readRows, stateWith } from "../database/precious.ts";
+import { copyBoth, IN_BOTH, putRows, readRows, stateOf, stateWith } from "../database/precious.ts";
 import { bytesInUse, tableNames } from "../database/read-only.ts";
 import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
@@ -106,9 +106,8 @@ function damageOf(path: string, migrations: readonly Migration[], { log, onProgr
 function beginAnew(paths: Paths, migrations: readonly Migration[], now: number): string | null {
   const fresh = `${paths.history}.rescuing`;
   const deleted = Math.max(markOf(paths.state, "reserved"), now);
-  using kept = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : null;
-  const steps = STATE_MIGRATIONS.slice(0, kept === null ? 0 : schemaVersion(kept));
-  using state = stateWith(kept === null ? {} : readRows(kept, IN_BOTH), steps);
+  using kept = existsSync(paths.state) ? openConnection(paths.state, STATE_MIGRATIONS, null) : stateOf(null);
+  using state = stateWith(readRows(kept, IN_BOTH), STATE_MIGRATIONS.slice(0, schemaVersion(kept)));
   makeFresh(fresh);
   const sqlite = new Database(fresh, { readwrite: true, strict: true });
   try {
