@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
 import { LEAST_STRETCHES } from "../../src/domain/stats/waits.ts";
+import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { waitsQuery } from "../../src/history/statistics/waits.ts";
-import { DAY } from "../../src/simulator/calendar.ts";
 import { openStore } from "../../src/store/open/open.ts";
 import { SILENT } from "./history-file.ts";
 import { median } from "./measure.ts";
@@ -22,7 +22,7 @@ export const waits: Bench = {
     const rows: Row[] = [];
     for (const demo of (process.env.SEEDS ?? "1").split(",")) {
       const [seed = 1, daysAgo = 0] = demo.split(":").map(Number);
-      rows.push(...(await ofDemo(seed, Date.now() - daysAgo * DAY)));
+      rows.push(...(await ofDemo(seed, Date.now() - daysAgo * DAY_MS)));
     }
     return rows;
   },
@@ -35,7 +35,7 @@ async function ofDemo(seed: number, now: number): Promise<Row[]> {
     await makeDemoHistory(site, DAYS, now, SILENT, () => true);
     const store = openStore({ directory, log: SILENT });
     try {
-      const range = { start: now - DAYS * DAY, end: now, now, filter: ANY, sort: null };
+      const range = { start: now - DAYS * DAY_MS, end: now, now, filter: ANY, sort: null };
       const found = await waitsQuery(createReader(store.sqlite, { now }), {
         ...range,
         limit: 10_000,
