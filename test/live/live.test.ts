@@ -399,7 +399,7 @@ describe("a server that is taken out of the config", () => {
       await first.live.stop();
       if (how.includes("without")) {
         first.store.sqlite.run("DELETE FROM pictures");
-        first.store.sqlite.run("INSERT INTO coverage VALUES ('eda', ?1, ?2, ?2, 1)", [
+        first.store.sqlite.run("INSERT INTO coverage VALUES ('eda', ?1, ?2, ?2, 1, 2)", [
           a.NOON,
           a.NOON + 5 * MINUTE,
         ]);
