@@ -37,6 +37,7 @@ import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createEncoder } from "./http/streams/encode.ts";
 import { createHub, type Hub } from "./http/streams/hub.ts";
+import { createPictureFeed } from "./http/streams/picture-feed.ts";
 import type { Bus } from "./live/bus.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
@@ -122,6 +123,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
     const pseudonyms = createPseudonyms(installationSecret(store));
     const hub = openStreams(bus, sampler, people.keys, pseudonyms);
+    const pictures = part("pictures", createPictureFeed({ live, bus, pseudonyms, clock }));
     const view = () => ({
       build,
       startedAt,
@@ -138,7 +140,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     );
     meters.add(requests.emit);
     const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
-    const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit };
+    const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
     const { listening, certificate } = openPort(createApp(httpDeps, requests), hub.close);
 
@@ -152,7 +154,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         logging.setLevel(next.log.level);
         for (const each of [live, denials, polling.collector]) each.setServers(next.servers);
         takeUpCertificate();
-        for (const each of [alerts, push]) each.configured();
+        for (const each of [alerts, push, pictures]) each.configured();
       };
     });
     const address = urlOf(config, listening);

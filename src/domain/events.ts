@@ -2,6 +2,7 @@ import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
 import { type Denial, DenialFields, denialRecord } from "./denials.ts";
 import { SessionFields } from "./history-records.ts";
+import { PATCH_FIELDS } from "./live-picture.ts";
 import { Count, nullable, record, Timestamp, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
@@ -100,6 +101,20 @@ export const AlertEvent = event("alert", "AlertEvent", "An alert fired, ended, o
 });
 export type AlertEvent = Static<typeof AlertEvent>;
 
+export const PictureEvent = event(
+  "picture",
+  "PictureEvent",
+  "What makes the picture of a server (`GET /api/picture`) the next one. Is sent where `events=` names it, is not " +
+    "replayed, and is narrowed by `server=` alone. `from` null: the server is new; `to` null: it is no longer configured",
+  PATCH_FIELDS,
+);
+export type PictureEvent = Static<typeof PictureEvent>;
+/** A picture event on its way, before a client wants its patch. */
+export type PictureNotice = Pick<
+  PictureEvent,
+  "type" | "id" | "timestamp" | "server" | "from" | "to" | "status"
+>;
+
 /** Schema of each event type: the registry from which streams and documents are made. */
 export const EVENT_SCHEMAS = {
   log: LogEvent,
@@ -109,12 +124,18 @@ export const EVENT_SCHEMAS = {
   server_status: ServerStatusEvent,
   alert: AlertEvent,
   denial: DenialEvent,
+  picture: PictureEvent,
 };
 
 export type EventType = keyof typeof EVENT_SCHEMAS;
 export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[EventType];
-/** A stored event as it travels: everything but metrics. */
-export type StoredEvent = Exclude<AnyEvent, MetricsEvent>;
+/** Events that are not stored: they take an id and their place in the order. */
+const UNSTORED = ["metrics", "picture"] as const satisfies readonly EventType[];
+type Unstored = (typeof UNSTORED)[number];
+export const isStoredType = (type: EventType): type is Exclude<EventType, Unstored> =>
+  !UNSTORED.some((each) => each === type);
+/** A stored event as it travels. */
+export type StoredEvent = Exclude<AnyEvent, { readonly type: Unstored }>;
 
 /**
  * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not
@@ -141,5 +162,6 @@ export const FRAME_NAMES = [
   "server_status",
   "alert",
   "denial",
+  "picture",
 ] as const;
 export type FrameName = (typeof FRAME_NAMES)[number];

@@ -68,6 +68,8 @@ export type Holder = Pick<CheckoutReading, "user" | "host">;
 
 /** A checkout with what licmond itself knows of it: absent until its session is known. */
 export interface CheckoutPicture extends CheckoutReading {
+  /** Id of its open session. */
+  readonly session?: number;
   /** Epoch ms of the first reading that had it. */
   readonly firstSeenAt?: number;
   /** Epoch ms from which its duration counts, see `shownBegin` in `session.ts`. */

@@ -151,6 +151,9 @@ export type FeatureRecord = Static<typeof FeatureRecord>;
 
 export const UserRecord = record("User", {
   kind: words(USER_KINDS),
+  session: nullable(
+    Type.Integer({ description: "Id of the open session of a checkout; null until that is stored" }),
+  ),
   ...OfFeature,
   user: nullable(Type.String()),
   host: nullable(Type.String()),

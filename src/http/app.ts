@@ -15,6 +15,7 @@ import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { outageRoutes } from "./routes/outages.ts";
+import { pictureRoutes } from "./routes/picture.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
@@ -65,6 +66,7 @@ function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
     .use(metricsRoutes(deps))
     .use(licenseRoutes(deps))
     .use(seatRoutes(deps))
+    .use(pictureRoutes(deps))
     .use(serverRoutes(deps))
     .use(statisticsRoutes(deps))
     .use(outageRoutes(deps))

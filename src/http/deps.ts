@@ -4,7 +4,7 @@ import type { Executor } from "../collector/execute/executor.ts";
 import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
 import type { Config } from "../config/config.ts";
 import type { LogOf } from "../domain/log.ts";
-import type { Snapshot } from "../domain/picture.ts";
+import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Emit } from "../export/family.ts";
 import type { HistoryClient } from "../history/client.ts";
@@ -29,6 +29,12 @@ export interface HttpDeps {
   settings(): HttpSettings;
   /** The live picture in memory: immutable; a changed snapshot has a higher `version`. */
   readonly live: { snapshot(): Snapshot };
+  readonly pictures: {
+    /** Number of a server's present picture: another one has another number. */
+    numberOf(server: string): number;
+    /** The picture as anonymized keys may see it. */
+    anonymous(picture: ServerPicture): ServerPicture;
+  };
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "rescan" | "raw"> & {

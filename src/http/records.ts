@@ -105,6 +105,7 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
   const { daemon, name, state, collectedAt } = feature;
   const row = (kind: UserRecord["kind"], count: number, more: Partial<UserRecord>): UserRecord => ({
     kind,
+    session: null,
     server,
     daemon,
     feature: name,
@@ -131,8 +132,9 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
     at === null || collectedAt === null ? null : Math.max(0, Math.floor((collectedAt - at) / 1000));
   return [
     ...feature.checkouts.map((checkout) => {
-      const { startedAt, firstSeenAt = null, beganAt } = checkout;
+      const { session = null, startedAt, firstSeenAt = null, beganAt } = checkout;
       return row("checkout", checkout.count, {
+        session,
         ...personFields(checkout),
         ...pick(checkout, "pid", "lingerSeconds", "borrowed"),
         startedAt: iso(startedAt),

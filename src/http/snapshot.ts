@@ -1,7 +1,6 @@
 import { closestNames } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import { anonymousPicture } from "./anonymous/anonymous.ts";
 import {
   type Answer,
   BY_ENCODING,
@@ -28,11 +27,11 @@ export function perPicture<T>(make: (picture: ServerPicture) => T): (picture: Se
 export type SnapshotFor = (exchange: Pick<Exchange, "caller">) => Snapshot;
 
 /** What an anonymized key sees is made once a picture, when the first such key asks. */
-export function createSnapshotFor({ live, pseudonyms }: Pick<HttpDeps, "live" | "pseudonyms">): SnapshotFor {
-  const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
+export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "pictures">): SnapshotFor {
   return ({ caller }) => {
     const snapshot = live.snapshot();
-    return caller?.anonymize === true ? { ...snapshot, servers: snapshot.servers.map(anonymous) } : snapshot;
+    if (caller?.anonymize !== true) return snapshot;
+    return { ...snapshot, servers: snapshot.servers.map(pictures.anonymous) };
   };
 }
 

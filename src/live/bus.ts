@@ -1,8 +1,9 @@
 import {
-  type AnyEvent,
   type EventInput,
+  isStoredType,
   type MetricsEvent,
   NEVER_UNSTORED,
+  type PictureNotice,
   type StoredEvent,
 } from "../domain/events.ts";
 import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
@@ -72,11 +73,13 @@ export const BUSY_RETRY_MS = 100;
 /** An event on its way to the clients: encoded once for all readers. */
 export interface Published {
   readonly id: number;
-  readonly event: AnyEvent;
+  readonly event: StoredEvent | MetricsEvent | PictureNotice;
   /** The event as JSON on one line. */
   readonly json: string;
-  /** False for metrics, and for events that the store could not take. */
+  /** False for metrics and pictures, and for events that the store could not take. */
   readonly stored: boolean;
+  /** Makes the rest of a picture's fields, as JSON without braces; `hides` = as anonymized keys may see them. */
+  readonly patch?: (hides: boolean) => string;
 }
 
 /** Ids from the first to the last event that went out without being stored. */
@@ -124,11 +127,11 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     cancel ??= timers.after(GROUP_COMMIT_MS, flushWhenFree);
   };
 
-  const encoded = ({ type, ...fields }: Omit<AnyEvent, "id" | "timestamp">): Published => {
+  const encoded = ({ type, ...fields }: Omit<Published["event"], "id" | "timestamp">): Published => {
     const { id, timestamp } = ids.next();
     // The order of the keys is the order in which people read them.
-    const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as AnyEvent;
-    return { id, event, json: JSON.stringify(event), stored: type !== "metrics" };
+    const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as Published["event"];
+    return { id, event, json: JSON.stringify(event), stored: isStoredType(type) };
   };
 
   /** Answers the error of a group that could not be stored, else null. */
@@ -164,7 +167,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       done?.(itemError);
       return itemError === null ? events : events.filter(mayGoUnstored).map(unstored);
     });
-    const lost = batch.filter(({ stored, event }) => !stored && event.type !== "metrics");
+    const lost = batch.filter(({ stored, event }) => !stored && isStoredType(event.type));
     const [first] = lost;
     if (first !== undefined) hole = { from: hole?.from ?? first.id, to: lost.at(-1)?.id ?? first.id };
     // That a metrics sample went through shows nothing: it asks nothing of the store.
@@ -214,6 +217,9 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
       enqueue({ work: null, events: [encoded(event)], done: null }),
+    /** Queues a picture's event, which is not stored either; `patch` is called when a client wants it. */
+    pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (hides: boolean) => string): void =>
+      enqueue({ work: null, events: [{ ...encoded(notice), patch }], done: null }),
     /**
      * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once
      * committed; rejects when the store could not take `work`. Then only those of the events are published that may go

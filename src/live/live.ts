@@ -5,6 +5,7 @@ import type { PollOutcome } from "../domain/poll.ts";
 import { applyPoll, initialPicture, markStale, staleDeadline } from "../domain/polls/apply-poll.ts";
 import { pollEvents, statusChanges } from "../domain/polls/poll-events.ts";
 import type { MonitoredServer } from "../domain/server.ts";
+import type { Session } from "../domain/session.ts";
 import { type Clock, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
 import type { Recorder } from "../history/recorder.ts";
@@ -78,7 +79,7 @@ export function createLive(deps: LiveDeps) {
     const polled = applyPoll(before ?? null, server, outcome, nextPollAt);
     if (before === undefined) return polled;
     const facts = await compare(polled);
-    const picture = facts?.tracked.picture ?? polled;
+    let picture = facts?.tracked.picture ?? polled;
     const events =
       facts === null
         ? statusChanges(before, polled)
@@ -88,6 +89,7 @@ export function createLive(deps: LiveDeps) {
       facts?.committed();
     } catch (error) {
       fails(error);
+      if (facts !== null) picture = withoutSessions(picture, facts.tracked.changes.opened);
     }
     return show(picture);
   }
@@ -300,6 +302,20 @@ export function createLive(deps: LiveDeps) {
       attempt(note);
     },
   };
+}
+
+/** The checkouts of sessions that could not be stored have none: the next poll gives them another id. */
+function withoutSessions(picture: ServerPicture, opened: readonly Session[]): ServerPicture {
+  if (opened.length === 0) return picture;
+  const unstored = new Set(opened.map(({ id }) => id));
+  const features = picture.features.map((feature) => ({
+    ...feature,
+    checkouts: feature.checkouts.map((row) => {
+      const { session, ...rest } = row;
+      return session !== undefined && unstored.has(session) ? rest : row;
+    }),
+  }));
+  return { ...picture, features };
 }
 
 /** What an earlier process knew: shown at once, as stale, until the first poll. */

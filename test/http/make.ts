@@ -11,10 +11,12 @@ import type { PollError } from "../../src/domain/poll.ts";
 import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
+import { anonymousPicture } from "../../src/http/anonymous/anonymous.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import type { AppDeps } from "../../src/http/routes/deps.ts";
+import { perPicture } from "../../src/http/snapshot.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
 import * as a from "../domain/make.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
@@ -199,6 +201,10 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
     }),
     live: { snapshot: () => snapshot },
     pseudonyms: PSEUDONYMS,
+    pictures: {
+      numberOf: () => snapshot.version,
+      anonymous: perPicture((each) => anonymousPicture(each, PSEUDONYMS)),
+    },
     execute: executor(),
     collector: {
       rescan(ids) {

@@ -57,7 +57,13 @@ function site(at = bench()) {
 const READ = [
   ...["health", "ping", "status", "server-info", "metrics", "network", "licenses", "licenses/features"],
   ...["licenses/features?sort=-used&limit=2", "licenses/users", "licenses/servers", "licenses/servers/eda"],
-  ...["licenses/servers/eda/raw", "licenses/servers/new/raw", "licenses/summary", "licenses/stats"],
+  ...[
+    "licenses/servers/eda/raw",
+    "licenses/servers/new/raw",
+    "licenses/summary",
+    "licenses/stats",
+    "picture",
+  ],
   ...["licenses/sessions", "licenses/denials", "licenses/heatmap", "licenses/efficiency", "licenses/usage"],
   ...["licenses/outages", "licenses/waits"],
   ...["licenses/expirations", "licenses/expirations.ics", "licenses/alerts", "keys", "keys/key000000001"],

@@ -1,11 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { AnyEvent } from "../../src/domain/events.ts";
 import type { Session } from "../../src/domain/session.ts";
 import { holdingOf } from "../../src/domain/stats/held-seats.ts";
 import { createHistory } from "../../src/history/history.ts";
 import { createReader } from "../../src/history/reader.ts";
-import { createBus, createIds } from "../../src/live/bus.ts";
+import { createBus, createIds, type Published } from "../../src/live/bus.ts";
 
 import { createLive } from "../../src/live/live.ts";
 import { createEvents } from "../../src/store/events.ts";
@@ -40,7 +39,7 @@ function site() {
   const store = open(quickDirectory());
   const clock = fixedClock(a.NOON);
   const log = recordingLog();
-  const told: AnyEvent[] = [];
+  const told: Published["event"][] = [];
   let failsCommits = false;
   const process = () => {
     const events = createEvents(store);

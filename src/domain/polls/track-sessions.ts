@@ -244,7 +244,7 @@ function withTimes(
   return rows.map((row, index) => {
     const session = open[index]?.session;
     if (session === undefined) return row;
-    const { startedAt, firstSeenAt } = session;
+    const { id, startedAt, firstSeenAt } = session;
     const isOther = startedAt !== null && row.startedAt !== null && startedAt !== row.startedAt;
     const isSecond = isOther && startedAt === secondOccurrence(timezone, row.startedAt);
     const start = isSecond ? startedAt : row.startedAt;
@@ -257,6 +257,7 @@ function withTimes(
       version: sameText(session.version, row.version),
       handle: sameText(session.handle, row.handle),
       startedAt: start,
+      session: id,
       firstSeenAt,
       beganAt: shownBegin(session, intervalMs),
     };

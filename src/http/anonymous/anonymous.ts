@@ -1,5 +1,5 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
-import type { AnyEvent, EventType, LogEvent, MetricsEvent } from "../../domain/events.ts";
+import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import { ordered } from "../answers/list.ts";
@@ -153,14 +153,12 @@ export const ANONYMOUS_FORM = {
   server_status: "pseudonyms",
   alert: "pseudonyms",
   denial: "pseudonyms",
+  picture: "pseudonyms",
 } as const satisfies Record<EventType, "same" | "pseudonyms" | "never">;
 
 /** The JSON text of a domain event in which no person can be recognised. Takes the event parsed or as text. */
-export function anonymousEvent(event: AnyEvent | string, pseudonyms: Pseudonyms): string {
-  const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<
-    AnyEvent,
-    LogEvent | MetricsEvent
-  >;
+export function anonymousEvent(event: StoredEvent | string, pseudonyms: Pseudonyms): string {
+  const named = (typeof event === "string" ? JSON.parse(event) : event) as Exclude<StoredEvent, LogEvent>;
   if (named.type === "alert") return JSON.stringify(anonymousAlert(named));
   if (named.type === "server_status") {
     // Why a daemon is down stands there in the tool's words; of a server it is our own.

@@ -1,4 +1,4 @@
-import { type AnyEvent, LOG_TWINS, type MetricsEvent } from "../../domain/events.ts";
+import { LOG_TWINS, type MetricsEvent, type StoredEvent } from "../../domain/events.ts";
 import type { Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/anonymous.ts";
@@ -38,7 +38,11 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
     row,
     text,
     /** The people and things that a part names. */
-    about: (part: Parts) => subjects.getOrInsertComputed(part, () => JSON.parse(text(part)) as Subject),
+    about: (part: Parts) =>
+      subjects.getOrInsertComputed(part, () => {
+        // Of a picture the row has the server; its text would be made for nobody.
+        return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
+      }),
     /** Frames of server-sent events. */
     frames: (parts: Parts) =>
       frames.getOrInsertComputed(parts, () =>
@@ -61,7 +65,7 @@ export type EventEncoder = ReturnType<typeof createEncoder>;
 /** Encodes events; the pseudonyms are for clients with anonymized keys. */
 export function createEncoder(pseudonyms: Pseudonyms) {
   /** `event` is the parsed event where it is at hand, else its text. */
-  const encoded = (row: EventRow, event: AnyEvent | string) => {
+  const encoded = (row: EventRow, event: StoredEvent | string) => {
     let anonymous: string | null = null;
     return encodedEvent(row, (parts) => {
       if (parts !== SECOND || ANONYMOUS_FORM[row.type] !== "pseudonyms") return row.json;
@@ -73,10 +77,15 @@ export function createEncoder(pseudonyms: Pseudonyms) {
     /** An event of the store. */
     stored: (row: EventRow) => encoded(row, row.json),
     /** An event of the bus. */
-    published({ id, event, json }: Pick<Published, "id" | "event" | "json">) {
+    published({ id, event, json, patch }: Pick<Published, "id" | "event" | "json" | "patch">) {
       const { type } = event;
       const { level, source } = type === "log" ? event : { level: null, source: null };
       const row = { id, type, level, source, json };
+      if (type === "picture") {
+        const whole = (hides: boolean) => `${json.slice(0, -1)},${patch?.(hides)}}`;
+        const texts = new Map<Parts, string>();
+        return encodedEvent(row, (part) => texts.getOrInsertComputed(part, () => whole(part === SECOND)));
+      }
       if (type !== "metrics") return encoded(row, event);
       return encodedEvent(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
     },

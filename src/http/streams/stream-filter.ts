@@ -17,7 +17,11 @@ const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these featu
 const DOMAIN_PARAMETERS = {
   feature: { ...NAMED.feature, description: OF_FEATURES },
   daemon: { ...NAMED.daemon, description: "Only domain events of these daemons." },
-  server: { ...NAMED.server, description: "Only domain events of these servers. An unknown one is 404." },
+  server: {
+    ...NAMED.server,
+    description:
+      "Only domain events of these servers, and their pictures, which no other parameter narrows. An unknown one is 404.",
+  },
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
 };
 const METRICS_PARAMETERS = {
@@ -25,9 +29,11 @@ const METRICS_PARAMETERS = {
   include: wordList(["system", "licenses", "all"], "What metrics events hold. All when absent."),
 };
 const RESUME = "Resume after this event, as the header Last-Event-ID does, which beats it.";
+const EVENTS =
+  "Names of the frames to send: the way to have each log event once. All when absent, but for `picture`.";
 /** Parameters of every stream. */
 const common = (frames: readonly FrameName[]) => ({
-  events: wordList(frames, "Names of the frames to send: the way to have each log event once."),
+  events: wordList(frames, EVENTS),
   last_event_id: text(RESUME, "1769847330123"),
 });
 
@@ -63,7 +69,8 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   const { events = null, include = null, interval = 10_000 } = wanted;
   const levels = union(wanted.level, wanted.levels);
   const sources = union(wanted.source, wanted.sources);
-  const wantsFrame = (name: FrameName) => events === null || events.includes(name);
+  // Pictures are for readers that know them.
+  const wantsFrame = (name: FrameName) => (events === null ? name !== "picture" : events.includes(name));
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && wantsFrame("metrics");
   const subjects = (["feature", "daemon", "server", "user"] as const).flatMap((field) => {
@@ -92,7 +99,10 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
       // In the form that the client gets: a pseudonym is asked for by itself.
-      return subjects.every(({ field, names }) => names.has(event.about(part)[field] ?? "")) ? part : NONE;
+      const isWanted = ({ field, names }: (typeof subjects)[number]) =>
+        // A picture without some of its features could not be put together.
+        (type === "picture" && field !== "server") || names.has(event.about(part)[field] ?? "");
+      return subjects.every(isWanted) ? part : NONE;
     },
   };
 }

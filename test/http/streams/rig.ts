@@ -7,7 +7,7 @@ import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
 import { openStream } from "../../../src/http/streams/open-stream.ts";
 import type { StreamName } from "../../../src/http/streams/stream-filter.ts";
 import { createSocketHandlers } from "../../../src/http/streams/websocket.ts";
-import { createBus, createIds } from "../../../src/live/bus.ts";
+import { type Bus, createBus, createIds } from "../../../src/live/bus.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
 import type { EventRow } from "../../../src/store/events.ts";
 import type { Bench } from "../make.ts";
@@ -19,6 +19,7 @@ export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
 export interface MemoryStreams extends StreamsPort {
   log(message: string, change?: Partial<LogEvent>): void;
   emit(input: EventInput): void;
+  readonly bus: Pick<Bus, "pass">;
   flush(): void;
   /** Forgets events up to an id, as retention does. */
   forget(through: number): void;
@@ -78,6 +79,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     log: (message, change = {}) =>
       bus.emit({ type: "log", level: "info", message, source: "collector", metadata: {}, ...change }),
     emit: bus.emit,
+    bus,
     flush: bus.flush,
     forget(through) {
       deleted = through;

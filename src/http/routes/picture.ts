@@ -1,0 +1,36 @@
+import { Elysia } from "elysia";
+import { Picture } from "../../domain/live-picture.ts";
+import { NOT_MODIFIED } from "../answers/list.ts";
+import { documented } from "../docs/documented.ts";
+import { gated } from "../exchange.ts";
+import { serverJson } from "../picture.ts";
+import { names, queryOf } from "../query.ts";
+import { namedServers, perPicture } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
+
+const QUERY = queryOf({ server: names("Ids of servers to show. An unknown one is 404.", "eda") });
+
+/** Everything that a live view needs, in one answer; the event `picture` keeps it up to date. */
+export function pictureRoutes({ snapshotFor, answers, pictures }: RouteDeps) {
+  const partOf = perPicture((picture) => serverJson(picture, pictures.numberOf(picture.server.id)));
+
+  return new Elysia({ name: "routes/picture" }).use(gated).get(
+    "/api/picture",
+    ({ exchange, query }) => {
+      const snapshot = snapshotFor(exchange);
+      const servers = namedServers(snapshot, query.server ?? null);
+      return answers.respond(exchange, snapshot, "json", (join) =>
+        join('{"servers":[', servers.map(partOf), "]}"),
+      );
+    },
+    documented("read", "Licenses", "Everything, slim, for views that are kept up to date", {
+      description:
+        "Features and rows are arrays, which take a sixth of the room of the records. Open " +
+        "/stream/combined?events=picture first, then read this: each event `picture` makes the picture of one " +
+        "server, whose `snapshot` is the event's `from`, the next one, whose `snapshot` is `to`. When `from` is another " +
+        "number an event was missed: read this again with `server=`.",
+      query: QUERY,
+      answers: { 200: { description: "The picture", schema: Picture }, 304: NOT_MODIFIED },
+    }),
+  );
+}

@@ -1,0 +1,58 @@
+import type { PictureNotice } from "../../domain/events.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import type { Bus } from "../../live/bus.ts";
+import type { Live } from "../../live/live.ts";
+import { anonymousPicture, type Pseudonyms } from "../anonymous/anonymous.ts";
+import { patchJson } from "../picture.ts";
+import { perPicture } from "../snapshot.ts";
+
+interface PictureFeedDeps {
+  readonly live: Pick<Live, "snapshot" | "subscribe">;
+  readonly bus: Pick<Bus, "pass">;
+  readonly pseudonyms: Pseudonyms;
+  readonly clock: Clock;
+}
+
+/**
+ * Numbers the pictures of each server and tells of each new one by an event `picture`. The event goes its way through
+ * the bus without its patch, which is made when the first client wants it, once for each audience.
+ */
+export function createPictureFeed({ live, bus, pseudonyms, clock }: PictureFeedDeps) {
+  // Pictures change less often than once a millisecond: no number of an earlier process comes again.
+  const first = clock.now();
+  const numbers = new Map<string, number>();
+  const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
+  const idsOf = () => live.snapshot().servers.map(({ server }) => server.id);
+  for (const id of idsOf()) numbers.set(id, first);
+
+  const tell = (
+    notice: Omit<PictureNotice, "type" | "id" | "timestamp">,
+    patch: (hides: boolean) => string,
+  ) => bus.pass({ type: "picture", ...notice }, patch);
+
+  const unsubscribe = live.subscribe(({ server: { id }, before, after, snapshot }) => {
+    const from = numbers.get(id) ?? null;
+    const to = first + snapshot.version;
+    numbers.set(id, to);
+    tell({ server: id, from, to, status: after.status }, (hides) =>
+      hides ? patchJson(before && anonymous(before), anonymous(after)) : patchJson(before, after),
+    );
+  });
+
+  return {
+    numberOf: (id: string): number => numbers.get(id) ?? first,
+    anonymous,
+    /** After a reload: tells which servers are no longer configured. */
+    configured(): void {
+      const left = new Set(idsOf());
+      for (const [id, from] of [...numbers]) {
+        if (left.has(id)) continue;
+        numbers.delete(id);
+        tell({ server: id, from, to: null, status: "unknown" }, () => NOTHING);
+      }
+    },
+    stop: unsubscribe,
+  };
+}
+
+const NOTHING = '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}';

@@ -1,0 +1,211 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  applyPatch,
+  type HeldServer,
+  heldServer,
+  type Patch,
+  type Picture,
+  type PictureServer,
+} from "../../src/domain/live-picture.ts";
+import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
+import { patchJson, serverJson } from "../../src/http/picture.ts";
+import { createPictureFeed } from "../../src/http/streams/picture-feed.ts";
+import type { Live } from "../../src/live/live.ts";
+import { closeDoors, serve } from "./doors.ts";
+import { type Bench, bench, checkout, feature, NOW, picture } from "./make.ts";
+import { type MemoryStreams, PSEUDONYMS, readFrames } from "./streams/rig.ts";
+
+afterEach(closeDoors);
+
+const held = (of: ServerPicture, number: number) =>
+  heldServer(JSON.parse(serverJson(of, number)) as PictureServer);
+const patchOf = (before: ServerPicture, after: ServerPicture, from: number): Patch =>
+  JSON.parse(`{"server":"eda","from":${from},"to":${from + 1},"status":"up",${patchJson(before, after)}}`);
+
+const NAME = fc.constantFrom("a/b", "a%2Fb", "b", "ARC/INFO", '<b>"\n', "=cmd()");
+const HOLDER = fc.record({
+  user: fc.constantFrom("ada", "bob", "O'Neil\n<script>"),
+  session: fc.option(fc.integer({ min: 1, max: 9 }), { nil: undefined }),
+  count: fc.integer({ min: 1, max: 3 }),
+});
+const FEATURE = fc
+  .record({
+    daemon: fc.constantFrom("a", "a/b", "acmed"),
+    name: NAME,
+    used: fc.nat(5),
+    checkouts: fc.uniqueArray(HOLDER, { maxLength: 4, selector: ({ session }) => session ?? Math.random() }),
+    queue: fc.array(fc.record({ user: fc.constantFrom("ada", "cy"), count: fc.nat(3) }), { maxLength: 3 }),
+    collectedAt: fc.constantFrom(NOW - 5_000, NOW - 90_000),
+  })
+  .map(({ checkouts, queue, ...fields }): FeaturePicture => {
+    const rows = checkouts.map(({ user, session, count }) => ({
+      ...checkout(user, { count }),
+      ...(session !== undefined && { session }),
+    }));
+    const waits = queue.map(({ user, count }) => ({ ...checkout(user), count, firstSeenAt: NOW }));
+    return feature(fields.name, { ...fields, checkouts: rows, queue: waits });
+  });
+const byName = ({ daemon, name }: FeaturePicture) => JSON.stringify([daemon, name]);
+const PICTURE = fc
+  .record({
+    features: fc.uniqueArray(FEATURE, { maxLength: 5, selector: byName }),
+    status: fc.constantFrom("up", "down"),
+    lastPollAt: fc.nat(9),
+  })
+  .map((fields) => {
+    // A session is one of its server.
+    const seen = new Set<number>();
+    const features = fields.features.map((each) => ({
+      ...each,
+      checkouts: each.checkouts.filter(
+        ({ session = 0 }) => session === 0 || (!seen.has(session) && seen.add(session)),
+      ),
+    }));
+    return picture("eda", { ...fields, features });
+  });
+
+test("whatever patches are lost, the reader ends with the picture that the daemon has", () => {
+  const steps = fc.array(fc.tuple(PICTURE, fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(PICTURE, steps, (first, rest) => {
+      let [now, number] = [first, 1];
+      let mine: HeldServer | null | "refetch" = held(first, 1);
+      for (const [next, isLost, isTwice] of rest) {
+        const patch = patchOf(now, next, number);
+        [now, number] = [next, number + 1];
+        for (let times = isLost ? 0 : isTwice ? 2 : 1; times > 0; times--) {
+          mine = applyPatch(mine, patch);
+          if (mine === "refetch") mine = held(now, number);
+        }
+      }
+      if (mine?.snapshot !== number) mine = held(now, number);
+      const { features, rows, ...record } = mine;
+      const whole = held(now, number);
+      expect(record).toEqual({ ...whole, features: undefined, rows: undefined } as unknown as typeof record);
+      expect(new Map([...features].sort())).toEqual(new Map([...whole.features].sort()));
+      expect(new Map([...rows].sort())).toEqual(new Map([...whole.rows].sort()));
+    }),
+  );
+});
+
+describe("keys", () => {
+  test("are unique for names of any kind, and for equal lines", () => {
+    const twins = [checkout("ada"), checkout("ada"), { ...checkout("ada"), session: 7 }];
+    const features = [feature("c", { daemon: "a/b", checkouts: twins }), feature("b/c", { daemon: "a" })];
+    const { features: kept, rows } = held(picture("eda", { features }), 1);
+    expect([...kept.keys()]).toEqual(["a%2Fb/c", "a/b/c"]);
+    expect(rows.size).toBe(4);
+    expect([...rows.values()].map(({ session }) => session)).toEqual([null, null, 7, null]);
+  });
+
+  test("a poll that finds the same sends its times alone", () => {
+    const before = picture("eda");
+    const later = { collectedAt: NOW, lastPollAt: NOW, nextPollAt: NOW + 60_000 };
+    const features = before.features.map((each) => ({ ...each, collectedAt: NOW }));
+    const { changed, ...patch } = patchOf(before, { ...before, ...later, features }, 1);
+    expect(Object.keys(changed)).toEqual(["collectedAt", "lastPollAt", "nextPollAt"]);
+    expect(patch).toMatchObject({ features: [], rows: [], gone: { features: [], rows: [] } });
+  });
+});
+
+/** A bench whose pictures are numbered and told of. */
+function liveBench() {
+  let snapshot: Snapshot = { version: 1, servers: [picture("eda"), picture("cae")] };
+  const listeners = new Set<Parameters<Live["subscribe"]>[0]>();
+  const live = {
+    snapshot: () => snapshot,
+    subscribe(listener: Parameters<Live["subscribe"]>[0]) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const plain = bench();
+  const streams = plain.deps.streams as MemoryStreams;
+  const feed = createPictureFeed({
+    live,
+    bus: streams.bus,
+    pseudonyms: PSEUDONYMS,
+    clock: { now: () => 1000 },
+  });
+  const site: Bench = bench({ live, pictures: feed, keys: plain.deps.keys, streams });
+  return {
+    site: { ...site, keys: plain.keys },
+    feed,
+    streams,
+    show(after: ServerPicture) {
+      const before = snapshot.servers.find(({ server }) => server.id === after.server.id) ?? null;
+      const others = snapshot.servers.filter((each) => each !== before);
+      snapshot = { version: snapshot.version + 1, servers: [...others, after] };
+      for (const listener of listeners) listener({ server: after.server, before, after, snapshot });
+    },
+    remove(id: string) {
+      snapshot = {
+        version: snapshot.version + 1,
+        servers: snapshot.servers.filter(({ server }) => server.id !== id),
+      };
+      feed.configured();
+    },
+  };
+}
+
+describe("the event picture", () => {
+  async function open(at: ReturnType<typeof liveBench>, query: string, role: keyof Bench["keys"] = "viewer") {
+    const { port } = serve(at.site);
+    const headers = { "x-api-key": at.site.keys[role] };
+    return readFrames(await fetch(`http://127.0.0.1:${port}/stream/combined?${query}`, { headers }));
+  }
+  const emptied = picture("eda", { features: [feature("solver", { used: 0, checkouts: [] })] });
+
+  test("makes the picture the next one; an answer of that time has its number", async () => {
+    const at = liveBench();
+    const { next } = await open(at, "events=picture");
+    await next();
+    const [before] = (await at.site.json<Picture>("/api/picture?server=eda", { key: at.site.keys.viewer }))
+      .servers;
+    at.show(emptied);
+    const frame = await next();
+    expect(frame).toMatchObject({
+      event: "picture",
+      data: { type: "picture", server: "eda", from: 1000, to: 1002, status: "up" },
+    });
+    if (before === undefined) throw new Error("no server");
+    const mine = applyPatch(heldServer(before), frame?.data as unknown as Patch);
+    const answer = await at.site.json<Picture>("/api/picture?server=eda", { key: at.site.keys.viewer });
+    expect(answer.servers.map(heldServer)).toEqual([mine as HeldServer]);
+    at.remove("cae");
+    expect((await next())?.data).toMatchObject({ server: "cae", from: 1000, to: null });
+  });
+
+  test("goes to whom names it alone, of the servers that they name, and is not replayed", async () => {
+    const at = liveBench();
+    const { next } = await open(at, "events=picture,checkout&server=cae&feature=solver");
+    const others = await open(at, "interval=3600000");
+    await next();
+    await others.take(2);
+    at.show(emptied);
+    at.show(picture("cae", { status: "down" }));
+    expect((await next())?.data).toMatchObject({ server: "cae", status: "down" });
+    at.streams.log("the next");
+    expect((await others.next())?.data).toMatchObject({ message: "the next" });
+    expect(at.streams.stored.map(({ type }) => type)).toEqual(["log"]);
+    expect(at.streams.holes).toEqual([]);
+  });
+
+  test("shows pseudonyms to an anonymized key, also in its keys", async () => {
+    const at = liveBench();
+    const { next } = await open(at, "events=picture", "anonymous");
+    await next();
+    at.show(
+      picture("eda", { features: [feature("solver", { checkouts: [checkout("zoe"), checkout("ada")] })] }),
+    );
+    const text = JSON.stringify(await next());
+    expect(text).toContain(PSEUDONYMS.user("zoe"));
+    expect(text).not.toMatch(/"(zoe|ada|ws01)"/);
+    const answer = await at.site.json<Picture>("/api/picture", { key: at.site.keys.anonymous });
+    const named = await at.site.json<Picture>("/api/picture", { key: at.site.keys.viewer });
+    expect(JSON.stringify(answer)).toContain(PSEUDONYMS.user("zoe"));
+    const keys = (of: Picture) => of.servers.flatMap(({ rows }) => rows.map(([key]) => key));
+    expect(keys(answer).filter((key) => keys(named).includes(key))).toEqual([]);
+  });
+});
