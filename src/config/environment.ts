@@ -9,7 +9,7 @@ import { ConfigFile } from "./schema.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables that are read elsewhere. */
-const OTHERS = ["LICMOND_CONFIG"];
+const OTHERS = ["LICMOND_CONFIG", "LICMOND_URL", "LICMOND_API_KEY"];
 
 interface Scalar {
   readonly path: readonly string[];
