@@ -38,6 +38,7 @@ import { createRequestCounters } from "./http/request-counters.ts";
 import { createEncoder } from "./http/streams/encode.ts";
 import { createHub, type Hub } from "./http/streams/hub.ts";
 import { createPictureFeed } from "./http/streams/picture-feed.ts";
+import { isSocketCaller, listenOnSockets } from "./http/unix-sockets.ts";
 import type { Bus } from "./live/bus.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
@@ -142,7 +143,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
-    const { listening, certificate } = openPort(createApp(httpDeps, requests), hub.close);
+    const { listening, certificate } = await openDoors(createApp(httpDeps, requests), hub.close);
 
     denials.start();
     part("alerts", alerts).start();
@@ -266,20 +267,22 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       encoder: createEncoder(pseudonyms),
       bus,
       requestSample: sampler.request,
-      keyHolds: (id) => keys.get(id)?.state === "active",
+      keyHolds: (id) => isSocketCaller(id) || keys.get(id)?.state === "active",
     });
     teardown.add("streams", () => hub.close());
     return hub;
   }
 
-  function openPort(app: App, endStreams: () => void) {
+  async function openDoors(app: App, endStreams: () => void) {
     const serve: CertificateDeps["serve"] = (material) => listening.renew(material);
     const deps = { clock, log: log("http"), serve };
     const certificate = part("certificate", createCertificate(config.http.tls, deps));
     const { host, port } = config.http;
     const listening = listen(app, { host, port, tls: certificate.current() });
+    const [directory] = (environment.RUNTIME_DIRECTORY || null)?.split(":") ?? [];
+    const sockets = directory === undefined ? null : await listenOnSockets(app, directory, log("http"));
     teardown.add("http", async () => {
-      const closed = listening.stop(HTTP_GRACE_MS);
+      const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
       // No new connection can come now: open streams get their goodbye.
       endStreams();
       await closed;

@@ -1,3 +1,4 @@
+import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
 import Memoirist from "memoirist";
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
@@ -5,6 +6,7 @@ import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
+import { type Arrival, isSocketCaller } from "./unix-sockets.ts";
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
@@ -21,7 +23,11 @@ export interface Exchange {
   readonly route: KnownRoute | null;
   /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
   readonly address: string;
-  /** The key that holds; null on open routes. */
+  /** By which socket it came; null = by the port. */
+  readonly arrival: Arrival | null;
+  /** What listens where it came; null where nothing does. */
+  readonly listener: Server<unknown> | null;
+  /** The key that holds, or what stands for one; null on open routes. */
   caller: KeyRecord | null;
   /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;
@@ -120,20 +126,25 @@ export function validKey(check: KeyCheck | null): KeyRecord {
 }
 
 /** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */
-export function requirePermission({ caller }: Exchange, needed: Permission, what = "This"): void {
+export function requirePermission({ caller }: Exchange, needed: Permission, subject = "This"): void {
   if (caller !== null && permits(caller, needed)) return;
   const roles = ROLES.filter((role) => permits({ role, anonymize: false }, needed)).join(" or ");
+  const what = caller !== null && isSocketCaller(caller.id) ? "socket" : "key";
   const whose = caller?.anonymize
     ? "this key is an anonymized one"
-    : `this key's role is ${caller?.role ?? "none"}`;
-  throw new ApiError("AUTH_INSUFFICIENT", `${what} needs a key with the role ${roles}; ${whose}.`);
+    : `this ${what}'s role is ${caller?.role ?? "none"}`;
+  throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
 }
 
 export type Audit = ReturnType<typeof createAudit>;
 
 /** The trail of who did what, when and from where: log lines of source `audit`, which no clearing deletes. */
 export function createAudit(log: Log) {
-  const from = ({ id, caller, address }: Exchange) => ({ by: caller?.id ?? null, address, requestId: id });
+  const from = ({ id, caller, address }: Exchange) => {
+    const isBySocket = caller !== null && isSocketCaller(caller.id);
+    const by = isBySocket ? { by: null, via: "socket", role: caller.role } : { by: caller?.id ?? null };
+    return { ...by, address, requestId: id };
+  };
   return {
     done: (exchange: Exchange, message: string, fields: LogFields = {}) =>
       log.info(message, { outcome: "ok", ...fields, ...from(exchange) }),

@@ -1,6 +1,6 @@
 import { type AnyElysia, Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
-import { permits } from "../domain/keys.ts";
+import { type KeyRecord, permits } from "../domain/keys.ts";
 import { readJson, tooLarge } from "./body.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -20,6 +20,7 @@ import {
 import { createLimits } from "./limits.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
+import { arrivalOf } from "./unix-sockets.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
@@ -116,6 +117,7 @@ export function createGate(
     const isApi = path.startsWith("/api") || path.startsWith("/metrics");
     // A rescan waits for polls: it is no reason to leave them less of the event loop.
     if (request.method !== "POST") counters.begun();
+    const arrival = arrivalOf(request);
     return {
       request,
       id,
@@ -125,6 +127,10 @@ export function createGate(
       route: findRoute(path),
       get address() {
         return address.of(request);
+      },
+      arrival,
+      get listener() {
+        return arrival?.server ?? root.server;
       },
       caller: null,
       acting: null,
@@ -137,12 +143,13 @@ export function createGate(
     const { request, route } = exchange;
     const access = route?.access.get(request.method);
     const presented = access === "open" ? null : presentedKey(exchange);
+    const bySocket = presented === null ? (exchange.arrival?.caller ?? null) : null;
     const check = presented === null ? null : keys.verify(presented);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
     // already (some µs). Keys can be guessed no faster than that: with an empty bucket a wrong key learns nothing.
     // Health, ping, the docs and the page's files need no key and draw on nothing.
-    if (access !== "open" && check?.outcome !== "valid") limits.drawOfAddress(exchange);
+    if (access !== "open" && check?.outcome !== "valid" && bySocket === null) limits.drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
       const what = shown(exchange.path);
@@ -154,7 +161,7 @@ export function createGate(
       const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
-    if (access !== "open") admitCaller(exchange, route, access, check);
+    if (access !== "open") admitCaller(exchange, route, access, check, bySocket);
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
     const { maxBodyBytes } = settings();
     if (Number(request.headers.get("content-length") ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
@@ -166,6 +173,7 @@ export function createGate(
     route: KnownRoute,
     access: Exclude<Access, "open">,
     check: ReturnType<typeof keys.verify> | null,
+    bySocket: KeyRecord | null,
   ): void {
     const who = () => ({ address: exchange.address, requestId: exchange.id, path: route.path });
     // 4: the key
@@ -173,9 +181,9 @@ export function createGate(
       const keyId = check.outcome === "invalid" ? null : check.key.id;
       authLog.warn("API key refused", { outcome: check.outcome, keyId, ...who() });
     }
-    const caller = validKey(check);
+    const caller = bySocket ?? validKey(check);
     exchange.caller = caller;
-    keys.touch(caller.id, clock.now());
+    if (bySocket === null) keys.touch(caller.id, clock.now());
     // 5: its bucket and quotas
     limits.drawOfKey(exchange, caller);
     // 6: its role. The trail has every command that was asked for.

@@ -3,6 +3,7 @@ import type { KeyRecord } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
+import { isSocketCaller } from "./unix-sockets.ts";
 
 /** How much may be asked. */
 export interface Rate {
@@ -119,6 +120,8 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       // A key made for 5 requests a minute must not get 100 of them at once.
       const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
       drawFrom(ofKeys, caller.id, { capacity, perMinute }, exchange, "with this key");
+      // Quotas are of keys.
+      if (isSocketCaller(caller.id)) return;
       const daily = caller.dailyQuota ?? dailyQuota;
       const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
       if (refusal === null) return;

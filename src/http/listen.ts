@@ -14,6 +14,9 @@ const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 /** A silent connection is cut after this; requests that wait for polls and streams lift it for themselves. */
 const IDLE_TIMEOUT_SECONDS = 30;
 
+/** However clients come. */
+export const SERVING = { development: false, maxRequestBodySize: HARD_CAP_BYTES } as const;
+
 export type Listening = ReturnType<typeof listen>;
 
 export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
@@ -48,14 +51,17 @@ export function listen(app: AnyElysia, { host, port, tls = null }: ListenSetting
       servers.push(next);
     },
     /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
-    async stop(graceMs: number): Promise<void> {
-      const { promise: deadline, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, graceMs);
-      await Promise.race([Promise.all(servers.map((server) => server.stop(false))), deadline]);
-      clearTimeout(timer);
-      await Promise.all(servers.map((server) => server.stop(true)));
-    },
+    stop: (graceMs: number): Promise<void> => stopServers(servers, graceMs),
   };
+}
+
+/** They take no new work, what runs may finish for at most `graceMs`, then it is cut. */
+export async function stopServers(servers: readonly Server<unknown>[], graceMs: number): Promise<void> {
+  const { promise: deadline, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, graceMs);
+  await Promise.race([Promise.all(servers.map((server) => server.stop(false))), deadline]);
+  clearTimeout(timer);
+  await Promise.all(servers.map((server) => server.stop(true)));
 }
 
 /** `tries`: whether the port is free is tried before. */
@@ -71,9 +77,8 @@ function open(
       hostname: host,
       port,
       reusePort: tls !== null,
-      development: false,
+      ...SERVING,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
-      maxRequestBodySize: HARD_CAP_BYTES,
       ...(tls !== null && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
     });
   } catch (error) {

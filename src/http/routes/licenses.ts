@@ -55,11 +55,11 @@ export function licenseRoutes(deps: RouteDeps) {
     .use(gated)
     .get(
       "/api/licenses",
-      async ({ request, exchange, query, server }) => {
+      async ({ request, exchange, query }) => {
         const { server: named = null, refresh } = query;
         if (refresh === true) {
           requirePermission(exchange, "refresh", "refresh=true");
-          server?.timeout(request, 0);
+          exchange.listener?.timeout(request, 0);
           await forcePoll(deps, exchange, named);
         }
         const snapshot = snapshotFor(exchange);
@@ -91,9 +91,9 @@ export function licenseRoutes(deps: RouteDeps) {
     )
     .post(
       "/api/licenses/rescan",
-      async ({ request, exchange, body, server }) => {
+      async ({ request, exchange, body }) => {
         // A poll may take longer than the time after which Bun cuts a silent connection.
-        server?.timeout(request, 0);
+        exchange.listener?.timeout(request, 0);
         const rows = await forcePoll(deps, exchange, body.servers ?? null);
         return {
           results: rows.map(({ server: id, status, durationMs, error }) => ({

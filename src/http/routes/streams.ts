@@ -1,5 +1,4 @@
 import type { TSchema } from "@sinclair/typebox";
-import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
@@ -31,8 +30,6 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
 /** A stream that has ended may keep its connection this long for what is on its way, else a client that never reads would keep it. */
 const LINGER_SECONDS = 10;
 
-type Listener = Server<unknown> | null;
-
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
 export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
@@ -42,16 +39,16 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     return openStream(streams, http, stream, exchange, query.last_event_id ?? null);
   }
 
-  function sendEvents(opening: Opening, { request }: Exchange, query: Wanted, server: Listener): Response {
+  function sendEvents(opening: Opening, { request, listener }: Exchange, query: Wanted): Response {
     // A quiet stream is no dead one: Bun cuts silent connections.
-    server?.timeout(request, 0);
+    listener?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
-    const onEnd = () => server?.timeout(request, LINGER_SECONDS);
+    const onEnd = () => listener?.timeout(request, LINGER_SECONDS);
     return new Response(createSseStream(opening, query, onEnd), { headers: SSE_HEADERS });
   }
 
-  function upgrade(stream: StreamName, exchange: Exchange, query: Wanted, server: Listener): undefined {
-    const { request } = exchange;
+  function upgrade(stream: StreamName, exchange: Exchange, query: Wanted): undefined {
+    const { request, listener } = exchange;
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ApiError(
         "INVALID_FIELD",
@@ -64,7 +61,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
       () => performance.now(),
       (ids) => void namedServers(live.snapshot(), ids),
     );
-    if (server?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
+    if (listener?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
   }
 
@@ -73,7 +70,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     const { access, summary, schema, ...doc } = docOf(stream);
     routes.get(
       path,
-      ({ exchange, query, server }) => sendEvents(open(stream, exchange, query), exchange, query, server),
+      ({ exchange, query }) => sendEvents(open(stream, exchange, query), exchange, query),
       documented(access, "Streams", summary, {
         ...doc,
         answers: {
@@ -90,7 +87,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     const { access, summary, schema, ...doc } = docOf(stream);
     routes.get(
       `/ws/${stream}`,
-      ({ exchange, query, server }) => upgrade(stream, exchange, query, server),
+      ({ exchange, query }) => upgrade(stream, exchange, query),
       documented(access, "Streams", summary, {
         ...doc,
         description:

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isSocketCaller, listenOnSockets } from "../../src/http/unix-sockets.ts";
+import { type Bench, bench, NOW, PLENTY } from "./make.ts";
+import { memoryStreams, readFrames } from "./streams/rig.ts";
+
+let at: Bench;
+let directory: string;
+const opened: { stop(graceMs: number): Promise<void> }[] = [];
+beforeEach(() => {
+  const streams = memoryStreams(isSocketCaller);
+  at = bench({ streams, quotas: { take: () => ({ period: "day", limit: 0, until: NOW + 1000 }) } });
+  directory = mkdtempSync(join(tmpdir(), "licmond-sockets-"));
+});
+afterEach(async () => {
+  for (const sockets of opened.splice(0)) await sockets.stop(0);
+  rmSync(directory, { recursive: true });
+});
+
+const open = async (of: Bench = at) => {
+  const sockets = await listenOnSockets(of.app, directory, of.deps.log("http"));
+  opened.push(sockets);
+  return sockets;
+};
+const ask = (socket: string, path: string, init: BunFetchRequestInit = {}) =>
+  fetch(`http://localhost${path}`, { unix: join(directory, socket), ...init });
+const JSON_BODY = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
+
+describe("who may open a socket needs no key", () => {
+  test("modes are those of root and of the group, and nothing else is left in the directory", async () => {
+    const sockets = await open();
+    expect(readdirSync(directory).sort()).toEqual(["admin.sock", "viewer.sock"]);
+    const modes = ["admin.sock", "viewer.sock"].map((name) => statSync(join(directory, name)).mode & 0o777);
+    expect(modes).toEqual([0o600, 0o660]);
+    await sockets.stop(0);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  test.each([
+    ["admin.sock", "/api/keys", {}, 200],
+    ["viewer.sock", "/api/picture", {}, 200],
+    ["viewer.sock", "/api/keys", {}, 403],
+    ["viewer.sock", "/api/licenses/rescan", JSON_BODY, 403],
+    ["admin.sock", "/api/licenses/rescan", JSON_BODY, 200],
+    ["viewer.sock", "/nowhere", {}, 404],
+    ["admin.sock", "/api/picture", { headers: { "x-api-key": "lmk_wrong" } }, 401],
+  ] as const)("%s %s %o: %p", async (socket, path, init, status) => {
+    await open();
+    const response = await ask(socket, path, init as BunFetchRequestInit);
+    expect(response.status).toBe(status);
+    if (status === 403) expect(await response.text()).toContain("this socket's role is viewer");
+  });
+
+  test("a key beats the socket's role, and its quota holds", async () => {
+    await open();
+    const response = await ask("viewer.sock", "/api/keys", { headers: { "x-api-key": at.keys.admin } });
+    expect(response.status).toBe(429);
+  });
+
+  test("the trail says that it was by the socket", async () => {
+    await open();
+    await ask("admin.sock", "/api/licenses/rescan", JSON_BODY);
+    expect(at.linesOf("audit").map(({ fields }) => fields)).toMatchObject([
+      { by: null, via: "socket", role: "admin", address: "local" },
+    ]);
+  });
+
+  test("a socket has a bucket, as a key has", async () => {
+    const limits = { ...PLENTY, burst: 2, requestsPerMinute: 1 };
+    const settings = { ...at.deps.settings(), limits };
+    await open(bench({ settings: () => settings }));
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await ask("viewer.sock", "/api/picture")).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await ask("admin.sock", "/api/picture")).status).toBe(200);
+  });
+
+  test("streams go the same way", async () => {
+    await open();
+    const { next } = readFrames(await ask("viewer.sock", "/stream/combined?events=server_status"));
+    expect(await next()).toEqual({ retry: 3000 });
+    (at.deps.streams as ReturnType<typeof memoryStreams>).emit({
+      type: "server_status",
+      server: "eda",
+      daemon: null,
+      from: "up",
+      to: "down",
+      reason: null,
+    });
+    expect((await next())?.data).toMatchObject({ server: "eda", to: "down" });
+  });
+
+  test("WebSockets too", async () => {
+    await open();
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const head =
+      "Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n";
+    const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let got = "";
+    const client = await Bun.connect({
+      unix: join(directory, "viewer.sock"),
+      socket: {
+        open: (socket) => void socket.write(`GET /ws/metrics HTTP/1.1\r\n${head}${key}\r\n`),
+        data(_, bytes) {
+          got += bytes.toString();
+          if (got.includes('"type":"metrics"')) resolve(got);
+        },
+      },
+    });
+    expect(await promise).toStartWith("HTTP/1.1 101");
+    client.end();
+  });
+});
+
+describe("what is in the way", () => {
+  test("a socket of a crash is replaced, and so is a file", async () => {
+    const left = Bun.listen({ unix: join(directory, "admin.sock"), socket: { data() {} } });
+    writeFileSync(join(directory, "viewer.sock"), "no socket");
+    const stale = join(directory, "stale");
+    // As a crash leaves it: the file without a listener.
+    renameSync(join(directory, "admin.sock"), stale);
+    left.stop(true);
+    renameSync(stale, join(directory, "admin.sock"));
+    await open();
+    expect((await ask("admin.sock", "/api/keys")).status).toBe(200);
+    expect((await ask("viewer.sock", "/api/picture")).status).toBe(200);
+  });
+
+  test("sockets of a daemon that runs stay its own", async () => {
+    await open();
+    const other = bench();
+    const second = await open(other);
+    expect(other.linesOf("http").map(({ message }) => message)).toEqual([
+      "Another program answers on the socket: it stays as it is",
+      "Another program answers on the socket: it stays as it is",
+    ]);
+    await second.stop(0);
+    expect((await ask("admin.sock", "/api/keys")).status).toBe(200);
+  });
+
+  test("without its directory the daemon goes on by its port", async () => {
+    const nowhere = join(directory, "nowhere");
+    opened.push(await listenOnSockets(at.app, nowhere, at.deps.log("http")));
+    expect(at.linesOf("http").map(({ level, fields }) => [level, fields.path])).toEqual([
+      ["warn", join(nowhere, "admin.sock")],
+      ["warn", join(nowhere, "viewer.sock")],
+    ]);
+  });
+});
