@@ -2,118 +2,177 @@ import { FEATURE_COLUMNS, type Patch, type PictureRow, ROW_COLUMNS } from "../do
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { iso } from "../domain/time/clock.ts";
 import { featureRecord, serverRecord } from "./records.ts";
-import { perPicture } from "./snapshot.ts";
+
+/** A server's picture as JSON in parts. */
+interface Parts {
+  /** Fields of the server's record. */
+  readonly record: Texts;
+  readonly features: ReadonlyMap<string, FeatureParts>;
+}
 
 /** Texts of JSON by name or key. */
-type Parts = ReadonlyMap<string, string>;
+type Texts = ReadonlyMap<string, string>;
 
-/** A server's picture as JSON in parts: the fields of its record, its features, its rows. */
-const partsOf = perPicture((picture) => {
-  const record = new Map<string, string>();
-  for (const [name, value] of Object.entries(serverRecord(picture))) record.set(name, JSON.stringify(value));
-  const features = new Map<string, string>();
-  const rows = new Map<string, string>();
-  for (const feature of picture.features) {
-    const key = keyOf(feature);
-    features.set(key, featureJson(key, picture, feature));
-    for (const [row, json] of checkoutRows(key, feature.checkouts)) rows.set(row, json);
-    for (const [row, json] of otherRows(key, feature)) rows.set(row, json);
-  }
-  return { record, features, rows };
-});
+interface FeatureParts {
+  readonly of: FeaturePicture;
+  /**
+   * Of the feature's numbers, where it is not the server's, which stands there: it would change every feature at every
+   * poll.
+   */
+  readonly collectedAt: number | null;
+  readonly json: string;
+  readonly checkouts: Texts;
+  readonly others: Texts;
+}
+
+/** What was made of a picture lives as long as it. */
+const kept = new WeakMap<ServerPicture, Parts>();
+
+/** Of a feature that is what it was before, the parts are those of before: most polls change few. */
+function partsOf(picture: ServerPicture, before: Parts | null): Parts {
+  return kept.getOrInsertComputed(picture, () => {
+    const record = Object.entries(serverRecord(picture)).map(
+      ([name, value]) => [name, JSON.stringify(value)] as const,
+    );
+    const features = new Map<string, FeatureParts>();
+    for (const feature of picture.features) {
+      const key = keyOf(feature);
+      features.set(key, featureParts(key, feature, picture, before?.features.get(key)));
+    }
+    return { record: new Map(record), features };
+  });
+}
 
 /** Names of daemons and features may hold anything: the first slash parts them. */
 function keyOf({ daemon, name }: FeaturePicture): string {
-  return `${daemon.replaceAll(/[%/]/g, encodeURIComponent)}/${name}`;
+  return `${/[%/]/.test(daemon) ? daemon.replaceAll(/[%/]/g, encodeURIComponent) : daemon}/${name}`;
 }
 
-function featureJson(key: string, { server, collectedAt }: ServerPicture, feature: FeaturePicture): string {
-  const fields = featureRecord(server.id, feature);
-  // The time of the last good reading stands in the server: here it would change every feature at every poll.
-  const own = feature.collectedAt === collectedAt ? { ...fields, collectedAt: null } : fields;
-  return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => own[name])]);
-}
+const NO_ROWS: Texts = new Map();
 
-type KeyedRows = readonly (readonly [key: string, json: string])[];
-const keptRows = new WeakMap<readonly CheckoutPicture[], KeyedRows>();
-
-/** Kept with the checkouts: of a feature that a poll found unchanged they are those of the picture before. */
-function checkoutRows(feature: string, checkouts: readonly CheckoutPicture[]): KeyedRows {
-  return keptRows.getOrInsertComputed(checkouts, () =>
-    keyed(
-      checkouts.map((checkout) => {
-        const { session = null, startedAt, beganAt = startedAt } = checkout;
-        const row = rowOf(feature, "checkout", { ...checkout, session, since: iso(beganAt) });
-        return session === null ? row : { ...row, key: String(session) };
-      }),
-    ),
-  );
-}
-
-function otherRows(feature: string, { reservations, queue }: FeaturePicture): KeyedRows {
-  return keyed([
-    ...reservations.map(({ type, name, count }) =>
-      rowOf(feature, "reservation", { count, reservedFor: { type, name } }),
-    ),
-    ...queue.map((entry) => rowOf(feature, "queued", { ...entry, since: iso(entry.firstSeenAt ?? null) })),
-  ]);
-}
-
-/** A row under a key made of what it says of whom; its count and its times may change. */
-function rowOf(feature: string, kind: PictureRow["kind"], fields: Partial<PictureRow>): PictureRow {
-  const { user = null, host = null, display = null, version = null, handle = null } = fields;
-  const { count = 0, since = null, session = null, borrowed = false, reservedFor = null } = fields;
-  const who = Bun.hash(JSON.stringify([user, host, display, version, handle, reservedFor])).toString(36);
-  const person = { user, host, display, version, handle };
+function featureParts(
+  key: string,
+  of: FeaturePicture,
+  { server, collectedAt: usual }: ServerPicture,
+  before: FeatureParts | undefined,
+): FeatureParts {
+  const collectedAt = of.collectedAt === usual ? null : of.collectedAt;
+  const isKept = before !== undefined && before.collectedAt === collectedAt && isSame(before.of, of);
   return {
-    key: `${feature}/${kind}-${who}`,
-    feature,
-    kind,
-    count,
-    since,
-    session,
-    borrowed,
-    reservedFor,
-    ...person,
+    of,
+    collectedAt,
+    json: isKept ? before.json : featureJson(key, { ...of, collectedAt, pools: [] }, server.id),
+    // Checkouts that a poll found unchanged are those of the picture before.
+    checkouts: before?.of.checkouts === of.checkouts ? before.checkouts : checkoutRows(key, of.checkouts),
+    others: of.reservations.length + of.queue.length > 0 ? otherRows(key, of) : NO_ROWS,
   };
 }
 
+/** Whether two readings of a feature say the same, but for when that was. Written out, because each poll asks it of every one. */
+function isSame(a: FeaturePicture, b: FeaturePicture): boolean {
+  return (
+    a.total === b.total &&
+    a.used === b.used &&
+    a.available === b.available &&
+    a.reserved === b.reserved &&
+    a.queued === b.queued &&
+    a.unlimited === b.unlimited &&
+    a.utilization === b.utilization &&
+    a.shared === b.shared &&
+    a.expiry.expiresOn === b.expiry.expiresOn &&
+    a.expiry.expiresAt === b.expiry.expiresAt &&
+    a.expiry.permanent === b.expiry.permanent &&
+    a.state === b.state &&
+    a.error === b.error
+  );
+}
+
+function featureJson(key: string, feature: FeaturePicture, server: string): string {
+  const fields = featureRecord(server, feature);
+  return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => fields[name])]);
+}
+
+function checkoutRows(feature: string, checkouts: readonly CheckoutPicture[]): Texts {
+  return keyed(
+    checkouts.map((checkout) => {
+      const { user, host, count, startedAt, beganAt = startedAt, session = null } = checkout;
+      const { display, version, handle, borrowed } = checkout;
+      const who = { user, host, display, version, handle, borrowed, reservedFor: null };
+      const key = session === null ? keyOfRow(feature, "checkout", who) : String(session);
+      return { key, feature, kind: "checkout", count, since: iso(beganAt), session, ...who };
+    }),
+  );
+}
+
+function otherRows(feature: string, { reservations, queue }: FeaturePicture): Texts {
+  const nobody = { user: null, host: null, display: null, version: null, handle: null, borrowed: false };
+  const rows = [
+    ...reservations.map(({ type, name, count }) => {
+      const who = { ...nobody, reservedFor: { type, name } };
+      return { kind: "reservation" as const, count, since: null, who };
+    }),
+    ...queue.map(({ user, host, display, version, handle, count, firstSeenAt = null }) => {
+      const who = { user, host, display, version, handle, borrowed: false, reservedFor: null };
+      return { kind: "queued" as const, count, since: iso(firstSeenAt), who };
+    }),
+  ];
+  return keyed(
+    rows.map(({ kind, count, since, who }) => {
+      return { key: keyOfRow(feature, kind, who), feature, kind, count, since, session: null, ...who };
+    }),
+  );
+}
+
+/** Of a row without a session: made of whom it names, because its count may change. */
+function keyOfRow(feature: string, kind: PictureRow["kind"], who: object): string {
+  return `${feature}/${kind}-${Bun.hash(JSON.stringify(who)).toString(36)}`;
+}
+
 /** Equal rows differ by their ordinal. */
-function keyed(rows: readonly PictureRow[]): KeyedRows {
-  const seen = new Map<string, number>();
-  return rows.map((row) => {
-    const ordinal = (seen.get(row.key) ?? 0) + 1;
-    seen.set(row.key, ordinal);
-    const key = ordinal === 1 ? row.key : `${row.key}-${ordinal}`;
-    return [key, JSON.stringify([key, ...ROW_COLUMNS.map((name) => row[name])])];
-  });
+function keyed(rows: readonly PictureRow[]): Texts {
+  const texts = new Map<string, string>();
+  for (const row of rows) {
+    let key = row.key;
+    for (let ordinal = 2; texts.has(key); ordinal++) key = `${row.key}-${ordinal}`;
+    texts.set(key, JSON.stringify([key, ...ROW_COLUMNS.map((name) => row[name])]));
+  }
+  return texts;
 }
 
 /** A server of `GET /api/picture` as JSON. */
 export function serverJson(picture: ServerPicture, snapshot: number): string {
-  const { record, features, rows } = partsOf(picture);
+  const { record, features } = partsOf(picture, null);
   const head = [["snapshot", String(snapshot)], ...record].map(([name, json]) => `"${name}":${json}`);
-  return `{${head},"features":[${[...features.values()]}],"rows":[${[...rows.values()]}]}`;
+  const all = [...features.values()];
+  const rows = all.flatMap(({ checkouts, others }) => [...checkouts.values(), ...others.values()]);
+  return `{${head},"features":[${all.map(({ json }) => json)}],"rows":[${rows}]}`;
 }
 
 /** What makes one picture of a server the next, but for its `from` and `to`, as JSON without its braces. */
 export function patchJson(before: ServerPicture | null, after: ServerPicture): string {
-  const was = before === null ? null : partsOf(before);
-  const now = partsOf(after);
-  const changed = differing(was?.record, now.record).map(([name, json]) => `"${name}":${json}`);
-  const gone: Patch["gone"] = {
-    features: missing(was?.features, now.features),
-    rows: missing(was?.rows, now.rows),
+  const was = before === null ? null : partsOf(before, null);
+  const now = partsOf(after, was);
+  const changed = [...now.record].flatMap(([name, json]) =>
+    was?.record.get(name) === json ? [] : [`"${name}":${json}`],
+  );
+  const features: string[] = [];
+  const rows: string[] = [];
+  const gone: Patch["gone"] = { features: [], rows: [] };
+  const compare = (old: Texts, texts: Texts) => {
+    if (old === texts) return;
+    for (const [key, json] of texts) if (old.get(key) !== json) rows.push(json);
+    for (const key of old.keys()) if (!texts.has(key)) gone.rows.push(key);
   };
-  const features = differing(was?.features, now.features).map(([, json]) => json);
-  const rows = differing(was?.rows, now.rows).map(([, json]) => json);
+  for (const [key, { json, checkouts, others }] of now.features) {
+    const old = was?.features.get(key);
+    if (old?.json !== json) features.push(json);
+    compare(old?.checkouts ?? NO_ROWS, checkouts);
+    compare(old?.others ?? NO_ROWS, others);
+  }
+  for (const [key, old] of was?.features ?? []) {
+    if (now.features.has(key)) continue;
+    gone.features.push(key);
+    gone.rows.push(...old.checkouts.keys(), ...old.others.keys());
+  }
   return `"changed":{${changed}},"features":[${features}],"rows":[${rows}],"gone":${JSON.stringify(gone)}`;
-}
-
-function differing(before: Parts | undefined, after: Parts): (readonly [string, string])[] {
-  return [...after].filter(([key, json]) => before?.get(key) !== json);
-}
-
-function missing(before: Parts | undefined, after: Parts): string[] {
-  return [...(before?.keys() ?? [])].filter((key) => !after.has(key));
 }

@@ -8,13 +8,12 @@ import {
   type Picture,
   type PictureServer,
 } from "../../src/domain/live-picture.ts";
-import type { FeaturePicture, ServerPicture, Snapshot } from "../../src/domain/picture.ts";
+import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
-import { createPictureFeed } from "../../src/http/streams/picture-feed.ts";
-import type { Live } from "../../src/live/live.ts";
 import { closeDoors, serve } from "./doors.ts";
-import { type Bench, bench, checkout, feature, NOW, picture } from "./make.ts";
-import { type MemoryStreams, PSEUDONYMS, readFrames } from "./streams/rig.ts";
+import { liveBench } from "./live-bench.ts";
+import { type Bench, checkout, feature, NOW, picture } from "./make.ts";
+import { PSEUDONYMS, readFrames } from "./streams/rig.ts";
 
 afterEach(closeDoors);
 
@@ -108,46 +107,6 @@ describe("keys", () => {
     expect(patch).toMatchObject({ features: [], rows: [], gone: { features: [], rows: [] } });
   });
 });
-
-/** A bench whose pictures are numbered and told of. */
-function liveBench() {
-  let snapshot: Snapshot = { version: 1, servers: [picture("eda"), picture("cae")] };
-  const listeners = new Set<Parameters<Live["subscribe"]>[0]>();
-  const live = {
-    snapshot: () => snapshot,
-    subscribe(listener: Parameters<Live["subscribe"]>[0]) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-  };
-  const plain = bench();
-  const streams = plain.deps.streams as MemoryStreams;
-  const feed = createPictureFeed({
-    live,
-    bus: streams.bus,
-    pseudonyms: PSEUDONYMS,
-    clock: { now: () => 1000 },
-  });
-  const site: Bench = bench({ live, pictures: feed, keys: plain.deps.keys, streams });
-  return {
-    site: { ...site, keys: plain.keys },
-    feed,
-    streams,
-    show(after: ServerPicture) {
-      const before = snapshot.servers.find(({ server }) => server.id === after.server.id) ?? null;
-      const others = snapshot.servers.filter((each) => each !== before);
-      snapshot = { version: snapshot.version + 1, servers: [...others, after] };
-      for (const listener of listeners) listener({ server: after.server, before, after, snapshot });
-    },
-    remove(id: string) {
-      snapshot = {
-        version: snapshot.version + 1,
-        servers: snapshot.servers.filter(({ server }) => server.id !== id),
-      };
-      feed.configured();
-    },
-  };
-}
 
 describe("the event picture", () => {
   async function open(at: ReturnType<typeof liveBench>, query: string, role: keyof Bench["keys"] = "viewer") {

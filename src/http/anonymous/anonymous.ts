@@ -11,6 +11,8 @@ export interface Pseudonyms {
   host(name: string): string;
   /** The number of an imported session holds a hash of its user, which could be guessed; others reveal nothing. */
   session(id: number): number;
+  /** Checkouts under pseudonyms, as long as the real ones are there: most polls find the same. */
+  readonly rows: WeakMap<readonly CheckoutPicture[], readonly CheckoutPicture[]>;
 }
 
 /** 64 bits: among a million names the odds of two that share one are 1 in 40 million. */
@@ -36,6 +38,7 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
   return {
     user: (name) => of("user", name),
     host: (name) => of("host", name.toLowerCase()),
+    rows: new WeakMap(),
     session: (id) =>
       id >= 0 ? id : -Number.parseInt(digestOf(`session\0${id}`).slice(0, NUMBER_DIGITS), 16),
   };
@@ -118,7 +121,9 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
   if (error === null && people === 0) return feature;
   // Sorted by pseudonym: the tool's own order may be that of the real names.
-  const rows = <Row extends CheckoutPicture | QueueReading>(real: readonly Row[]): readonly Row[] => {
+  const anonymousRows = <Row extends CheckoutPicture | QueueReading>(
+    real: readonly Row[],
+  ): readonly Row[] => {
     const made = real.map((row) => ({ ...row, ...holder(row, pseudonyms), display: null, qualifier: null }));
     return ordered(made, { field: "user", descending: false }, ["host", "handle"]);
   };
@@ -126,10 +131,10 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   return {
     ...feature,
     error: error === null ? null : TOOL_REPORTS_ERROR,
-    checkouts: rows(checkouts),
+    checkouts: pseudonyms.rows.getOrInsertComputed(checkouts, () => anonymousRows(checkouts)),
     ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
     reservations: ordered(named, { field: "type", descending: false }, ["name"]),
-    queue: rows(queue),
+    queue: anonymousRows(queue),
   };
 }
 

@@ -25,7 +25,7 @@ export function pictureRoutes({ snapshotFor, answers, pictures }: RouteDeps) {
     },
     documented("read", "Licenses", "Everything, slim, for views that are kept up to date", {
       description:
-        "Features and rows are arrays, which take a sixth of the room of the records. Open " +
+        "Features and rows are arrays, which take a third of the room of the records. Open " +
         "/stream/combined?events=picture first, then read this: each event `picture` makes the picture of one " +
         "server, whose `snapshot` is the event's `from`, the next one, whose `snapshot` is `to`. When `from` is another " +
         "number an event was missed: read this again with `server=`.",

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient } from "../../src/cli/client/client.ts";
+import { type ClientOptions, findTarget } from "../../src/cli/client/target.ts";
+import { watchPicture } from "../../src/cli/client/watch-picture.ts";
+import { listen } from "../../src/http/listen.ts";
+import { listenOnSockets } from "../../src/http/unix-sockets.ts";
+import { liveBench } from "../http/live-bench.ts";
+import { bench, feature, picture } from "../http/make.ts";
+import { until } from "../until.ts";
+
+let folder: string;
+const ends: (() => unknown)[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "licmond-client-"));
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  rmSync(folder, { recursive: true });
+});
+
+const NONE: ClientOptions = { url: undefined, "key-file": undefined };
+const env = (more: Record<string, string> = {}) => ({
+  HOME: folder,
+  RUNTIME_DIRECTORY: join(folder, "run"),
+  ...more,
+});
+const client = async (options: Partial<ClientOptions>, more?: Record<string, string>) =>
+  createClient(await findTarget({ ...NONE, ...options }, env(more)));
+
+async function openSockets(at = bench()) {
+  mkdirSync(join(folder, "run"), { recursive: true });
+  const sockets = await listenOnSockets(at.app, join(folder, "run"), at.deps.log("http"));
+  ends.push(() => sockets.stop(0));
+  return { at, sockets };
+}
+
+function openPort(at = bench(), port = 0) {
+  const listening = listen(at.app, { host: "127.0.0.1", port });
+  ends.push(() => listening.stop(0));
+  return { at, listening, url: `http://127.0.0.1:${listening.port}` };
+}
+
+describe("which licmond is asked", () => {
+  beforeEach(() => {
+    mkdirSync(join(folder, ".config/licmond"), { recursive: true });
+    writeFileSync(join(folder, "key"), "lmk_file\n");
+  });
+  const TOML = 'url = "https://toml.example"\nkey_file = "KEY"\n';
+
+  test.each([
+    ["--url", { url: "https://a.example/tools/" }, {}, "", { where: "https://a.example/tools", key: null }],
+    [
+      "$LICMOND_URL",
+      {},
+      { LICMOND_URL: "https://b.example" },
+      TOML,
+      { where: "https://b.example", key: "lmk_file" },
+    ],
+    [
+      "client.toml",
+      {},
+      { LICMOND_API_KEY: "lmk_env" },
+      TOML,
+      { where: "https://toml.example", key: "lmk_env" },
+    ],
+  ])("%s", async (_, options, more, toml, expected) => {
+    const file = join(folder, ".config/licmond/client.toml");
+    if (toml !== "") writeFileSync(file, toml.replace("KEY", join(folder, "key")));
+    expect(await findTarget({ ...NONE, ...options }, env(more))).toMatchObject(expected);
+  });
+
+  test("without an address the one of this host, by the socket that may be opened", async () => {
+    await openSockets();
+    expect(await findTarget(NONE, env())).toMatchObject({ unix: join(folder, "run/admin.sock"), key: null });
+    rmSync(join(folder, "run/admin.sock"));
+    expect(await findTarget(NONE, env())).toMatchObject({ unix: join(folder, "run/viewer.sock") });
+  });
+
+  test.each([
+    ["no directory", {}, "", "licmond does not run here: "],
+    ["no address", { url: "lic1:8080" }, "", '"lic1:8080" is no address of a licmond'],
+    ["no key file", { "key-file": "/nowhere/key" }, "", "the key file /nowhere/key cannot be read (ENOENT)"],
+    [
+      "an unknown word",
+      {},
+      'ulr = "https://a.example"\n',
+      '"ulr" is not known there; it takes url and key_file',
+    ],
+    ["no TOML", {}, "url = \n", "client.toml cannot be read, or is no TOML"],
+  ])("%s is said", async (_, options, toml, message) => {
+    writeFileSync(join(folder, ".config/licmond/client.toml"), toml);
+    await expect(client(options)).rejects.toThrow(message);
+  });
+});
+
+describe("an answer that is none", () => {
+  test("says what the daemon says, and what helps", async () => {
+    const { at, url } = openPort();
+    const failing = async (path: string, key: string) =>
+      (await client({ url }, { LICMOND_API_KEY: key })).get(path).catch((error: Error) => error.message);
+    expect(await failing("/api/picture", "")).toContain("--key-file or $LICMOND_API_KEY gives one");
+    expect(await failing("/api/picture?server=ead", at.keys.viewer)).toContain('The closest name is "eda"');
+    expect(await failing("/api/keys", at.keys.viewer)).toContain("this key's role is viewer");
+  });
+
+  test("nobody listens; a stale socket; another program", async () => {
+    await expect((await client({ url: "http://127.0.0.1:1" })).get("/")).rejects.toThrow(
+      "licmond does not answer at http://127.0.0.1:1: nobody listens there",
+    );
+    const { sockets } = await openSockets();
+    const stale = await client({});
+    await sockets.stop(0);
+    await expect(stale.get("/api/picture")).rejects.toThrow("licmond does not run here: nobody answers at");
+    const proxy = Bun.serve({ port: 0, fetch: () => new Response("<h1>Bad Gateway</h1>", { status: 502 }) });
+    ends.push(() => proxy.stop(true));
+    const other = (await client({ url: `http://127.0.0.1:${proxy.port}` })).get("/api/picture");
+    await expect(other).rejects.toThrow("answers 502, and not as licmond does");
+  });
+});
+
+describe("the watched picture", () => {
+  const emptied = picture("eda", { features: [feature("solver", { used: 0, checkouts: [] })] });
+  function watch(of: Awaited<ReturnType<typeof client>>, servers: readonly string[] = []) {
+    const seen: string[] = [];
+    const end = new AbortController();
+    ends.push(() => end.abort());
+    const done = watchPicture(
+      of,
+      servers,
+      (held, lost) => {
+        const parts = [...held.values()].map(
+          ({ id, features, rows }) => `${id} ${features.size}/${rows.size}`,
+        );
+        seen.push(`${lost === null ? "live" : "lost"}: ${parts}`);
+      },
+      end.signal,
+    );
+    const untilLast = (line: string) =>
+      until(`${line}, not ${seen.at(-1)}`, () => seen.at(-1) === line || undefined);
+    return { seen, end, done, untilLast };
+  }
+
+  test("follows each poll by a socket, and ends when asked to", async () => {
+    const at = liveBench();
+    await openSockets(at.site);
+    const { end, done, untilLast } = watch(await client({}));
+    await untilLast("live: eda 2/1,cae 2/1");
+    at.show(emptied);
+    await untilLast("live: eda 1/0,cae 2/1");
+    at.remove("cae");
+    await untilLast("live: eda 1/0");
+    end.abort();
+    await done;
+  });
+
+  test("goes on after a restart with what is then", async () => {
+    const at = liveBench();
+    const first = openPort(at.site);
+    const { untilLast } = watch(await client({ url: first.url }, { LICMOND_API_KEY: at.site.keys.viewer }), [
+      "eda",
+    ]);
+    await untilLast("live: eda 2/1");
+    await first.listening.stop(0);
+    await untilLast("lost: eda 2/1");
+    at.show(emptied);
+    openPort(at.site, first.listening.port);
+    await untilLast("live: eda 1/0");
+  });
+
+  test("ends with what no waiting helps against", async () => {
+    const { url, at } = openPort();
+    const watched = watch(await client({ url }, { LICMOND_API_KEY: at.keys.viewer }), ["ead"]);
+    await expect(watched.done).rejects.toThrow('There is no server "ead"');
+  });
+});
