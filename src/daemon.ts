@@ -124,7 +124,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
     const pseudonyms = createPseudonyms(installationSecret(store));
     const hub = openStreams(bus, sampler, people.keys, pseudonyms);
-    const pictures = part("pictures", createPictureFeed({ live, bus, pseudonyms, clock }));
+    const pictures = part(
+      "pictures",
+      createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock }),
+    );
     const view = () => ({
       build,
       startedAt,

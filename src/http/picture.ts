@@ -68,23 +68,17 @@ function featureParts(
   };
 }
 
-/** Whether two readings of a feature say the same, but for when that was. Written out, because each poll asks it of every one. */
+/** What a feature's array holds besides names, times and expiry. */
+const COMPARED = [
+  ...(["total", "used", "available", "reserved", "queued"] as const),
+  ...(["unlimited", "utilization", "shared", "state", "error"] as const),
+];
+const EXPIRY = ["expiresOn", "expiresAt", "permanent"] as const;
+
+/** Whether two readings of a feature say the same, but for when that was. */
 function isSame(a: FeaturePicture, b: FeaturePicture): boolean {
-  return (
-    a.total === b.total &&
-    a.used === b.used &&
-    a.available === b.available &&
-    a.reserved === b.reserved &&
-    a.queued === b.queued &&
-    a.unlimited === b.unlimited &&
-    a.utilization === b.utilization &&
-    a.shared === b.shared &&
-    a.expiry.expiresOn === b.expiry.expiresOn &&
-    a.expiry.expiresAt === b.expiry.expiresAt &&
-    a.expiry.permanent === b.expiry.permanent &&
-    a.state === b.state &&
-    a.error === b.error
-  );
+  const isSameExpiry = EXPIRY.every((name) => a.expiry[name] === b.expiry[name]);
+  return isSameExpiry && COMPARED.every((name) => a[name] === b[name]);
 }
 
 function featureJson(key: string, feature: FeaturePicture, server: string): string {

@@ -78,6 +78,13 @@ function site() {
   let live = process();
   /** Since when each seat is held, as the tool prints it. */
   let held = new Map<string, number>();
+  const sessions = () =>
+    store.sqlite
+      .query<Session, []>(
+        `SELECT id, user, count, started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt,
+           last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason FROM sessions ORDER BY id`,
+      )
+      .all();
   return {
     store,
     clock,
@@ -96,15 +103,15 @@ function site() {
       store.sqlite.run("PRAGMA query_only = OFF");
       const [picture] = live.snapshot().servers;
       // The picture goes on, whatever the store says.
-      expect(picture?.features[0]?.checkouts.map(({ user }) => user)).toEqual([...users]);
+      const shown = picture?.features[0]?.checkouts ?? [];
+      expect(shown.map(({ user }) => user)).toEqual([...users]);
+      // It names no session that could not be stored.
+      const stored = new Map(sessions().map(({ id, user }) => [id, user]));
+      const named = shown.flatMap(({ session, user }) => (session === undefined ? [] : [{ session, user }]));
+      expect(named.filter(({ session, user }) => stored.get(session) !== user)).toEqual([]);
+      if (fails === "nothing") expect(named.length).toBe(users.length);
     },
-    sessions: () =>
-      store.sqlite
-        .query<Session, []>(
-          `SELECT id, user, count, started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt,
-             last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason FROM sessions ORDER BY id`,
-        )
-        .all(),
+    sessions,
   };
 }
 

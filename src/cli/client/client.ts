@@ -1,4 +1,5 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
+import type { ErrorCode } from "../../domain/errors.ts";
 import type { ErrorBody } from "../../domain/records.ts";
 import { Failure } from "../io.ts";
 import { notHere, type Target } from "./target.ts";
@@ -23,9 +24,8 @@ export class Refusal extends Failure {
   constructor(
     message: string,
     readonly status: number,
-    /** Of the error catalogue; empty when it is no answer of licmond's. */
-    readonly code: string,
-    readonly retryAfterSeconds: number | null,
+    /** Of the error catalogue; null when it is no answer of licmond's. */
+    readonly code: ErrorCode | null,
   ) {
     super(message);
   }
@@ -55,13 +55,12 @@ export function createClient({ where, url, unix, key }: Target) {
     return new Failure(`licmond does not answer at ${where}: ${WORDS[codeOf(error)] ?? messageOf(error)}`);
   }
 
-  function refusal({ status, headers }: Response, body: string): Refusal {
+  function refusal({ status }: Response, body: string): Refusal {
     const { message, code, details } = jsonOf<Partial<ErrorBody>>(body) ?? {};
     const words = message ?? `${where} answers ${status}, and not as licmond does: is it the right address?`;
     const hint = status === 401 ? " --key-file or $LICMOND_API_KEY gives one." : "";
     const text = `${words}${details === undefined ? "" : ` (${details})`}${hint}`;
-    const retryAfter = Number(headers.get("retry-after") || Number.NaN);
-    return new Refusal(text, status, code ?? "", Number.isFinite(retryAfter) ? retryAfter : null);
+    return new Refusal(text, status, code ?? null);
   }
 
   /** One connection of a stream: resolves with why it has ended. Rejects with what ends a reader for good. */

@@ -182,6 +182,7 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     /** Sends the client the next metrics event, and sees to it that there is one. */
     wantSample,
     lastPublished: () => bus.lastPublished(),
+    takesPictures: () => live.values().some(({ filter }) => filter.takesPictures),
     counts() {
       const sse = [...members].filter(({ kind }) => kind === "sse").length;
       return { sse, websocket: members.size - sse };

@@ -1,4 +1,3 @@
-import type { PictureNotice } from "../../domain/events.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Live } from "../../live/live.ts";
@@ -9,6 +8,8 @@ import { perPicture } from "../snapshot.ts";
 interface PictureFeedDeps {
   readonly live: Pick<Live, "snapshot" | "subscribe">;
   readonly bus: Pick<Bus, "pass">;
+  /** Whether a client takes pictures: an id costs a write a second. Who comes later reads the picture as it is then. */
+  readonly isWanted: () => boolean;
   readonly pseudonyms: Pseudonyms;
   readonly clock: Clock;
 }
@@ -17,7 +18,7 @@ interface PictureFeedDeps {
  * Numbers the pictures of each server and tells of each new one by an event `picture`. The event goes its way through
  * the bus without its patch, which is made when the first client wants it, once for each audience.
  */
-export function createPictureFeed({ live, bus, pseudonyms, clock }: PictureFeedDeps) {
+export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: PictureFeedDeps) {
   // Pictures change less often than once a millisecond: no number of an earlier process comes again.
   const first = clock.now();
   const numbers = new Map<string, number>();
@@ -25,16 +26,12 @@ export function createPictureFeed({ live, bus, pseudonyms, clock }: PictureFeedD
   const idsOf = () => live.snapshot().servers.map(({ server }) => server.id);
   for (const id of idsOf()) numbers.set(id, first);
 
-  const tell = (
-    notice: Omit<PictureNotice, "type" | "id" | "timestamp">,
-    patch: (hides: boolean) => string,
-  ) => bus.pass({ type: "picture", ...notice }, patch);
-
   const unsubscribe = live.subscribe(({ server: { id }, before, after, snapshot }) => {
     const from = numbers.get(id) ?? null;
     const to = first + snapshot.version;
     numbers.set(id, to);
-    tell({ server: id, from, to, status: after.status }, (hides) =>
+    if (!isWanted()) return;
+    bus.pass({ type: "picture", server: id, from, to, status: after.status }, (hides) =>
       hides ? patchJson(before && anonymous(before), anonymous(after)) : patchJson(before, after),
     );
   });
@@ -48,7 +45,8 @@ export function createPictureFeed({ live, bus, pseudonyms, clock }: PictureFeedD
       for (const [id, from] of [...numbers]) {
         if (left.has(id)) continue;
         numbers.delete(id);
-        tell({ server: id, from, to: null, status: "unknown" }, () => NOTHING);
+        const notice = { type: "picture", server: id, from, to: null, status: "unknown" } as const;
+        if (isWanted()) bus.pass(notice, () => NOTHING);
       }
     },
     stop: unsubscribe,

@@ -90,6 +90,7 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
     /** Interval of metrics events; null when the client wants none. */
     intervalMs: hasMetrics ? interval : null,
+    takesPictures: stream === "combined" && wantsFrame("picture"),
     /** The parts of an event that the client wants. */
     partsOf(event: EncodedEvent): Parts {
       const { type } = event.row;
