@@ -9,22 +9,9 @@ import { type FeatureRecord, nullable, record, ServerRecord, type UserRecord } f
 
 /** What a feature's array holds behind its key: fields of the feature's record. */
 export const FEATURE_COLUMNS = [
-  "daemon",
-  "name",
-  "total",
-  "used",
-  "available",
-  "reserved",
-  "queued",
-  "unlimited",
-  "utilization",
-  "shared",
-  "expiresOn",
-  "expiresAt",
-  "permanent",
-  "state",
-  "error",
-  "collectedAt",
+  ...(["daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"] as const),
+  ...(["utilization", "shared", "expiresOn", "expiresAt", "permanent"] as const),
+  ...(["state", "error", "collectedAt"] as const),
 ] as const satisfies readonly (keyof FeatureRecord)[];
 
 /** A checkout, reservation or queue entry: fields of a row of `users[]`, the key of its feature, and `since`. */
@@ -37,18 +24,8 @@ interface SlimRow
 
 /** What a row's array holds behind its key. */
 export const ROW_COLUMNS = [
-  "feature",
-  "kind",
-  "user",
-  "host",
-  "count",
-  "since",
-  "session",
-  "display",
-  "version",
-  "handle",
-  "borrowed",
-  "reservedFor",
+  ...(["feature", "kind", "user", "host", "count", "since", "session"] as const),
+  ...(["display", "version", "handle", "borrowed", "reservedFor"] as const),
 ] as const satisfies readonly (keyof SlimRow)[];
 
 type Values<R, C extends readonly (keyof R)[]> = { readonly [I in keyof C]: R[C[I]] };

@@ -4,7 +4,7 @@ import type { ErrorBody } from "../../domain/records.ts";
 import { Failure } from "../io.ts";
 import { notHere, type Target } from "./target.ts";
 
-/** A stream says something every 15 s. */
+/** A stream says something every 15 s, and an answer takes less. */
 const SILENT_MS = 45_000;
 /** Between two attempts to open a stream. */
 const RETRY_MS = 1_000;
@@ -35,12 +35,12 @@ export type Client = ReturnType<typeof createClient>;
 
 /** Asks one daemon. What fails is a Failure with a sentence for people. */
 export function createClient({ where, url, unix, key }: Target) {
-  async function ask(path: string, signal: AbortSignal | undefined): Promise<Response> {
+  async function ask(path: string, signal: AbortSignal): Promise<Response> {
     const headers = new Headers({ "user-agent": "licmond-cli" });
     if (key !== null) headers.set("x-api-key", key);
     // Within a host packing costs more than it saves.
     if (unix !== null) headers.set("accept-encoding", "identity");
-    const options: BunFetchRequestInit = { headers, redirect: "manual", ...(signal && { signal }) };
+    const options: BunFetchRequestInit = { headers, redirect: "manual", signal };
     const response = await fetch(url + path, unix === null ? options : { ...options, unix }).catch(
       (error) => {
         throw unreachable(error);
@@ -51,6 +51,7 @@ export function createClient({ where, url, unix, key }: Target) {
   }
 
   function unreachable(error: unknown): Failure {
+    if (error instanceof DOMException) return new Failure(`${where} says nothing for ${SILENT_MS / 1000} s`);
     if (unix !== null) return notHere(`nobody answers at ${unix}`);
     return new Failure(`licmond does not answer at ${where}: ${WORDS[codeOf(error)] ?? messageOf(error)}`);
   }
@@ -83,7 +84,7 @@ export function createClient({ where, url, unix, key }: Target) {
     } catch (error) {
       if (error instanceof Refusal && error.status < 500 && error.status !== 429) throw error;
       if (!(error instanceof Failure)) throw error;
-      return silence.signal.aborted ? `${where} says nothing any more` : messageOf(error);
+      return messageOf(error);
     } finally {
       clearTimeout(timer);
       silence.abort();
@@ -94,7 +95,10 @@ export function createClient({ where, url, unix, key }: Target) {
     where,
     /** The JSON of a GET; `path` begins with `/`. */
     async get<T>(path: string): Promise<T> {
-      const body = await (await ask(path, undefined)).text();
+      const response = await ask(path, AbortSignal.timeout(SILENT_MS));
+      const body = await response.text().catch((error) => {
+        throw unreachable(error);
+      });
       const value = jsonOf<T>(body);
       if (value === null) throw new Failure(`${where} answers no JSON: is it the right address?`);
       return value;
