@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdtempSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Server, WebSocketHandler } from "bun";
 import type { AnyElysia } from "elysia";
@@ -36,16 +36,19 @@ const ID = /^socket-/;
 export const isSocketCaller = (keyId: string) => ID.test(keyId);
 
 function callerOf(role: (typeof SOCKETS)[number]["role"]): KeyRecord {
-  const unlimited = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
-  const times = { createdAt: 0, revokedAt: null, lastUsedAt: null };
   return {
     id: `socket-${role}`,
     name: `socket (${role})`,
     role,
     state: "active",
     anonymize: false,
-    ...unlimited,
-    ...times,
+    createdAt: 0,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+    dailyQuota: null,
+    monthlyQuota: null,
+    requestsPerMinute: null,
   };
 }
 
@@ -96,8 +99,9 @@ async function isAnswered(path: string): Promise<boolean> {
 function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecord): Server<unknown> {
   const closed = mkdtempSync(join(dirname(path), ".new-"));
   const made = join(closed, "s");
+  let server: Server<unknown> | null = null;
   try {
-    const server = Bun.serve({
+    server = Bun.serve({
       ...SERVING,
       unix: made,
       fetch(request: Request, server: Server<unknown>) {
@@ -110,8 +114,10 @@ function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecor
     chmodSync(made, mode);
     renameSync(made, path);
     return server;
+  } catch (error) {
+    void server?.stop(true);
+    throw error;
   } finally {
-    rmSync(made, { force: true });
-    rmdirSync(closed);
+    rmSync(closed, { recursive: true, force: true });
   }
 }
