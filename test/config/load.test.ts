@@ -299,10 +299,10 @@ describe("the environment", () => {
   });
 
   test("warns of a variable that is none, with the one that was meant, without its value", () => {
-    const result = interpretConfig("", null, { LICMOND_HTPP_PORT: "HUSH", LICMOND_X: "HUSH" });
+    const result = interpretConfig("", null, { LICMOND_HTPP_PORT: "HUSH", LICMOND_UNHEARD_OF: "HUSH" });
     expect(result.warnings).toEqual([
       "LICMOND_HTPP_PORT is no variable of licmond and is ignored; did you mean LICMOND_HTTP_PORT?",
-      "LICMOND_X is no variable of licmond and is ignored",
+      "LICMOND_UNHEARD_OF is no variable of licmond and is ignored",
     ]);
   });
 
