@@ -1,6 +1,8 @@
-import { FEATURE_COLUMNS, type Patch, type PictureRow, ROW_COLUMNS } from "../domain/live-picture.ts";
-import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { FEATURE_COLUMNS, type Patch, type RowValues } from "../domain/live-picture.ts";
+import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../domain/picture.ts";
+import type { QueueReading } from "../domain/reading.ts";
 import { iso } from "../domain/time/clock.ts";
+import type { UserKind } from "../domain/words.ts";
 import { featureRecord, serverRecord } from "./records.ts";
 
 /** A server's picture as JSON in parts. */
@@ -87,50 +89,59 @@ function featureJson(key: string, feature: FeaturePicture, server: string): stri
 }
 
 function checkoutRows(feature: string, checkouts: readonly CheckoutPicture[]): Texts {
-  return keyed(
-    checkouts.map((checkout) => {
-      const { user, host, count, startedAt, beganAt = startedAt, session = null } = checkout;
-      const { display, version, handle, borrowed } = checkout;
-      const who = { user, host, display, version, handle, borrowed, reservedFor: null };
-      const key = session === null ? keyOfRow(feature, "checkout", who) : String(session);
-      return { key, feature, kind: "checkout", count, since: iso(beganAt), session, ...who };
-    }),
-  );
+  const rows = new Map<string, string>();
+  for (const checkout of checkouts) {
+    const { user, host, count, startedAt, beganAt = startedAt, session = null } = checkout;
+    const { display, version, handle, borrowed } = checkout;
+    const [kind, since] = ["checkout", iso(beganAt)] as const;
+    const key = session === null ? freeKey(rows, feature, kind, checkout) : String(session);
+    addRow(rows, [
+      key,
+      feature,
+      kind,
+      user,
+      host,
+      count,
+      since,
+      session,
+      display,
+      version,
+      handle,
+      borrowed,
+      null,
+    ]);
+  }
+  return rows;
 }
 
 function otherRows(feature: string, { reservations, queue }: FeaturePicture): Texts {
-  const nobody = { user: null, host: null, display: null, version: null, handle: null, borrowed: false };
-  const rows = [
-    ...reservations.map(({ type, name, count }) => {
-      const who = { ...nobody, reservedFor: { type, name } };
-      return { kind: "reservation" as const, count, since: null, who };
-    }),
-    ...queue.map(({ user, host, display, version, handle, count, firstSeenAt = null }) => {
-      const who = { user, host, display, version, handle, borrowed: false, reservedFor: null };
-      return { kind: "queued" as const, count, since: iso(firstSeenAt), who };
-    }),
-  ];
-  return keyed(
-    rows.map(({ kind, count, since, who }) => {
-      return { key: keyOfRow(feature, kind, who), feature, kind, count, since, session: null, ...who };
-    }),
-  );
-}
-
-/** Of a row without a session: made of whom it names, because its count may change. */
-function keyOfRow(feature: string, kind: PictureRow["kind"], who: object): string {
-  return `${feature}/${kind}-${Bun.hash(JSON.stringify(who)).toString(36)}`;
-}
-
-/** Equal rows differ by their ordinal. */
-function keyed(rows: readonly PictureRow[]): Texts {
-  const texts = new Map<string, string>();
-  for (const row of rows) {
-    let key = row.key;
-    for (let ordinal = 2; texts.has(key); ordinal++) key = `${row.key}-${ordinal}`;
-    texts.set(key, JSON.stringify([key, ...ROW_COLUMNS.map((name) => row[name])]));
+  const rows = new Map<string, string>();
+  for (const { type, name, count } of reservations) {
+    const key = freeKey(rows, feature, "reservation", { user: type, host: name });
+    const none = [null, null, null, null, null, false] as const;
+    addRow(rows, [key, feature, "reservation", null, null, count, ...none, { type, name }]);
   }
-  return texts;
+  for (const entry of queue) {
+    const { user, host, count, firstSeenAt = null, display, version, handle } = entry;
+    const [kind, since] = ["queued", iso(firstSeenAt)] as const;
+    const key = freeKey(rows, feature, kind, entry);
+    addRow(rows, [key, feature, kind, user, host, count, since, null, display, version, handle, false, null]);
+  }
+  return rows;
+}
+
+function addRow(rows: Map<string, string>, values: RowValues): void {
+  rows.set(values[0], JSON.stringify(values));
+}
+
+/** For a row without a session: made of whom it names, because its count may change; equal rows differ by their ordinal. */
+function freeKey(rows: Texts, feature: string, kind: UserKind, row: Holder & Partial<QueueReading>): string {
+  const { user, host, display, version, handle } = row;
+  const who = JSON.stringify([user, host, display, version, handle]);
+  const key = `${feature}/${kind}-${Bun.hash(who).toString(36)}`;
+  let free = key;
+  for (let ordinal = 2; rows.has(free); ordinal++) free = `${key}-${ordinal}`;
+  return free;
 }
 
 /** A server of `GET /api/picture` as JSON. */

@@ -7,9 +7,12 @@ import {
   type Patch,
   type Picture,
   type PictureServer,
+  ROW_COLUMNS,
 } from "../../src/domain/live-picture.ts";
 import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
+import { iso } from "../../src/domain/time/clock.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
+import { featureRecord, userRecords } from "../../src/http/records.ts";
 import { closeDoors, serve } from "./doors.ts";
 import { liveBench } from "./live-bench.ts";
 import { type Bench, checkout, feature, NOW, picture } from "./make.ts";
@@ -96,6 +99,34 @@ describe("keys", () => {
     expect([...kept.keys()]).toEqual(["a%2Fb/c", "a/b/c"]);
     expect(rows.size).toBe(4);
     expect([...rows.values()].map(({ session }) => session)).toEqual([null, null, 7, null]);
+  });
+
+  test("arrays have their columns' names", () => {
+    const what = { display: ":0", version: "v1", handle: "7", count: 2, borrowed: true };
+    const [row, waits] = [checkout("ada", what), checkout("cy", { display: ":1", count: 3, handle: "8" })];
+    const checkouts = [{ ...row, session: 5, beganAt: NOW }];
+    const queue = [{ ...waits, firstSeenAt: NOW - 1000 }];
+    const reservations = [{ type: "group", name: "crew", count: 1, pool: null } as const];
+    const one = feature("solver", {
+      used: 3,
+      available: 1,
+      reserved: 1,
+      queued: 3,
+      checkouts,
+      queue,
+      reservations,
+    });
+    const { features, rows } = held(picture("eda", { features: [one] }), 1);
+    const { server, pools, ...record } = featureRecord("eda", one);
+    expect([...features.values()]).toEqual([{ key: "acmed/solver", ...record, collectedAt: null }]);
+    const since = { checkout: NOW, reservation: null, queued: NOW - 1000, assigned: null };
+    const expected = userRecords("eda", one).map((user) => ({
+      ...Object.fromEntries(ROW_COLUMNS.flatMap((name) => (name === "since" ? [] : [[name, user[name]]]))),
+      feature: "acmed/solver",
+      since: iso(since[user.kind]),
+    }));
+    expect([...rows.values()].map(({ key: _, ...row }) => row as object)).toEqual(expected);
+    expect([...rows.keys()][0]).toBe("5");
   });
 
   test("a poll that finds the same sends its times alone", () => {
