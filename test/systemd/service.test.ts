@@ -94,6 +94,21 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await machine.sh(`stat --format=%U /proc/${pid}`)).toBe("licmond");
   });
 
+  test("its sockets let root in as admin and the group as viewer, and no one else", async () => {
+    const modes = "stat --format='%a %U:%G' /run/licmond /run/licmond/admin.sock /run/licmond/viewer.sock";
+    expect(await machine.sh(modes)).toBe("750 licmond:licmond\n600 licmond:licmond\n660 licmond:licmond");
+    const ask = (who: string, socket: string) =>
+      machine.sh(
+        `${who} curl -so /dev/null -w '%{http_code}' --unix-socket /run/licmond/${socket} http://localhost/api/keys || true`,
+      );
+    const group = "setpriv --reuid=nobody --regid=nogroup --groups=licmond";
+    const other = "setpriv --reuid=nobody --regid=nogroup --clear-groups";
+    expect(await ask("", "admin.sock")).toBe("200");
+    expect(await ask(group, "viewer.sock")).toBe("403");
+    expect(await ask(group, "admin.sock")).toBe("000");
+    expect(await ask(other, "viewer.sock")).toBe("000");
+  });
+
   test("`systemctl start` with a bad config fails, says why, and gives up soon", async () => {
     await dropIn(machine, "test", "[Service]\nRestartSec=100ms");
     await configure(machine, `${SERVERS}[nonsense]\n`);
