@@ -63,12 +63,15 @@ export function processIo() {
     },
     /** Epoch ms. */
     now: Date.now,
-    /** A person looks at stdout / stderr; `columns`: characters in a line of stdout, absent where it is no terminal. */
+    /** A person looks at stdout / stderr; `columns`, `rows`: the size of stdout's terminal, absent where it is none. */
     terminal: {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,
       // A terminal that does not know its size says 0.
-      ...(process.stdout.isTTY && { columns: process.stdout.columns || 80 }),
+      ...(process.stdout.isTTY && {
+        columns: process.stdout.columns || 80,
+        rows: process.stdout.rows || 24,
+      }),
     },
     /**
      * Ends the process with its exit code. It does not wait for the event loop to empty: a lookup of a host name cannot

@@ -7,7 +7,7 @@ import { openStore } from "../store/open/open.ts";
 import { isEmptyStorage } from "../store/open/start-check.ts";
 import { command, flag, type Group, integer, option, reader, required } from "./command.ts";
 import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "./io.ts";
-import { printTable } from "./terminal.ts";
+import { printJson, printTable } from "./terminal.ts";
 
 const expiry = reader((text) => parseDuration(text) || null, "It takes a duration of 1s or more, e.g. 90d.");
 const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 or more.");
@@ -49,8 +49,7 @@ const list = command({
   async run({ options, config }, io) {
     await withKeys(config, io, (keys) => {
       const all = keys?.list() ?? [];
-      const json = () => `${JSON.stringify({ keys: all.map(keyRecord) }, null, 2)}\n`;
-      io.out(options.json ? json() : printKeys(all));
+      io.out(options.json ? printJson({ keys: all.map(keyRecord) }) : printKeys(all));
     });
   },
 });

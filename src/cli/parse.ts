@@ -14,7 +14,7 @@ import { readOutputSync } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { command, option, required, text, ZONE } from "./command.ts";
 import { type CommandIo, Failure, failPoll, toolWords, wholeStdin } from "./io.ts";
-import { printTable } from "./terminal.ts";
+import { printJson, printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
 const EXIT_PARTIAL = 3;
@@ -94,9 +94,6 @@ async function bytesOf(file: string): Promise<Uint8Array> {
   }
 }
 
-/** Control characters that JSON lets through, and that some terminals act on. */
-const RAW_CONTROLS = /[\u007f-\u009f]/g;
-
 /** A picture as the API's records: one JSON text with `servers`, `features`, `users`. */
 export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
@@ -105,8 +102,7 @@ export function printRecords(picture: ServerPicture): string {
     features: picture.features.map((feature) => featureRecord(id, feature)),
     users: picture.features.flatMap((feature) => userRecords(id, feature)),
   };
-  const json = JSON.stringify(records, null, 2);
-  return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
+  return printJson(records);
 }
 
 /** A picture for people: the server, its features, and who holds them. `columns` are those of their terminal. */

@@ -7,51 +7,85 @@ const NARROWEST = 4;
 /** Where nothing is cut, a cell wider than this moves its own line and not every other one. */
 const WIDEST_ALIGNED = 100;
 
+/** What a cell says, and how a terminal paints it: the parameters of SGR (ECMA-48 8.3.117), e.g. `31`; none: as it is. */
+export type Cell = string | readonly [text: string, paint: string];
+
 /**
- * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right.
- * Cells may come from tools: control characters are escaped always, because a table is for people. On a terminal of
- * `columns` characters cells are cut to fit, the widest first; without it nothing is cut.
+ * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right and
+ * never cut: they hold numbers. Cells may come from tools: control characters are escaped always, because a table is for
+ * people. On a terminal of `columns` characters the other cells are cut to fit, the widest first; without it nothing is.
  */
 export function printTable(
   heads: readonly string[],
-  rows: readonly (readonly string[])[],
+  rows: readonly (readonly Cell[])[],
   columns?: number,
 ): string {
   const right = heads.map((head) => head.startsWith(">"));
-  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
+  const safe = (cell: Cell) => escapeControls(typeof cell === "string" ? cell : cell[0]);
+  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(safe))];
   const widest = (column: number) =>
     lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
   const wanted = heads.map((_, column) => widest(column));
-  const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, columns);
-  const print = (cell: string, column: number) => {
-    const width = Math.min(wanted[column] ?? 0, limit);
-    const shown = columns === undefined ? cell : cutTo(cell, width);
+  const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, right, columns);
+  const print = (text: string, column: number, line: number) => {
+    const width = right[column] ? (wanted[column] ?? 0) : Math.min(wanted[column] ?? 0, limit);
+    const shown = columns === undefined ? text : cutTo(text, width);
+    const cell = rows[line - 1]?.[column];
+    const painted = Array.isArray(cell) ? paint(shown, cell[1]) : shown;
     const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
-    return right[column] ? blank + shown : shown + blank;
+    // Nothing but blanks would stand behind the last one.
+    if (column === heads.length - 1 && !right[column]) return painted;
+    return right[column] ? blank + painted : painted + blank;
   };
-  return lines.map((line) => `${line.map(print).join(GAP).trimEnd()}\n`).join("");
+  return lines
+    .map(
+      (line, at) =>
+        `${line
+          .map((text, column) => print(text, column, at))
+          .join(GAP)
+          .trimEnd()}\n`,
+    )
+    .join("");
 }
 
-/** The width of the widest columns with which a line fits. */
-function widthThatFits(wanted: readonly number[], columns: number): number {
+/** Text as a terminal that shows colours paints it. */
+export function paint(text: string, how: string): string {
+  return how === "" || text === "" ? text : `\u001b[${how}m${text}\u001b[0m`;
+}
+
+/** The width of the widest columns of text with which a line fits. */
+function widthThatFits(wanted: readonly number[], right: readonly boolean[], columns: number): number {
   const gaps = GAP.length * (wanted.length - 1);
-  for (let limit = columns; limit > NARROWEST; limit--) {
-    if (wanted.reduce((sum, width) => sum + Math.min(width, limit), gaps) <= columns) return limit;
-  }
+  const lineOf = (limit: number) =>
+    wanted.reduce((sum, width, column) => sum + (right[column] ? width : Math.min(width, limit)), gaps);
+  for (let limit = columns; limit > NARROWEST; limit--) if (lineOf(limit) <= columns) return limit;
   return NARROWEST;
 }
 
-/** Not Bun.sliceAnsi: with wide characters its answer is one column wider than asked (Bun 1.4.5). */
-function cutTo(cell: string, width: number): string {
-  if (Bun.stringWidth(cell) <= width) return cell;
+/**
+ * Text of printable characters, cut to a width with a mark at its end. Not Bun.sliceAnsi: with wide characters its answer
+ * is one column wider than asked (Bun 1.4.5).
+ */
+export function cutTo(text: string, width: number): string {
+  if (Bun.stringWidth(text) <= width) return text;
   let kept = "";
-  let taken = 0;
-  for (const character of cell) {
-    taken += Bun.stringWidth(character);
-    if (taken >= width) break;
-    kept += character;
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    if (Bun.stringWidth(kept + segment) >= width) break;
+    kept += segment;
   }
   return `${kept}…`;
+}
+
+/** What a reader takes for one character is not torn apart. */
+const GRAPHEMES = new Intl.Segmenter();
+
+/** Control characters that JSON lets through, and that some terminals act on. */
+const RAW_CONTROLS = /[\u007f-\u009f]/g;
+
+/** A JSON text to look at and for other programs, harmless on a terminal. */
+export function printJson(value: unknown): string {
+  const json = JSON.stringify(value, null, 2);
+  return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 
 const WIDTH = 30;

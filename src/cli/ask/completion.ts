@@ -1,0 +1,103 @@
+import type { Command as CommanderCommand } from "commander";
+import type { FeatureRecord, ServerRecord } from "../../domain/records.ts";
+import { type Command, command } from "../command.ts";
+import { type CommandIo, UsageError } from "../io.ts";
+import { connect } from "./client.ts";
+import bash from "./completion-bash.txt" with { type: "text" };
+import fish from "./completion-fish.txt" with { type: "text" };
+import zsh from "./completion-zsh.txt" with { type: "text" };
+
+const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
+/** Whoever pressed the key does not wait longer for names. */
+const PATIENCE_MS = 1_500;
+
+type CreateProgram = (io: CommandIo, args: readonly string[]) => Promise<CommanderCommand>;
+
+/**
+ * `licmond completion`: a script for a shell, which asks `licmond completion words -- WORD…` for what may stand in the
+ * place of the last word. So it never lags behind the binary, and knows names of features and servers.
+ */
+export function completionCommand(createProgram: CreateProgram): Command {
+  return command({
+    args: [
+      ["<shell>", Object.keys(SCRIPTS).join(", ")],
+      ["[words...]", "what has been typed (for the scripts)"],
+    ],
+    usage: "[options] <bash|zsh|fish>",
+    async run({ args: [shell = "", ...words] }, io) {
+      if (shell === "words") {
+        const program = await createProgram(io, words);
+        const found = await candidates(program, words, (what, part) => namesOf(what, part, io));
+        return io.out(found.map((word) => `${word}\n`).join(""));
+      }
+      if (words.length > 0) throw new UsageError("too many arguments: it takes the name of one shell");
+      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+      if (script === undefined)
+        throw new UsageError(`"${shell}" is none of ${Object.keys(SCRIPTS).join(", ")}`);
+      io.out(script);
+    },
+  });
+}
+
+type NamesOf = (what: "features" | "servers", part: string) => Promise<readonly string[]>;
+
+/**
+ * What may stand in the place of the last of the words behind `licmond`: nothing where that is for the shell to know,
+ * e.g. a file.
+ */
+async function candidates(program: CommanderCommand, words: readonly string[], namesOf: NamesOf) {
+  // Bash makes three words of `--server=eda`.
+  const typed = words
+    .filter((word) => word !== "=")
+    .flatMap((word) => /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
+  const part = typed.pop() ?? "";
+  const fitting = (all: readonly string[]) =>
+    all.filter((word) => word.toLowerCase().startsWith(part.toLowerCase()));
+  let at = program;
+  let placed = 0;
+  let takesValue: CommanderCommand["options"][number] | undefined;
+  for (const word of typed) {
+    if (takesValue !== undefined) {
+      takesValue = undefined;
+      continue;
+    }
+    const option = at.options.find(({ long, short }) => word === long || word === short);
+    if (option?.required) takesValue = option;
+    if (word.startsWith("-")) continue;
+    const below = at.commands.find((one) => one.name() === word);
+    if (below === undefined) placed += 1;
+    else at = below;
+  }
+  if (takesValue !== undefined) {
+    if (takesValue.long === "--server") return fitting(await namesOf("servers", part));
+    return fitting(takesValue.argChoices ?? []);
+  }
+  if (part.startsWith("-")) {
+    const shown = at.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? "");
+    return fitting([...shown, "--help"]);
+  }
+  if (at.commands.length > 0) return fitting(at.commands.map((one) => one.name()));
+  const takes = at.registeredArguments;
+  const argument = takes[placed] ?? (takes.at(-1)?.variadic ? takes.at(-1) : undefined);
+  const name = argument?.name();
+  if (name === "feature" || name === "glob") return fitting(await namesOf("features", part));
+  return name === "shell" ? fitting(Object.keys(SCRIPTS)) : [];
+}
+
+/** Names that the running daemon knows: none where it cannot be asked, because a shell shows no error. */
+async function namesOf(what: "features" | "servers", part: string, io: CommandIo): Promise<string[]> {
+  const asked = (async () => {
+    const client = await connect({ url: undefined, "key-file": undefined }, io);
+    if (what === "servers") {
+      const path = "/api/licenses/servers";
+      return (await client.json<{ servers: readonly ServerRecord[] }>(path)).servers.map(({ id }) => id);
+    }
+    const query = { search: part || undefined };
+    const path = "/api/licenses/features";
+    const { features } = await client.json<{ features: readonly FeatureRecord[] }>(path, query);
+    return features.map(({ name }) => name);
+  })().catch(() => []);
+  const names = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => [])]);
+  // A line each: a name that holds more than one cannot be completed.
+  return [...new Set(names)].filter((name) => !/\p{Cc}/u.test(name)).sort();
+}

@@ -1,0 +1,63 @@
+import { globPattern } from "../../alerts/settings.ts";
+import type { FeatureRecord } from "../../domain/records.ts";
+import { command, text } from "../command.ts";
+import type { Cell } from "../terminal.ts";
+import { printJson } from "../terminal.ts";
+import { ASK, ask, expiryCell, printCsv, printRows, RED, some, stateCell } from "./output.ts";
+import { featuresNamed, NARROW } from "./who.ts";
+
+/** `licmond features`: what there is, how much of it is in use, and when it expires. */
+export const features = command({
+  args: [["[glob]", 'part of the names, or a pattern with * and ?, e.g. "LogicSim_*"; whatever the case']],
+  options: {
+    ...NARROW,
+    sort: text("<field>", "field of the API's record, - before it for descending, e.g. -utilization"),
+    ...ASK,
+  },
+  async run({ args: [glob = ""], options }, io) {
+    const client = await ask(options, io);
+    const { server, daemon, sort } = options;
+    const isPattern = /[*?]/.test(glob);
+    const literals = glob.split(/[*?]/);
+    const search = literals.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
+    const query = { search: search || undefined, server, daemon, sort };
+    if (options.csv && !isPattern)
+      return printCsv(io, await client.text("/api/licenses/features", { ...query, format: "csv" }));
+    const path = "/api/licenses/features";
+    const answer = await client.json<{ features: readonly FeatureRecord[] }>(path, query);
+    const pattern = globPattern(glob.toLowerCase());
+    const found = answer.features.filter(({ name }) => !isPattern || pattern.test(name.toLowerCase()));
+    // It knows the closest names.
+    if (found.length === 0 && glob !== "" && !isPattern)
+      await featuresNamed(client, glob, { server, daemon });
+    if (options.json) return io.out(printJson({ ...answer, features: found, total: found.length }));
+    if (options.csv) return printCsv(io, await csvOf(found));
+    const heads = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
+    const rows = found.map((feature) => rowOf(feature, io.now()));
+    printRows(io, heads, rows, "No license server has such a feature, or none was read yet.");
+  },
+});
+
+/** As the API writes it: a pattern is matched here, so the API cannot. */
+async function csvOf(found: readonly FeatureRecord[]): Promise<string> {
+  const { columnsOf, csvHeading, csvRows } = await import("../../http/answers/list.ts");
+  const { FeatureRecord } = await import("../../domain/records.ts");
+  const columns = columnsOf(FeatureRecord);
+  return csvHeading(columns, false) + csvRows(found, columns);
+}
+
+function rowOf(feature: FeatureRecord, now: number): Cell[] {
+  const { name, server, daemon, used, total, available, unlimited, queued } = feature;
+  const { expiresAt, expiresOn } = feature;
+  const free = available === null ? "" : String(available);
+  return [
+    name,
+    `${server}/${daemon}`,
+    String(used ?? "?"),
+    unlimited ? "no limit" : String(total ?? "?"),
+    available !== null && available <= 0 ? [free, RED] : free,
+    some(queued),
+    expiryCell(expiresAt, expiresOn, now),
+    stateCell(feature, now),
+  ];
+}

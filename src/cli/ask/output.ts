@@ -1,0 +1,121 @@
+import { escapeControls } from "../../domain/plain-text.ts";
+import type { FeatureRecord } from "../../domain/records.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../domain/time/clock.ts";
+import { flag } from "../command.ts";
+import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
+import { type Cell, printJson, printTable } from "../terminal.ts";
+import { type Client, CONNECTION, connect, type Query } from "./client.ts";
+
+/** Options of every command that prints what a running daemon answers. */
+export const ASK = {
+  ...CONNECTION,
+  json: flag("print the API's answer"),
+  csv: flag("print CSV, for spreadsheets"),
+};
+
+interface Asked extends ConnectionOptions {
+  readonly json: boolean;
+  readonly csv: boolean;
+}
+type ConnectionOptions = Parameters<typeof connect>[0];
+
+/** Speaks to the daemon for a command whose options are {@link ASK}. */
+export function ask(options: Asked, io: CommandIo): Promise<Client> {
+  if (options.json && options.csv) throw new UsageError("option '--json' cannot be used with option '--csv'");
+  return connect(options, io);
+}
+
+/** Prints a list of the API as JSON, as CSV, or for people. */
+export async function printList<T>(
+  options: Asked,
+  io: CommandIo,
+  path: string,
+  query: Query,
+  print: (answer: T) => void,
+): Promise<void> {
+  const client = await ask(options, io);
+  if (options.csv) return printCsv(io, await client.text(path, { ...query, format: "csv" }));
+  const answer = await client.json<T>(path, query);
+  if (options.json) io.out(printJson(answer));
+  else print(answer);
+}
+
+/** CSV of strangers' names: on a terminal nothing of it may act on that. */
+export function printCsv(io: CommandIo, csv: string): void {
+  io.out(toolWords(io, "out", csv));
+}
+
+/** A sentence with names of strangers in it. */
+export function printLine(io: CommandIo, line: string): void {
+  io.out(`${escapeControls(line)}\n`);
+}
+
+/**
+ * Prints a table that fits the terminal, without the columns in which nothing stands. `empty`: what is said, on stderr,
+ * in the place of one without rows.
+ */
+export function printRows(
+  io: CommandIo,
+  heads: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  empty: string,
+): void {
+  if (rows.length === 0) {
+    io.err(`${empty}\n`);
+    return;
+  }
+  io.out(tableOf(io, heads, rows));
+}
+
+/** A table as {@link printRows} prints it. */
+export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const text = (cell: Cell | undefined) => (typeof cell === "string" ? cell : (cell?.[0] ?? ""));
+  const isFilled = heads.map((_, column) => rows.some((row) => text(row[column]) !== ""));
+  const filled = <T>(cells: readonly T[]) => cells.filter((_, column) => isFilled[column]);
+  const colour = mayColour(io, "out");
+  const shown = rows.map((row) => filled(row).map((cell) => (colour ? cell : text(cell))));
+  return printTable(filled(heads), shown, io.terminal.columns);
+}
+
+export const RED = "31";
+export const YELLOW = "33";
+export const DIM = "2";
+
+/** `36 of 38`, `12 of no limit`, `?`: seats in use of those issued. */
+export function seatsOf({ used, total, unlimited }: Pick<FeatureRecord, "used" | "total" | "unlimited">) {
+  return `${used ?? "?"} of ${unlimited ? "no limit" : (total ?? "?")}`;
+}
+
+/** A count, empty when it is 0: what nobody waits for draws no eye. `?` = unknown. */
+export function some(count: number | null): string {
+  return count === null ? "?" : count === 0 ? "" : String(count);
+}
+
+/** Numbers that are not of now say so, in colour and in words. */
+export function stateCell({ state, collectedAt, error }: FeatureRecord, now: number): Cell {
+  if (state === "ok") return "";
+  const age = collectedAt === null ? "" : ` ${span(now - Date.parse(collectedAt))}`;
+  return [`${state}${state === "partial" ? "" : age}${error === null ? "" : `: ${error}`}`, YELLOW];
+}
+
+export function expiryCell(expiresAt: string | null, expiresOn: string | null, now: number): Cell {
+  if (expiresAt === null || expiresOn === null) return expiresOn ?? "";
+  const left = Date.parse(expiresAt) - now;
+  return left < 0 ? [expiresOn, RED] : left < 30 * DAY_MS ? [expiresOn, YELLOW] : expiresOn;
+}
+
+/** `2026-01-31 08:15` on this host's clock; empty when unknown. */
+export function minuteOf(time: string | null): string {
+  if (time === null) return "";
+  const local = Temporal.Instant.from(time).toZonedDateTimeISO(Temporal.Now.timeZoneId());
+  return local.toPlainDateTime().toString({ smallestUnit: "minute" }).replace("T", " ");
+}
+
+/** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
+export function span(ms: number): string {
+  const of = (value: number, unit: string) => (value === 0 ? "" : ` ${value} ${unit}`);
+  if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1_000))} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h${of(Math.floor((ms % HOUR_MS) / MINUTE_MS), "min")}`;
+  return `${Math.floor(ms / DAY_MS)} d${of(Math.floor((ms % DAY_MS) / HOUR_MS), "h")}`;
+}

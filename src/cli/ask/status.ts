@@ -1,0 +1,190 @@
+import type { AlertRecord, Severity } from "../../domain/alerts.ts";
+import type { ExpirationRecord, FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { command } from "../command.ts";
+import { type CommandIo, countOf } from "../io.ts";
+import { type Cell, printJson } from "../terminal.ts";
+import type { Client } from "./client.ts";
+import { ASK, ask, printCsv, printLine, RED, seatsOf, span, tableOf, YELLOW } from "./output.ts";
+
+/** How far ahead `status` looks for what expires. */
+const DAYS = 30;
+/** A terminal without a size has as many lines. */
+const USUAL_ROWS = 24;
+
+/** `licmond status`: on one screen what is wrong, what is full, what expires, and how old the numbers are. */
+export const status = command({
+  options: ASK,
+  async run({ options }, io) {
+    const answers = await askAll(await ask(options, io));
+    if (options.json) return io.out(printJson(answers));
+    const parts = { wrong: wrongOf(answers), full: fullOf(answers), expiring: expiringOf(answers) };
+    if (options.csv) return printCsv(io, await csvOf(Object.entries(parts)));
+    const head = headOf(answers, io.now());
+    for (const line of head) printLine(io, line);
+    const titles = { wrong: "Wrong", full: "Full", expiring: `Expiring` };
+    const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
+    // Each part has a blank line and its title; the last line is the prompt's.
+    const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
+    const lines = share(
+      left,
+      filled.map(([, findings]) => findings.length),
+    );
+    for (const [at, [part, findings]] of filled.entries()) {
+      const title = `${titles[part as keyof typeof titles]} ${findings.length}`;
+      printPart(io, title, findings, lines[at] ?? 0);
+    }
+  },
+});
+
+type Answers = Awaited<ReturnType<typeof askAll>>;
+
+async function askAll(client: Client) {
+  const path = "/api/licenses";
+  const [summary, { servers }, { alerts }, full, expiring] = await Promise.all([
+    client.json<SummaryRecord>(`${path}/summary`),
+    client.json<{ servers: readonly ServerRecord[] }>(`${path}/servers`),
+    client.json<{ alerts: readonly AlertRecord[] }>(`${path}/alerts`, { state: "firing", limit: 1_000 }),
+    client.json<{ features: readonly FeatureRecord[] }>(`${path}/features`, {
+      min_utilization: 100,
+      sort: "-queued",
+    }),
+    client.json<{ expirations: readonly ExpirationRecord[] }>(`${path}/expirations`, {
+      days: DAYS,
+      limit: 10_000,
+    }),
+  ]);
+  return { summary, servers, alerts, full: full.features, expirations: expiring.expirations };
+}
+
+/** Something to look at. `since`: ISO 8601, null where it is not known. */
+interface Finding {
+  readonly severity: Severity;
+  readonly server: string | null;
+  readonly feature: string | null;
+  readonly message: string;
+  readonly since: string | null;
+}
+
+/** Rules of alerts about what stands in another part. */
+const ELSEWHERE: readonly string[] = ["usage", "seats_exhausted", "queue", "seats", "expiry"];
+
+function wrongOf({ servers, alerts }: Answers): Finding[] {
+  const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
+  const ofServers = absent.map((one): Finding => {
+    const { id, status: is, error, members, daemons } = one;
+    const parts = [...members.map((part) => ({ ...part, name: part.host })), ...daemons];
+    const down = parts.filter((part) => part.status === "down").map(({ name }) => `${name} is down`);
+    const why = error?.message ?? (down.join(", ") || (one.collectedAt === null ? "never read" : ""));
+    const known = alerts.find(({ server, rule }) => server === id && rule.startsWith("server_"));
+    const severity = is === "down" ? "critical" : "warning";
+    return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
+  });
+  const isTold = ({ rule, server }: AlertRecord) =>
+    ELSEWHERE.includes(rule) || (/^(server|daemon)_/.test(rule) && absent.some(({ id }) => id === server));
+  const others = alerts
+    .filter((alert) => !isTold(alert))
+    .map(
+      ({ severity, server, feature, message, startedAt, acknowledged }): Finding => ({
+        severity,
+        server,
+        feature,
+        message: `${message}${acknowledged ? " (acknowledged)" : ""}`,
+        since: startedAt,
+      }),
+    );
+  const order = ["critical", "warning", "info"];
+  return [...ofServers, ...others].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+function fullOf({ full, alerts }: Answers): Finding[] {
+  return full.map((feature) => {
+    const { server, daemon, name, queued, state } = feature;
+    const known = alerts.find(
+      (alert) =>
+        alert.server === server &&
+        alert.daemon === daemon &&
+        alert.feature === name &&
+        alert.rule !== "expiry",
+    );
+    const waiting = queued ? `, ${queued} waiting` : "";
+    const message = `${seatsOf(feature)} in use${waiting}${state === "ok" ? "" : ` (${state})`}`;
+    const severity = queued ? "critical" : "warning";
+    return { severity, server, feature: name, message, since: known?.startedAt ?? null };
+  });
+}
+
+/** One for each day and server. */
+function expiringOf({ expirations }: Answers): Finding[] {
+  const groups = Map.groupBy(expirations, ({ server, expiresOn }) => `${expiresOn} ${server}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { server, expiresOn, daysLeft } = first;
+    const days = daysLeft ?? 0;
+    const when = days < 0 ? `${-days} d ago` : days === 0 ? "today" : `in ${days} d`;
+    const names = [...new Set(group.map(({ feature }) => feature))];
+    const seats = group.reduce((sum, { total }) => sum + (total ?? 0), 0);
+    const message = `${expiresOn}, ${when}: ${names.join(", ")}; ${countOf(seats, "seat")}`;
+    return { severity: days < 0 ? "critical" : "warning", server, feature: null, message, since: null };
+  });
+}
+
+/** What the totals are, and how old the numbers. */
+function headOf({ summary, servers }: Answers, now: number): string[] {
+  const { seats, users, queued, staleFeatures, features } = summary;
+  const counts = Object.entries(summary.servers).filter(([, count]) => count > 0);
+  const states = counts.map(([is, count]) => `${count} ${is}`).join(", ");
+  const waiting = queued === 0 ? "" : `, ${queued} waiting`;
+  const use = `${seats.used ?? "?"} of ${seats.total ?? "?"} seats in use by ${countOf(users, "user")}${waiting}`;
+  const enabled = servers.filter((server) => server.enabled);
+  const ages = enabled.flatMap(({ collectedAt }) =>
+    collectedAt === null ? [] : [now - Date.parse(collectedAt)],
+  );
+  const [youngest, oldest] = [span(Math.min(...ages)), span(Math.max(...ages))];
+  const age = youngest === oldest ? youngest : `${youngest} to ${oldest}`;
+  const never = enabled.length - ages.length;
+  const read = [
+    ...(ages.length === 0 ? [] : [`The numbers are ${age} old`]),
+    ...(never === 0 ? [] : [`${countOf(never, "server")} never read`]),
+    ...(staleFeatures === 0 ? [] : [`${staleFeatures} of ${countOf(features, "feature")} stale`]),
+  ];
+  return [`Servers: ${states || "none"}. ${use}.`, ...(read.length === 0 ? [] : [`${read.join("; ")}.`])];
+}
+
+const PAINTS: Readonly<Record<Severity, string>> = { critical: RED, warning: YELLOW, info: "" };
+
+/** At most so many lines below a title; the last one says how many more there are. */
+function printPart(io: CommandIo, title: string, findings: readonly Finding[], lines: number): void {
+  const shown = findings.length > lines ? findings.slice(0, Math.max(0, lines - 1)) : findings;
+  const rows = shown.map(({ severity, server, feature, message, since }): Cell[] => [
+    [server ?? "licmond", PAINTS[severity]],
+    feature ?? "",
+    message,
+    since === null ? "" : span(io.now() - Date.parse(since)),
+  ]);
+  io.out(`\n${rows.length === 0 ? `${title}\n` : tableOf(io, [title, "", "", ">for"], rows)}`);
+  if (shown.length < findings.length) io.out(`… and ${findings.length - shown.length} more\n`);
+}
+
+/** Shares lines out: to each in turn one, until it has as many as it wants or there are none left. */
+export function share(lines: number, wanted: readonly number[]): number[] {
+  const given = wanted.map(() => 0);
+  for (let left = lines; left > 0; ) {
+    const before = left;
+    for (const [at, want] of wanted.entries()) {
+      const has = given[at] ?? 0;
+      if (left === 0 || has >= want) continue;
+      given[at] = has + 1;
+      left -= 1;
+    }
+    if (left === before) break;
+  }
+  return given;
+}
+
+async function csvOf(parts: readonly (readonly [string, readonly Finding[]])[]): Promise<string> {
+  const { csvHeading, csvRows } = await import("../../http/answers/list.ts");
+  const columns = ["part", "severity", "server", "feature", "message", "since"].map((name) => [name]);
+  const rows = parts.flatMap(([part, findings]) => findings.map((finding) => ({ part, ...finding })));
+  return csvHeading(columns, false) + csvRows(rows, columns);
+}

@@ -1,0 +1,140 @@
+import type { StatsRecord } from "../../domain/history-records.ts";
+import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
+import { MINUTE_MS } from "../../domain/time/clock.ts";
+import { command, text } from "../command.ts";
+import { type Cell, printJson } from "../terminal.ts";
+import { type Client, RefusedError } from "./client.ts";
+import {
+  ASK,
+  ask,
+  DIM,
+  minuteOf,
+  printCsv,
+  printLine,
+  printRows,
+  RED,
+  seatsOf,
+  span,
+  stateCell,
+} from "./output.ts";
+
+/** Options that narrow a name down where several servers or daemons have it. */
+export const NARROW = {
+  server: text("<id>", "only of this server"),
+  daemon: text("<name>", "only of this daemon"),
+};
+
+/** `licmond who`: who holds a feature's seats, for whom seats are kept, and who waits. */
+export const who = command({
+  args: [["<feature...>", "names of features, whatever the case"]],
+  options: { ...NARROW, ...ASK },
+  async run({ args, options }, io) {
+    const client = await ask(options, io);
+    const { server, daemon } = options;
+    const named = await Promise.all(args.map((name) => featuresNamed(client, name, { server, daemon })));
+    const features = named.flat();
+    const asked = { feature: [...new Set(features.map(({ name }) => name))], server, daemon };
+    if (options.csv)
+      return printCsv(io, await client.text("/api/licenses/users", { ...asked, format: "csv" }));
+    const { users } = await client.json<{ users: readonly UserRecord[] }>("/api/licenses/users", asked);
+    if (options.json) return io.out(printJson({ features, users }));
+    for (const [at, feature] of features.entries()) {
+      if (at > 0) io.out("\n");
+      printLine(io, headline(feature, io.now()));
+      if (feature.available !== null && feature.available <= 0)
+        printLine(io, await lastFree(client, feature, io.now()));
+      const rows = users
+        .filter((user) => isOf(user, feature))
+        .sort(byKind)
+        .map(rowOf);
+      printRows(io, ["user", "host", ">seats", ">since", ">held", ""], rows, "Nobody has a seat of it.");
+    }
+  },
+});
+
+/**
+ * The features that a name means: those so written, else those that differ in case alone. Throws Failure, with the
+ * closest names, when there is none.
+ */
+export async function featuresNamed(
+  client: Client,
+  name: string,
+  narrow: { readonly server: string | undefined; readonly daemon: string | undefined },
+): Promise<readonly FeatureRecord[]> {
+  const find = async (by: "feature" | "search") => {
+    const query = { [by]: name, ...narrow };
+    return (await client.json<{ features: readonly FeatureRecord[] }>("/api/licenses/features", query))
+      .features;
+  };
+  try {
+    const found = await find("feature");
+    if (found.length > 0) return found;
+    throw new RefusedError(`No license server offers "${name}" now, or none was read yet.`, 404);
+  } catch (error) {
+    if (!(error instanceof RefusedError) || error.status !== 404) throw error;
+    const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
+    if (alike.length > 0) return alike;
+    throw error;
+  }
+}
+
+function headline(feature: FeatureRecord, now: number): string {
+  const { name, server, daemon, available, reserved, queued, collectedAt } = feature;
+  const counts = [
+    `${seatsOf(feature)} in use`,
+    ...(available === null ? [] : [`${available} free`]),
+    ...(reserved ? [`${reserved} reserved`] : []),
+    ...(queued ? [`${queued} waiting`] : []),
+  ];
+  const state = stateCell(feature, now);
+  const read = collectedAt === null ? "never read" : `read ${span(now - Date.parse(collectedAt))} ago`;
+  return `${name} (${server}/${daemon}): ${counts.join(", ")}; ${state === "" ? "" : `${feature.state}, `}${read}`;
+}
+
+const BUCKET_MS = 5 * MINUTE_MS;
+
+/** When a seat was free before there was none, as far as a day of history tells. */
+async function lastFree(client: Client, of: FeatureRecord, now: number): Promise<string> {
+  const { features } = await client.json<{ features: readonly StatsRecord[] }>("/api/licenses/stats", {
+    feature: of.name,
+    server: of.server,
+    daemon: of.daemon,
+    start: "-24h",
+    interval: "5m",
+    series: "true",
+  });
+  const free = features[0]?.series?.findLast(
+    ({ used, total }) => used !== null && total !== null && used < total,
+  );
+  if (free === undefined) return "No seat was free in the last 24 h, as far as licmond looked.";
+  const at = Math.min(now, Date.parse(free.timestamp) + BUCKET_MS);
+  return `A seat was last free about ${minuteOf(new Date(at).toISOString())}, ${span(now - at)} ago.`;
+}
+
+function isOf(user: UserRecord, { server, daemon, name }: FeatureRecord): boolean {
+  return user.server === server && user.daemon === daemon && user.feature === name;
+}
+
+const KINDS: Readonly<Record<UserRecord["kind"], Cell>> = {
+  checkout: "",
+  reservation: "reserved",
+  queued: ["waits", RED],
+};
+
+/** Who holds stands before what is reserved, and both before who waits; each as it came, the longest first. */
+function byKind(a: UserRecord, b: UserRecord): number {
+  const order = Object.keys(KINDS);
+  return order.indexOf(a.kind) - order.indexOf(b.kind);
+}
+
+function rowOf(row: UserRecord): Cell[] {
+  const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
+  const name = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
+  // Where the tool does not say when it began, licmond knows when it first saw it.
+  const since = startedAt ?? firstSeenAt;
+  const begun = since === null ? "" : `${startedAt === null ? "by " : ""}${minuteOf(since)}`;
+  const held =
+    since === null || collectedAt === null ? "" : span(Date.parse(collectedAt) - Date.parse(since));
+  const note: Cell = borrowed ? ["borrowed", DIM] : KINDS[kind];
+  return [name, host ?? "", String(count), begun, held, note];
+}
