@@ -16,6 +16,8 @@ export interface RunOptions {
   /** Which of stdout and stderr a person looks at; true = both. */
   readonly terminal?: boolean | CommandIo["terminal"];
   readonly version?: string;
+  /** Epoch ms; absent: the clock's. */
+  readonly now?: number;
 }
 
 /** What a command sees of the world, and what it leaves behind in it. */
@@ -39,7 +41,7 @@ export function world(options: RunOptions = {}): { readonly io: CommandIo; reado
     exitCode(code) {
       left.exitCode = code;
     },
-    now: Date.now,
+    now: () => options.now ?? Date.now(),
     terminal: typeof terminal === "boolean" ? { out: terminal, err: terminal } : terminal,
   };
   return { io, left };

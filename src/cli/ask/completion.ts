@@ -2,10 +2,10 @@ import type { Command as CommanderCommand } from "commander";
 import type { FeatureRecord, ServerRecord } from "../../domain/records.ts";
 import { type Command, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
-import { connect } from "./client.ts";
 import bash from "./completion-bash.txt" with { type: "text" };
 import fish from "./completion-fish.txt" with { type: "text" };
 import zsh from "./completion-zsh.txt" with { type: "text" };
+import { connect, licenses } from "./output.ts";
 
 const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
 /** Whoever pressed the key does not wait longer for names. */
@@ -89,12 +89,11 @@ async function namesOf(what: "features" | "servers", part: string, io: CommandIo
   const asked = (async () => {
     const client = await connect({ url: undefined, "key-file": undefined }, io);
     if (what === "servers") {
-      const path = "/api/licenses/servers";
-      return (await client.json<{ servers: readonly ServerRecord[] }>(path)).servers.map(({ id }) => id);
+      const { servers } = await client.get<{ servers: readonly ServerRecord[] }>(licenses("servers"));
+      return servers.map(({ id }) => id);
     }
-    const query = { search: part || undefined };
-    const path = "/api/licenses/features";
-    const { features } = await client.json<{ features: readonly FeatureRecord[] }>(path, query);
+    const path = licenses("features", { search: part || undefined });
+    const { features } = await client.get<{ features: readonly FeatureRecord[] }>(path);
     return features.map(({ name }) => name);
   })().catch(() => []);
   const names = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => [])]);

@@ -3,8 +3,10 @@ import type { FeatureRecord } from "../../domain/records.ts";
 import { command, text } from "../command.ts";
 import type { Cell } from "../terminal.ts";
 import { printJson } from "../terminal.ts";
-import { ASK, ask, expiryCell, printCsv, printRows, RED, some, stateCell } from "./output.ts";
+import { ASK, ask, expiryCell, licenses, printCsv, printRows, RED, some, stateCell } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
+
+export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
 
 /** `licmond features`: what there is, how much of it is in use, and when it expires. */
 export const features = command({
@@ -22,9 +24,9 @@ export const features = command({
     const search = literals.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
     const query = { search: search || undefined, server, daemon, sort };
     if (options.csv && !isPattern)
-      return printCsv(io, await client.text("/api/licenses/features", { ...query, format: "csv" }));
-    const path = "/api/licenses/features";
-    const answer = await client.json<{ features: readonly FeatureRecord[] }>(path, query);
+      return printCsv(io, await client.text(licenses("features", { ...query, format: "csv" })));
+    const path = licenses("features", query);
+    const answer = await client.get<{ features: readonly FeatureRecord[] }>(path);
     const pattern = globPattern(glob.toLowerCase());
     const found = answer.features.filter(({ name }) => !isPattern || pattern.test(name.toLowerCase()));
     // It knows the closest names.
@@ -32,9 +34,8 @@ export const features = command({
       await featuresNamed(client, glob, { server, daemon });
     if (options.json) return io.out(printJson({ ...answer, features: found, total: found.length }));
     if (options.csv) return printCsv(io, await csvOf(found));
-    const heads = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
-    const rows = found.map((feature) => rowOf(feature, io.now()));
-    printRows(io, heads, rows, "No license server has such a feature, or none was read yet.");
+    const rows = found.map((feature) => featureCells(feature, io.now()));
+    printRows(io, FEATURE_HEADS, rows, "No license server has such a feature, or none was read yet.");
   },
 });
 
@@ -46,7 +47,11 @@ async function csvOf(found: readonly FeatureRecord[]): Promise<string> {
   return csvHeading(columns, false) + csvRows(found, columns);
 }
 
-function rowOf(feature: FeatureRecord, now: number): Cell[] {
+/** What of a feature's record stands in tables. */
+export type FeatureCounts = Omit<FeatureRecord, "pools">;
+
+/** A feature as a row below {@link FEATURE_HEADS}. */
+export function featureCells(feature: FeatureCounts, now: number): Cell[] {
   const { name, server, daemon, used, total, available, unlimited, queued } = feature;
   const { expiresAt, expiresOn } = feature;
   const free = available === null ? "" : String(available);

@@ -4,7 +4,7 @@ import { parseDuration } from "../../domain/time/clock.ts";
 import { command, integer, optionOr, reader, text } from "../command.ts";
 import { type CommandIo, countOf } from "../io.ts";
 import type { Cell } from "../terminal.ts";
-import { ASK, DIM, expiryCell, minuteOf, printList, printRows, RED, span, YELLOW } from "./output.ts";
+import { ASK, expiryCell, minuteOf, printList, printRows, RED, span, YELLOW } from "./output.ts";
 
 /** Beginning of a range, as the API takes it: `7d` may stand for `-7d`. */
 const since = reader(
@@ -29,7 +29,7 @@ export const denials = command({
     const { since: start, server, limit } = options;
     const query = { start, server, feature, limit };
     const heads = [">when", "feature", "user", "host", ">seats", ">times", "outcome", "server", "reason"];
-    await printList<DenialsAnswer>(options, io, "/api/licenses/denials", query, (answer) => {
+    await printList<DenialsAnswer>(options, io, "denials", query, (answer) => {
       const rows = answer.denials.map((denial): Cell[] => [
         minuteOf(denial.timestamp),
         denial.feature ?? "",
@@ -72,15 +72,14 @@ export const expiring = command({
   async run({ options }, io) {
     const { days, server, limit } = options;
     const query = { days, server, limit };
-    const heads = [">expires", ">days", "feature", ">seats", "of", "pool"];
-    await printList<ExpirationsAnswer>(options, io, "/api/licenses/expirations", query, (answer) => {
+    const heads = [">expires", ">days", "feature", ">seats", "of"];
+    await printList<ExpirationsAnswer>(options, io, "expirations", query, (answer) => {
       const rows = answer.expirations.map((one): Cell[] => [
         expiryCell(one.expiresAt, one.expiresOn, io.now()),
         String(one.daysLeft ?? "?"),
         one.feature,
         String(one.total ?? ""),
         `${one.server}/${one.daemon}`,
-        [one.pool ?? "", DIM],
       ]);
       printRows(io, heads, rows, `Nothing expires within ${countOf(days, "day")}.`);
       saySome(io, rows.length, answer.total);
@@ -99,7 +98,7 @@ export const outages = command({
   async run({ options }, io) {
     const { since: start, server, limit } = options;
     const query = { start, server, limit };
-    await printList<OutagesAnswer>(options, io, "/api/licenses/outages", query, (answer) => {
+    await printList<OutagesAnswer>(options, io, "outages", query, (answer) => {
       const rows = answer.outages.map((outage): Cell[] => [
         outage.server,
         outage.status === "down" ? [outage.status, RED] : [outage.status, YELLOW],

@@ -1,28 +1,45 @@
+import type { HeldServer, PictureFeature } from "../../domain/live-picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../domain/time/clock.ts";
+import { type Client, createClient } from "../client/client.ts";
+import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
 import { flag } from "../command.ts";
 import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
 import { type Cell, printJson, printTable } from "../terminal.ts";
-import { type Client, CONNECTION, connect, type Query } from "./client.ts";
 
 /** Options of every command that prints what a running daemon answers. */
 export const ASK = {
-  ...CONNECTION,
+  ...CLIENT_OPTIONS,
   json: flag("print the API's answer"),
   csv: flag("print CSV, for spreadsheets"),
 };
 
-interface Asked extends ConnectionOptions {
+interface Asked extends ClientOptions {
   readonly json: boolean;
   readonly csv: boolean;
 }
-type ConnectionOptions = Parameters<typeof connect>[0];
 
-/** Speaks to the daemon for a command whose options are {@link ASK}. */
+/** The daemon that a command asks. */
+export async function connect(options: ClientOptions, io: CommandIo): Promise<Client> {
+  return createClient(await findTarget(options, io.env));
+}
+
+/** The same for a command whose options are {@link ASK}. */
 export function ask(options: Asked, io: CommandIo): Promise<Client> {
   if (options.json && options.csv) throw new UsageError("option '--json' cannot be used with option '--csv'");
   return connect(options, io);
+}
+
+/** Parameters of a query; those that are undefined are left out. */
+type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** A path of the API below `/api/licenses/`. */
+export function licenses(path: string, query: Query = {}): string {
+  const sent = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    for (const one of [value].flat()) if (one !== undefined) sent.append(name, String(one));
+  return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
 /** Prints a list of the API as JSON, as CSV, or for people. */
@@ -34,8 +51,8 @@ export async function printList<T>(
   print: (answer: T) => void,
 ): Promise<void> {
   const client = await ask(options, io);
-  if (options.csv) return printCsv(io, await client.text(path, { ...query, format: "csv" }));
-  const answer = await client.json<T>(path, query);
+  if (options.csv) return printCsv(io, await client.text(licenses(path, { ...query, format: "csv" })));
+  const answer = await client.get<T>(licenses(path, query));
   if (options.json) io.out(printJson(answer));
   else print(answer);
 }
@@ -69,13 +86,18 @@ export function printRows(
 
 /** A table as {@link printRows} prints it. */
 export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const text = (cell: Cell | undefined) => (typeof cell === "string" ? cell : (cell?.[0] ?? ""));
-  const isFilled = heads.map((_, column) => rows.some((row) => text(row[column]) !== ""));
+  const shown = paintedIf(mayColour(io, "out"), rows);
+  const isFilled = heads.map((_, column) => rows.some((row) => textOf(row[column] ?? "") !== ""));
   const filled = <T>(cells: readonly T[]) => cells.filter((_, column) => isFilled[column]);
-  const colour = mayColour(io, "out");
-  const shown = rows.map((row) => filled(row).map((cell) => (colour ? cell : text(cell))));
-  return printTable(filled(heads), shown, io.terminal.columns);
+  return printTable(filled(heads), shown.map(filled), io.terminal.columns);
 }
+
+/** Rows as they are, or without their colours. */
+export function paintedIf(colour: boolean, rows: readonly (readonly Cell[])[]) {
+  return colour ? rows : rows.map((row) => row.map(textOf));
+}
+
+const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell[0]);
 
 export const RED = "31";
 export const YELLOW = "33";
@@ -92,7 +114,10 @@ export function some(count: number | null): string {
 }
 
 /** Numbers that are not of now say so, in colour and in words. */
-export function stateCell({ state, collectedAt, error }: FeatureRecord, now: number): Cell {
+export function stateCell(
+  { state, collectedAt, error }: Pick<FeatureRecord, "state" | "collectedAt" | "error">,
+  now: number,
+): Cell {
   if (state === "ok") return "";
   const age = collectedAt === null ? "" : ` ${span(now - Date.parse(collectedAt))}`;
   return [`${state}${state === "partial" ? "" : age}${error === null ? "" : `: ${error}`}`, YELLOW];
@@ -118,4 +143,28 @@ export function span(ms: number): string {
   if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
   if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h${of(Math.floor((ms % HOUR_MS) / MINUTE_MS), "min")}`;
   return `${Math.floor(ms / DAY_MS)} d${of(Math.floor((ms % DAY_MS) / HOUR_MS), "h")}`;
+}
+
+/** The pictures of servers by their ids, as a stream keeps them. */
+export type Site = ReadonlyMap<string, HeldServer>;
+
+/** A feature of a picture, with what its record has besides. */
+export interface LiveFeature extends PictureFeature {
+  readonly server: string;
+}
+
+/** The features of a site that are wanted. */
+export function featuresOf(
+  site: Site,
+  isWanted: (feature: PictureFeature, server: string) => boolean,
+): LiveFeature[] {
+  const found: LiveFeature[] = [];
+  for (const [server, { features, collectedAt }] of site) {
+    for (const feature of features.values()) {
+      if (!isWanted(feature, server)) continue;
+      // Of most features it is the server's, and stands there alone.
+      found.push({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt });
+    }
+  }
+  return found;
 }

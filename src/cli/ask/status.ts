@@ -1,10 +1,10 @@
 import type { AlertRecord, Severity } from "../../domain/alerts.ts";
 import type { ExpirationRecord, FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import { type CommandIo, countOf } from "../io.ts";
 import { type Cell, printJson } from "../terminal.ts";
-import type { Client } from "./client.ts";
-import { ASK, ask, printCsv, printLine, RED, seatsOf, span, tableOf, YELLOW } from "./output.ts";
+import { ASK, ask, licenses, printCsv, printLine, RED, seatsOf, span, tableOf, YELLOW } from "./output.ts";
 
 /** How far ahead `status` looks for what expires. */
 const DAYS = 30;
@@ -39,21 +39,15 @@ export const status = command({
 type Answers = Awaited<ReturnType<typeof askAll>>;
 
 async function askAll(client: Client) {
-  const path = "/api/licenses";
-  const [summary, { servers }, { alerts }, full, expiring] = await Promise.all([
-    client.json<SummaryRecord>(`${path}/summary`),
-    client.json<{ servers: readonly ServerRecord[] }>(`${path}/servers`),
-    client.json<{ alerts: readonly AlertRecord[] }>(`${path}/alerts`, { state: "firing", limit: 1_000 }),
-    client.json<{ features: readonly FeatureRecord[] }>(`${path}/features`, {
-      min_utilization: 100,
-      sort: "-queued",
-    }),
-    client.json<{ expirations: readonly ExpirationRecord[] }>(`${path}/expirations`, {
-      days: DAYS,
-      limit: 10_000,
-    }),
+  const get = <T>(...path: Parameters<typeof licenses>) => client.get<T>(licenses(...path));
+  const [summary, { servers }, { alerts }, { features }, { expirations }] = await Promise.all([
+    get<SummaryRecord>("summary"),
+    get<{ servers: readonly ServerRecord[] }>("servers"),
+    get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 1_000 }),
+    get<{ features: readonly FeatureRecord[] }>("features", { min_utilization: 100, sort: "-queued" }),
+    get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: DAYS, limit: 10_000 }),
   ]);
-  return { summary, servers, alerts, full: full.features, expirations: expiring.expirations };
+  return { summary, servers, alerts, features, expirations };
 }
 
 /** Something to look at. `since`: ISO 8601, null where it is not known. */
@@ -96,8 +90,8 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
   return [...ofServers, ...others].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
 
-function fullOf({ full, alerts }: Answers): Finding[] {
-  return full.map((feature) => {
+function fullOf({ features, alerts }: Answers): Finding[] {
+  return features.map((feature) => {
     const { server, daemon, name, queued, state } = feature;
     const known = alerts.find(
       (alert) =>

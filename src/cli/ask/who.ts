@@ -1,13 +1,15 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { MINUTE_MS } from "../../domain/time/clock.ts";
+import { type Client, Refusal } from "../client/client.ts";
 import { command, text } from "../command.ts";
+import { Failure } from "../io.ts";
 import { type Cell, printJson } from "../terminal.ts";
-import { type Client, RefusedError } from "./client.ts";
 import {
   ASK,
   ask,
   DIM,
+  licenses,
   minuteOf,
   printCsv,
   printLine,
@@ -34,9 +36,8 @@ export const who = command({
     const named = await Promise.all(args.map((name) => featuresNamed(client, name, { server, daemon })));
     const features = named.flat();
     const asked = { feature: [...new Set(features.map(({ name }) => name))], server, daemon };
-    if (options.csv)
-      return printCsv(io, await client.text("/api/licenses/users", { ...asked, format: "csv" }));
-    const { users } = await client.json<{ users: readonly UserRecord[] }>("/api/licenses/users", asked);
+    if (options.csv) return printCsv(io, await client.text(licenses("users", { ...asked, format: "csv" })));
+    const { users } = await client.get<{ users: readonly UserRecord[] }>(licenses("users", asked));
     if (options.json) return io.out(printJson({ features, users }));
     for (const [at, feature] of features.entries()) {
       if (at > 0) io.out("\n");
@@ -47,7 +48,8 @@ export const who = command({
         .filter((user) => isOf(user, feature))
         .sort(byKind)
         .map(rowOf);
-      printRows(io, ["user", "host", ">seats", ">since", ">held", ""], rows, "Nobody has a seat of it.");
+      const heads = ["user", "host", ">seats", ">since", ">held", ""];
+      printRows(io, heads, rows, "Nobody has a seat of it.");
     }
   },
 });
@@ -62,16 +64,15 @@ export async function featuresNamed(
   narrow: { readonly server: string | undefined; readonly daemon: string | undefined },
 ): Promise<readonly FeatureRecord[]> {
   const find = async (by: "feature" | "search") => {
-    const query = { [by]: name, ...narrow };
-    return (await client.json<{ features: readonly FeatureRecord[] }>("/api/licenses/features", query))
-      .features;
+    const path = licenses("features", { [by]: name, ...narrow });
+    return (await client.get<{ features: readonly FeatureRecord[] }>(path)).features;
   };
   try {
     const found = await find("feature");
     if (found.length > 0) return found;
-    throw new RefusedError(`No license server offers "${name}" now, or none was read yet.`, 404);
+    throw new Failure(`No license server offers "${name}" now, or none was read yet`);
   } catch (error) {
-    if (!(error instanceof RefusedError) || error.status !== 404) throw error;
+    if (!(error instanceof Refusal) || error.status !== 404) throw error;
     const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
     if (alike.length > 0) return alike;
     throw error;
@@ -95,17 +96,19 @@ const BUCKET_MS = 5 * MINUTE_MS;
 
 /** When a seat was free before there was none, as far as a day of history tells. */
 async function lastFree(client: Client, of: FeatureRecord, now: number): Promise<string> {
-  const { features } = await client.json<{ features: readonly StatsRecord[] }>("/api/licenses/stats", {
-    feature: of.name,
-    server: of.server,
-    daemon: of.daemon,
-    start: "-24h",
-    interval: "5m",
-    series: "true",
-  });
-  const free = features[0]?.series?.findLast(
-    ({ used, total }) => used !== null && total !== null && used < total,
+  const { features } = await client.get<{ features: readonly StatsRecord[] }>(
+    licenses("stats", {
+      feature: of.name,
+      server: of.server,
+      daemon: of.daemon,
+      start: "-24h",
+      interval: "5m",
+      series: "true",
+    }),
   );
+  const known = features[0]?.series?.filter(({ used, total }) => used !== null && total !== null) ?? [];
+  if (known.length === 0) return "When a seat was last free is not known.";
+  const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
   if (free === undefined) return "No seat was free in the last 24 h, as far as licmond looked.";
   const at = Math.min(now, Date.parse(free.timestamp) + BUCKET_MS);
   return `A seat was last free about ${minuteOf(new Date(at).toISOString())}, ${span(now - at)} ago.`;
@@ -130,11 +133,8 @@ function byKind(a: UserRecord, b: UserRecord): number {
 function rowOf(row: UserRecord): Cell[] {
   const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
   const name = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
-  // Where the tool does not say when it began, licmond knows when it first saw it.
+  // Where the tool does not say since when, licmond knows when it first saw it.
   const since = startedAt ?? firstSeenAt;
-  const begun = since === null ? "" : `${startedAt === null ? "by " : ""}${minuteOf(since)}`;
-  const held =
-    since === null || collectedAt === null ? "" : span(Date.parse(collectedAt) - Date.parse(since));
-  const note: Cell = borrowed ? ["borrowed", DIM] : KINDS[kind];
-  return [name, host ?? "", String(count), begun, held, note];
+  const held = since === null ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
+  return [name, host ?? "", String(count), minuteOf(since), held, borrowed ? ["borrowed", DIM] : KINDS[kind]];
 }

@@ -93,6 +93,8 @@ export function createClient({ where, url, unix, key }: Target) {
 
   return {
     where,
+    /** The text of a GET, e.g. CSV. */
+    text: async (path: string): Promise<string> => (await ask(path, undefined)).text(),
     /** The JSON of a GET; `path` begins with `/`. */
     async get<T>(path: string): Promise<T> {
       const response = await ask(path, AbortSignal.timeout(SILENT_MS));

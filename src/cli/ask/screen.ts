@@ -1,0 +1,67 @@
+import { writeSync } from "node:fs";
+
+/** Alternate screen, hidden cursor, no wrapping (xterm's control sequences: ?1049, ?25, ?7). */
+const ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
+const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
+
+/** A key: a control sequence, e.g. of a cursor key, or one character. */
+const KEYS = /\u001b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[\s\S]/gu;
+
+/** What a screen tells its program. */
+export interface ScreenEvents {
+  key(key: string): void;
+  /** It has another size: nothing that was painted stands on it any more. */
+  resized(): void;
+  /** A signal asks the program to end. */
+  ended(exitCode: number): void;
+  /** Something was thrown that nobody caught. */
+  failed(error: unknown): void;
+}
+
+/** What shells make of them. */
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/**
+ * Takes the whole terminal until `close`, which happens by itself when the process exits, in whatever way but SIGKILL.
+ * Only lines that changed are written.
+ */
+export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
+  const { stdin, stdout } = process;
+  let painted: readonly string[] = [];
+  let isOpen = true;
+  const read = (bytes: Buffer) => {
+    for (const [pressed] of bytes.toString().matchAll(KEYS)) key(pressed);
+  };
+  const resize = () => {
+    painted = [];
+    resized();
+  };
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    stdin.setRawMode(false).pause().off("data", read);
+    stdout.off("resize", resize);
+    process.off("SIGCONT", resize).off("exit", close).off("uncaughtException", failed);
+    for (const [signal, end] of endings) process.off(signal, end);
+    // At once: a process that exits writes nothing later.
+    writeSync(stdout.fd, LEAVE);
+  };
+  const endings = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => ended(code)] as const);
+
+  stdin.setRawMode(true).resume().on("data", read);
+  stdout.on("resize", resize).write(ENTER);
+  process.on("SIGCONT", resize).on("exit", close).on("uncaughtException", failed);
+  for (const [signal, end] of endings) process.on(signal, end);
+
+  return {
+    size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
+    paint(lines: readonly string[]) {
+      const changed = lines.flatMap((line, at) =>
+        line === painted[at] ? [] : [`\u001b[${at + 1};1H${line}\u001b[K`],
+      );
+      painted = [...lines];
+      if (changed.length > 0) stdout.write(changed.join(""));
+    },
+    close,
+  };
+}

@@ -1,0 +1,139 @@
+import { escapeControls } from "../../domain/plain-text.ts";
+import { cutTo, paint, printTable } from "../terminal.ts";
+import { FEATURE_HEADS, featureCells } from "./features.ts";
+import { featuresOf, type LiveFeature, paintedIf, RED, type Site, span } from "./output.ts";
+
+/** What `top` shows of a site, and how keys change that: pure, so that it is tried without a terminal. */
+export interface View {
+  readonly sort: keyof typeof SORTS;
+  readonly isReversed: boolean;
+  readonly filter: (typeof FILTERS)[number];
+  /** Part of the names of features and servers, whatever the case. */
+  readonly search: string;
+  /** The search is being typed. */
+  readonly isTyping: boolean;
+  /** Features above the first line. */
+  readonly offset: number;
+}
+
+export const FIRST_VIEW: View = {
+  sort: "use",
+  isReversed: false,
+  filter: "all",
+  search: "",
+  isTyping: false,
+  offset: 0,
+};
+
+const FILTERS = ["all", "in use", "full", "not ok"] as const;
+
+const most = (value: number | null) => (value === null ? Infinity : -value);
+const least = (value: number | null) => value ?? Infinity;
+/** The lowest stands first, what is not known last; ties go by name. */
+const SORTS = {
+  use: (feature: LiveFeature) => most(feature.utilization),
+  waiting: (feature: LiveFeature) => most(feature.queued),
+  free: (feature: LiveFeature) => least(feature.available),
+  expiry: (feature: LiveFeature) => least(feature.expiresAt === null ? null : Date.parse(feature.expiresAt)),
+  name: () => 0,
+};
+const SORT_KEYS: Readonly<Record<string, View["sort"]>> = {
+  u: "use",
+  w: "waiting",
+  f: "free",
+  e: "expiry",
+  n: "name",
+};
+const KEYS = "q quit  sort: u use, w waiting, f free, e expiry, n name  r reverse  a filter  / search";
+
+/** The features that a view shows, in its order. */
+export function shownFeatures(site: Site, { sort, isReversed, filter, search }: View): LiveFeature[] {
+  const part = search.toLowerCase();
+  const found = featuresOf(site, ({ name, available, used, state }, server) => {
+    if (filter === "full" && (available === null || available > 0)) return false;
+    if (filter === "in use" && (used ?? 0) === 0) return false;
+    if (filter === "not ok" && state === "ok") return false;
+    return part === "" || name.toLowerCase().includes(part) || server.toLowerCase().includes(part);
+  });
+  const sign = isReversed ? -1 : 1;
+  const ranked = found.map((feature) => ({ feature, rank: SORTS[sort](feature) }));
+  ranked.sort((a, b) => {
+    if (a.rank !== b.rank) return sign * (a.rank < b.rank ? -1 : 1);
+    return a.feature.name === b.feature.name ? 0 : a.feature.name < b.feature.name ? -1 : 1;
+  });
+  return ranked.map(({ feature }) => feature);
+}
+
+/** Cursor keys as terminals send them (xterm, both cursor modes), and the lines that they move, of a page of so many. */
+const STEPS: Readonly<Record<string, (page: number) => number>> = {
+  "[A": () => -1,
+  "[B": () => 1,
+  "[5~": (page) => -page,
+  "[6~": (page) => page,
+  "[H": () => -Infinity,
+  "[F": () => Infinity,
+};
+
+/** The view after a key; `quit` ends `top`. `page`: lines of the list on the screen, `count`: features in it. */
+export function afterKey(view: View, key: string, page: number, count: number): View | "quit" {
+  if (key === "\u0003") return "quit";
+  if (view.isTyping) {
+    if (key === "\r") return { ...view, isTyping: false };
+    if (key === "\u001b") return { ...view, isTyping: false, search: "" };
+    if (key === "\u007f") return { ...view, search: [...view.search].slice(0, -1).join("") };
+    return /\p{Cc}/u.test(key) ? view : { ...view, search: view.search + key, offset: 0 };
+  }
+  const step = key.startsWith("\u001b") ? STEPS[key.slice(1).replace("O", "[")] : undefined;
+  if (step !== undefined) {
+    return { ...view, offset: Math.max(0, Math.min(view.offset + step(page), count - page)) };
+  }
+  const top = { ...view, offset: 0 };
+  const sort = SORT_KEYS[key];
+  if (sort !== undefined) return { ...top, sort };
+  if (key === "q") return "quit";
+  if (key === "r") return { ...top, isReversed: !view.isReversed };
+  if (key === "/") return { ...top, isTyping: true, search: "" };
+  if (key === "\u001b") return { ...top, search: "", filter: "all" };
+  if (key !== "a") return view;
+  return { ...top, filter: FILTERS[(FILTERS.indexOf(view.filter) + 1) % FILTERS.length] ?? "all" };
+}
+
+/** Lines of a screen that the list does not have: two above it, the head of its columns, and one below. */
+export const FRAME_LINES = 4;
+
+/** What a screen shows by a view. */
+export interface Shown {
+  readonly site: Site;
+  /** As {@link shownFeatures} gives them. */
+  readonly features: readonly LiveFeature[];
+  /** Why the numbers are not live; null while they are. */
+  readonly lost: string | null;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly size: { readonly columns: number; readonly rows: number };
+  readonly colour: boolean;
+}
+
+/** The lines of a screen. */
+export function frame(view: View, { site, features, lost, now, size, colour }: Shown): string[] {
+  const { columns, rows } = size;
+  const servers = [...site.values()];
+  const counts = Map.groupBy(servers, ({ status }) => status);
+  const states = [...counts].map(([status, { length }]) => `${length} ${status}`).join(", ");
+  const ages = servers.flatMap(({ enabled, collectedAt: at }) =>
+    enabled && at !== null ? [now - Date.parse(at)] : [],
+  );
+  const read = ages.length === 0 ? "" : `, read up to ${span(Math.max(...ages))} ago`;
+  const { sort, isReversed, filter, search, isTyping } = view;
+  const found = search === "" ? "" : `, named "${search}"`;
+  const fitting = (line: string) => cutTo(escapeControls(line), columns);
+  const live = fitting(`licmond  ${lost === null ? "live" : `NOT LIVE: ${lost}`}  servers: ${states}${read}`);
+  const list = `${features.length} features: ${filter}${found}, by ${sort}${isReversed ? " reversed" : ""}`;
+  const page = Math.max(1, rows - FRAME_LINES);
+  const offset = Math.max(0, Math.min(view.offset, features.length - page));
+  const cells = features.slice(offset, offset + page).map((feature) => featureCells(feature, now));
+  const table = printTable(FEATURE_HEADS, paintedIf(colour, cells), columns).trimEnd().split("\n");
+  const lines = [colour && lost !== null ? paint(live, RED) : live, fitting(list), ...table];
+  while (lines.length < rows - 1) lines.push("");
+  return [...lines.slice(0, rows - 1), fitting(isTyping ? `/${search}_` : KEYS)];
+}

@@ -1,0 +1,141 @@
+import { codeOf, messageOf } from "../../domain/error-code.ts";
+import type { PictureFeature } from "../../domain/live-picture.ts";
+import { escapeControls } from "../../domain/plain-text.ts";
+import { parseDuration } from "../../domain/time/clock.ts";
+import { CLIENT_OPTIONS } from "../client/target.ts";
+import { watchPicture } from "../client/watch-picture.ts";
+import { command, integer, option, optionOr, reader } from "../command.ts";
+import { type CommandIo, countOf, Failure, UsageError } from "../io.ts";
+import { cutTo } from "../terminal.ts";
+import { connect, featuresOf, type LiveFeature, type Site, seatsOf, span } from "./output.ts";
+import { featuresNamed, NARROW } from "./who.ts";
+
+const EXIT_TIMEOUT = 3;
+const EXIT_INTERRUPTED = 130;
+/** No timer of the runtime takes longer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+const count = integer(1, 1_000_000, "It takes a whole number of 1 or more.");
+const timeout = reader((given) => {
+  const ms = parseDuration(given);
+  return ms === null || ms > LONGEST_MS ? null : ms;
+}, "It takes a duration of at most 24d, e.g. 90s, 30m, 2h.");
+
+/** `licmond wait`: waits on one event stream until seats are free, then runs a command. */
+export const wait = command({
+  args: [
+    ["<feature>", "name of a feature, whatever the case"],
+    ["[command...]", "what to run then"],
+  ],
+  usage: "[options] <feature> [-- <command...>]",
+  options: {
+    count: optionOr("<seats>", "how many seats must be free at once", count, 1),
+    timeout: option("<duration>", "how long to wait, e.g. 2h (default: for ever)", timeout),
+    ...NARROW,
+    ...CLIENT_OPTIONS,
+  },
+  async run({ args: [name = "", ...argv], options }, io) {
+    const client = await connect(options, io);
+    const named = await featuresNamed(client, name, options);
+    const totals = named.map(({ total, unlimited }) => (unlimited ? Infinity : (total ?? Infinity)));
+    const most = Math.max(...totals);
+    if (most < options.count)
+      throw new UsageError(`${name} has ${countOf(most, "seat")}: ${options.count} can never be free`);
+    const isAsked = (feature: PictureFeature, id: string) =>
+      named.some(
+        ({ server, daemon, name: one }) => id === server && feature.daemon === daemon && feature.name === one,
+      );
+    const servers = [...new Set(named.map(({ server }) => server))];
+    const end = new AbortController();
+    const notes = createNotes(io);
+    const interrupt = () => end.abort(EXIT_INTERRUPTED);
+    process.once("SIGINT", interrupt);
+    const { timeout: longest } = options;
+    const timer = longest === undefined ? null : setTimeout(() => end.abort(EXIT_TIMEOUT), longest);
+    let found = null as LiveFeature | null;
+    try {
+      const look = (site: Site, lost: string | null) => {
+        const features = featuresOf(site, isAsked);
+        found = lost === null ? freeOf(features, options.count) : null;
+        if (found !== null) return end.abort();
+        return notes.waiting(lost ?? waitingFor(name, options.count, features), lost !== null);
+      };
+      await watchPicture(client, servers, look, end.signal);
+    } finally {
+      if (timer !== null) clearTimeout(timer);
+      process.off("SIGINT", interrupt);
+      notes.end();
+    }
+    if (found === null) {
+      if (end.signal.reason === EXIT_TIMEOUT)
+        io.err(`${escapeControls(name)} was not free within ${span(longest ?? 0)}.\n`);
+      return io.exitCode(end.signal.reason);
+    }
+    const { server, daemon, available } = found;
+    const seats = available === null ? "without a limit" : `${available} free`;
+    io.err(`${escapeControls(`${found.name} (${server}/${daemon}): ${seats}`)}\n`);
+    if (argv.length > 0) io.exitCode(await runCommand(argv));
+    return undefined;
+  },
+});
+
+/** The one that has enough free seats, by numbers of now; the one with most. Null: none has. */
+export function freeOf(features: readonly LiveFeature[], count: number): LiveFeature | null {
+  const seats = ({ available, unlimited }: LiveFeature) => (unlimited ? Infinity : (available ?? 0));
+  const isOfNow = ({ state }: LiveFeature) => state === "ok" || state === "partial";
+  const free = features.filter((feature) => isOfNow(feature) && seats(feature) >= count);
+  return free.toSorted((a, b) => seats(b) - seats(a))[0] ?? null;
+}
+
+function waitingFor(name: string, count: number, features: readonly LiveFeature[]): string {
+  const each = features.map((feature) => {
+    const { server, queued, state } = feature;
+    const waiting = queued ? `, ${queued} waiting` : "";
+    return `${seatsOf(feature)} in use on ${server}${waiting}${state === "ok" ? "" : `, ${state}`}`;
+  });
+  const known = each.length === 0 ? "no server offers it now" : each.join("; ");
+  return `Waiting for ${countOf(count, "seat")} of ${name}: ${known}`;
+}
+
+/** Says what is waited for: on a terminal in one line that changes, else once, and again when the connection is lost. */
+function createNotes({ err, terminal }: CommandIo) {
+  let said = "";
+  let wasLost: boolean | null = null;
+  return {
+    waiting(line: string, isLost: boolean) {
+      if (line === said) return;
+      said = line;
+      const safe = escapeControls(line);
+      if (terminal.err) err(`\r\u001b[K${cutTo(safe, (terminal.columns ?? 80) - 1)}`);
+      else if (isLost !== wasLost) err(`${safe}\n`);
+      wasLost = isLost;
+    },
+    end: () => terminal.err && said !== "" && err("\r\u001b[K"),
+  };
+}
+
+/** Exit codes of shells for a command that is not there, and for one that cannot be run. */
+const NOT_FOUND = 127;
+const NOT_RUNNABLE = 126;
+
+/** Runs a command in the place of this one: it has the terminal, and gets the signals. The answer is its exit code. */
+async function runCommand(argv: readonly string[]): Promise<number> {
+  const child = spawn(argv);
+  const pass = (signal: NodeJS.Signals) => child.kill(signal);
+  // A terminal sends these to both: the command decides.
+  const stay = () => {};
+  process.on("SIGINT", stay).on("SIGQUIT", stay).on("SIGTERM", pass).on("SIGHUP", pass);
+  const code = await child.exited;
+  process.off("SIGINT", stay).off("SIGQUIT", stay).off("SIGTERM", pass).off("SIGHUP", pass);
+  return code;
+}
+
+function spawn(argv: readonly string[]) {
+  try {
+    return Bun.spawn([...argv], { stdio: ["inherit", "inherit", "inherit"] });
+  } catch (error) {
+    const [command = ""] = argv;
+    const code = codeOf(error) === "ENOENT" ? NOT_FOUND : NOT_RUNNABLE;
+    throw new Failure(`${command} cannot be run: ${messageOf(error)}`, code);
+  }
+}

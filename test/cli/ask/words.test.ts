@@ -1,0 +1,166 @@
+import { afterEach, expect, test } from "bun:test";
+import { share } from "../../../src/cli/ask/status.ts";
+import type { FeaturePicture, ServerPicture } from "../../../src/domain/picture.ts";
+import * as a from "../../domain/make.ts";
+import { closeDoors, serve } from "../../http/doors.ts";
+import { bench, checkout, feature, NOW, picture, REFUSED } from "../../http/make.ts";
+import { type Ran, type RunOptions, run } from "../rig.ts";
+
+afterEach(closeDoors);
+
+/** A name that tries a terminal, a spreadsheet and a shell, and is wider than it has characters. */
+const HOSTILE = '=cmd()\u001b[2J"$(x)"\n日本語日本語日本語日本語日本語日本語';
+
+const full = { used: 4, available: 0, utilization: 100 };
+const FEATURES: FeaturePicture[] = [
+  feature("LogicSim_Core", {
+    ...full,
+    queued: 2,
+    checkouts: [checkout("ada", { count: 3 }), checkout(HOSTILE, { startedAt: null, host: HOSTILE })],
+    reservations: [{ type: "group", name: "night", count: 1, pool: null }],
+    queue: [{ ...a.checkout({ user: "bob", host: "ws02", count: 2 }), firstSeenAt: NOW - 65_000 }],
+  }),
+  feature(HOSTILE, { total: 100_000, used: 7, available: 99_993, utilization: 0.01 }),
+  feature("viewer", { total: null, used: 3, available: null, utilization: null, unlimited: true }),
+  feature("broken", { state: "failed", total: null, used: null, available: null, collectedAt: null }),
+];
+const SERVERS: ServerPicture[] = [
+  picture("eda", { features: FEATURES }),
+  picture("cae", {
+    status: "down",
+    state: "stale",
+    error: REFUSED,
+    features: [feature("solver", { state: "stale" })],
+  }),
+];
+
+/** Asks a daemon that shows these servers. */
+async function ask(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const at = bench();
+  at.show(...SERVERS);
+  const env = {
+    LICMOND_URL: `http://127.0.0.1:${serve(at).port}`,
+    LICMOND_API_KEY: at.keys.viewer,
+    TZ: "UTC",
+  };
+  return run(args, { now: NOW, ...options, env: { ...env, ...options.env } });
+}
+
+test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
+  [
+    ["features", "LOGIC"],
+    {
+      has: [
+        /^feature +of +used +total +free +waiting +expires\n/,
+        /Core +eda\/acmed +4 +4 +0 +2 +2026-03-31\n$/,
+      ],
+    },
+  ],
+  [["features", "*_core"], { has: [/LogicSim_Core/] }],
+  [["features", "--server", "cae"], { has: [/solver +cae\/acmed +1 +4 +3 +2026-03-31 +stale 5 s\n/] }],
+  [["features", "broken"], { has: [/broken +eda\/acmed +\? +\? +2026-03-31 +failed\n/] }],
+  [["features", "viewer"], { has: [/viewer +eda\/acmed +3 +no limit/] }],
+  [
+    ["features", "nosuch_*"],
+    { out: "", err: "No license server has such a feature, or none was read yet.\n" },
+  ],
+  [
+    ["who", "logicsim_core"],
+    {
+      has: [
+        /^LogicSim_Core \(eda\/acmed\): 4 of 4 in use, 0 free, 2 waiting; read 5 s ago\n/,
+        /\nada +ws01 +3 +2026-03-01 \d\d:00 +59 min\n/,
+        /\ngroup night +1 +reserved\nbob +ws02 +2 +2026-03-01 \d\d:58 +1 min +waits\n$/,
+      ],
+    },
+  ],
+  [
+    ["expiring", "--days", "31"],
+    { has: [/^ +expires +days +feature +seats +of\n/, /2026-03-31 +30 +LogicSim_Core +4 +eda\/acmed/] },
+  ],
+  [["expiring", "--days", "3"], { out: "", err: "Nothing expires within 3 days.\n" }],
+  [["denials", "--since", "3d"], { out: "", err: "No denial is known since -3d.\n" }],
+  [
+    ["features", "logicsm_core"],
+    {
+      exitCode: 1,
+      err: 'licmond: No license server has or had a feature "logicsm_core". The closest names are "LogicSim_Core", "solver", "viewer".\n',
+    },
+  ],
+  [
+    ["who", "nosuch", "--server", "nosuch"],
+    { exitCode: 1, err: expect.stringContaining('There is no server "nosuch"') },
+  ],
+  [
+    ["features", "--json", "--csv"],
+    { exitCode: 2, err: expect.stringContaining("'--json' cannot be used with") },
+  ],
+  [
+    ["denials", "--since", "yesterday"],
+    { exitCode: 2, err: expect.stringContaining("duration back from now") },
+  ],
+])("%j", async (args, { has = [], ...expected }) => {
+  const ran = await ask(args);
+  expect(ran).toMatchObject({ exitCode: 0, ...(expected.err === undefined && { err: "" }), ...expected });
+  for (const pattern of has) expect(ran.out).toMatch(pattern);
+});
+
+test("--json and --csv are the API's, also of a pattern", async () => {
+  const at = bench();
+  at.show(...SERVERS);
+  const csv = await (await at.get("/api/licenses/features?format=csv")).text();
+  expect((await ask(["features", "--csv"])).out).toBe(csv);
+  expect((await ask(["features", "*", "--csv"])).out).toBe(csv);
+  const json = await at.json("/api/licenses/features");
+  expect(JSON.parse((await ask(["features", "--json"])).out)).toEqual(json);
+  expect(JSON.parse((await ask(["features", "*", "--json"])).out)).toEqual(json);
+  const users = await (await at.get("/api/licenses/users?feature=LogicSim_Core&format=csv")).text();
+  expect((await ask(["who", "LOGICSIM_core", "--csv"])).out).toBe(users);
+});
+
+const WORDS = [["features"], ["who", "LogicSim_Core"], ["who", HOSTILE], ["expiring"], ["status"]];
+const SIZES = [40, 80, 200].flatMap((columns) => WORDS.map((word) => [columns, word] as const));
+test.each(SIZES)(
+  "on a terminal of %d columns %j fits, acts on nothing, and cuts no number",
+  async (columns, word) => {
+    const terminal = { out: true, err: true, columns, rows: 24 };
+    const { out } = await ask(word, { terminal });
+    const plain = Bun.stripANSI(out);
+    const table = plain.slice(plain.search(/^ *(feature|user|expires|Wrong)/m)).trimEnd();
+    // Three columns of numbers and a date of a large site take more than 40.
+    const widest = Math.max(...table.split("\n").map((line) => Bun.stringWidth(line)));
+    expect(widest).toBeLessThanOrEqual(Math.max(columns, word[0] === "features" ? 60 : 50));
+    expect(out.replaceAll(/\u001b\[[0-9;]*m/g, "")).not.toMatch(/[^\P{Cc}\n]/u);
+    if (word[0] === "features") expect(plain).toMatch(/ 100000 +99993 /);
+    expect((await ask(word, { terminal, env: { NO_COLOR: "1" } })).out).toBe(plain);
+  },
+);
+
+test("status: what is wrong, full and expiring, on one screen", async () => {
+  const { out, err } = await ask(["status"], { terminal: { out: true, err: true, columns: 80, rows: 24 } });
+  expect(err).toBe("");
+  const lines = Bun.stripANSI(out).split("\n");
+  expect(lines.length).toBeLessThanOrEqual(24);
+  expect(lines.slice(0, 2)).toEqual([
+    "Servers: 1 up, 1 down. 12 of 100008 seats in use by 2 users, 2 waiting.",
+    "The numbers are 5 s old; 1 of 5 features stale.",
+  ]);
+  expect(out).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
+  expect(out).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
+  expect(out).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver; 4 seats\n/);
+  const json = JSON.parse((await ask(["status", "--json"])).out);
+  expect(Object.keys(json)).toEqual(["summary", "servers", "alerts", "features", "expirations"]);
+  expect((await ask(["status", "--csv"])).out).toMatch(
+    /^part,severity,server,feature,message,since\r\nwrong,critical,cae,/,
+  );
+});
+
+test.each([
+  [10, [3, 3, 3], [3, 3, 3]],
+  [10, [20, 1, 20], [5, 1, 4]],
+  [2, [5, 5, 5], [1, 1, 0]],
+  [-1, [5], [0]],
+  [5, [], []],
+])("%d lines shared out to %j", (lines, wanted, given) => {
+  expect(share(lines, wanted)).toEqual(given);
+});
