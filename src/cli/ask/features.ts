@@ -3,7 +3,18 @@ import type { FeatureRecord } from "../../domain/records.ts";
 import { command, text } from "../command.ts";
 import type { Cell } from "../terminal.ts";
 import { printJson } from "../terminal.ts";
-import { ASK, ask, expiryCell, licenses, printCsv, printRows, RED, some, stateCell } from "./output.ts";
+import {
+  ASK,
+  ask,
+  expiryCell,
+  licenses,
+  printCsv,
+  printRecords,
+  printRows,
+  RED,
+  some,
+  stateCell,
+} from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
 export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
@@ -24,7 +35,7 @@ export const features = command({
     const search = literals.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
     const query = { search: search || undefined, server, daemon, sort };
     if (options.csv && !isPattern)
-      return printCsv(io, await client.text(licenses("features", { ...query, format: "csv" })));
+      return printCsv(io, (await client.csv(licenses("features", { ...query, format: "csv" }))).text);
     const path = licenses("features", query);
     const answer = await client.get<{ features: readonly FeatureRecord[] }>(path);
     const pattern = globPattern(glob.toLowerCase());
@@ -33,19 +44,15 @@ export const features = command({
     if (found.length === 0 && glob !== "" && !isPattern)
       await featuresNamed(client, glob, { server, daemon });
     if (options.json) return io.out(printJson({ ...answer, features: found, total: found.length }));
-    if (options.csv) return printCsv(io, await csvOf(found));
+    if (options.csv) {
+      const { columnsOf } = await import("../../http/answers/list.ts");
+      const { FeatureRecord } = await import("../../domain/records.ts");
+      return printRecords(io, columnsOf(FeatureRecord), found);
+    }
     const rows = found.map((feature) => featureCells(feature, io.now()));
     printRows(io, FEATURE_HEADS, rows, "No license server has such a feature, or none was read yet.");
   },
 });
-
-/** As the API writes it: a pattern is matched here, so the API cannot. */
-async function csvOf(found: readonly FeatureRecord[]): Promise<string> {
-  const { columnsOf, csvHeading, csvRows } = await import("../../http/answers/list.ts");
-  const { FeatureRecord } = await import("../../domain/records.ts");
-  const columns = columnsOf(FeatureRecord);
-  return csvHeading(columns, false) + csvRows(found, columns);
-}
 
 /** What of a feature's record stands in tables. */
 export type FeatureCounts = Omit<FeatureRecord, "pools">;

@@ -2,9 +2,9 @@ import type { DenialRecord } from "../../domain/denials.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { command, integer, optionOr, reader, text } from "../command.ts";
-import { type CommandIo, countOf } from "../io.ts";
+import { countOf } from "../io.ts";
 import type { Cell } from "../terminal.ts";
-import { ASK, expiryCell, minuteOf, printList, printRows, RED, span, YELLOW } from "./output.ts";
+import { ASK, expiryCell, LIMIT, minuteOf, printList, printRows, RED, span, YELLOW } from "./output.ts";
 
 /** Beginning of a range, as the API takes it: `7d` may stand for `-7d`. */
 const since = reader(
@@ -18,7 +18,9 @@ const since = reader(
 );
 const sinceOr = (usual: string) => optionOr("<time>", `from when on: 7d, 12h, 2026-01-31`, since, usual);
 
-const LIMIT = optionOr("<rows>", "most rows to print", integer(1, 10_000, "It takes 1 to 10000."), 100);
+/** `in the last 7d`, or `since 2026-01-31`. */
+const sinceWords = (start: string) =>
+  start.startsWith("-") ? `in the last ${start.slice(1)}` : `since ${start}`;
 const SERVER = text("<id>", "only of this server");
 
 /** `licmond denials`: who was turned away. */
@@ -26,8 +28,8 @@ export const denials = command({
   args: [["[feature]", "only of this feature"]],
   options: { since: sinceOr("-1d"), server: SERVER, limit: LIMIT, ...ASK },
   async run({ args: [feature], options }, io) {
-    const { since: start, server, limit } = options;
-    const query = { start, server, feature, limit };
+    const { since: start, server } = options;
+    const query = { start, server, feature };
     const heads = [">when", "feature", "user", "host", ">seats", ">times", "outcome", "server", "reason"];
     await printList<DenialsAnswer>(options, io, "denials", query, (answer) => {
       const rows = answer.denials.map((denial): Cell[] => [
@@ -41,8 +43,7 @@ export const denials = command({
         denial.server,
         denial.reason ?? "",
       ]);
-      printRows(io, heads, rows, `No denial is known since ${start}.`);
-      saySome(io, rows.length, answer.total);
+      printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
       for (const { server: id, state, message } of answer.logging)
         if (state !== "on") io.err(`Denials of ${id} cannot be seen: ${message ?? state}\n`);
     });
@@ -70,10 +71,9 @@ export const expiring = command({
     ...ASK,
   },
   async run({ options }, io) {
-    const { days, server, limit } = options;
-    const query = { days, server, limit };
+    const { days, server } = options;
     const heads = [">expires", ">days", "feature", ">seats", "of"];
-    await printList<ExpirationsAnswer>(options, io, "expirations", query, (answer) => {
+    await printList<ExpirationsAnswer>(options, io, "expirations", { days, server }, (answer) => {
       const rows = answer.expirations.map((one): Cell[] => [
         expiryCell(one.expiresAt, one.expiresOn, io.now()),
         String(one.daysLeft ?? "?"),
@@ -82,7 +82,6 @@ export const expiring = command({
         `${one.server}/${one.daemon}`,
       ]);
       printRows(io, heads, rows, `Nothing expires within ${countOf(days, "day")}.`);
-      saySome(io, rows.length, answer.total);
     });
   },
 });
@@ -96,9 +95,8 @@ interface ExpirationsAnswer {
 export const outages = command({
   options: { since: sinceOr("-7d"), server: SERVER, limit: LIMIT, ...ASK },
   async run({ options }, io) {
-    const { since: start, server, limit } = options;
-    const query = { start, server, limit };
-    await printList<OutagesAnswer>(options, io, "outages", query, (answer) => {
+    const { since: start, server } = options;
+    await printList<OutagesAnswer>(options, io, "outages", { start, server }, (answer) => {
       const rows = answer.outages.map((outage): Cell[] => [
         outage.server,
         outage.status === "down" ? [outage.status, RED] : [outage.status, YELLOW],
@@ -111,9 +109,8 @@ export const outages = command({
         io,
         ["server", "status", ">from", ">to", ">for", "reason"],
         rows,
-        `No outage since ${start}.`,
+        `No outage ${sinceWords(start)}.`,
       );
-      saySome(io, rows.length, answer.total);
       const percent = (value: number | null) => (value === null ? "?" : `${value} %`);
       const servers = answer.servers.map(({ server: id, availability, coverage }) => [
         id,
@@ -138,9 +135,4 @@ interface OutagesAnswer {
   }[];
   readonly total: number;
   readonly servers: readonly { server: string; availability: number | null; coverage: number }[];
-}
-
-function saySome(io: CommandIo, shown: number, total: number): void {
-  if (shown < total)
-    io.err(`${shown} of ${total} are shown; --limit ${Math.min(total, 10_000)} shows more.\n`);
 }

@@ -4,7 +4,7 @@ import type { FeatureRecord } from "../../domain/records.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../domain/time/clock.ts";
 import { type Client, createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
-import { flag } from "../command.ts";
+import { flag, integer, option } from "../command.ts";
 import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
 import { type Cell, printJson, printTable } from "../terminal.ts";
 
@@ -42,24 +42,52 @@ export function licenses(path: string, query: Query = {}): string {
   return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
-/** Prints a list of the API as JSON, as CSV, or for people. */
-export async function printList<T>(
-  options: Asked,
+/** What a person can look at, and all that the API gives at once. */
+const USUAL_ROWS = 100;
+const MOST_ROWS = 10_000;
+export const LIMIT = option(
+  "<rows>",
+  `most rows to print (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`,
+  integer(1, MOST_ROWS, `It takes 1 to ${MOST_ROWS}.`),
+);
+
+/** Prints a stored list of the API as JSON, as CSV, or for people; and says when it is not the whole. */
+export async function printList<T extends { readonly total: number }>(
+  options: Asked & { readonly limit: number | undefined },
   io: CommandIo,
   path: string,
   query: Query,
   print: (answer: T) => void,
 ): Promise<void> {
   const client = await ask(options, io);
-  if (options.csv) return printCsv(io, await client.text(licenses(path, { ...query, format: "csv" })));
-  const answer = await client.get<T>(licenses(path, query));
-  if (options.json) io.out(printJson(answer));
-  else print(answer);
+  const limit = options.limit ?? (options.json || options.csv ? MOST_ROWS : USUAL_ROWS);
+  let total: number;
+  if (options.csv) {
+    const csv = await client.csv(licenses(path, { ...query, limit, format: "csv" }));
+    printCsv(io, csv.text);
+    total = csv.total;
+  } else {
+    const answer = await client.get<T>(licenses(path, { ...query, limit }));
+    if (options.json) io.out(printJson(answer));
+    else print(answer);
+    total = answer.total;
+  }
+  if (total > limit) io.err(`${limit} of ${total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
 }
 
 /** CSV of strangers' names: on a terminal nothing of it may act on that. */
 export function printCsv(io: CommandIo, csv: string): void {
   io.out(toolWords(io, "out", csv));
+}
+
+/** CSV as the API writes it, of rows that are chosen here. */
+export async function printRecords(
+  io: CommandIo,
+  columns: readonly (readonly string[])[],
+  rows: readonly object[],
+): Promise<void> {
+  const { csvHeading, csvRows } = await import("../../http/answers/list.ts");
+  printCsv(io, csvHeading(columns, false) + csvRows(rows, columns));
 }
 
 /** A sentence with names of strangers in it. */

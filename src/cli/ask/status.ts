@@ -4,7 +4,18 @@ import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import { type CommandIo, countOf } from "../io.ts";
 import { type Cell, printJson } from "../terminal.ts";
-import { ASK, ask, licenses, printCsv, printLine, RED, seatsOf, span, tableOf, YELLOW } from "./output.ts";
+import {
+  ASK,
+  ask,
+  licenses,
+  printLine,
+  printRecords,
+  RED,
+  seatsOf,
+  span,
+  tableOf,
+  YELLOW,
+} from "./output.ts";
 
 /** How far ahead `status` looks for what expires. */
 const DAYS = 30;
@@ -17,24 +28,24 @@ export const status = command({
   async run({ options }, io) {
     const answers = await askAll(await ask(options, io));
     if (options.json) return io.out(printJson(answers));
-    const parts = { wrong: wrongOf(answers), full: fullOf(answers), expiring: expiringOf(answers) };
-    if (options.csv) return printCsv(io, await csvOf(Object.entries(parts)));
+    const parts = { Wrong: wrongOf(answers), Full: fullOf(answers), Expiring: expiringOf(answers) };
+    if (options.csv) {
+      const rows = Object.entries(parts).flatMap(([part, findings]) =>
+        findings.map((finding) => ({ part, ...finding })),
+      );
+      return printRecords(io, COLUMNS, rows);
+    }
     const head = headOf(answers, io.now());
     for (const line of head) printLine(io, line);
-    const titles = { wrong: "Wrong", full: "Full", expiring: `Expiring` };
     const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
     // Each part has a blank line and its title; the last line is the prompt's.
     const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
-    const lines = share(
-      left,
-      filled.map(([, findings]) => findings.length),
-    );
-    for (const [at, [part, findings]] of filled.entries()) {
-      const title = `${titles[part as keyof typeof titles]} ${findings.length}`;
-      printPart(io, title, findings, lines[at] ?? 0);
-    }
+    const wanted = filled.map(([, findings]) => findings.length);
+    for (const [part, findings] of filled) printPart(io, part, findings, fairShare(left, wanted));
   },
 });
+
+const COLUMNS = [["part"], ["severity"], ["server"], ["feature"], ["message"], ["since"]];
 
 type Answers = Awaited<ReturnType<typeof askAll>>;
 
@@ -43,7 +54,7 @@ async function askAll(client: Client) {
   const [summary, { servers }, { alerts }, { features }, { expirations }] = await Promise.all([
     get<SummaryRecord>("summary"),
     get<{ servers: readonly ServerRecord[] }>("servers"),
-    get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 1_000 }),
+    get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 10_000 }),
     get<{ features: readonly FeatureRecord[] }>("features", { min_utilization: 100, sort: "-queued" }),
     get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: DAYS, limit: 10_000 }),
   ]);
@@ -59,8 +70,8 @@ interface Finding {
   readonly since: string | null;
 }
 
-/** Rules of alerts about what stands in another part. */
-const ELSEWHERE: readonly string[] = ["usage", "seats_exhausted", "queue", "seats", "expiry"];
+/** Rules of alerts on the seats of a feature. */
+const SEATS: readonly string[] = ["seats_exhausted", "queue", "usage", "seats"];
 
 function wrongOf({ servers, alerts }: Answers): Finding[] {
   const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
@@ -74,7 +85,9 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
     return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
   });
   const isTold = ({ rule, server }: AlertRecord) =>
-    ELSEWHERE.includes(rule) || (/^(server|daemon)_/.test(rule) && absent.some(({ id }) => id === server));
+    SEATS.includes(rule) ||
+    rule === "expiry" ||
+    (/^(server|daemon)_/.test(rule) && absent.some(({ id }) => id === server));
   const others = alerts
     .filter((alert) => !isTold(alert))
     .map(
@@ -93,17 +106,16 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
 function fullOf({ features, alerts }: Answers): Finding[] {
   return features.map((feature) => {
     const { server, daemon, name, queued, state } = feature;
-    const known = alerts.find(
-      (alert) =>
-        alert.server === server &&
-        alert.daemon === daemon &&
-        alert.feature === name &&
-        alert.rule !== "expiry",
-    );
+    const isOf = (alert: AlertRecord) =>
+      alert.server === server &&
+      alert.daemon === daemon &&
+      alert.feature === name &&
+      SEATS.includes(alert.rule);
     const waiting = queued ? `, ${queued} waiting` : "";
     const message = `${seatsOf(feature)} in use${waiting}${state === "ok" ? "" : ` (${state})`}`;
     const severity = queued ? "critical" : "warning";
-    return { severity, server, feature: name, message, since: known?.startedAt ?? null };
+    const since = alerts.find(isOf)?.startedAt ?? null;
+    return { severity, server, feature: name, message, since };
   });
 }
 
@@ -117,8 +129,7 @@ function expiringOf({ expirations }: Answers): Finding[] {
     const days = daysLeft ?? 0;
     const when = days < 0 ? `${-days} d ago` : days === 0 ? "today" : `in ${days} d`;
     const names = [...new Set(group.map(({ feature }) => feature))];
-    const seats = group.reduce((sum, { total }) => sum + (total ?? 0), 0);
-    const message = `${expiresOn}, ${when}: ${names.join(", ")}; ${countOf(seats, "seat")}`;
+    const message = `${expiresOn}, ${when}: ${names.join(", ")}`;
     return { severity: days < 0 ? "critical" : "warning", server, feature: null, message, since: null };
   });
 }
@@ -148,7 +159,8 @@ function headOf({ summary, servers }: Answers, now: number): string[] {
 const PAINTS: Readonly<Record<Severity, string>> = { critical: RED, warning: YELLOW, info: "" };
 
 /** At most so many lines below a title; the last one says how many more there are. */
-function printPart(io: CommandIo, title: string, findings: readonly Finding[], lines: number): void {
+function printPart(io: CommandIo, part: string, findings: readonly Finding[], lines: number): void {
+  const title = `${part} ${findings.length}`;
   const shown = findings.length > lines ? findings.slice(0, Math.max(0, lines - 1)) : findings;
   const rows = shown.map(({ severity, server, feature, message, since }): Cell[] => [
     [server ?? "licmond", PAINTS[severity]],
@@ -160,25 +172,10 @@ function printPart(io: CommandIo, title: string, findings: readonly Finding[], l
   if (shown.length < findings.length) io.out(`… and ${findings.length - shown.length} more\n`);
 }
 
-/** Shares lines out: to each in turn one, until it has as many as it wants or there are none left. */
-export function share(lines: number, wanted: readonly number[]): number[] {
-  const given = wanted.map(() => 0);
-  for (let left = lines; left > 0; ) {
-    const before = left;
-    for (const [at, want] of wanted.entries()) {
-      const has = given[at] ?? 0;
-      if (left === 0 || has >= want) continue;
-      given[at] = has + 1;
-      left -= 1;
-    }
-    if (left === before) break;
-  }
-  return given;
-}
-
-async function csvOf(parts: readonly (readonly [string, readonly Finding[]])[]): Promise<string> {
-  const { csvHeading, csvRows } = await import("../../http/answers/list.ts");
-  const columns = ["part", "severity", "server", "feature", "message", "since"].map((name) => [name]);
-  const rows = parts.flatMap(([part, findings]) => findings.map((finding) => ({ part, ...finding })));
-  return csvHeading(columns, false) + csvRows(rows, columns);
+/** The most lines that each part may have, so that all of them fit. */
+export function fairShare(lines: number, wanted: readonly number[]): number {
+  const used = (most: number) => wanted.reduce((sum, want) => sum + Math.min(want, most), 0);
+  let most = 0;
+  while (most < lines && used(most + 1) <= lines) most += 1;
+  return most;
 }

@@ -36,7 +36,8 @@ export const who = command({
     const named = await Promise.all(args.map((name) => featuresNamed(client, name, { server, daemon })));
     const features = named.flat();
     const asked = { feature: [...new Set(features.map(({ name }) => name))], server, daemon };
-    if (options.csv) return printCsv(io, await client.text(licenses("users", { ...asked, format: "csv" })));
+    if (options.csv)
+      return printCsv(io, (await client.csv(licenses("users", { ...asked, format: "csv" }))).text);
     const { users } = await client.get<{ users: readonly UserRecord[] }>(licenses("users", asked));
     if (options.json) return io.out(printJson({ features, users }));
     for (const [at, feature] of features.entries()) {

@@ -93,8 +93,11 @@ export function createClient({ where, url, unix, key }: Target) {
 
   return {
     where,
-    /** The text of a GET, e.g. CSV. */
-    text: async (path: string): Promise<string> => (await ask(path, undefined)).text(),
+    /** The CSV of a list; `total`: how many rows matched. */
+    async csv(path: string): Promise<{ readonly text: string; readonly total: number }> {
+      const response = await ask(path, undefined);
+      return { text: await response.text(), total: Number(response.headers.get("x-total-count")) };
+    },
     /** The JSON of a GET; `path` begins with `/`. */
     async get<T>(path: string): Promise<T> {
       const response = await ask(path, AbortSignal.timeout(SILENT_MS));

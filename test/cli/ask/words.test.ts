@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { share } from "../../../src/cli/ask/status.ts";
+import { fairShare } from "../../../src/cli/ask/status.ts";
 import type { FeaturePicture, ServerPicture } from "../../../src/domain/picture.ts";
 import * as a from "../../domain/make.ts";
 import { closeDoors, serve } from "../../http/doors.ts";
@@ -79,7 +79,17 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
     { has: [/^ +expires +days +feature +seats +of\n/, /2026-03-31 +30 +LogicSim_Core +4 +eda\/acmed/] },
   ],
   [["expiring", "--days", "3"], { out: "", err: "Nothing expires within 3 days.\n" }],
-  [["denials", "--since", "3d"], { out: "", err: "No denial is known since -3d.\n" }],
+  [["denials", "--since", "3d"], { out: "", err: "No denial is known in the last 3d.\n" }],
+  [["completion", "words", "--", "wh"], { out: "who\n" }],
+  [["completion", "words", "--", "who", "logic"], { out: "LogicSim_Core\n" }],
+  [["completion", "words", "--", "who", "--server", "e"], { out: "eda\n" }],
+  [["completion", "words", "--", "features", "--server", "=", "c"], { out: "cae\n" }],
+  [["completion", "words", "--", "features", "--da"], { out: "--daemon\n" }],
+  [["completion", "words", "--", "keys", "create", "--role", "v"], { out: "viewer\n" }],
+  [["completion", "words", "--", "wait", "solver", "--", "./r"], { out: "" }],
+  [["completion", "words", "--", "completion", ""], { out: "bash\nzsh\nfish\n" }],
+  [["completion", "bash"], { has: [/complete .* -F _licmond licmond\n$/] }],
+  [["completion", "csh"], { exitCode: 2, err: 'error: "csh" is none of bash, zsh, fish\n' }],
   [
     ["features", "logicsm_core"],
     {
@@ -147,20 +157,19 @@ test("status: what is wrong, full and expiring, on one screen", async () => {
   ]);
   expect(out).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
   expect(out).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
-  expect(out).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver; 4 seats\n/);
+  expect(out).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver\n/);
   const json = JSON.parse((await ask(["status", "--json"])).out);
   expect(Object.keys(json)).toEqual(["summary", "servers", "alerts", "features", "expirations"]);
   expect((await ask(["status", "--csv"])).out).toMatch(
-    /^part,severity,server,feature,message,since\r\nwrong,critical,cae,/,
+    /^part,severity,server,feature,message,since\r\nWrong,critical,cae,/,
   );
 });
 
 test.each([
-  [10, [3, 3, 3], [3, 3, 3]],
-  [10, [20, 1, 20], [5, 1, 4]],
-  [2, [5, 5, 5], [1, 1, 0]],
-  [-1, [5], [0]],
-  [5, [], []],
-])("%d lines shared out to %j", (lines, wanted, given) => {
-  expect(share(lines, wanted)).toEqual(given);
+  [10, [3, 3, 3], 10],
+  [10, [20, 1, 20], 4],
+  [2, [5, 5, 5], 0],
+  [-1, [5], 0],
+])("of %d lines for parts of %j each may have %d", (lines, wanted, most) => {
+  expect(fairShare(lines, wanted)).toBe(most);
 });

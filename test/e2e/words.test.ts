@@ -1,0 +1,154 @@
+import { expect, test } from "bun:test";
+import { BINARY, run, until } from "./harness.ts";
+import { flexnetSays } from "./lmstat.ts";
+import { createWatchedSite, type Watching } from "./watched-site.ts";
+
+/** The commands that ask a running daemon, as their users run them: in a terminal, too. */
+
+const seats = (used: number, total = 4) => ({ features: { solver: { total, used }, Mesher: { total: 2 } } });
+const FULL = seats(4);
+
+const envOf = ({ daemon, key }: Watching) => ({
+  LICMOND_URL: daemon.url,
+  LICMOND_API_KEY: key,
+  TERM: "xterm",
+});
+
+/** A command with a terminal of its own. */
+function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows = 12) {
+  let text = "";
+  const decoder = new TextDecoder();
+  const terminal = new Bun.Terminal({
+    cols,
+    rows,
+    data(_, bytes) {
+      text += decoder.decode(bytes, { stream: true });
+    },
+  });
+  const flags = () => [terminal.inputFlags, terminal.outputFlags, terminal.localFlags, terminal.controlFlags];
+  const before = flags();
+  const env = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", ...envOf(watching) };
+  const child = Bun.spawn([BINARY, ...args], { cwd: "/", env, terminal });
+  return {
+    child,
+    terminal,
+    text: () => text,
+    shows: (what: string) => until(`it shows ${what}`, () => text.includes(what) || undefined),
+    isAsItWas: () => expect(flags()).toEqual(before),
+    [Symbol.asyncDispose]: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      terminal.close();
+    },
+  };
+}
+
+test("wait: its exit codes, and those of the command", async () => {
+  await using site = await createWatchedSite();
+  await site.lmutil.says(flexnetSays(seats(2)));
+  await using watching = await site.watch();
+  const wait = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await run(["wait", ...args], { env: envOf(watching) });
+    return [exitCode, stdout, stderr];
+  };
+  const free = "solver (eda/acmed): 2 free\n";
+  expect(await wait("SOLVER")).toEqual([0, "", free]);
+  expect(await wait("solver", "--count", "2", "--", "sh", "-c", "echo $0; exit 7", "a b")).toEqual([
+    7,
+    "a b\n",
+    free,
+  ]);
+  expect((await wait("solver", "--", "sh", "-c", "kill -TERM $$"))[0]).toBe(143);
+  expect(await wait("solver", "--", "/nosuch")).toEqual([
+    127,
+    "",
+    expect.stringContaining("/nosuch cannot be run"),
+  ]);
+  expect(await wait("solvr")).toEqual([1, "", expect.stringContaining('"solver"')]);
+  expect(await wait("solver", "--count", "5")).toEqual([
+    2,
+    "",
+    expect.stringContaining("solver has 4 seats"),
+  ]);
+  const late = await wait("solver", "--count", "3", "--timeout", "1s", "--", "echo", "never");
+  expect(late).toEqual([
+    3,
+    "",
+    "Waiting for 3 seats of solver: 2 of 4 in use on eda\nsolver was not free within 1 s.\n",
+  ]);
+});
+
+test("wait: a seat that is given back, Ctrl-C, and a restart of licmond", async () => {
+  await using site = await createWatchedSite();
+  await site.lmutil.says(flexnetSays(FULL));
+  await using watching = await site.watch();
+  {
+    await using waiting = inTerminal(["wait", "solver"], watching);
+    await waiting.shows("4 of 4 in use on eda");
+    waiting.terminal.write("\u0003");
+    expect(await waiting.child.exited).toBe(130);
+    waiting.isAsItWas();
+  }
+  await using waiting = inTerminal(
+    ["wait", "solver", "--count", "2", "--", "sh", "-c", "tty -s && exit 9"],
+    watching,
+  );
+  await waiting.shows("4 of 4 in use on eda");
+  await watching.poll(seats(3));
+  await waiting.shows("3 of 4 in use on eda");
+  await watching.daemon.stop();
+  await waiting.shows("licmond does not answer");
+  await site.lmutil.says(flexnetSays(seats(1)));
+  await using again = await site.watch();
+  expect(again.daemon.url).toBe(watching.daemon.url);
+  expect(await waiting.child.exited).toBe(9);
+  expect(waiting.text()).toContain("solver (eda/acmed): 3 free");
+});
+
+const LEAVE = "\u001b[?1049l";
+
+test("top: live, keys, another size, and the terminal as it was", async () => {
+  await using site = await createWatchedSite();
+  await site.lmutil.says(flexnetSays(FULL));
+  await using watching = await site.watch();
+  const viewer = { ...watching, key: await site.key("viewer") };
+  {
+    await using top = inTerminal(["top"], viewer);
+    await top.shows("licmond  live  servers: 1 up");
+    await watching.poll(seats(3));
+    await top.shows("1        "); // free
+    top.terminal.write("/mesh\r");
+    await top.shows('1 features: all, named "mesh", by use');
+    top.terminal.resize(60, 8);
+    await top.shows("\u001b[8;1H");
+    top.terminal.write("q");
+    expect(await top.child.exited).toBe(0);
+    expect(top.text()).toEndWith(LEAVE);
+    top.isAsItWas();
+  }
+  for (const [signal, code] of [
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+    ["SIGINT", 130],
+  ] as const) {
+    await using top = inTerminal(["top"], viewer);
+    await top.shows("solver");
+    top.child.kill(signal);
+    expect(await top.child.exited).toBe(code);
+    expect(top.text()).toEndWith(LEAVE);
+    top.isAsItWas();
+  }
+  await using top = inTerminal(["top"], viewer);
+  await top.shows("solver");
+  await site.run(["keys", "revoke", "test-2"]);
+  expect(await top.child.exited).toBe(1);
+  expect(top.text()).toMatch(/\u001b\[\?1049llicmond: .*revoked/);
+  top.isAsItWas();
+});
+
+test("top and a wrong address fail in words", async () => {
+  const none = await run(["top"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });
+  expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("top needs a terminal") });
+  const wrong = await run(["status"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });
+  expect(wrong).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("nobody listens there") });
+});
