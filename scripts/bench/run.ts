@@ -13,8 +13,19 @@ import { startup } from "./startup.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
 import { waits } from "./waits.ts";
+import { words } from "./words.ts";
 
-const BENCHES: readonly Bench[] = [startup, parse, featuresHttp, prometheus, spawns, streams, history, waits];
+const BENCHES: readonly Bench[] = [
+  startup,
+  parse,
+  featuresHttp,
+  prometheus,
+  spawns,
+  streams,
+  history,
+  waits,
+  words,
+];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));

@@ -141,13 +141,16 @@ test.skipIf(!isMade("linux-x64"))("the Debian package: what it says, and what it
     "-rw-r--r-- ./usr/lib/systemd/system/licmond.service",
     "-rw-r--r-- ./usr/lib/sysusers.d/licmond.conf",
     "-rw-r--r-- ./usr/lib/tmpfiles.d/licmond.conf",
+    "-rw-r--r-- ./usr/share/bash-completion/completions/licmond",
     "-rw-r--r-- ./usr/share/doc/licmond/THIRD-PARTY-LICENSES.gz",
     "-rw-r--r-- ./usr/share/doc/licmond/changelog.Debian.gz",
     "-rw-r--r-- ./usr/share/doc/licmond/changelog.gz",
     "-rw-r--r-- ./usr/share/doc/licmond/copyright",
+    "-rw-r--r-- ./usr/share/fish/vendor_completions.d/licmond.fish",
     "-rw-r--r-- ./usr/share/licmond/licmond.toml",
     "-rw-r--r-- ./usr/share/lintian/overrides/licmond",
     "-rw-r--r-- ./usr/share/man/man1/licmond.1.gz",
+    "-rw-r--r-- ./usr/share/zsh/vendor-completions/_licmond",
     "-rwxr-xr-x ./usr/bin/licmond",
   ]);
   const unpacked = join(place, "unpacked");

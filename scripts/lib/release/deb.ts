@@ -116,12 +116,21 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
   await put(join(tree, "usr/share/lintian/overrides/licmond"), overrides);
   const page = await manPage(options.version, options.epoch);
   await put(join(tree, "usr/share/man/man1/licmond.1.gz"), gzip(page));
+  for (const [shell, place] of Object.entries(COMPLETIONS))
+    await put(join(tree, "usr/share", place), await source(`src/cli/ask/completion-${shell}.txt`));
   const documents = join(tree, "usr/share/doc/licmond");
   await put(join(documents, "copyright"), await source("packaging/deb/copyright"));
   await put(join(documents, "THIRD-PARTY-LICENSES.gz"), gzip(options.licenses));
   await put(join(documents, "changelog.gz"), gzip(await source("CHANGELOG.md")));
   await put(join(documents, "changelog.Debian.gz"), gzip(changelog(options)));
 }
+
+/** Where shells look for what packages complete, below /usr/share. */
+const COMPLETIONS: Readonly<Record<string, string>> = {
+  bash: "bash-completion/completions/licmond",
+  fish: "fish/vendor_completions.d/licmond.fish",
+  zsh: "zsh/vendor-completions/_licmond",
+};
 
 function control(of: { version: string; architecture: string; libc: string; installed: number }): string {
   return `Package: licmond

@@ -43,6 +43,12 @@ The config. \\fBlicmond init \\-\\-output \\-\\fR prints one with every setting 
 .TP
 .I /var/lib/licmond
 The database.
+.TP
+.I /run/licmond
+The sockets by which root and the group licmond ask the daemon without a key.
+.TP
+.I \\(ti/.config/licmond/client.toml
+\fBurl\fR and \fBkey_file\fR of the daemon that the commands for people ask; $LICMOND_URL and $LICMOND_API_KEY beat them.
 .SH SEE ALSO
 .BR systemctl (1),
 .BR systemd.unit (5)

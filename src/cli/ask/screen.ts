@@ -1,4 +1,5 @@
 import { writeSync } from "node:fs";
+import { codeOf } from "../../domain/error-code.ts";
 
 /** Alternate screen, hidden cursor, no wrapping (xterm's control sequences: ?1049, ?25, ?7). */
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
@@ -36,26 +37,40 @@ export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
     painted = [];
     resized();
   };
+  /** A shell that stopped the program has had the terminal. */
+  const wake = () => {
+    stdin.setRawMode(false).setRawMode(true);
+    stdout.write(ENTER);
+    resize();
+  };
   const close = () => {
     if (!isOpen) return;
     isOpen = false;
-    stdin.setRawMode(false).pause().off("data", read);
+    stdin.off("data", read);
     stdout.off("resize", resize);
-    process.off("SIGCONT", resize).off("exit", close).off("uncaughtException", failed);
+    process.off("SIGCONT", wake).off("exit", close).off("uncaughtException", failed);
     for (const [signal, end] of endings) process.off(signal, end);
-    // At once: a process that exits writes nothing later.
-    writeSync(stdout.fd, LEAVE);
+    try {
+      stdin.setRawMode(false).pause();
+      // At once: a process that exits writes nothing later.
+      writeSync(stdout.fd, LEAVE);
+    } catch (error) {
+      // A terminal that has gone needs no more.
+      if (codeOf(error) !== "EIO") throw error;
+    }
   };
   const endings = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => ended(code)] as const);
 
   stdin.setRawMode(true).resume().on("data", read);
   stdout.on("resize", resize).write(ENTER);
-  process.on("SIGCONT", resize).on("exit", close).on("uncaughtException", failed);
+  process.on("SIGCONT", wake).on("exit", close).on("uncaughtException", failed);
   for (const [signal, end] of endings) process.on(signal, end);
 
   return {
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     paint(lines: readonly string[]) {
+      // Who reads too slowly sees the next one.
+      if (stdout.writableNeedDrain) return;
       const changed = lines.flatMap((line, at) =>
         line === painted[at] ? [] : [`\u001b[${at + 1};1H${line}\u001b[K`],
       );
