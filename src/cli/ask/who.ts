@@ -1,6 +1,6 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
-import { MINUTE_MS } from "../../domain/time/clock.ts";
+import { iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import { type Client, Refusal } from "../client/client.ts";
 import { command, text } from "../command.ts";
 import { Failure } from "../io.ts";
@@ -68,16 +68,16 @@ export async function featuresNamed(
     const path = licenses("features", { [by]: name, ...narrow });
     return (await client.get<{ features: readonly FeatureRecord[] }>(path)).features;
   };
-  try {
-    const found = await find("feature");
-    if (found.length > 0) return found;
-    throw new Failure(`No license server offers "${name}" now, or none was read yet`);
-  } catch (error) {
+  let unknown = new Failure(`No license server offers "${name}" now, or none was read yet`);
+  const exact = await find("feature").catch((error) => {
     if (!(error instanceof Refusal) || error.status !== 404) throw error;
-    const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
-    if (alike.length > 0) return alike;
-    throw error;
-  }
+    unknown = error;
+    return [];
+  });
+  if (exact.length > 0) return exact;
+  const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
+  if (alike.length === 0) throw unknown;
+  return alike;
 }
 
 function headline(feature: FeatureRecord, now: number): string {
@@ -111,8 +111,8 @@ async function lastFree(client: Client, of: FeatureRecord, now: number): Promise
   if (known.length === 0) return "When a seat was last free is not known.";
   const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
   if (free === undefined) return "No seat was free in the last 24 h, as far as licmond looked.";
-  const at = Math.min(now, Date.parse(free.timestamp) + BUCKET_MS);
-  return `A seat was last free about ${minuteOf(new Date(at).toISOString())}, ${span(now - at)} ago.`;
+  const end = iso(Math.min(now, Date.parse(free.timestamp) + BUCKET_MS));
+  return `A seat was last free between ${minuteOf(free.timestamp)} and ${minuteOf(end)}.`;
 }
 
 function isOf(user: UserRecord, { server, daemon, name }: FeatureRecord): boolean {
