@@ -14,27 +14,36 @@ const envOf = ({ daemon, key }: Watching) => ({
   TERM: "xterm",
 });
 
+const LEAVE = "\u001b[?1049l";
+
+const flagsOf = ({ inputFlags, outputFlags, localFlags, controlFlags }: Bun.Terminal) => [
+  ...[inputFlags, outputFlags],
+  ...[localFlags, controlFlags],
+];
+
 /** A command with a terminal of its own. */
 function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows = 12) {
   let text = "";
   const decoder = new TextDecoder();
-  const terminal = new Bun.Terminal({
-    cols,
-    rows,
-    data(_, bytes) {
-      text += decoder.decode(bytes, { stream: true });
-    },
-  });
-  const flags = () => [terminal.inputFlags, terminal.outputFlags, terminal.localFlags, terminal.controlFlags];
-  const before = flags();
   const env = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", ...envOf(watching) };
-  const child = Bun.spawn([BINARY, ...args], { cwd: "/", env, terminal });
+  const data = (_: unknown, bytes: Uint8Array) => {
+    text += decoder.decode(bytes, { stream: true });
+  };
+  const child = Bun.spawn([BINARY, ...args], { cwd: "/", env, terminal: { cols, rows, data } });
+  const { terminal } = child;
+  if (terminal === undefined) throw new Error("there are no terminals here");
   return {
     child,
     terminal,
     text: () => text,
     shows: (what: string) => until(`it shows ${what}`, () => text.includes(what) || undefined),
-    isAsItWas: () => expect(flags()).toEqual(before),
+    /** What it printed last may come later than its end. */
+    ends: () => until("it leaves the screen", () => text.endsWith(LEAVE) || undefined),
+    isAsItWas() {
+      const fresh = new Bun.Terminal({});
+      expect(flagsOf(terminal)).toEqual(flagsOf(fresh));
+      fresh.close();
+    },
     [Symbol.asyncDispose]: async () => {
       child.kill("SIGKILL");
       await child.exited;
@@ -105,8 +114,6 @@ test("wait: a seat that is given back, Ctrl-C, and a restart of licmond", async 
   expect(waiting.text()).toContain("solver (eda/acmed): 3 free");
 });
 
-const LEAVE = "\u001b[?1049l";
-
 test("top: live, keys, another size, and the terminal as it was", async () => {
   await using site = await createWatchedSite();
   await site.lmutil.says(flexnetSays(FULL));
@@ -123,7 +130,7 @@ test("top: live, keys, another size, and the terminal as it was", async () => {
     await top.shows("\u001b[8;1H");
     top.terminal.write("q");
     expect(await top.child.exited).toBe(0);
-    expect(top.text()).toEndWith(LEAVE);
+    await top.ends();
     top.isAsItWas();
   }
   for (const [signal, code] of [
@@ -135,14 +142,14 @@ test("top: live, keys, another size, and the terminal as it was", async () => {
     await top.shows("solver");
     top.child.kill(signal);
     expect(await top.child.exited).toBe(code);
-    expect(top.text()).toEndWith(LEAVE);
+    await top.ends();
     top.isAsItWas();
   }
   await using top = inTerminal(["top"], viewer);
   await top.shows("solver");
   await site.run(["keys", "revoke", "test-2"]);
   expect(await top.child.exited).toBe(1);
-  expect(top.text()).toMatch(/\u001b\[\?1049llicmond: .*revoked/);
+  await until("it says why", () => /\u001b\[\?1049llicmond: .*revoked/.test(top.text()) || undefined);
   top.isAsItWas();
 });
 

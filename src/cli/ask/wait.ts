@@ -36,21 +36,21 @@ export const wait = command({
   },
   async run({ args: [name = "", ...argv], options }, io) {
     const client = await connect(options, io);
-    const named = await featuresNamed(client, name, options);
+    const { server: one, daemon, timeout: longest } = options;
+    const named = await featuresNamed(client, name, { server: one, daemon });
     const totals = named.map(({ total, unlimited }) => (unlimited ? Infinity : (total ?? Infinity)));
     const most = Math.max(...totals);
     if (most < options.count)
       throw new UsageError(`${name} has ${countOf(most, "seat")}: ${options.count} can never be free`);
     const isAsked = (feature: PictureFeature, id: string) =>
       named.some(
-        ({ server, daemon, name: one }) => id === server && feature.daemon === daemon && feature.name === one,
+        (each) => each.server === id && each.daemon === feature.daemon && each.name === feature.name,
       );
     const servers = [...new Set(named.map(({ server }) => server))];
     const end = new AbortController();
     const notes = createNotes(io);
     const interrupt = () => end.abort(EXIT_INTERRUPTED);
     process.once("SIGINT", interrupt);
-    const { timeout: longest } = options;
     const timer = longest === undefined ? null : setTimeout(() => end.abort(EXIT_TIMEOUT), longest);
     let found = null as LiveFeature | null;
     try {
@@ -71,9 +71,8 @@ export const wait = command({
         io.err(`${escapeControls(name)} was not free within ${span(longest ?? 0)}.\n`);
       return io.exitCode(end.signal.reason);
     }
-    const { server, daemon, available } = found;
-    const seats = available === null ? "without a limit" : `${available} free`;
-    io.err(`${escapeControls(`${found.name} (${server}/${daemon}): ${seats}`)}\n`);
+    const seats = found.available === null ? "without a limit" : `${found.available} free`;
+    io.err(`${escapeControls(`${found.name} (${found.server}/${found.daemon}): ${seats}`)}\n`);
     if (argv.length > 0) io.exitCode(await runCommand(argv));
     return undefined;
   },

@@ -50,6 +50,14 @@ export function createClient({ where, url, unix, key }: Target) {
     throw refusal(response, await response.text());
   }
 
+  async function whole(path: string): Promise<{ readonly body: string; readonly headers: Headers }> {
+    const response = await ask(path, AbortSignal.timeout(SILENT_MS));
+    const body = await response.text().catch((error) => {
+      throw unreachable(error);
+    });
+    return { body, headers: response.headers };
+  }
+
   function unreachable(error: unknown): Failure {
     if (error instanceof DOMException) return new Failure(`${where} says nothing for ${SILENT_MS / 1000} s`);
     if (unix !== null) return notHere(`nobody answers at ${unix}`);
@@ -95,15 +103,12 @@ export function createClient({ where, url, unix, key }: Target) {
     where,
     /** The CSV of a list; `total`: how many rows matched. */
     async csv(path: string): Promise<{ readonly text: string; readonly total: number }> {
-      const response = await ask(path, undefined);
-      return { text: await response.text(), total: Number(response.headers.get("x-total-count")) };
+      const { body, headers } = await whole(path);
+      return { text: body, total: Number(headers.get("x-total-count")) };
     },
     /** The JSON of a GET; `path` begins with `/`. */
     async get<T>(path: string): Promise<T> {
-      const response = await ask(path, AbortSignal.timeout(SILENT_MS));
-      const body = await response.text().catch((error) => {
-        throw unreachable(error);
-      });
+      const { body } = await whole(path);
       const value = jsonOf<T>(body);
       if (value === null) throw new Failure(`${where} answers no JSON: is it the right address?`);
       return value;
