@@ -69,15 +69,13 @@ function widthThatFits(wanted: readonly number[], right: readonly boolean[], col
 export function cutTo(text: string, width: number): string {
   if (Bun.stringWidth(text) <= width) return text;
   let kept = "";
-  for (const { segment } of GRAPHEMES.segment(text)) {
-    if (Bun.stringWidth(kept + segment) >= width) break;
-    kept += segment;
+  for (const character of text) {
+    // Of both together: an accent has no width of its own.
+    if (Bun.stringWidth(kept + character) >= width) break;
+    kept += character;
   }
   return `${kept}…`;
 }
-
-/** What a reader takes for one character is not torn apart. */
-const GRAPHEMES = new Intl.Segmenter();
 
 /** Control characters that JSON lets through, and that some terminals act on. */
 const RAW_CONTROLS = /[\u007f-\u009f]/g;
