@@ -128,6 +128,32 @@ test("--json and --csv are the API's, also of a pattern", async () => {
   expect((await ask(["who", "LOGICSIM_core", "--csv"])).out).toBe(users);
 });
 
+test("outages: each stretch, and how much of the time was looked at", async () => {
+  const times = { startedAt: "2026-02-28T23:10:00.000Z", endedAt: null, durationSeconds: 46_200 };
+  const answer = {
+    outages: [{ server: "cae", status: "down", reason: "Nobody answers.", ...times }],
+    total: 7,
+    servers: [
+      { server: "cae", availability: 83.33, coverage: 0.98765 },
+      { server: "new", availability: null, coverage: 0 },
+    ],
+  };
+  const asked: string[] = [];
+  await using api = Bun.serve({
+    port: 0,
+    fetch({ url }) {
+      asked.push(new URL(url).search);
+      return Response.json(answer);
+    },
+  });
+  const env = { LICMOND_URL: api.url.href };
+  const { out, err } = await run(["outages", "--since", "30d", "--limit", "1"], { env });
+  expect(asked).toEqual(["?start=-30d&limit=1"]);
+  expect(out).toMatch(/^cae +down +2026-0\d-\d\d \d\d:10 +goes on +12 h 50 min +Nobody answers\.$/m);
+  expect(out).toMatch(/^cae +83.33 % +98.77 %\nnew +\? +0 %$/m);
+  expect(err).toBe("1 of 7 are shown: --limit takes up to 10000.\n");
+});
+
 const WORDS = [["features"], ["who", "LogicSim_Core"], ["who", HOSTILE], ["expiring"], ["status"]];
 const SIZES = [40, 80, 200].flatMap((columns) => WORDS.map((word) => [columns, word] as const));
 test.each(SIZES)(
