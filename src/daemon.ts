@@ -1,5 +1,6 @@
 import type { RunCommand } from "./alerts/notify/command.ts";
 import { createDenialWatch } from "./collector/log-tail/denial-watch.ts";
+import type { CommandRunner } from "./collector/run-command.ts";
 import type { Config } from "./config/config.ts";
 import type { Environment } from "./config/environment.ts";
 import type { LoadedConfig } from "./config/load.ts";
@@ -104,8 +105,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const records = keepRecords(store, replayLines);
     const { live, bus } = records;
     const people = part("keys", createKeyService(store, clock, log));
-    const denials = watchDenials(records);
     const { run } = part("commands", createToolRunner(environment));
+    const denials = watchDenials(records, run);
     const requests = createRequestCounters();
     const polling = createPolling({
       ...records,
@@ -248,7 +249,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return part("remote write", push);
   }
 
-  function watchDenials({ store, bus, live }: Records) {
+  function watchDenials({ store, bus, live }: Records, run: CommandRunner["run"]) {
     const watch = createDenialWatch({
       denials: createDenials(store),
       sources: createDenialSources(store),
@@ -256,6 +257,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       servers: config.servers,
       ...time,
       log: log("collector"),
+      run,
     });
     part("denials", watch);
     teardown.add(

@@ -80,6 +80,7 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
       timeoutMs: 30_000,
       labels: {},
       logFile: null,
+      logCommand: null,
     };
   });
 }

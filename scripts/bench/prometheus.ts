@@ -46,6 +46,7 @@ function snapshotOf(servers: number): Snapshot {
         enabled: true,
         labels: {},
         logFile: null,
+        logCommand: null,
       };
       return applyPoll(
         null,

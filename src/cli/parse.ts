@@ -64,7 +64,18 @@ export function serverOf(
   timezone: string,
 ): MonitoredServer {
   const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
-  return { id, name: id, manager, address, tool: null, ...times, enabled: true, labels: {}, logFile: null };
+  return {
+    id,
+    name: id,
+    manager,
+    address,
+    tool: null,
+    ...times,
+    enabled: true,
+    labels: {},
+    logFile: null,
+    logCommand: null,
+  };
 }
 
 /** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */

@@ -11,7 +11,12 @@ export interface CommandRequest {
   readonly argv: readonly string[];
   /** Additions to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
-  readonly timeoutMs: number;
+  /** Null: it may run for ever. */
+  readonly timeoutMs: number | null;
+  /** Gets stdout as it comes, and nothing of it is kept. While a promise of it is pending no more is read. */
+  readonly onStdout?: (chunk: Uint8Array) => Promise<void> | undefined;
+  /** Gets stderr as it comes, beside what is kept of it. */
+  readonly onStderr?: (chunk: Uint8Array) => Promise<void> | undefined;
   /** What it reads on stdin; nothing by default. */
   readonly stdin?: Uint8Array;
   /** Cap of stdout; default 16 MiB. */
@@ -91,7 +96,8 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       return { started: false, argv, failure: explainStart(error, argv[0] ?? "", path) };
     }
     const { child, stdout, stderr, ending } = command;
-    const timer = setTimeout(() => ending.begin("timeout"), request.timeoutMs);
+    const { timeoutMs } = request;
+    const timer = timeoutMs === null ? undefined : setTimeout(() => ending.begin("timeout"), timeoutMs);
     const abort = () => ending.begin("abort");
     signal?.addEventListener("abort", abort, { once: true });
     const done = settle(command);
@@ -122,7 +128,8 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     }
   }
 
-  function start({ argv, env, stdin, maxBytes, onOverflow, endEscaped }: CommandRequest): Running {
+  function start(request: CommandRequest): Running {
+    const { argv, env, stdin, maxBytes, onOverflow, endEscaped, onStdout, onStderr } = request;
     const [tool = "", ...args] = argv;
     // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
     const program = locate(tool, path);
@@ -136,10 +143,13 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       detached: true,
     });
     const ending = createEnding(child.pid, graceMs, killWaitMs);
-    const stdout = readCapped(child.stdout, maxBytes ?? DEFAULT_MAX_BYTES, () => {
+    const overflow = () => {
       if (onOverflow !== "discard") ending.begin("overflow");
-    });
-    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES);
+    };
+    // What is handed on is not kept.
+    const cap = onStdout === undefined ? (maxBytes ?? DEFAULT_MAX_BYTES) : null;
+    const stdout = readCapped(child.stdout, cap, overflow, onStdout);
+    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES, () => {}, onStderr);
     const endNow = () => {
       signalGroup(child.pid, "SIGKILL");
       if (mark !== null) sweeper.add(mark);
@@ -215,9 +225,14 @@ type CappedReader = ReturnType<typeof readCapped>;
 
 /**
  * Reads `stream` to its end, so that an unread pipe cannot pile up in memory: all of it up to a cap, the head alone
- * of a longer one. `onOverflow` is called once, with the first byte beyond `maxBytes`.
+ * of a longer one; nothing where the cap is null. `onOverflow` is called once, with the first byte beyond `maxBytes`.
  */
-function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOverflow = () => {}) {
+function readCapped(
+  stream: ReadableStream<Uint8Array>,
+  maxBytes: number | null,
+  onOverflow: () => void,
+  pass: CommandRequest["onStdout"],
+) {
   const reader = stream.getReader();
   let kept: Uint8Array[] = [];
   let length = 0;
@@ -226,7 +241,7 @@ function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOver
 
   function take(chunk: Uint8Array): void {
     chunks++;
-    if (truncated) return;
+    if (truncated || maxBytes === null) return;
     kept.push(chunk);
     length += chunk.length;
     if (length <= maxBytes) return;
@@ -243,6 +258,7 @@ function readCapped(stream: ReadableStream<Uint8Array>, maxBytes: number, onOver
         const { done, value } = await reader.read();
         if (done) return;
         take(value);
+        await pass?.(value);
       }
     } catch {
       // A pipe that breaks ends the output like one that closes: the exit status says the rest.

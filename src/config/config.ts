@@ -94,6 +94,7 @@ function buildServer(
     enabled: server.enabled ?? true,
     labels: server.labels ?? {},
     logFile: server.log_file ?? null,
+    logCommand: server.log_command ?? null,
   };
 }
 

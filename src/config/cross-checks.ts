@@ -35,7 +35,7 @@ function* tls({ http }: Partial): Generator<Finding> {
 
 function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Finding> {
   const first = new Map<string, number>();
-  for (const [index, { id, manager, address, tool } = {}] of list.entries()) {
+  for (const [index, { id, manager, address, tool, log_file, log_command } = {}] of list.entries()) {
     const at = (key: string, ...rest: number[]): KeyPath => ["servers", index, key, ...rest];
     const other = id === undefined ? undefined : first.get(id);
     if (other !== undefined) {
@@ -46,11 +46,14 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
     const parsed = manager && address !== undefined && managerOf(manager).parseAddress(address);
     if (parsed && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
     // The form of a tool's list of arguments is that of its program.
-    const program = Array.isArray(tool) ? tool[0] : undefined;
-    if (typeof program === "string" && !program.startsWith("/") && program.includes("/")) {
+    for (const [key, argv] of Object.entries({ tool, log_command })) {
+      const program = Array.isArray(argv) ? argv[0] : undefined;
+      if (typeof program !== "string" || program.startsWith("/") || !program.includes("/")) continue;
       const takes = "takes an absolute path, or a bare name that is looked for in $PATH";
-      yield { path: at("tool", 0), message: `${takes}, not ${show(program)}` };
+      yield { path: at(key, 0), message: `${takes}, not ${show(program)}` };
     }
+    if (log_file !== undefined && log_command !== undefined)
+      yield { path: at("log_command"), message: "does not go with log_file: a server has one log" };
   }
 }
 

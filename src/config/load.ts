@@ -4,13 +4,13 @@ import { parse, TomlError } from "smol-toml";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { printPath } from "../domain/schema-problems.ts";
 import { beginsWithDate } from "../domain/time/zone.ts";
-import { checkValue, type Partly } from "./check-value.ts";
+import { checkValue, isTable, type Partly } from "./check-value.ts";
 import { buildConfig, type Config } from "./config.ts";
 import { credentialFinder } from "./credentials.ts";
 import { crossCheck } from "./cross-checks.ts";
 import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Finding, type Locate, type Problem } from "./problem.ts";
-import { ConfigFile } from "./schema.ts";
+import { ConfigFile, ServerDefaults } from "./schema.ts";
 
 /** The config file when no other is named. */
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
@@ -94,11 +94,30 @@ export function interpretConfig(
   const { raw, origins, warnings } = overrideFromEnvironment(tables, environment);
   const locate = createLocator(text);
   const findings: Finding[] = [];
-  const checked = checkValue(ConfigFile, raw, findings) ?? {};
+  const checked = checkValue(ConfigFile, withServerDefaults(raw), findings) ?? {};
   findings.push(...crossCheck(checked, locate, hasCredential), ...impossibleDates(checked, text, locate));
   if (findings.length > 0) return { ok: false, problems: place(findings, file, origins, locate), warnings };
   // Nothing was found, so nothing was left out.
   return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
+}
+
+/**
+ * The tables with `[server_defaults]` laid under each server. What is wrong among the defaults is left out: it is told
+ * once, where it stands. A server has one log, so its own `log_file` sets a common `log_command` aside, and vice versa.
+ */
+function withServerDefaults(raw: unknown): unknown {
+  if (!isTable(raw) || !isTable(raw.server_defaults) || !Array.isArray(raw.servers)) return raw;
+  const defaults = checkValue(ServerDefaults, raw.server_defaults, []) ?? {};
+  const { log_file, log_command, labels, ...common } = defaults;
+  const servers = raw.servers.map((server: unknown) => {
+    if (!isTable(server)) return server;
+    const hasLog = server.log_file !== undefined || server.log_command !== undefined;
+    const log = hasLog ? {} : { ...(log_file && { log_file }), ...(log_command && { log_command }) };
+    const own = server.labels ?? {};
+    const all = labels !== undefined && isTable(own) ? { labels: { ...labels, ...own } } : {};
+    return { ...common, ...log, ...server, ...all };
+  });
+  return { ...raw, servers };
 }
 
 /** The TOML parser turns a February 30 into March 2, so the dates of maintenance windows are looked up in the text. */

@@ -60,6 +60,22 @@ const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern of t
 );
 const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
 
+/** What a server may say, and `[server_defaults]` for all that say nothing. */
+const SERVER_SETTINGS = {
+  tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
+  timezone: optional(text(zone)),
+  interval: duration("5s", "24h", "60s"),
+  timeout: duration("1s", "10m", "30s"),
+  enabled: optional(Type.Boolean()),
+  labels: labels(LABEL_NAME),
+  log_file: optional(text(absolutePath)),
+  log_command: optional(Type.Array(text(someText, SECRET), { minItems: 1 })),
+};
+const MANAGER = Object.assign(words(MANAGERS), {
+  [RULE]: { takes: `a license manager that is built in: ${MANAGERS.join(", ")}` },
+});
+export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
+
 /** What an override may change for the features it names. */
 const ALERT_SETTINGS = {
   usage_warning: percent,
@@ -98,6 +114,7 @@ export const ConfigFile = table({
     rescan_timeout: duration("1s", "10m", "60s"),
     concurrency: integer(1, 256),
   }),
+  server_defaults: optional(ServerDefaults),
   servers: tables({
     id: text(
       textRule(
@@ -106,17 +123,9 @@ export const ConfigFile = table({
       ),
     ),
     name: optional(text(someText)),
-    manager: Object.assign(words(MANAGERS), {
-      [RULE]: { takes: `a license manager that is built in: ${MANAGERS.join(", ")}` },
-    }),
+    manager: MANAGER,
     address: text(someText),
-    tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
-    timezone: optional(text(zone)),
-    interval: duration("5s", "24h", "60s"),
-    timeout: duration("1s", "10m", "30s"),
-    enabled: optional(Type.Boolean()),
-    labels: labels(LABEL_NAME),
-    log_file: optional(text(absolutePath)),
+    ...SERVER_SETTINGS,
   }),
   retention: section({
     samples: duration("1d", "100y", "400d"),

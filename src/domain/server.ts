@@ -18,4 +18,6 @@ export interface MonitoredServer {
   readonly labels: Readonly<Record<string, string>>;
   /** The vendor's debug log, for denials; null when not configured. */
   readonly logFile: string | null;
+  /** argv of a process that follows that log where it is no file of this host; null when not configured. */
+  readonly logCommand: readonly string[] | null;
 }

@@ -63,9 +63,10 @@ function written(value: unknown, at: readonly string[] = []): string[] {
 test("it names every setting", () => {
   const named = new Set(written(parse(UNCOMMENTED)));
   // An override takes what stands above it; labels have names of their own.
-  const above = (path: string) => path.replace("alerts.overrides.", "alerts.");
+  const above = (path: string) =>
+    path.replace("alerts.overrides.", "alerts.").replace("server_defaults.", "servers.");
   const isNamed = (path: string) =>
-    named.has(path) || named.has(above(path)) || [...named].some((one) => one.startsWith(`${path}.`));
+    named.has(above(path)) || [...named].some((one) => one === path || one.startsWith(`${above(path)}.`));
   expect(settings(ConfigFile).filter((path) => !isNamed(path))).toEqual([]);
 });
 
@@ -82,5 +83,5 @@ test("each default that it names is the default, and each example is taken", () 
   expect(config.retention).toEqual(defaults.config.retention);
   expect(defaults.config.alerts).toEqual({ ...config.alerts, overrides: [] });
   expect(defaults.config.limits).toEqual({ ...config.limits, dailyQuota: null, monthlyQuota: null });
-  expect(config.servers.map(({ id }) => id)).toEqual(["eda", "render"]);
+  expect(config.servers.map(({ id }) => id)).toEqual(["eda", "cae", "render"]);
 });

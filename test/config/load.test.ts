@@ -47,6 +47,22 @@ describe("defaults", () => {
     expect(servers).toMatchObject([{ ...first, intervalMs: 120_000, timeoutMs: 9_000 }, own]);
   });
 
+  test("a server takes what it does not say from [server_defaults]; its own log sets the common one aside", () => {
+    const { servers } = configOf(
+      `[server_defaults]\nmanager = "flexnet"\ninterval = "2m"\nlabels = { site = "muc", floor = "1" }\nlog_command = ["tail"]
+       [[servers]]\nid = "a"\naddress = "27000@lic1"\nlabels = { floor = "2" }
+       [[servers]]\nid = "b"\ninterval = "30s"\nlog_file = "/var/log/b.log"\n${SERVER}`,
+    );
+    expect(servers).toMatchObject([
+      { manager: "flexnet", intervalMs: 120_000, labels: { site: "muc", floor: "2" }, logCommand: ["tail"] },
+      { manager: "rlm", intervalMs: 30_000, logFile: "/var/log/b.log", logCommand: null },
+    ]);
+    const wrong = `[server_defaults]\ninterval = "1s"\naddress = "x"\n[[servers]]\nid = "a"\n${SERVER}\n[[servers]]\nid = "b"\n${SERVER}`;
+    const result = interpretConfig(wrong, null, {});
+    const told = result.ok ? [] : result.problems.map(({ line, path }) => `${line} ${path}`);
+    expect(told).toEqual(["2 server_defaults.interval", "3 server_defaults.address"]);
+  });
+
   test.each([
     [{ STATE_DIRECTORY: "/srv/state" }, "", "/srv/state"],
     [{ STATE_DIRECTORY: "/srv/one:/srv/two" }, "", "/srv/one"],
@@ -164,7 +180,7 @@ http = 5
 [collector]|interval = "4s"
 2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, servers, retention, alerts, maintenance, notifications, limits, execute, export)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, limits, execute, export)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}
@@ -181,6 +197,12 @@ http = 5
 5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil"
 [[servers]]|id = "a"|${S}tool = ["./rlmutil", "-z"]
 5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil"
+[[servers]]|id = "a"|${S}log_command = ["./tail", "s3cret"]
+5: servers[0].log_command[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./tail"
+[[servers]]|id = "a"|${S}log_command = "ssh lic1 tail"
+5: servers[0].log_command takes a list of texts
+[[servers]]|id = "a"|${S}log_file = "/x"|log_command = ["tail"]
+6: servers[0].log_command does not go with log_file: a server has one log
 [retention]|log_size = "1kB"
 2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"
 [alerts]|expiry_days = [1, 1]

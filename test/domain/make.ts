@@ -27,6 +27,7 @@ export const server = (change: Partial<MonitoredServer> = {}): MonitoredServer =
   enabled: true,
   labels: {},
   logFile: null,
+  logCommand: null,
   ...change,
 });
 

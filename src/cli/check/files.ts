@@ -1,6 +1,7 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { diskLevel } from "../../alerts/rules.ts";
+import { locate } from "../../collector/tool.ts";
 import { type AlertOverride, type Config, guardedFiles, secretFiles } from "../../config/config.ts";
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
@@ -38,10 +39,16 @@ export function checkFiles({ config, env, report }: Look): void {
     if (why === null) report.fine(what, "can be read");
     else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
   };
-  for (const { id, logFile } of config.servers) {
+  for (const { id, logFile, logCommand } of config.servers) {
     const fix =
       "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
     if (logFile !== null) check(`${id}: log_file`, logFile, logFile, fix);
+    const [program = ""] = logCommand ?? [];
+    if (logCommand === null) continue;
+    const path = locate(program, env.PATH ?? "");
+    const why = path === null ? "is not in $PATH" : whyUnreadable(path, constants.X_OK);
+    if (why === null) report.fine(`${id}: log_command`, "its program is there");
+    else report.problem(`${id}: log_command`, `${program} ${why}`, "install it, or correct log_command");
   }
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
@@ -52,13 +59,14 @@ export function checkFiles({ config, env, report }: Look): void {
 
 const MISSING = "does not exist";
 
-/** Null when this user can read the file. */
-export function whyUnreadable(file: string): string | null {
+/** Null when this user can read the file, or run it. */
+export function whyUnreadable(file: string, mode = constants.R_OK): string | null {
   try {
-    accessSync(file, constants.R_OK);
+    accessSync(file, mode);
     return null;
   } catch (error) {
-    return errorCode(error) === "ENOENT" ? MISSING : "cannot be read by this user";
+    const verb = mode === constants.R_OK ? "read" : "run";
+    return errorCode(error) === "ENOENT" ? MISSING : `cannot be ${verb} by this user`;
   }
 }
 

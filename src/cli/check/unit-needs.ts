@@ -56,13 +56,14 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   add("storage", config.storage.directory, "write");
   handed("http.tls_cert", config.http.tls?.cert ?? null, "tls-cert", true);
   handed("http.tls_key", config.http.tls?.key ?? null, "tls-key", true);
-  for (const { id, enabled, manager, tool, address, logFile } of config.servers) {
+  for (const { id, enabled, manager, tool, address, logFile, logCommand } of config.servers) {
     if (!enabled) continue;
     const { tools, parseAddress } = managerOf(manager);
     program(`${id}: tool`, tool ?? [], tool === null ? [...tools] : undefined);
     const parsed = parseAddress(address);
     if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);
     if (logFile !== null) file(`${id}: log_file`, logFile);
+    if (logCommand !== null) program(`${id}: log_command`, logCommand);
   }
   for (const [index, notification] of config.notifications.entries()) {
     const what = `notifications[${index}]`;

@@ -14,6 +14,9 @@ import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
+import type { CommandRunner } from "../run-command.ts";
+import { type CommandPlace, createCommandFollower } from "./follow-command.ts";
+import { createFileFollower, type FilePlace } from "./follow-file.ts";
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
@@ -38,6 +41,8 @@ interface DenialWatchDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
+  /** Runs the commands of servers that have a `log_command`; without it these are not followed. */
+  readonly run?: CommandRunner["run"];
 }
 
 const TICK_MS = 2_000;
@@ -78,15 +83,17 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
-    const { id, manager, logFile, enabled } = server;
+    const { id, manager, logFile, logCommand, enabled } = server;
     // The store holds only what this module wrote.
     const cursor = sources.cursor(id) as StoredCursor | null;
     if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
     const { debugLog } = managerOf(manager);
+    const path = logFile ?? (logCommand === null ? null : hashOf(logCommand));
     // Of another log nothing is known.
-    const saved = cursor?.kind === "log" && cursor.path === logFile ? cursor : null;
-    const isFollowed = debugLog !== null && logFile !== null && enabled;
-    const tail = isFollowed ? createLogTail(debugLog, server, logFile, saved) : null;
+    const saved = cursor?.kind === "log" && cursor.path === path ? cursor : null;
+    const isFollowed = debugLog !== null && path !== null && enabled;
+    const follower = isFollowed ? followerOf(server, saved) : null;
+    const tail = follower && isFollowed ? createLogTail(debugLog, server, path, saved, follower) : null;
     const span = sources.spans(id).findLast(({ to }) => to === null);
     const since = tail !== null || counters.has(id) ? (span?.from ?? null) : null;
     return {
@@ -100,6 +107,15 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       savedAt: 0,
       atEnd: true,
     };
+  }
+
+  function followerOf({ id, logFile, logCommand }: MonitoredServer, saved: TailCursor | null) {
+    // A cursor's place is of the kind that its path says.
+    if (logFile !== null) return createFileFollower(logFile, (saved?.place ?? null) as FilePlace | null);
+    if (logCommand === null || deps.run === undefined) return null;
+    const own: Log = { ...log, warn: (message, fields) => log.warn(message, { server: id, ...fields }) };
+    const place = (saved?.place ?? null) as CommandPlace | null;
+    return createCommandFollower(logCommand, place, { run: deps.run, clock, timers, log: own });
   }
 
   /**
@@ -146,18 +162,20 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     for (let pieces = 0; pieces < TICK_PIECES && !stopped; pieces++) {
       const now = clock.now();
       let step: TailStep;
+      const lostAfter = tail.seenAt() ?? now;
       try {
-        step = await tail(now);
+        step = await tail.next(now);
       } catch (error) {
-        return fails(one, messageOf(error), now);
+        return fails(one, messageOf(error), now, lostAfter);
       }
+      if (step === null) return;
       const { attempts, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
       one.cursor = cursor;
       one.atEnd = atEnd;
       if (lost) {
-        one.endedAt ??= now;
-        log.warn("A part of a debug log was moved away before it was read", { server: id });
+        one.endedAt ??= lostAfter;
+        log.warn(one.server.logFile === null ? MISSED : MOVED_AWAY, { server: id });
       }
       if (one.problem !== null) log.info("The debug log is read again", { server: id });
       one.problem = null;
@@ -176,11 +194,11 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     }
   }
 
-  async function fails(one: Watched, problem: string, now: number): Promise<void> {
+  async function fails(one: Watched, problem: string, now: number, seenAt: number): Promise<void> {
     const { id } = one.server;
     if (one.problem !== problem) log.warn("Denials of a server cannot be seen", { server: id, problem });
     one.problem = problem;
-    if (one.since !== null) one.endedAt ??= now;
+    if (one.since !== null) one.endedAt ??= seenAt;
     one.since = null;
     const { endedAt } = one;
     if (endedAt !== null && (await store(now, () => sources.end(id, endedAt)))) one.endedAt = null;
@@ -231,6 +249,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
         return [server.id, same ? known : watch(server)];
       }),
     );
+    for (const [id, one] of before) if (watched.get(id) !== one) one.tail?.close();
     goneAt ??= clock.now();
     void endGone(goneAt);
   }
@@ -268,6 +287,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       stopped = true;
       cancel();
       await Promise.all([running, counted]);
+      for (const { tail } of watched.values()) tail?.close();
       await store(clock.now(), () => {});
     },
   };
@@ -288,9 +308,18 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
     managerOf(server.manager).debugLog !== null
-      ? "log_file is not set: denials stand in the vendor daemon's debug log alone"
+      ? "Neither log_file nor log_command is set: denials stand in the vendor daemon's debug log alone"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };
+}
+
+const MOVED_AWAY = "A part of a debug log was moved away before it was read";
+const MISSED =
+  "Lines of a debug log may be missing: its log_command was started again and did not repeat the last ones";
+
+/** Stands for a command in the store, which is no place for its words. */
+function hashOf(argv: readonly string[]): string {
+  return `command:${Bun.hash(JSON.stringify(argv)).toString(36)}`;
 }
 
 type StoredCursor = TailCursor | { readonly kind: "counters"; readonly counters: DenialCounters };

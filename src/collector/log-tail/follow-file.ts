@@ -16,6 +16,32 @@ interface Print {
   readonly hash: string;
 }
 
+/** Follows one log, wherever it lies. */
+export interface Follower<Place> {
+  /** The log as messages call it. */
+  readonly name: string;
+  /**
+   * The next piece, at most about `limit` bytes, as it is found at `now` (epoch ms); null while nothing is known of the
+   * log yet. Rejects with what an administrator should know, or the error of the file system.
+   */
+  next(limit: number, now: number): Promise<Piece | null>;
+  /** The first bytes of the log, at most `limit`: what kind of log it is. Rejects as `next` does. */
+  head(limit: number): Promise<Uint8Array>;
+  /** Null before the first `next` that found something. */
+  readonly place: Place | null;
+  /** Until when the log is known to have been followed without a break, epoch ms; null = until now. */
+  seenAt(): number | null;
+  close(): void;
+}
+
+/** What a log is that is none, behind its name. */
+export const NATURE_PROBLEMS = {
+  binary:
+    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
+  "utf-16": "is UTF-16 text; the daemons write single bytes",
+  text: null,
+} as const;
+
 interface Piece {
   /** Whole lines; empty when there is nothing new. */
   readonly bytes: Uint8Array;
@@ -23,6 +49,8 @@ interface Piece {
   readonly atEnd: boolean;
   /** Lines between the last place and this piece are gone: the log was moved or emptied, and the old text was not found. */
   readonly lost: boolean;
+  /** It was written while nobody read: its lines are not of now. */
+  readonly resumed?: boolean;
 }
 
 const PRINT_BYTES = 1024;
@@ -30,7 +58,7 @@ const LF = 0x0a;
 /** File systems round times, and their clock may be a tick behind. */
 const CLOCK_SLACK_MS = 20;
 /** No log has a line this long: it is handed over in pieces. */
-const MAX_LINE = 64 * 1024;
+export const MAX_LINE = 64 * 1024;
 const EMPTY: Print = { bytes: 0, hash: "" };
 const START: FilePlace = { offset: 0, head: EMPTY, tail: EMPTY };
 const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
@@ -110,16 +138,17 @@ export function createFileFollower(path: string, from: FilePlace | null) {
   }
 
   return {
+    name: path,
     next,
-    /** The first bytes of the file, at most `limit`: what kind of file it is. Rejects as `next` does. */
     async head(limit: number) {
       await using file = await open(path, "r");
       return await readAt(file, 0, limit);
     },
-    /** Null before the first `next`. */
     get place() {
       return place;
     },
+    seenAt: () => null,
+    close() {},
   };
 }
 

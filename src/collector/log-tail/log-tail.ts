@@ -2,32 +2,37 @@ import type { Attempt } from "../../domain/denials.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
-import { createFileFollower, type FilePlace } from "./follow-file.ts";
+import type { CommandPlace } from "./follow-command.ts";
+import { type FilePlace, type Follower, NATURE_PROBLEMS } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
 export interface TailCursor {
   readonly kind: "log";
+  /** Which log: its path, or a hash of the command that follows it. */
   readonly path: string;
-  readonly place: FilePlace;
+  readonly place: FilePlace | CommandPlace;
   readonly reader: ReaderState;
 }
 
-/** Reads at most one piece of a log. Rejects when the log cannot be read, with words for an administrator. */
 export type LogTail = ReturnType<typeof createLogTail>;
-export type TailStep = Awaited<ReturnType<LogTail>>;
+export type TailStep = Awaited<ReturnType<LogTail["next"]>>;
 
 /** Read at a time: a millisecond or two of parsing. */
 export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
-/** The debug log of one server, followed as it grows: from its end, or from where an earlier process stood. */
+/**
+ * The debug log of one server, followed as it grows: from its end, or from where an earlier process stood. `follower`
+ * has begun at the cursor's place.
+ */
 export function createLogTail(
   debugLog: DebugLog,
   server: { readonly id: string; readonly timezone: string },
   path: string,
   cursor: TailCursor | null,
+  follower: Follower<FilePlace | CommandPlace>,
 ) {
-  const follower = createFileFollower(path, cursor?.place ?? null);
+  const { name } = follower;
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   /** Lines come as they are written: they are of now. */
@@ -48,17 +53,21 @@ export function createLogTail(
     if (sniffed) return;
     const head = await follower.head(SNIFFED_BYTES).catch(() => null);
     if (head === null || head.length === 0) return;
-    const problem = PROBLEMS[natureOf(head)];
-    if (problem !== null) throw new Error(`${path} ${problem}`);
+    const problem = NATURE_PROBLEMS[natureOf(head)];
+    if (problem !== null) throw new Error(`${name} ${problem}`);
     sniffed = true;
   }
 
-  return async (now: number) => {
+  async function next(now: number) {
     await refuseOtherFiles();
     const before = follower.place?.offset ?? 0;
-    const { bytes, atEnd, lost } = await follower.next(PIECE_BYTES, now).catch((error: unknown) => {
-      throw new Error(`${path} ${UNREADABLE[codeOf(error)] ?? `cannot be read: ${messageOf(error)}`}`);
+    const piece = await follower.next(PIECE_BYTES, now).catch((error: unknown) => {
+      if (codeOf(error) === "unknown") throw error;
+      throw new Error(`${name} ${UNREADABLE[codeOf(error)] ?? `cannot be read: ${messageOf(error)}`}`);
     });
+    if (piece === null) return null;
+    const { bytes, atEnd, lost, resumed = false } = piece;
+    if (resumed) caughtUp = false;
     const { place } = follower;
     // Another file may be of another kind.
     if (lost || (place?.offset ?? 0) < before) sniffed = false;
@@ -74,15 +83,18 @@ export function createLogTail(
     /** Where to go on once the attempts are stored; null before the first. */
     const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
     return { attempts: read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
+  }
+
+  return {
+    /**
+     * Reads at most one piece of the log; null while nothing is known of it yet. Rejects when the log cannot be read,
+     * with words for an administrator.
+     */
+    next,
+    seenAt: follower.seenAt,
+    close: follower.close,
   };
 }
-
-const PROBLEMS = {
-  binary:
-    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
-  "utf-16": "is UTF-16 text; the daemons write single bytes",
-  text: null,
-} as const;
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",

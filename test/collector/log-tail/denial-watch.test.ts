@@ -3,6 +3,7 @@ import { appendFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDenialWatch } from "../../../src/collector/log-tail/denial-watch.ts";
 import { PIECE_BYTES } from "../../../src/collector/log-tail/log-tail.ts";
+import type { CommandRequest, CommandResult, CommandRunner } from "../../../src/collector/run-command.ts";
 import type { EventInput } from "../../../src/domain/events.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import type { MonitoredServer } from "../../../src/domain/server.ts";
@@ -51,7 +52,10 @@ beforeEach(() => {
   log = recordingLog();
 });
 
-function begin(servers: readonly MonitoredServer[] = [monitored("eda", { logFile })]): void {
+function begin(
+  servers: readonly MonitoredServer[] = [monitored("eda", { logFile })],
+  run?: CommandRunner["run"],
+): void {
   createServers({ store, clock: time.clock }).configured(servers);
   const own = ++process;
   watch = createDenialWatch({
@@ -59,6 +63,7 @@ function begin(servers: readonly MonitoredServer[] = [monitored("eda", { logFile
     sources: createDenialSources(store),
     servers,
     log,
+    ...(run && { run }),
     clock: time.clock,
     timers: time.timers,
     commit: async (work, events) => {
@@ -206,6 +211,43 @@ describe("a debug log", () => {
     expect(rows()).toEqual(["ada 1 denied"]);
     expect(turns).toBeGreaterThanOrEqual(Math.floor(lines.length / PIECE_BYTES));
   });
+});
+
+test("a log_command is followed as a file is, and what it may have missed was not seen", async () => {
+  const logCommand = ["tail", "-F", "/var/log/acmed.log"];
+  let print: CommandRequest["onStdout"];
+  let end = (_: CommandResult) => {};
+  const run = (request: CommandRequest) => {
+    print = request.onStdout;
+    return new Promise<CommandResult>((resolve) => (end = resolve));
+  };
+  begin([monitored("eda", { logCommand })], run);
+  const failure = { reason: "other", path: null, message: "No descriptors.", fix: null } as const;
+  print?.(Buffer.from(denied("11:00:00", "old")));
+  await pass(2);
+  expect(watch.logging()).toMatchObject([{ state: "on", source: "debug_log", since: T + 2_000 }]);
+  print?.(Buffer.from(denied("12:00:02")));
+  await pass(20);
+  expect([rows(), told.length]).toEqual([["ada 1 denied"], 1]);
+  end({ started: false, argv: [], failure });
+  await pass(2);
+  const message = "log_command (tail) cannot be started: No descriptors. It is started again.";
+  expect(watch.logging()).toMatchObject([{ state: "unreadable", since: null, message }]);
+  await pass(2);
+  print?.(Buffer.from(denied("12:00:02") + denied("12:00:30", "bob")));
+  await pass(40);
+  expect(rows()).toEqual(["ada 1 denied", "bob 1 denied"]);
+  await watch.stop();
+  await time.pass(600_000);
+  begin([monitored("eda", { logCommand })], run);
+  print?.(Buffer.from(denied("12:09:00", "eve")));
+  await pass(4);
+  expect(rows()).toHaveLength(2);
+  const [, , last, now] = [null, ...createDenialSources(store).spans("eda")];
+  // The last line came less than a minute after the first span's end; nothing is known of the ten minutes.
+  expect((last?.to ?? 0) - T).toBeLessThan(60_000);
+  expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
+  expect(log.lines.at(-1)?.message).toContain("did not repeat the last ones");
 });
 
 describe("counters", () => {

@@ -1,0 +1,237 @@
+import type { Log } from "../../domain/log.ts";
+import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
+import type { Clock, Timers } from "../../domain/time/clock.ts";
+import { natureOf } from "../../managers/debug-log/lines.ts";
+import type { CommandResult, CommandRunner } from "../run-command.ts";
+import { type Follower, MAX_LINE, NATURE_PROBLEMS } from "./follow-file.ts";
+
+/** Where the output of a command stands: a command that is started again mostly repeats its last lines. Plain JSON. */
+export interface CommandPlace {
+  /** Bytes read since the first start. */
+  readonly offset: number;
+  /** Hashes of the last lines that were read, the newest last. */
+  readonly lines: readonly string[];
+  /** When the log was last known to be followed, epoch ms. */
+  readonly seenAt: number;
+}
+
+interface CommandFollowerDeps {
+  readonly run: CommandRunner["run"];
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+}
+
+/** Lines that are remembered: `tail` repeats ten unless told otherwise. */
+const REMEMBERED = 64;
+/** What a start prints at once is of the past: until the command is silent for so long, or has printed for so long. */
+const QUIET_MS = 1_000;
+const AT_ONCE_MS = 30_000;
+/** Waits between an end and the next start double up to the longest; after a steady run they begin anew. */
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+const STEADY_MS = 60_000;
+/** So much may wait to be read; then the command's pipe fills, and it waits, too. */
+const MAX_QUEUED = 1024 * 1024;
+/** Lines of stderr that are logged in a minute. */
+const MAX_SAID = 10;
+const LF = 0x0a;
+
+/**
+ * Follows a log by a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`. What the first start
+ * prints at once is history. A later start that repeats the last lines goes on behind them, without loss or double; one
+ * that does not may have missed any number of lines: that is `lost`, and what it printed at once is left out, because
+ * nobody knows of what time it is.
+ */
+export function createCommandFollower(
+  argv: readonly string[],
+  from: CommandPlace | null,
+  { run, clock, timers, log }: CommandFollowerDeps,
+): Follower<CommandPlace> {
+  const name = `log_command (${argv[0]})`;
+  const closing = new AbortController();
+  let place = from;
+  let seenAt = from?.seenAt ?? null;
+  let problem: string | null = null;
+  /** Whole lines that wait to be read. */
+  const queue: Uint8Array[] = [];
+  let queued = 0;
+  let goOn = () => {};
+  /** Of the process that runs: its first bytes, hashes of its last lines, and the line that it has begun. */
+  let head = new Uint8Array(0);
+  let own: string[] = [];
+  let ownCount = 0;
+  let begun = new Uint8Array(0);
+  let startedAt = 0;
+  let firstAt: number | null = null;
+  let printedAt = 0;
+  let isLive = false;
+  let hasResumed = false;
+  let hasLost = false;
+  let cancelWait = () => {};
+  let lastSaid = "";
+  const said = { minute: 0, lines: 0 };
+
+  async function follow(): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; ) {
+      begin();
+      const onStdout = take;
+      const onStderr = say;
+      const { signal } = closing;
+      const result = await run({
+        argv,
+        env: {},
+        timeoutMs: null,
+        signal,
+        onStdout,
+        onStderr,
+        endEscaped: true,
+      });
+      if (signal.aborted) return;
+      [isLive, firstAt] = [false, null];
+      problem = headProblem() ?? endOf(result, lastSaid, name);
+      wait = clock.now() - startedAt >= STEADY_MS ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      cancelWait = resolve;
+      timers.after(wait, resolve);
+      await promise;
+      // What it is compared with is what was read.
+      while (queued > 0 && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve));
+    }
+  }
+
+  function begin(): void {
+    [head, own, ownCount, begun] = [new Uint8Array(0), [], 0, new Uint8Array(0)];
+    startedAt = clock.now();
+    lastSaid = "";
+  }
+
+  const headProblem = () => {
+    const nature = NATURE_PROBLEMS[natureOf(head)];
+    return nature === null ? null : `What ${name} prints ${nature}`;
+  };
+
+  function take(chunk: Uint8Array): Promise<void> | undefined {
+    settle();
+    const now = clock.now();
+    const isLate = firstAt === null && now - startedAt >= AT_ONCE_MS;
+    firstAt ??= now;
+    printedAt = now;
+    if (head.length < 4096) head = Buffer.concat([head, chunk], Math.min(4096, head.length + chunk.length));
+    if (headProblem() !== null) return;
+    const all = Buffer.concat([begun, chunk]);
+    const lastEnd = all.lastIndexOf(LF) + 1;
+    const end = lastEnd === 0 && all.length > MAX_LINE ? all.length : lastEnd;
+    begun = new Uint8Array(all.subarray(end));
+    const lines = all.subarray(0, end);
+    let fresh = isLive ? lines : behindKnown(lines);
+    if (isLate && !isLive) {
+      fresh = lines;
+      goLive(place?.lines ?? []);
+    }
+    if (fresh.length === 0) return;
+    queue.push(fresh);
+    queued += fresh.length;
+    if (queued < MAX_QUEUED) return;
+    return new Promise((resolve) => (goOn = resolve));
+  }
+
+  /** What is known to be of the present now; nothing of lines that may be of the past. */
+  function behindKnown(lines: Uint8Array): Uint8Array {
+    const known = place?.lines ?? [];
+    let end = -1;
+    eachLine(lines, (line, next) => {
+      own.push(hashOf(line));
+      if (own.length > REMEMBERED) own.shift();
+      ownCount++;
+      if (own.at(-1) !== known.at(-1)) return;
+      const wanted = known.slice(-Math.min(known.length, ownCount));
+      if (wanted.every((hash, index) => hash === own.at(index - wanted.length))) end = next;
+    });
+    if (end === -1) return lines.subarray(lines.length);
+    [isLive, hasResumed, problem] = [true, true, null];
+    return lines.subarray(end);
+  }
+
+  /** Ends the time in which what comes is of the past. */
+  function settle(): void {
+    const now = clock.now();
+    if (isLive || firstAt === null || headProblem() !== null) return;
+    if (now - printedAt >= QUIET_MS || now - firstAt >= AT_ONCE_MS) goLive(own);
+  }
+
+  function goLive(lines: readonly string[]): void {
+    hasLost = place !== null;
+    [isLive, problem] = [true, null];
+    place = { offset: (place?.offset ?? 0) + 1, lines: [...lines], seenAt: clock.now() };
+  }
+
+  function say(chunk: Uint8Array): undefined {
+    const lines = Buffer.from(chunk).toString().split("\n");
+    const minute = Math.floor(clock.now() / 60_000);
+    if (said.minute !== minute) Object.assign(said, { minute, lines: 0 });
+    for (const line of lines.map((each) => escapeControls(maskSecrets(each.trim())).slice(0, 300))) {
+      if (line === "") continue;
+      lastSaid = line;
+      if (said.lines++ < MAX_SAID) log.warn("A log_command says", { text: line });
+    }
+  }
+
+  void follow();
+  return {
+    name,
+    async next(_, now) {
+      settle();
+      const bytes = queue.shift();
+      if (bytes === undefined && !isLive) {
+        if (problem !== null) throw new Error(problem);
+        return null;
+      }
+      if (isLive) seenAt = now;
+      const lost = hasLost;
+      const resumed = hasResumed;
+      [hasLost, hasResumed] = [false, false];
+      if (bytes === undefined) return { bytes: new Uint8Array(0), atEnd: true, lost, resumed };
+      queued -= bytes.length;
+      if (queued < MAX_QUEUED) goOn();
+      const lines: string[] = [...(place?.lines ?? [])];
+      eachLine(bytes, (line) => void lines.push(hashOf(line)));
+      const offset = (place?.offset ?? 0) + bytes.length;
+      place = { offset, lines: lines.slice(-REMEMBERED), seenAt: seenAt ?? now };
+      return { bytes, atEnd: queued === 0, lost, resumed };
+    },
+    // Each run's first bytes are looked at as they come.
+    head: async () => new Uint8Array(0),
+    get place() {
+      return place;
+    },
+    seenAt: () => seenAt,
+    close() {
+      closing.abort();
+      cancelWait();
+      goOn();
+    },
+  };
+}
+
+/** Each line without its end, and where the next one begins. The last one may have no end. */
+function eachLine(bytes: Uint8Array, line: (line: Uint8Array, next: number) => void): void {
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(LF, at);
+    const next = end === -1 ? bytes.length : end + 1;
+    line(bytes.subarray(at, end === -1 ? next : end), next);
+    at = next;
+  }
+}
+
+function hashOf(line: Uint8Array): string {
+  return Bun.hash(line).toString(36);
+}
+
+function endOf(result: CommandResult, lastSaid: string, name: string): string {
+  const again = "It is started again.";
+  if (!result.started) return `${name} cannot be started: ${result.failure.message} ${again}`;
+  const { exitCode, signal } = result;
+  const how = exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
+  return `${name} ${how}${lastSaid === "" ? "" : `: ${lastSaid}`}. ${again}`;
+}
