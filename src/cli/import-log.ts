@@ -47,12 +47,9 @@ export async function importLogs(
   const denials = createDenials(store);
   const noteFeatures = createImportedFeatures(store);
   const other = isBeside ? sessions : null;
-  const enough = isBeside ? GATHERED_BESIDE : ROWS_ALONE;
+  const enough = isBeside ? GATHERED_BESIDE : ROWS.alone;
   const observedFrom = sessions.observedFrom(server.id);
-  store.transaction(() => {
-    const servers = createServers({ store, clock: { now: () => now } });
-    if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
-  });
+  store.transaction(() => knowServer(store, now, server));
 
   const report = {
     counts: noCounts(),
@@ -134,6 +131,12 @@ export async function importLogs(
   return { ...report, pairing: pairing.counts };
 }
 
+/** History is stored of known servers. In the caller's transaction. */
+export function knowServer(store: Store, now: number, server: MonitoredServer): void {
+  const servers = createServers({ store, clock: { now: () => now } });
+  if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
+}
+
 function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
   const { events, samples, ...numbers } = more;
   for (const [name, value] of Object.entries(numbers)) sum[name as keyof typeof numbers] += value;
@@ -141,10 +144,11 @@ function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
   sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
 }
 
-/** Rows in one transaction, and so many are gathered for it, where no daemon waits for its end. */
-const ROWS_ALONE = 20_000;
-/** Beside a daemon, which cannot write while a transaction goes on: this many take a few ms. */
-const ROWS_BESIDE = 200;
+/**
+ * Rows in one transaction: so many are gathered for it where no daemon waits for its end; and beside a daemon, which
+ * cannot write while a transaction goes on, as many as take a few ms.
+ */
+const ROWS = { alone: 20_000, beside: 200 };
 const GATHERED_BESIDE = 4_000;
 const LONGEST_BREAK_MS = 20;
 
@@ -153,13 +157,14 @@ const LONGEST_BREAK_MS = 20;
  * in ones so small that it hardly waits, with as much time between them for its own; the write-ahead log is written back
  * at the end. Rejects with StoreError.
  */
-async function inBatches<Row>(
+export async function inBatches<Row>(
   store: Store,
   beside: { writeBack(): void } | null,
   rows: readonly Row[],
   work: (some: readonly Row[]) => void,
+  sizes = ROWS,
 ): Promise<void> {
-  const size = beside === null ? ROWS_ALONE : ROWS_BESIDE;
+  const size = beside === null ? sizes.alone : sizes.beside;
   for (let at = 0; at < rows.length; at += size) {
     const startedAt = performance.now();
     store.transaction(() => work(rows.slice(at, at + size)));

@@ -169,10 +169,15 @@ export function readDayRollup(dayAt: number, data: Uint8Array, sink: RollupSink)
 /** The day with an hour put in its place, once or again; one without known counts is left out. */
 export function withHourRollup(dayAt: number, data: Uint8Array | null, bucket: Bucket): Uint8Array {
   const others = data === null ? [] : unpackHours(dayAt, data).filter(({ at }) => at !== bucket.at);
-  const isKnown = bucket.rollup.groups.length > 0 || bucket.rollup.denials !== null;
+  return packHours(dayAt, [...others, bucket]);
+}
+
+/** The hours of a day; those without known counts are left out. */
+export function packHours(dayAt: number, hours: readonly Bucket[]): Uint8Array {
   const parts: Uint8Array[] = [];
   let before: Uint8Array | null = null;
-  for (const one of (isKnown ? [...others, bucket] : others).sort((a, b) => a.at - b.at)) {
+  const known = hours.filter(({ rollup }) => rollup.groups.length > 0 || rollup.denials !== null);
+  for (const one of known.sort((a, b) => a.at - b.at)) {
     const hour = (one.at - dayAt) / HOUR_MS;
     const body = Uint8Array.from(packRollup(one, HOUR_MS));
     if (before !== null && Buffer.compare(before, body) === 0)

@@ -163,7 +163,9 @@ test("what it prints is looked at as a file is", async () => {
   expect(await read()).toBe("…");
   process.end(0);
   await time.pass(0);
-  expect(await read()).toContain("What log_command (ssh) prints is no text: it may be an encrypted report log");
+  expect(await read()).toContain(
+    "What log_command (ssh) prints is no text: it may be an encrypted report log",
+  );
 });
 
 test("a real process waits while nobody reads, loses nothing, and ends with its follower", async () => {
