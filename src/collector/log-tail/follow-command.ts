@@ -233,5 +233,5 @@ function endOf(result: CommandResult, lastSaid: string, name: string): string {
   if (!result.started) return `${name} cannot be started: ${result.failure.message} ${again}`;
   const { exitCode, signal } = result;
   const how = exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
-  return `${name} ${how}${lastSaid === "" ? "" : `: ${lastSaid}`}. ${again}`;
+  return `${name} ${how}${lastSaid === "" ? "" : `: ${lastSaid.replace(/[.]$/, "")}`}. ${again}`;
 }

@@ -20,9 +20,9 @@ const INSERT = new RegExp(
   `(?:INSERT|REPLACE)\\s+(?:IGNORE\\s+)?INTO\\s+${NAME}\\s*(?:\\(([^()']*)\\)\\s*)?VALUES\\s*(?=\\()`,
   "iy",
 );
-const ROW = /\s*\(((?:'(?:[^'\\]|\\[\s\S])*'|[^'()])*)\)\s*([,;])/y;
+const ROW = /\s*\(([^'()]*(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*'[^'()]*)*)\)\s*([,;])/y;
 const STATEMENT = /(?:'(?:[^'\\]|\\[\s\S])*'|`[^`]*`|"(?:[^"\\]|\\[\s\S])*"|[^;'`"])*;/y;
-const VALUE = /(?:'(?:[^'\\]|\\[\s\S])*')+|[^,'\s][^,]*/g;
+const VALUE = /(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*')+|[^,'\s][^,]*/g;
 const COLUMN = /^\s*(?:`([^`]+)`|"([^"]+)"|(\w+))\s/gm;
 const NO_COLUMN = /^(?:PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|CREATE)$/i;
 const ESCAPED: Readonly<Record<string, string>> = {
