@@ -116,7 +116,11 @@ export async function readPhpLicenseWatcher(
   return {
     series,
     notes,
-    intervalOf: (server) => survey.intervalOf(tables.has("usage") ? (keysOf.get(server)?.[0] ?? "") : server),
+    intervalOf(server) {
+      if (!tables.has("usage")) return survey.intervalOf(server);
+      const rowsOf = (key: string) => survey.seen.get(key)?.rows ?? 0;
+      return survey.intervalOf(keysOf.get(server)?.toSorted((a, b) => rowsOf(b) - rowsOf(a))[0] ?? "");
+    },
     async *counts(onRead) {
       for await (const { table, columns, rows } of dumpedRows(dump.pieces(onRead), dump.name))
         yield countsOf(table, columns, rows);

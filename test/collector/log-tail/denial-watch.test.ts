@@ -216,9 +216,11 @@ describe("a debug log", () => {
 test("a log_command is followed as a file is, and what it may have missed was not seen", async () => {
   const logCommand = ["tail", "-F", "/var/log/acmed.log"];
   let print: CommandRequest["onStdout"];
+  let signal: AbortSignal | undefined;
   let end = (_: CommandResult) => {};
   const run = (request: CommandRequest) => {
     print = request.onStdout;
+    signal = request.signal;
     return new Promise<CommandResult>((resolve) => (end = resolve));
   };
   begin([monitored("eda", { logCommand })], run);
@@ -248,6 +250,9 @@ test("a log_command is followed as a file is, and what it may have missed was no
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
   expect(log.lines.at(-1)?.message).toContain("did not repeat the last ones");
+  expect(signal?.aborted).toBe(false);
+  watch.setServers([monitored("eda", { logFile })]);
+  expect(signal?.aborted).toBe(true);
 });
 
 describe("counters", () => {
