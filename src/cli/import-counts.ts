@@ -142,6 +142,8 @@ export async function importCounts(
   });
 
   let ready: { readonly report: ServerReport; readonly day: FeatureDay }[] = [];
+  // Written back between the batches alone, where a daemon waits for the end of each.
+  if (isBeside) store.sqlite.run("PRAGMA wal_autocheckpoint = 0");
   const beside = isBeside
     ? { writeBack: () => void store.sqlite.run("PRAGMA wal_checkpoint(PASSIVE)") }
     : null;
