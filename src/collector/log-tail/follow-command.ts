@@ -1,9 +1,8 @@
 import type { Log } from "../../domain/log.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
-import { natureOf } from "../../managers/debug-log/lines.ts";
 import type { CommandResult, CommandRunner } from "../run-command.ts";
-import { type Follower, MAX_LINE, NATURE_PROBLEMS } from "./follow-file.ts";
+import { type Follower, MAX_LINE } from "./follow-file.ts";
 
 /** Where the output of a command stands: a command that is started again mostly repeats its last lines. Plain JSON. */
 export interface CommandPlace {
@@ -35,6 +34,8 @@ const STEADY_MS = 60_000;
 const MAX_QUEUED = 1024 * 1024;
 /** Lines of stderr that are logged in a minute. */
 const MAX_SAID = 10;
+/** Bytes of the beginning that tell what kind of text it is. */
+const HEAD = 4096;
 const LF = 0x0a;
 
 /**
@@ -75,21 +76,12 @@ export function createCommandFollower(
   async function follow(): Promise<void> {
     for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; ) {
       begin();
-      const onStdout = take;
-      const onStderr = say;
       const { signal } = closing;
-      const result = await run({
-        argv,
-        env: {},
-        timeoutMs: null,
-        signal,
-        onStdout,
-        onStderr,
-        endEscaped: true,
-      });
+      const taking = { onStdout: take, onStderr: say };
+      const result = await run({ argv, env: {}, timeoutMs: null, signal, endEscaped: true, ...taking });
       if (signal.aborted) return;
       [isLive, firstAt] = [false, null];
-      problem = headProblem() ?? endOf(result, lastSaid, name);
+      problem = endOf(result, lastSaid, name);
       wait = clock.now() - startedAt >= STEADY_MS ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
       const { promise, resolve } = Promise.withResolvers<void>();
       cancelWait = resolve;
@@ -106,19 +98,13 @@ export function createCommandFollower(
     lastSaid = "";
   }
 
-  const headProblem = () => {
-    const nature = NATURE_PROBLEMS[natureOf(head)];
-    return nature === null ? null : `What ${name} prints ${nature}`;
-  };
-
   function take(chunk: Uint8Array): Promise<void> | undefined {
     settle();
     const now = clock.now();
     const isLate = firstAt === null && now - startedAt >= AT_ONCE_MS;
     firstAt ??= now;
     printedAt = now;
-    if (head.length < 4096) head = Buffer.concat([head, chunk], Math.min(4096, head.length + chunk.length));
-    if (headProblem() !== null) return;
+    if (head.length < HEAD) head = Buffer.concat([head, chunk], Math.min(HEAD, head.length + chunk.length));
     const all = Buffer.concat([begun, chunk]);
     const lastEnd = all.lastIndexOf(LF) + 1;
     const end = lastEnd === 0 && all.length > MAX_LINE ? all.length : lastEnd;
@@ -156,7 +142,7 @@ export function createCommandFollower(
   /** Ends the time in which what comes is of the past. */
   function settle(): void {
     const now = clock.now();
-    if (isLive || firstAt === null || headProblem() !== null) return;
+    if (isLive || firstAt === null) return;
     if (now - printedAt >= QUIET_MS || now - firstAt >= AT_ONCE_MS) goLive(own);
   }
 
@@ -200,8 +186,7 @@ export function createCommandFollower(
       place = { offset, lines: lines.slice(-REMEMBERED), seenAt: seenAt ?? now };
       return { bytes, atEnd: queued === 0, lost, resumed };
     },
-    // Each run's first bytes are looked at as they come.
-    head: async () => new Uint8Array(0),
+    head: async () => head,
     get place() {
       return place;
     },

@@ -34,14 +34,6 @@ export interface Follower<Place> {
   close(): void;
 }
 
-/** What a log is that is none, behind its name. */
-export const NATURE_PROBLEMS = {
-  binary:
-    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
-  "utf-16": "is UTF-16 text; the daemons write single bytes",
-  text: null,
-} as const;
-
 interface Piece {
   /** Whole lines; empty when there is nothing new. */
   readonly bytes: Uint8Array;

@@ -3,7 +3,7 @@ import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import type { CommandPlace } from "./follow-command.ts";
-import { type FilePlace, type Follower, NATURE_PROBLEMS } from "./follow-file.ts";
+import type { FilePlace, Follower } from "./follow-file.ts";
 
 /** Where the tail of one log stands, as the store keeps it. */
 export interface TailCursor {
@@ -53,7 +53,7 @@ export function createLogTail(
     if (sniffed) return;
     const head = await follower.head(SNIFFED_BYTES).catch(() => null);
     if (head === null || head.length === 0) return;
-    const problem = NATURE_PROBLEMS[natureOf(head)];
+    const problem = PROBLEMS[natureOf(head)];
     if (problem !== null) throw new Error(`${name} ${problem}`);
     sniffed = true;
   }
@@ -95,6 +95,13 @@ export function createLogTail(
     close: follower.close,
   };
 }
+
+const PROBLEMS = {
+  binary:
+    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
+  "utf-16": "is UTF-16 text; the daemons write single bytes",
+  text: null,
+} as const;
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",

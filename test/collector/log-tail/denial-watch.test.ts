@@ -250,9 +250,15 @@ test("a log_command is followed as a file is, and what it may have missed was no
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
   expect(log.lines.at(-1)?.message).toContain("did not repeat the last ones");
-  expect(signal?.aborted).toBe(false);
-  watch.setServers([monitored("eda", { logFile })]);
-  expect(signal?.aborted).toBe(true);
+  const former = signal;
+  expect(former?.aborted).toBe(false);
+  watch.setServers([monitored("eda", { logCommand: ["cat", "/var/log/report.log"] })]);
+  expect([former?.aborted, signal?.aborted]).toEqual([true, false]);
+  print?.(Buffer.from("\u0001\u0002\u0003\u0004 report\n"));
+  await pass(4);
+  expect(watch.logging()).toMatchObject([
+    { message: expect.stringContaining("log_command (cat) is no text") },
+  ]);
 });
 
 describe("counters", () => {

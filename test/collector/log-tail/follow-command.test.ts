@@ -156,18 +156,6 @@ test("its end is a problem with the last words of stderr until it is seen to go 
   expect(log.lines.length).toBe(2);
 });
 
-test("what it prints is looked at as a file is", async () => {
-  begin();
-  print("\u0001\u0002\u0003\u0004binary\n");
-  await time.pass(1_000);
-  expect(await read()).toBe("…");
-  process.end(0);
-  await time.pass(0);
-  expect(await read()).toContain(
-    "What log_command (ssh) prints is no text: it may be an encrypted report log",
-  );
-});
-
 test("a real process waits while nobody reads, loses nothing, and ends with its follower", async () => {
   const runner = createCommandRunner({ path: globalThis.process.env.PATH ?? "", home: "/" });
   const script = "echo old; sleep 2; seq -f 'line %.0f' 2000000; sleep 99";
