@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFile, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
+import { appendFile, chmod, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { SLOW, until, untilPrinted } from "./harness.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
@@ -134,6 +134,47 @@ test.concurrent("a log that cannot be read is a state with its reason, and ends 
   await untilSeen(at, "ada");
   await untilState(at, "on", null);
   expect((await page(at)).denials).toHaveLength(1);
+});
+
+test.concurrent("a log_command is followed over its own end and the daemon's: nothing is lost, doubled or left behind", async () => {
+  await using site = await createWatchedSite();
+  const [log, ssh] = [join(site.folder, "acmed.log"), join(site.folder, "ssh")];
+  await Bun.write(log, denied("before-the-first-start"));
+  await Bun.write(ssh, '#!/bin/sh\necho "ssh says $1" >&2\nshift\n[ -e "$0.off" ] && exit 255\n"$@"\n');
+  await chmod(ssh, 0o755);
+  await site.write("", `log_command = ["${ssh}", "; touch x", "tail", "-n", "40", "-F", "${log}"]`);
+  const tails = () =>
+    Bun.spawnSync(["pgrep", "-f", `tail -n 40 -F ${log}`])
+      .stdout.toString()
+      .split("\n")
+      .filter(Boolean);
+  {
+    await using at = await site.watch();
+    await untilState(at, "on", null);
+    await appendFile(log, denied("u1"));
+    await untilSeen(at, "u1");
+    await Bun.write(`${ssh}.off`, "");
+    process.kill(Number(tails()[0]));
+    await appendFile(log, denied("u2"));
+    await untilState(
+      at,
+      "unreadable",
+      /^log_command \(.*\/ssh\) ended with exit code 255: ssh says ; touch x\. It is/,
+    );
+    await untilPrinted(at.daemon, "A log_command says");
+    await rm(`${ssh}.off`);
+    await untilSeen(at, "u1", "u2");
+    await untilState(at, "on", null);
+    await at.daemon.kill();
+  }
+  await appendFile(log, denied("u3"));
+  {
+    await using at = await site.watch();
+    await untilSeen(at, "u1", "u2", "u3");
+    expect((await page(at)).denials.map(({ attempts }) => attempts)).toEqual([1, 1, 1]);
+    await at.daemon.stop();
+  }
+  expect(tails()).toEqual([]);
 });
 
 /** In the fast run a tenth of it. */
