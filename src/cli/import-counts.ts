@@ -1,23 +1,17 @@
 import type { Config } from "../config/config.ts";
 import { escapeControls } from "../domain/plain-text.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { DAY_MS, iso } from "../domain/time/clock.ts";
+import { iso } from "../domain/time/clock.ts";
 import { fromWallClock, secondOccurrence, wallClock } from "../domain/time/zone.ts";
-import { dayOf, type KnownFeature } from "../history/buckets.ts";
-import {
-  createCountWriter,
-  createUnion,
-  type FeatureDay,
-  type Stretch,
-} from "../history/moving-in/count-writer.ts";
 import type { OldMonitor, OldSeries } from "../history/moving-in/old-monitor.ts";
+import { createCountWriter, createSeriesDays, createUnread } from "../history/moving-in/write-counts.ts";
+import type { Interval } from "../history/sample-reader.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type ImportTarget, inBatches, knowServer } from "./import-log.ts";
 import { countOf, UsageError } from "./io.ts";
 
-/** A reading that comes later than two intervals and this ends what the one before says, as for licmond's own polls. */
-const SLACK_MS = 30_000;
 const LISTED = 20;
+/** Days of features in one transaction. */
 const SIZES = { alone: 1_000, beside: 10 };
 
 /** Which of the config's servers each server of another monitor is; null = it is left out. */
@@ -29,10 +23,9 @@ export type ServerMap = ReadonlyMap<string, MonitoredServer | null>;
  */
 export function matchServers(
   { servers }: Pick<Config, "servers">,
-  { series }: OldMonitor,
+  { servers: names }: Pick<OldMonitor, "servers">,
   said: readonly string[],
 ): ServerMap {
-  const names = [...new Set([...series.values()].map(({ server }) => server))].sort();
   const shown = (name: string) => `"${escapeControls(name)}"`;
   const map = new Map<string, MonitoredServer | null>();
   for (const one of said) {
@@ -75,146 +68,85 @@ function isAddressOf(name: string, { manager, address }: MonitoredServer): boole
   return wanted.length > 0 && wanted.every((member) => own.includes(member));
 }
 
-/** What became of the counts of one server. */
-interface ServerReport {
-  readonly from: string;
-  readonly id: string | null;
-  added: number;
-  known: number;
-  old: number;
-  /** At times that its clocks do not show, or show twice, or that are still to come; and no counts. */
-  unclear: number;
-  firstAt: number | null;
-  lastAt: number | null;
-  features: number;
-  readonly intervalMs: number;
-  /** Features that are left out, by why. */
-  readonly leftOut: Map<string, string[]>;
-}
-
-/** A series as it is read. */
-interface Going {
-  readonly report: ServerReport;
-  readonly union: ReturnType<typeof createUnion>;
-  readonly series: OldSeries;
-  readonly feature: KnownFeature;
-  day: number;
-  stretches: Stretch[];
-  last: { readonly at: number; readonly used: number; readonly total: number | null } | null;
-}
-
 /**
- * Stores the counts of another monitor, read by clocks in `zone`. Counts are held from reading to reading, no longer than
- * two intervals. Rejects with StoreError and OldMonitorError; what was read before is read again then.
+ * Stores the counts of another monitor, read by clocks in `zone`. What licmond has read itself, or imported before, stands.
+ * Rejects with StoreError; a server whose import broke off is imported as a whole the next time.
  */
 export async function importCounts(
   { store, isBeside, now, keptFrom, onProgress }: ImportTarget,
   monitor: OldMonitor,
   servers: ServerMap,
   zone: string,
-  total: number,
-): Promise<ServerReport[]> {
+) {
   const writer = createCountWriter(store, now);
-  const reports = new Map<string, ServerReport>();
-  const unions = new Map<string, ReturnType<typeof createUnion>>();
-  const going = new Map<string, Going>();
-  store.transaction(() => {
-    for (const [from, server] of servers) {
-      const sums = { added: 0, known: 0, old: 0, unclear: 0, firstAt: null, lastAt: null, features: 0 };
-      const intervalMs = monitor.intervalOf(from);
-      reports.set(from, { from, id: server?.id ?? null, ...sums, intervalMs, leftOut: new Map() });
-      if (server !== null) knowServer(store, now, server);
-      if (server !== null) unions.set(from, createUnion());
-    }
-    const daemons = createDaemonFinder(store.sqlite);
-    for (const [key, series] of monitor.series) {
-      const { server, feature } = series;
-      const [report, union, id] = [reports.get(server), unions.get(server), servers.get(server)?.id];
-      if (report === undefined || union === undefined || id === undefined) continue;
-      const found = daemons(id, series);
-      const problem = series.problem ?? ("problem" in found ? found.problem : null);
-      if (problem !== null) report.leftOut.getOrInsertComputed(problem, () => []).push(feature);
-      if (problem !== null || "problem" in found) continue;
-      report.features++;
-      const of = writer.feature(id, found.daemon, feature);
-      going.set(key, { report, union, series, feature: of, day: 0, stretches: [], last: null });
-    }
-  });
-
-  let ready: { readonly report: ServerReport; readonly day: FeatureDay }[] = [];
-  // Written back between the batches alone, where a daemon waits for the end of each.
-  if (isBeside) store.sqlite.run("PRAGMA wal_autocheckpoint = 0");
-  const beside = isBeside
-    ? { writeBack: () => void store.sqlite.run("PRAGMA wal_checkpoint(PASSIVE)") }
-    : null;
-  async function write(): Promise<void> {
-    const days = ready;
-    ready = [];
-    for (const [report, own] of Map.groupBy(days, (one) => one.report)) {
-      const work = (some: readonly (typeof days)[number][]) => {
-        const { added, known } = writer.days(some.map(({ day }) => day));
-        report.added += added;
-        report.known += known;
-      };
-      await inBatches(store, beside, own, work, SIZES);
-    }
-  }
-  function flush(one: Going): void {
-    const { feature, day, stretches, report } = one;
-    if (stretches.length > 0) ready.push({ report, day: { feature, day, stretches } });
-    one.stretches = [];
-  }
-  /** Its last reading held until then. */
-  function hold(one: Going, until: number): void {
-    if (one.last === null) return;
-    const { at, ...counts } = one.last;
-    one.union.add(at, until);
-    for (let from = at; from < until; from = (dayOf(from) + 1) * DAY_MS) {
-      if (dayOf(from) !== one.day) flush(one);
-      one.day = dayOf(from);
-      const to = Math.min(until, (one.day + 1) * DAY_MS);
-      one.stretches.push({ from, until: to, ...counts, isReading: from === at });
-    }
-  }
-
+  const daemonOf = createDaemonFinder(store.sqlite);
   let done = 0;
-  const onRead = (amount: number) => {
-    done += amount;
-    onProgress(done, total);
-  };
-  for await (const counts of monitor.counts(onRead)) {
-    for (const { key, wall, used } of counts) {
-      const one = going.get(key);
-      if (one === undefined) continue;
-      const { report, last, series } = one;
-      const at = instantOf(zone, wall);
-      if (at === null || at > now || !Number.isSafeInteger(used) || used < 0) report.unclear++;
-      else if (at < keptFrom) report.old++;
-      else if (last !== null && at <= last.at) report.known++;
-      else {
-        const { intervalMs } = report;
-        if (last !== null) hold(one, at - last.at <= 2 * intervalMs + SLACK_MS ? at : last.at + intervalMs);
-        one.last = { at, used, total: series.totalOn(dayOf(wall)) };
-        report.firstAt = Math.min(report.firstAt ?? at, at);
-        report.lastAt = Math.max(report.lastAt ?? at, at);
+
+  async function importServer(from: string, server: MonitoredServer) {
+    const intervalMs = monitor.intervalOf(from);
+    /** `unclear`: at times that its clocks do not show, or show twice, or that are still to come; and no counts. */
+    const counts = { added: 0, known: 0, old: 0, unclear: 0 };
+    const time = { first: null as number | null, last: null as number | null };
+    /** Features that are left out, by why. */
+    const leftOut = new Map<string, string[]>();
+    let features = 0;
+    store.transaction(() => knowServer(store, now, server));
+    const covered = writer.coverage(server.id);
+    const read: Interval[] = [];
+    for (const series of monitor.seriesOf(from)) {
+      const found = daemonOf(server.id, series);
+      const problem = series.problem ?? ("problem" in found ? found.problem : null);
+      if (problem !== null) leftOut.getOrInsertComputed(problem, () => []).push(series.feature);
+      if (problem !== null || "problem" in found) continue;
+      features++;
+      const taken = createSeriesDays(covered, intervalMs);
+      let lastAt = now;
+      for (const { wall, used, total } of monitor.readingsOf(series)) {
+        done++;
+        const at = wall === null ? null : instantOf(zone, wall * 1_000);
+        if (at === null || at > now || !Number.isSafeInteger(used) || used === null || used < 0)
+          counts.unclear++;
+        else if (at < keptFrom) counts.old++;
+        else {
+          counts[taken.take(at, { used, total }) ? "added" : "known"]++;
+          time.first = Math.min(time.first ?? at, at);
+          time.last = Math.max(time.last ?? at, at);
+          lastAt = at;
+        }
       }
+      taken.end(Math.min(now, lastAt + intervalMs));
+      read.push(...taken.read);
+      const feature = store.transaction(() => writer.feature(server.id, found.daemon, series.feature));
+      const days = [...taken.days].map(([day, samples]) => ({ feature, day, samples }));
+      await inBatches(store, isBeside ? { writeBack() {} } : null, days, writer.days, SIZES);
+      onProgress(done, monitor.count);
     }
-    if (ready.length >= SIZES.alone) await write();
+    store.transaction(() => writer.cover(server.id, unreadOf(covered, read)));
+    return { id: server.id, intervalMs, counts, time, features, leftOut };
   }
-  for (const one of going.values()) {
-    if (one.last !== null) hold(one, Math.min(now, one.last.at + one.report.intervalMs));
-    flush(one);
+
+  const reports = new Map<string, Awaited<ReturnType<typeof importServer>> | null>();
+  for (const [from, server] of servers)
+    reports.set(from, server === null ? null : await importServer(from, server));
+  return reports;
+}
+
+/** Times that lie together, without those that are covered. */
+function* unreadOf(covered: readonly Interval[], read: readonly Interval[]): Generator<Interval> {
+  const parts = createUnread(covered);
+  let union: { from: number; until: number } | null = null;
+  for (const { from, until } of read.toSorted((a, b) => a.from - b.from)) {
+    if (union !== null && from <= union.until) union.until = Math.max(union.until, until);
+    else {
+      if (union !== null) yield* parts(union.from, union.until);
+      union = { from, until };
+    }
   }
-  await write();
-  store.transaction(() => {
-    for (const [from, union] of unions) writer.coverage(servers.get(from)?.id ?? "", union.intervals);
-  });
-  return [...reports.values()];
+  if (union !== null) yield* parts(union.from, union.until);
 }
 
 /** Null where the clocks of the zone show it twice or never. */
 function instantOf(zone: string, wall: number): number | null {
-  if (Number.isNaN(wall)) return null;
   const at = fromWallClock(zone, wall);
   return wallClock(zone, at) === wall && secondOccurrence(zone, at) === null ? at : null;
 }
@@ -224,35 +156,39 @@ function createDaemonFinder(sqlite: ImportTarget["store"]["sqlite"]) {
   const named = sqlite.query<{ daemon: string; name: string }, [string]>(
     "SELECT daemon, name FROM history_features WHERE server_id = ?",
   );
-  const servers = new Map<string, { readonly daemon: string; readonly name: string }[]>();
   return (id: string, { feature, daemon }: OldSeries) => {
-    const all = servers.getOrInsertComputed(id, () => named.all(id));
+    const all = named.all(id);
     const own = all.filter(({ name }) => name === feature);
     const daemons = new Set((own.length > 0 ? own : all).map((one) => one.daemon));
     const [only] = daemons;
     if (own.length > 1) return { problem: "of several daemons, whose counts it does not tell apart" };
     if (own.length === 0 && daemon !== null) return { daemon };
-    if (only !== undefined && daemons.size === 1) return { daemon: only };
     if (only === undefined) return { problem: "whose daemon licmond knows once it has read the server" };
+    if (daemons.size === 1) return { daemon: only };
     return { problem: `never read by licmond, so that it may be of any of ${[...daemons].join(", ")}` };
   };
 }
 
-export function printCounts(reports: readonly ServerReport[], { notes }: OldMonitor, zone: string): string {
-  const time = (at: number | null) => (at === null ? "?" : iso(at));
-  const blocks = reports.map(({ from, id, leftOut, ...sums }) => {
-    if (id === null) return `${escapeControls(from)} is left out\n`;
-    const { added, known, old, unclear, features, intervalMs, firstAt, lastAt } = sums;
+export function printCounts(
+  reports: Awaited<ReturnType<typeof importCounts>>,
+  notes: readonly string[],
+  zone: string,
+): string {
+  const print = (at: number | null) => (at === null ? "?" : iso(at));
+  const blocks = [...reports].map(([from, report]) => {
+    const name = escapeControls(from);
+    if (report === null) return `${name} is left out\n`;
+    const { id, counts, time, features, intervalMs, leftOut } = report;
     const missing = [...leftOut].map(([why, names]) => {
       const more = names.length > LISTED ? ", …" : "";
       const list = escapeControls(names.slice(0, LISTED).join(", "));
       return `  left out        ${countOf(names.length, "feature")} ${why}: ${list}${more}\n`;
     });
-    return `${escapeControls(from)} is ${id}
-  time            ${time(firstAt)} to ${time(lastAt)}, read as times of ${zone}, mostly every ${intervalMs / 60_000} min
-  counts          ${added} added, ${known} known before, ${old} too old to be kept, ${unclear} at no or two times of ${zone}, or none
+    return `${name} is ${id}
+  time            ${print(time.first)} to ${print(time.last)}, read as times of ${zone}, mostly every ${intervalMs / 60_000} min
+  counts          ${counts.added} added, ${counts.known} known before, ${counts.old} too old to be kept, ${counts.unclear} at no or two times of ${zone}, or none
   features        ${features}
 ${missing.join("")}`;
   });
-  return `${blocks.join("")}${notes.map((note) => `${escapeControls(note)}\n`).join("")}`;
+  return [...blocks, ...notes.map((note) => `${escapeControls(note)}\n`)].join("");
 }

@@ -4,7 +4,7 @@ import type { MonitoredServer } from "../domain/server.ts";
 import { DAY_MS, iso } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { readLicet } from "../history/moving-in/licet.ts";
-import { type OldMonitor, OldMonitorError } from "../history/moving-in/old-monitor.ts";
+import { OldMonitorError } from "../history/moving-in/old-monitor.ts";
 import { readPhpLicenseWatcher } from "../history/moving-in/phplicensewatcher.ts";
 import type { DebugLog } from "../managers/debug-log/debug-log.ts";
 import { managerOf } from "../managers/registry.ts";
@@ -101,7 +101,9 @@ async function importInto(
     const report = await importLogs(target, server, debugLog, logs);
     progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
     io.out(printReport(report, server.id));
-    if (report.sessions.old + report.denials.old > 0) io.err(tooOld(report, keptFrom));
+    const [oldSessions, oldDenials] = [report.sessions.old, report.denials.old];
+    if (oldSessions + oldDenials > 0)
+      io.err(tooOld(`${oldSessions} sessions and ${oldDenials} denials`, "sessions", keptFrom));
     for (const { line, text } of report.counts.samples) io.err(`line ${line}: ${JSON.stringify(text)}\n`);
   } finally {
     store.close();
@@ -118,7 +120,7 @@ function openForImport(
   return { store: alone ?? openStore({ ...opening, mode: "cli" }), isBeside: alone === null };
 }
 
-/** Takes in the counts of another monitor. All of its data are looked through before the first count is stored. */
+/** Takes in the counts of another monitor. All of its data are read before the first count is stored. */
 async function moveIn(
   config: Config,
   from: (typeof MONITORS)[number],
@@ -133,43 +135,37 @@ async function moveIn(
       `--from ${from} takes one file${from === "licet" ? ", licet's SQLite database" : ""}`,
     );
   using closing = new DisposableStack();
-  const progress = createProgress("Importing", io);
+  const progress = io.terminal.err ? createProgress("Importing", io) : null;
+  const now = io.now();
   try {
-    const now = io.now();
-    let total = 1;
-    let monitor: OldMonitor;
-    if (from === "licet") {
-      const licet = closing.use(readLicet(file));
-      total = licet.rows;
-      monitor = licet;
-    } else {
-      const dump = file === "-" ? await keptStdin(config, io, closing) : fileSource(file);
-      total = dump.size * 2;
+    const open = async () => {
+      if (from === "licet") return readLicet(file);
+      const { name, size, pieces } = file === "-" ? await keptStdin(config, io, closing) : fileSource(file);
       let read = 0;
-      monitor = await readPhpLicenseWatcher(dump, (bytes) => {
+      const onRead = (bytes: number) => {
         read += bytes;
-        progress.at(read / total);
-      });
-    }
+        progress?.at(read / size / 2);
+      };
+      return readPhpLicenseWatcher(pieces(onRead), name);
+    };
+    const monitor = closing.use(await open());
     const servers = matchServers(config, monitor, said);
     const { store, isBeside } = openForImport(config.storage, io);
     closing.defer(() => store.close());
     const keptFrom = Math.floor((now - config.retention.samplesMs) / DAY_MS) * DAY_MS;
-    const before = from === "licet" ? 0 : total / 2;
-    const onProgress = (done: number, of: number) => progress.at((before + done) / of);
+    const onProgress = (done: number, of: number) => progress?.at(0.5 + done / of / 2);
     const target = { store, isBeside, now, keptFrom, onProgress };
-    const reports = await importCounts(target, monitor, servers, zone, total);
-    progress.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
-    io.out(printCounts(reports, monitor, zone));
-    const old = reports.reduce((sum, report) => sum + report.old, 0);
-    if (old > 0) io.err(tooOldCounts(old, keptFrom));
-    if (reports.every(({ features }) => features === 0)) throw new Failure("no feature was taken in");
+    const reports = await importCounts(target, monitor, servers, zone);
+    progress?.end(`Imported in ${((io.now() - now) / 1000).toFixed(1)} s`);
+    io.out(printCounts(reports, monitor.notes, zone));
+    const old = [...reports.values()].reduce((sum, report) => sum + (report?.counts.old ?? 0), 0);
+    if (old > 0) io.err(tooOld(`${old} counts`, "samples", keptFrom));
+    if (![...reports.values()].some((report) => report !== null && report.features > 0))
+      throw new Failure("no feature was taken in");
   } catch (error) {
-    progress.clear();
-    if (error instanceof UsageError || error instanceof Failure) throw error;
-    if (error instanceof StoreError) throw error;
     if (error instanceof OldMonitorError || error instanceof LogReadError) throw new Failure(error.message);
-    if (codeOf(error) !== "unknown") throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
+    if (codeOf(error) === "ENOENT" || codeOf(error) === "EACCES")
+      throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
     throw error;
   }
 }
@@ -179,12 +175,6 @@ async function keptStdin({ storage }: Config, io: CommandIo, closing: Disposable
   const kept = await keepStdin(io.stdin(), storage.directory, io.now(), tell);
   closing.defer(kept.close);
   return kept.source;
-}
-
-function tooOldCounts(count: number, keptFrom: number): string {
-  const [day] = iso(keptFrom).split("T");
-  const why = `${count} counts are from before ${day} and were left out: retention.samples deletes what is older`;
-  return `licmond: ${why}. To keep them raise it, reload the daemon, and import again.\n`;
 }
 
 /** Null where a daemon holds the store. */
@@ -214,10 +204,10 @@ function printReport({ counts, pairing, sessions, denials, from, to }: ImportRep
 }
 
 /** On stderr, apart from the figures: a user who imports years wants to keep them. */
-function tooOld({ sessions, denials }: ImportReport, keptFrom: number): string {
+function tooOld(what: string, retention: string, keptFrom: number): string {
   const [day] = iso(keptFrom).split("T");
   return (
-    `licmond: ${sessions.old} sessions and ${denials.old} denials are from before ${day} and were left out: ` +
-    "retention.sessions deletes what is older. To keep them raise it, reload the daemon, and import again.\n"
+    `licmond: ${what} are from before ${day} and were left out: retention.${retention} deletes what is older. ` +
+    "To keep them raise it, reload the daemon, and import again.\n"
   );
 }

@@ -2,7 +2,7 @@ import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
 import { type Denial, DenialFields, denialRecord } from "./denials.ts";
 import { SessionFields } from "./history-records.ts";
-import { PATCH_FIELDS } from "./live-picture.ts";
+import { PATCH_FIELDS } from "./polls/live-picture.ts";
 import { Count, nullable, record, Timestamp, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 

@@ -1,5 +1,5 @@
-import { FEATURE_COLUMNS, type Patch, type RowValues } from "../domain/live-picture.ts";
 import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../domain/picture.ts";
+import { FEATURE_COLUMNS, type Patch, type RowValues } from "../domain/polls/live-picture.ts";
 import type { QueueReading } from "../domain/reading.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { UserKind } from "../domain/words.ts";

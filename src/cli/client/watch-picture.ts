@@ -4,7 +4,7 @@ import {
   heldServer,
   type Patch,
   type Picture,
-} from "../../domain/live-picture.ts";
+} from "../../domain/polls/live-picture.ts";
 import type { Client } from "./client.ts";
 
 /** The servers by id, in the order of the config. `lost`: why they are not live, but as they were; null while they are. */

@@ -2,29 +2,26 @@ import { OldMonitorError } from "./old-monitor.ts";
 
 type Value = string | null;
 
-/** Rows of a table as a dump has them; none where the table is made. */
+/** Rows of a table, as a line of a dump has them; none where the table is made. */
 export interface DumpedRows {
   readonly table: string;
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Value[])[];
 }
 
-/** The longest statement that is read as a whole, and the longest row. */
-const MAX_STATEMENT = 64 * 1024;
+/** mysqldump begins another INSERT, and another line, after 16 MiB at the latest unless it is told otherwise. */
+const MAX_LINE = 64 * 1024 * 1024;
 
-// Each is matched where the last one ended. None can be read in two ways, so that no text makes them slow.
-const SPACE = /(?:\s|--[^\n]*\n|#[^\n]*\n|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y;
-const NAME = '(?:[`"]?\\w+[`"]?\\.)?[`"]?(\\w+)[`"]?';
-const CREATE = new RegExp(`CREATE\\s+TABLE\\s+(?:IF\\s+NOT\\s+EXISTS\\s+)?${NAME}\\s*\\(`, "iy");
+const NAME = '[`"]?(\\w+)[`"]?';
+const CREATE = new RegExp(`^CREATE TABLE (?:IF NOT EXISTS )?${NAME} \\(`, "i");
+const COLUMN = /^\s+(?:`([^`]+)`|"([^"]+)")\s/;
 const INSERT = new RegExp(
-  `(?:INSERT|REPLACE)\\s+(?:IGNORE\\s+)?INTO\\s+${NAME}\\s*(?:\\(([^()']*)\\)\\s*)?VALUES\\s*(?=\\()`,
-  "iy",
+  `^(?:INSERT|REPLACE) (?:IGNORE )?INTO (?:${NAME}\\.)?${NAME}\\s*(?:\\(([^()']*)\\)\\s*)?VALUES\\s*`,
+  "i",
 );
-const ROW = /\s*\(([^'()]*(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*'[^'()]*)*)\)\s*([,;])/y;
-const STATEMENT = /(?:'(?:[^'\\]|\\[\s\S])*'|`[^`]*`|"(?:[^"\\]|\\[\s\S])*"|[^;'`"])*;/y;
+// None of these can be read in two ways, so that no text makes them slow.
+const ROW = /\s*\(([^'()]*(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*'[^'()]*)*)\)\s*([,;])\s*/y;
 const VALUE = /(?:'[^'\\]*(?:\\[\s\S][^'\\]*)*')+|[^,'\s][^,]*/g;
-const COLUMN = /^\s*(?:`([^`]+)`|"([^"]+)"|(\w+))\s/gm;
-const NO_COLUMN = /^(?:PRIMARY|UNIQUE|KEY|INDEX|CONSTRAINT|FOREIGN|CHECK|FULLTEXT|CREATE)$/i;
 const ESCAPED: Readonly<Record<string, string>> = {
   "0": "\0",
   b: "\b",
@@ -35,105 +32,87 @@ const ESCAPED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tables of a dump of MySQL or MariaDB (mysqldump, phpMyAdmin), row by row as they come. What is no CREATE TABLE and
- * no INSERT is passed over. Throws OldMonitorError on what is no such dump, or ends within a statement.
+ * The tables of a dump of MySQL or MariaDB, line by line: mysqldump and phpMyAdmin write a row within one line, and each
+ * column of a CREATE TABLE on its own. What is neither is passed over. Throws OldMonitorError on what is no such dump, or
+ * ends within a statement.
  */
 export async function* dumpedRows(
   pieces: AsyncIterable<Uint8Array>,
   name: string,
 ): AsyncGenerator<DumpedRows> {
-  const decoder = new TextDecoder();
-  const columnsOf = new Map<string, readonly string[]>();
-  let text = "";
-  let at = 0;
-  let insert: Omit<DumpedRows, "rows"> | null = null;
-  /** Every character of `text` may be the last of the dump. */
-  let isLast = false;
-
-  const match = (pattern: RegExp) => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    if (found !== null) at = pattern.lastIndex;
-    return found;
-  };
-
-  /** All that is whole in the text. */
-  function* read(): Generator<DumpedRows> {
-    for (;;) {
-      if (insert !== null) {
-        const rows: Value[][] = [];
-        let end = "";
-        for (let row = match(ROW); row !== null; row = match(ROW)) {
-          rows.push(valuesOf(row[1] ?? ""));
-          end = row[2] ?? "";
-          if (end === ";") break;
-        }
-        if (rows.length > 0) yield { ...insert, rows };
-        if (end !== ";") return;
-        insert = null;
-      }
-      match(SPACE);
-      // What begins here may go on behind the end of the text.
-      if (at >= text.length || (!isLast && /^[-/#]/.test(text.slice(at, at + 1)))) return;
-      const head = match(INSERT);
-      if (head !== null) {
-        const [, table = "", list] = head;
-        const columns = list?.split(",").map((one) => one.replace(/[`"\s]/g, "")) ?? columnsOf.get(table);
-        if (columns === undefined)
-          throw new OldMonitorError(
-            `${name} has rows of ${table} and no CREATE TABLE: dump without --no-create-info`,
-          );
-        insert = { table, columns };
-        continue;
-      }
-      const from = at;
-      if (match(STATEMENT) === null) return;
-      const statement = text.slice(from, at);
-      CREATE.lastIndex = 0;
-      const table = CREATE.exec(statement)?.[1];
-      // An INSERT that is not understood would be missing.
-      if (/^(?:INSERT|REPLACE)\s/i.test(statement)) throw notUnderstood(statement);
-      if (table === undefined) continue;
-      const names = [...statement.slice(CREATE.lastIndex).matchAll(COLUMN)].map(
-        ([, a, b, c]) => a ?? b ?? c ?? "",
-      );
-      const columns = names.filter((column) => !NO_COLUMN.test(column));
-      columnsOf.set(table, columns);
-      yield { table, columns, rows: [] };
-    }
+  const columnsOf = new Map<string, string[]>();
+  /** The table that is being made, and the one whose rows come. */
+  let made: string | null = null;
+  let filled: Omit<DumpedRows, "rows"> | null = null;
+  for await (const line of linesOf(pieces, name)) {
+    const created: string | undefined = CREATE.exec(line)?.[1];
+    const insert = INSERT.exec(line);
+    if (created !== undefined) {
+      made = created;
+      columnsOf.set(made, []);
+    } else if (made !== null) {
+      const [, a, b] = COLUMN.exec(line) ?? [];
+      const columns: string[] = columnsOf.get(made) ?? [];
+      if (line.startsWith(")")) {
+        yield { table: made, columns, rows: [] };
+        made = null;
+      } else if (a !== undefined || b !== undefined) columns.push(a ?? b ?? "");
+    } else if (insert !== null) {
+      const [, , table = "", list] = insert;
+      const columns = list?.split(",").map((one) => one.replace(/[`"\s]/g, "")) ?? columnsOf.get(table);
+      if (columns === undefined)
+        throw new OldMonitorError(
+          `${name} has rows of ${table} and no CREATE TABLE: dump without --no-create-info`,
+        );
+      filled = { table, columns };
+    } else if (/^(?:INSERT|REPLACE)\b/i.test(line)) throw notUnderstood(name, line);
+    if (filled === null) continue;
+    const { rows, isLast } = rowsOf(line, insert?.[0].length ?? 0, name);
+    if (rows.length > 0) yield { ...filled, rows };
+    if (isLast) filled = null;
   }
-
-  const notUnderstood = (what: string) =>
-    new OldMonitorError(
-      `${name} is no dump of MySQL that can be read, at ${JSON.stringify(what.slice(0, 60))}`,
-    );
-
-  for await (const piece of pieces) {
-    text = text.slice(at) + decoder.decode(piece, { stream: true });
-    at = 0;
-    yield* read();
-    if (text.length - at > MAX_STATEMENT) throw notUnderstood(text.slice(at));
-  }
-  text = `${text.slice(at)}${decoder.decode()}\n`;
-  at = 0;
-  isLast = true;
-  yield* read();
-  match(SPACE);
-  if (at < text.length || insert !== null)
+  if (made !== null || filled !== null)
     throw new OldMonitorError(`${name} ends within a statement: it was cut, dump again`);
 }
 
-function valuesOf(row: string): Value[] {
-  return (row.match(VALUE) ?? []).map((value) => {
-    if (value.startsWith("'")) {
-      const inner = value.slice(1, -1);
-      return /[\\']/.test(inner)
-        ? inner.replace(/''|\\([\s\S])/g, (_, char?: string) =>
-            char === undefined ? "'" : (ESCAPED[char] ?? char),
-          )
-        : inner;
+/** The rows of a line from `at` on; the last one of a statement is told. */
+function rowsOf(line: string, at: number, name: string) {
+  const rows: Value[][] = [];
+  let isLast = false;
+  ROW.lastIndex = at;
+  while (!isLast && at < line.length) {
+    const [, row, end] = ROW.exec(line) ?? [];
+    if (row === undefined) throw notUnderstood(name, line.slice(at));
+    rows.push((row.match(VALUE) ?? []).map(readValue));
+    isLast = end === ";";
+    at = ROW.lastIndex;
+  }
+  return { rows, isLast };
+}
+
+async function* linesOf(pieces: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let begun = "";
+  for await (const piece of pieces) {
+    const [first = "", ...more] = decoder.decode(piece, { stream: true }).split("\n");
+    begun += first;
+    for (const line of more) {
+      yield begun;
+      begun = line;
     }
-    const plain = value.trim();
-    return plain.toUpperCase() === "NULL" ? null : plain;
-  });
+    if (begun.length > MAX_LINE) throw notUnderstood(name, begun);
+  }
+  yield begun + decoder.decode();
+}
+
+const notUnderstood = (name: string, what: string) =>
+  new OldMonitorError(
+    `${name} is no dump of MySQL that can be read, or was cut, at ${JSON.stringify(what.slice(0, 60))}`,
+  );
+
+function readValue(text: string): Value {
+  if (!text.startsWith("'")) return text.trim().toUpperCase() === "NULL" ? null : text.trim();
+  return text
+    .slice(1, -1)
+    .replace(/''|\\([\s\S])/g, (_, char?: string) => (char === undefined ? "'" : (ESCAPED[char] ?? char)));
 }

@@ -1,15 +1,8 @@
-/** A history of counts that another monitor stored. */
-export interface OldMonitor {
-  /** By a key of its own. */
-  readonly series: ReadonlyMap<string, OldSeries>;
-  /** How far apart its readings of a server are, ms. */
-  intervalOf(server: string): number;
-  /** What is left out of it, or is to be known of its counts, in sentences. */
-  readonly notes: readonly string[];
-  /** Every count, those of a series in the order of time. `onRead` gets how many bytes, or rows, were read. */
-  counts(
-    onRead: (amount: number) => void,
-  ): AsyncIterable<readonly OldCount[]> | Iterable<readonly OldCount[]>;
+import type { Database } from "bun:sqlite";
+
+/** The data are not those of the monitor, or of a version that is not known; in words for an administrator. */
+export class OldMonitorError extends Error {
+  override readonly name = "OldMonitorError";
 }
 
 /** A feature of a server, as the other monitor names it. */
@@ -20,71 +13,56 @@ export interface OldSeries {
   readonly daemon: string | null;
   /** Why its counts say nothing; null = they do. */
   readonly problem: string | null;
-  /** Seats on a day, counted from 1970-01-01 by the clocks of its host; null = it does not say. */
-  totalOn(day: number): number | null;
 }
 
-export interface OldCount {
-  readonly key: string;
-  /** What the clocks of its host showed, see `wallClock`; NaN when it is no time. */
-  readonly wall: number;
-  readonly used: number;
+export interface OldReading {
+  /** What the clocks of its host showed, as seconds since 1970-01-01; null when it is no time. */
+  readonly wall: number | null;
+  readonly used: number | null;
+  /** Seats of that day; null = it does not say. */
+  readonly total: number | null;
 }
 
-/** The data are not those of the monitor, or of a version that is not known; in words for an administrator. */
-export class OldMonitorError extends Error {
-  override readonly name = "OldMonitorError";
-}
+export type OldMonitor = ReturnType<typeof createOldMonitor>;
 
-const MINUTE_MS = 60_000;
-const DAY_MINUTES = 1440;
+/** The distance of readings where there is none. */
+const USUAL_MINUTES = 10;
 
-/** What `2026-01-31` and `08:15:30` show, as `wallClock` has it; NaN when it is no time. */
-export function wallOf(date: string, time: string): number {
-  return Date.parse(`${date}T${time}Z`);
-}
-
-/** A copy: a piece of a text keeps all of it in memory, and a dump's names are read from texts of a quarter of a megabyte. */
-export function copyOf(text: string): string {
-  return Buffer.from(text).toString();
-}
-
-/** Looks through all counts before the first is stored: the usual distance of readings, and their order. */
-export function createSurvey(name: string) {
-  const seen = new Map<string, { last: number; most: number; rows: number }>();
-  const distances = new Map<string, number[]>();
+/**
+ * What another monitor counted, by SQL over its tables. `readings` answers `server, feature, wall, used, total` (see
+ * OldReading), `series` what OldSeries has, from the table `readings`. Temporary tables are files that nobody else sees:
+ * years of counts may be larger than memory. `notes`: what is to be known of its counts, in sentences.
+ */
+export function createOldMonitor(
+  sqlite: Database,
+  sql: { readonly readings: string; readonly series: string },
+  notes: readonly string[],
+) {
+  sqlite.run(`CREATE TEMP TABLE readings AS ${sql.readings}`);
+  sqlite.run("CREATE INDEX temp.readings_by_time ON readings (server, feature, wall)");
+  sqlite.run(`CREATE TEMP TABLE series AS ${sql.series}`);
+  const series = sqlite.query<OldSeries, [string]>("SELECT * FROM series WHERE server = ? ORDER BY feature");
+  const readings = sqlite.query<OldReading, [string, string]>(
+    "SELECT wall, used, total FROM readings WHERE server = ? AND feature = ? ORDER BY wall",
+  );
+  const usual = sqlite.query<{ minutes: number }, [string]>(
+    `SELECT minutes FROM (SELECT max(1, round((wall - lag(wall) OVER (PARTITION BY feature ORDER BY wall)) / 60.0)) AS minutes
+       FROM readings WHERE server = ?)
+     WHERE minutes <= 1440 GROUP BY minutes ORDER BY count(*) DESC, minutes LIMIT 1`,
+  );
+  const list = <T>(of: string) => sqlite.query<T, []>(of).all();
   return {
-    /** Throws OldMonitorError when the counts of a series are not in the order of time. */
-    see(key: string, server: string, { wall, used }: Omit<OldCount, "key">): void {
-      let known = seen.get(key);
-      if (known === undefined) {
-        known = { last: Number.NaN, most: 0, rows: 0 };
-        seen.set(copyOf(key), known);
-      }
-      if (wall < known.last)
-        throw new OldMonitorError(
-          `the counts in ${name} are not in the order of time: dump with mysqldump --order-by-primary`,
-        );
-      const minutes = Math.max(1, Math.round((wall - known.last) / MINUTE_MS));
-      if (minutes <= DAY_MINUTES) {
-        const counts = distances.get(server) ?? [];
-        if (counts.length === 0) distances.set(copyOf(server), counts);
-        counts[minutes] = (counts[minutes] ?? 0) + 1;
-      }
-      if (!Number.isNaN(wall)) known.last = wall;
-      known.most = Math.max(known.most, used);
-      known.rows++;
-    },
-    /** Every series that has counts: how many, and the highest. */
-    seen: seen as ReadonlyMap<string, { readonly most: number; readonly rows: number }>,
-    /** The distance that occurs most, ms; ten minutes where there is none. */
-    intervalOf(server: string): number {
-      const counts = distances.get(server) ?? [];
-      let usual = 10;
-      counts.forEach((count, minutes) => {
-        if (count > (counts[usual] ?? 0)) usual = minutes;
-      });
-      return usual * MINUTE_MS;
-    },
+    notes,
+    servers: list<{ server: string }>("SELECT DISTINCT server FROM series ORDER BY server").map(
+      ({ server }) => server,
+    ),
+    /** How many counts there are. */
+    count: list<{ count: number }>("SELECT count(*) AS count FROM readings")[0]?.count ?? 0,
+    seriesOf: (server: string) => series.all(server),
+    /** In the order of time. */
+    readingsOf: ({ server, feature }: OldSeries) => readings.iterate(server, feature),
+    /** How far apart the readings of a server mostly are, ms. */
+    intervalOf: (server: string) => (usual.get(server)?.minutes ?? USUAL_MINUTES) * 60_000,
+    [Symbol.dispose]: () => sqlite.close(),
   };
 }

@@ -1,24 +1,16 @@
-import { DAY_MS } from "../../domain/time/clock.ts";
-import { type DumpedRows, dumpedRows } from "./mysql-dump.ts";
-import {
-  copyOf,
-  createSurvey,
-  type OldCount,
-  type OldMonitor,
-  OldMonitorError,
-  type OldSeries,
-  wallOf,
-} from "./old-monitor.ts";
+import { Database } from "bun:sqlite";
+import { dumpedRows } from "./mysql-dump.ts";
+import { createOldMonitor, type OldMonitor, OldMonitorError } from "./old-monitor.ts";
 
 /**
  * Every table and column of phpLicenseWatcher's database: of its schema since December 2020 (`usage`, with and without
- * `events`), and of that of versions 0.9 to 2.0 (`license_usage`). Source: database/ and the history of
- * https://github.com/phpLicenseWatcher/phpLicenseWatcher.
+ * `events`), and of that of versions 0.9 to 2.0 (`license_usage`). A column with a `?` is not needed, and some versions
+ * lack it. Source: database/ and the history of https://github.com/phpLicenseWatcher/phpLicenseWatcher.
  */
 const TABLES: Readonly<Record<string, string>> = {
   servers:
-    "id name label is_active lm_default_usage_reporting status license_manager version lmgrd_version last_updated",
-  features: "id name label show_in_lists is_tracked",
+    "id name label? is_active? lm_default_usage_reporting? status? license_manager? version? lmgrd_version? last_updated?",
+  features: "id name label? show_in_lists? is_tracked?",
   licenses: "id server_id feature_id",
   usage: "license_id time num_users",
   available: "license_id date num_licenses",
@@ -26,169 +18,106 @@ const TABLES: Readonly<Record<string, string>> = {
   license_usage: "flmusage_server flmusage_product flmusage_date flmusage_time flmusage_users",
   licenses_available: "flmavailable_date flmavailable_server flmavailable_product flmavailable_num_licenses",
   flexlm_events: "flmevent_date flmevent_time flmevent_type flmevent_feature flmevent_user flmevent_reason",
-  server: "id name alias",
-  feature: "featureID feature showInLists label",
+  server: "id name alias?",
+  feature: "featureID feature showInLists? label?",
   server_status:
-    "server_id server_dns server_port label status lm_hostname isMaster lmgrd_version last_updated",
+    "server_id server_dns server_port label? status lm_hostname? isMaster? lmgrd_version? last_updated",
 };
+const columnsOf = (table: string) => TABLES[table]?.replaceAll("?", "").split(" ") ?? [];
 
-/** A dump, which is read twice. */
-interface Dump {
-  readonly name: string;
-  pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
-}
-
-/** So many seats on each of the days [from, to]; null = the day has two answers. */
-interface Run {
-  readonly from: number;
-  to: number;
-  readonly total: number | null;
-}
+// A day with two numbers of seats has none.
+const PRESENT = `SELECT servers.name AS server, features.name AS feature, unixepoch(usage.time) AS wall,
+    CAST(num_users AS INTEGER) AS used, seats.total AS total
+  FROM usage LEFT JOIN licenses ON licenses.id = usage.license_id
+    LEFT JOIN servers ON servers.id = server_id LEFT JOIN features ON features.id = feature_id
+    LEFT JOIN (SELECT license_id AS license, date AS day, CAST(max(num_licenses) AS INTEGER) AS total FROM available
+      GROUP BY license_id, date HAVING min(num_licenses) = max(num_licenses)) AS seats
+    ON license = usage.license_id AND day = substr(usage.time, 1, 10)`;
+const OLDER = `SELECT flmusage_server AS server, flmusage_product AS feature,
+    unixepoch(flmusage_date || ' ' || flmusage_time) AS wall, CAST(flmusage_users AS INTEGER) AS used, seats.total AS total
+  FROM license_usage LEFT JOIN (SELECT flmavailable_server AS server, flmavailable_product AS product, flmavailable_date AS day,
+      CAST(max(flmavailable_num_licenses) AS INTEGER) AS total FROM licenses_available
+      GROUP BY 1, 2, 3 HAVING min(flmavailable_num_licenses) = max(flmavailable_num_licenses)) AS seats
+    ON seats.server = flmusage_server AND product = flmusage_product AND day = flmusage_date`;
+const SERIES = `SELECT server, feature, NULL AS daemon, CASE WHEN max(used) = 0 AND count(total) = 0 THEN
+    'that was uncounted or never used, both of which it stores as 0' END AS problem
+  FROM readings GROUP BY server, feature`;
 
 /**
- * Reads a dump of phpLicenseWatcher's database but for the counts, which `counts` reads. Throws OldMonitorError on a
- * table or column that phpLicenseWatcher does not have, before anything is stored.
+ * Reads a dump of phpLicenseWatcher's database. Throws OldMonitorError on a table or column that phpLicenseWatcher does
+ * not have, and on counts of nobody.
  */
 export async function readPhpLicenseWatcher(
-  dump: Dump,
-  onRead: (bytes: number) => void,
+  pieces: AsyncIterable<Uint8Array>,
+  name: string,
 ): Promise<OldMonitor> {
-  const survey = createSurvey(dump.name);
-  const totals = new Map<string, Run[]>();
-  const tables = new Set<string>();
-  /** Rows of the small tables, by id. */
-  const small = new Map(["servers", "features", "licenses"].map((table) => [table, new Map<string, Row>()]));
-  let events = 0;
-  for await (const { table, columns, rows } of dumpedRows(dump.pieces(onRead), dump.name)) {
-    checkTable(dump.name, table, columns);
-    tables.add(table);
-    if (table === "events" || table === "flexlm_events") events += rows.length;
-    for (const count of countsOf(table, columns, rows)) survey.see(count.key, count.server, count);
-    if (table === "available" || table === "licenses_available")
-      for (const values of rows) addTotal(totals, rowOf(columns, values));
-    for (const values of small.has(table) ? rows : []) {
-      const row = rowOf(
-        columns,
-        values.map((value) => value && copyOf(value)),
-      );
-      small.get(table)?.set(row.id ?? "", row);
+  const sqlite = new Database(":memory:");
+  try {
+    return await readInto(sqlite, pieces, name);
+  } catch (error) {
+    sqlite.close();
+    throw error;
+  }
+}
+
+async function readInto(sqlite: Database, pieces: AsyncIterable<Uint8Array>, name: string) {
+  for (const table of Object.keys(TABLES)) sqlite.run(`CREATE TEMP TABLE ${table} (${columnsOf(table)})`);
+  const seen = new Set<string>();
+  sqlite.run("BEGIN");
+  for await (const { table, columns, rows } of dumpedRows(pieces, name)) {
+    checkTable(name, table, columns);
+    seen.add(table);
+    const insert = sqlite.query(`INSERT INTO ${table} (${columns}) VALUES (${columns.map(() => "?")})`);
+    for (const row of rows) {
+      if (row.length !== columns.length)
+        throw new OldMonitorError(
+          `${name} has a row of ${table} with ${row.length} values for its ${columns}`,
+        );
+      insert.run(...row);
     }
   }
-  if (tables.has("usage") === tables.has("license_usage"))
+  sqlite.run("COMMIT");
+  if (seen.has("usage") === seen.has("license_usage"))
     throw new OldMonitorError(
-      tables.has("usage")
-        ? `${dump.name} has usage and license_usage, tables of two versions: dump one database`
-        : `${dump.name} has neither usage nor license_usage: it is no dump of phpLicenseWatcher's database`,
+      seen.has("usage")
+        ? `${name} has usage and license_usage, tables of two versions: dump one database`
+        : `${name} has neither usage nor license_usage: it is no dump of phpLicenseWatcher's database`,
     );
-
-  const nameOf = (key: string) => {
-    const [server, feature] = key.split("\0");
-    if (feature !== undefined) return { server: server ?? "", feature, counts: null };
-    const { server_id = "", feature_id = "" } = small.get("licenses")?.get(key) ?? {};
-    const of = small.get("servers")?.get(server_id ?? "");
-    const named = small.get("features")?.get(feature_id ?? "")?.name;
-    if (of?.name == null || named == null)
-      throw new OldMonitorError(`${dump.name} has counts of license ${key}, and not its server or feature`);
-    return { server: of.name, feature: named, counts: of.lm_default_usage_reporting ?? null };
-  };
-  const series = new Map<string, OldSeries>();
-  const withoutReserved = new Set<string>();
-  for (const [key, { most }] of survey.seen) {
-    const { server, feature, counts } = nameOf(key);
-    const runs = totals.get(key) ?? [];
-    if (counts === "0") withoutReserved.add(server);
-    const problem =
-      most === 0 && runs.length === 0
-        ? "that was uncounted or never used, both of which it stores as 0"
-        : null;
-    series.set(key, { server, feature, daemon: null, problem, totalOn: (day) => totalOf(runs, day) });
-  }
-  const notes = [...withoutReserved].map(
-    (server) =>
-      `${server} was counted without reservations (lm_default_usage_reporting = 0): where seats are reserved, more were in use`,
+  const counted = sqlite.query<{ name: string }, []>(
+    "SELECT name FROM servers WHERE lm_default_usage_reporting = '0' ORDER BY name",
   );
+  const notes = counted
+    .all()
+    .map(
+      (server) =>
+        `${server.name} was counted without reservations (lm_default_usage_reporting = 0): where seats are reserved, more were in use`,
+    );
+  const [{ events } = { events: 0 }] = sqlite
+    .query<{ events: number }, []>(
+      "SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM flexlm_events) AS events",
+    )
+    .all();
   if (events > 0)
     notes.push(
       `events are left out, ${events} in number: the debug logs tell more (licmond import --server ID FILE…)`,
     );
-  // The distance of readings is known by license there, because servers may stand behind them in the dump.
-  const keysOf = Map.groupBy(series.keys(), (key) => series.get(key)?.server ?? "");
-  return {
-    series,
-    notes,
-    intervalOf(server) {
-      if (!tables.has("usage")) return survey.intervalOf(server);
-      const rowsOf = (key: string) => survey.seen.get(key)?.rows ?? 0;
-      return survey.intervalOf(keysOf.get(server)?.toSorted((a, b) => rowsOf(b) - rowsOf(a))[0] ?? "");
-    },
-    async *counts(onRead) {
-      for await (const { table, columns, rows } of dumpedRows(dump.pieces(onRead), dump.name))
-        yield countsOf(table, columns, rows);
-    },
-  };
-}
-
-type Row = Readonly<Record<string, string | null>>;
-
-function rowOf(columns: readonly string[], values: readonly (string | null)[]): Row {
-  return Object.fromEntries(columns.map((column, index) => [column, values[index] ?? null]));
+  const readings = seen.has("usage") ? PRESENT : OLDER;
+  const monitor = createOldMonitor(sqlite, { readings, series: SERIES }, notes);
+  if (monitor.servers.includes(null as never))
+    throw new OldMonitorError(`${name} has counts of licenses, and not their servers and features`);
+  return monitor;
 }
 
 function checkTable(name: string, table: string, columns: readonly string[]): void {
-  const known = Object.hasOwn(TABLES, table) ? TABLES[table]?.split(" ") : undefined;
-  if (known === undefined)
+  if (!Object.hasOwn(TABLES, table))
     throw new OldMonitorError(
       `${name} has the table ${table}, which phpLicenseWatcher does not have: dump its database alone`,
     );
-  const strange = columns.find((column) => !known.includes(column));
+  const strange = columns.find((column) => !columnsOf(table).includes(column));
   if (strange !== undefined)
     throw new OldMonitorError(`${name} has the column ${table}.${strange}, which no known version has`);
-  // The names of servers' columns changed, and one came; counts need all of theirs.
-  const missing = table === "servers" ? undefined : known.find((column) => !columns.includes(column));
-  if (missing !== undefined && !OPTIONAL.includes(missing))
+  const needed = TABLES[table]?.split(" ").filter((column) => !column.endsWith("?")) ?? [];
+  const missing = needed.find((column) => !columns.includes(column));
+  if (missing !== undefined)
     throw new OldMonitorError(`${name} lacks the column ${table}.${missing}, which every known version has`);
-}
-
-/** Columns of tables of which nothing is taken but what stands in others. */
-const OPTIONAL = "label show_in_lists is_tracked showInLists alias isMaster lm_hostname lmgrd_version".split(
-  " ",
-);
-
-/** The counts among the rows of a table. `server`: by what the distances of readings are told apart. */
-function countsOf(table: string, columns: readonly string[], rows: DumpedRows["rows"]) {
-  if (table !== "usage" && table !== "license_usage") return [];
-  const place = (column: string) => columns.indexOf(column);
-  const [license, datetime, users] = [place("license_id"), place("time"), place("num_users")];
-  const [server = -1, product = -1, date = -1, time = -1, used = -1] =
-    TABLES.license_usage?.split(" ").map(place) ?? [];
-  return rows.map((row): OldCount & { server: string } => {
-    const count = row[table === "usage" ? users : used] ?? Number.NaN;
-    if (table === "license_usage") {
-      const of = row[server] ?? "";
-      const wall = wallOf(row[date] ?? "", row[time] ?? "");
-      return { key: `${of}\0${row[product]}`, server: of, wall, used: Number(count) };
-    }
-    const [key, at] = [row[license] ?? "", row[datetime] ?? ""];
-    return { key, server: key, wall: wallOf(at.slice(0, 10), at.slice(11)), used: Number(count) };
-  });
-}
-
-function addTotal(totals: Map<string, Run[]>, row: Row): void {
-  const key = row.license_id ?? `${row.flmavailable_server}\0${row.flmavailable_product}`;
-  const day = Date.parse(`${row.date ?? row.flmavailable_date}T00:00Z`) / DAY_MS;
-  const total = Number(row.num_licenses ?? row.flmavailable_num_licenses ?? Number.NaN);
-  if (!Number.isInteger(day) || !Number.isInteger(total)) return;
-  const runs = totals.get(key) ?? [];
-  if (runs.length === 0) totals.set(copyOf(key), runs);
-  const last = runs.at(-1);
-  if (last !== undefined && last.to === day && last.total !== total) {
-    if (last.from === day) runs.pop();
-    else last.to--;
-    runs.push({ from: day, to: day, total: null });
-  } else if (last !== undefined && last.total === total && last.to === day - 1) last.to = day;
-  else if (last === undefined || last.to < day) runs.push({ from: day, to: day, total });
-}
-
-function totalOf(runs: readonly Run[], day: number): number | null {
-  return runs.findLast(({ from, to }) => day >= from && day <= to)?.total ?? null;
 }

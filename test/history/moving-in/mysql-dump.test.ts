@@ -61,13 +61,16 @@ test("rows are what was dumped, whatever they hold and wherever the text is cut"
 
 test.each([
   [
-    "INSERT INTO `phplw`.`t` (`name`, `id`)\nVALUES\n('it''s', 2),\n(null, -3);",
+    "INSERT INTO `t` (`name`, `id`) VALUES\r\n('it''s', 2),\r\n(null, -3);",
     [
       ["t", { name: "it's", id: "2" }],
       ["t", { name: null, id: "-3" }],
     ],
   ],
-  ["CREATE TABLE t (\n  id int,\n  KEY k (id)\n);\nREPLACE INTO t VALUES (1);", [["t", { id: "1" }]]],
+  [
+    'CREATE TABLE "t" (\n  "id" int,\n  KEY "k" ("id")\n);\nREPLACE INTO "t" VALUES (1);',
+    [["t", { id: "1" }]],
+  ],
   ["SELECT ';'; UPDATE t SET a = 'INSERT INTO t VALUES (1)';", []],
   ["", []],
 ])("%j", async (text, rows) => {
@@ -76,10 +79,17 @@ test.each([
 
 test.each([
   ["INSERT INTO t VALUES (1);", "x.sql has rows of t and no CREATE TABLE: dump without --no-create-info"],
-  [`${HEAD}INSERT INTO t VALUES (1,'a'),(2,'b`, "x.sql ends within a statement: it was cut, dump again"],
-  ["INSERT INTO t SET a = 1;", 'x.sql is no dump of MySQL that can be read, at "INSERT INTO t SET a = 1;"'],
-  ["x".repeat(3e6), `x.sql is no dump of MySQL that can be read, at "${"x".repeat(60)}"`],
-  [`${HEAD}INSERT INTO t VALUES (${"'a".repeat(2e6)}`, "no dump of MySQL that can be read"],
+  [`${HEAD}INSERT INTO t VALUES (1,'a'),\n`, "x.sql ends within a statement: it was cut, dump again"],
+  [
+    "INSERT INTO t SET a = 1;",
+    'x.sql is no dump of MySQL that can be read, or was cut, at "INSERT INTO t SET a = 1;"',
+  ],
+  [
+    `${HEAD}INSERT INTO t VALUES (1,'a')x;`,
+    "x.sql is no dump of MySQL that can be read, or was cut, at \"(1,'a')x;\"",
+  ],
+  ["x".repeat(70e6), `x.sql is no dump of MySQL that can be read, or was cut, at "${"x".repeat(60)}"`],
+  [`${HEAD}INSERT INTO t VALUES (${"'a".repeat(2e6)}`, "or was cut, at"],
 ])("%#: what is no dump is refused in linear time", async (text, message) => {
   await expect(read(text, [65_536])).rejects.toThrow(message);
 });

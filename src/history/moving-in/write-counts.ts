@@ -1,0 +1,157 @@
+import type { Step } from "../../domain/history.ts";
+import { mergeRollups, rollupOf } from "../../domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
+import type { Store } from "../../store/open/open.ts";
+import { createOpenBuckets, type KnownFeature, packedKey } from "../buckets.ts";
+import { packDayRollup, packHours, samplesOfDay, withHour } from "../codec.ts";
+import { createReader } from "../reader.ts";
+import { gapAt, type Interval } from "../sample-reader.ts";
+
+/** What is new of a feature on a UTC day; the first sample has what holds from then on. */
+export interface FeatureDay {
+  readonly feature: KnownFeature;
+  readonly day: number;
+  readonly samples: readonly Step[];
+}
+
+/** Writes counts that another monitor read, packed, a day of a feature at once. Runs in the caller's transaction. */
+export function createCountWriter({ sqlite }: Store, now: number) {
+  const open = createOpenBuckets({ sqlite });
+  /** Days that hold more than what was written here: the packer rolls them up, once their time is covered. */
+  const mixed = new Set<number>();
+  const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
+    `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
+     ON CONFLICT (server_id, daemon, name) DO UPDATE SET name = excluded.name RETURNING id`,
+  );
+  const packed = sqlite.query<{ data: Uint8Array }, [number]>("SELECT data FROM sample_days WHERE key = ?");
+  const put = (table: string) =>
+    sqlite.query<null, [number, Uint8Array]>(
+      `INSERT INTO ${table} (key, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`,
+    );
+  const [putSamples, putHours, putDay] = [put("sample_days"), put("rollup_hours"), put("rollup_days")];
+  const dropSite = sqlite.query<null, [number]>("DELETE FROM site_days WHERE day = ?");
+  const covered = sqlite.query<Interval, [string]>(
+    `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? ORDER BY from_at`,
+  );
+  const cover = sqlite.query<null, [string, number, number]>(
+    "INSERT OR IGNORE INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?1, ?2, ?3, ?3, 0)",
+  );
+
+  return {
+    /** The feature, with the small id that it has or gets. */
+    feature(server: string, daemon: string, feature: string): KnownFeature {
+      const id = putFeature.get(server, daemon, feature)?.id;
+      if (id === undefined) throw new Error("The store gave no id to a feature");
+      return { id, server, daemon, feature };
+    },
+    days(days: readonly FeatureDay[]): void {
+      const reader = createReader(sqlite, { now });
+      for (const { feature, day, samples } of days) {
+        const [start, end] = [day * DAY_MS, (day + 1) * DAY_MS];
+        const key = packedKey(day, feature.id);
+        const old = packed.get(key)?.data;
+        const before = old === undefined ? [] : samplesOfDay(start, old);
+        const all = [...new Map([...before, ...samples].map((one) => [one.at, one])).values()];
+        putSamples.run(key, withHour(start, null, { hour: -1, samples: all }));
+        dropSite.run(day);
+        const isNamed =
+          reader.holders(feature, start, end).length > 0 || reader.denials(feature, start, end) !== null;
+        if (old !== undefined || isNamed) {
+          mixed.add(day);
+          continue;
+        }
+        const steps = samples[0]?.at === start ? samples : [gapAt(start), ...samples];
+        const hours = Array.from({ length: DAY_MS / HOUR_MS }, (_, hour) => {
+          const at = start + hour * HOUR_MS;
+          return { at, rollup: rollupOf({ steps, end }, at, at + HOUR_MS) };
+        });
+        putHours.run(key, packHours(start, hours));
+        putDay.run(key, packDayRollup(start, mergeRollups(hours.map(({ rollup }) => rollup))));
+      }
+    },
+    /** When the server was read, ascending. */
+    coverage: (server: string): readonly Interval[] => covered.all(server),
+    /**
+     * The server was read in these times, too. To be written last: what is not covered is not known, so that an import
+     * that broke off is made again as a whole.
+     */
+    cover(server: string, intervals: Iterable<Interval>): void {
+      for (const { from, until } of intervals) cover.run(server, from, until);
+      for (const day of mixed) open.touch(day * DAY_MS, Math.min(now, (day + 1) * DAY_MS - 1));
+    },
+  };
+}
+
+/**
+ * Answers the parts of [from, until) in which nothing was read, each within one UTC day. It is asked of ascending times.
+ * `covered` is ascending.
+ */
+export function createUnread(covered: readonly Interval[]) {
+  let next = 0;
+  return function* parts(from: number, until: number): Generator<Interval> {
+    while ((covered[next]?.until ?? Number.POSITIVE_INFINITY) <= from) next++;
+    let at = from;
+    for (let index = next; at < until; index++) {
+      const { from: begin, until: end } = covered[index] ?? { from: until, until };
+      while (at < Math.min(begin, until)) {
+        const to = Math.min(begin, until, (Math.floor(at / DAY_MS) + 1) * DAY_MS);
+        yield { from: at, until: to };
+        at = to;
+      }
+      at = Math.max(at, end);
+    }
+  };
+}
+
+/** A reading that comes later than two intervals and this ends what the one before says, as for licmond's own polls. */
+const SLACK_MS = 30_000;
+
+type Counts = Pick<Step, "used" | "total">;
+
+/**
+ * The samples of one series, by days, where nothing was read yet. A count holds to the next one, no longer than two
+ * intervals; else for one. Readings come in the order of time.
+ */
+export function createSeriesDays(covered: readonly Interval[], intervalMs: number) {
+  const parts = createUnread(covered);
+  const days = new Map<number, Step[]>();
+  /** When the server was read by it, in stretches that do not touch. */
+  const read: { from: number; until: number }[] = [];
+  let last: (Counts & { readonly at: number }) | null = null;
+  let reached = { until: Number.NaN, used: null as number | null, total: null as number | null };
+
+  function push(at: number, counts: Counts): void {
+    days.getOrInsertComputed(Math.floor(at / DAY_MS), () => []).push({ ...gapAt(at), ...counts });
+  }
+  const isUnread = (at: number) => !parts(at, at + 1).next().done;
+  function hold(until: number): void {
+    if (last === null) return;
+    const { at, used, total } = last;
+    for (const part of parts(at, until)) {
+      const goesOn = part.from === reached.until && part.from % DAY_MS !== 0;
+      if (!goesOn || used !== reached.used || total !== reached.total) push(part.from, { used, total });
+      reached = { until: part.until, used, total };
+    }
+    const before = read.at(-1);
+    if (before?.until === at) before.until = until;
+    else read.push({ from: at, until });
+  }
+
+  return {
+    days,
+    read: read as readonly Interval[],
+    /** False when the server was read then, or the series was. */
+    take(at: number, counts: Counts): boolean {
+      if (last !== null && at <= last.at) return false;
+      if (last !== null && at - last.at <= 2 * intervalMs + SLACK_MS) hold(at);
+      else if (last !== null) this.end(last.at + intervalMs);
+      last = { at, ...counts };
+      return isUnread(at);
+    },
+    /** What was read last holds until then, and nothing is known behind it. */
+    end(until: number): void {
+      hold(until);
+      if (reached.until === until && isUnread(until)) push(until, { used: null, total: null });
+    },
+  };
+}
