@@ -109,13 +109,12 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     };
   }
 
-  function followerOf({ id, logFile, logCommand }: MonitoredServer, saved: TailCursor | null) {
+  function followerOf({ logFile, logCommand }: MonitoredServer, saved: TailCursor | null) {
     // A cursor's place is of the kind that its path says.
     if (logFile !== null) return createFileFollower(logFile, (saved?.place ?? null) as FilePlace | null);
     if (logCommand === null || deps.run === undefined) return null;
-    const own: Log = { ...log, warn: (message, fields) => log.warn(message, { server: id, ...fields }) };
     const place = (saved?.place ?? null) as CommandPlace | null;
-    return createCommandFollower(logCommand, place, { run: deps.run, clock, timers, log: own });
+    return createCommandFollower(logCommand, place, { run: deps.run, clock, timers });
   }
 
   /**

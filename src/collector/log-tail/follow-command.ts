@@ -1,4 +1,3 @@
-import type { Log } from "../../domain/log.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import type { CommandResult, CommandRunner } from "../run-command.ts";
@@ -18,7 +17,6 @@ interface CommandFollowerDeps {
   readonly run: CommandRunner["run"];
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly log: Log;
 }
 
 /** Lines that are remembered: `tail` repeats ten unless told otherwise. */
@@ -32,8 +30,6 @@ const LONGEST_WAIT_MS = 60_000;
 const STEADY_MS = 60_000;
 /** So much may wait to be read; then the command's pipe fills, and it waits, too. */
 const MAX_QUEUED = 1024 * 1024;
-/** Lines of stderr that are logged in a minute. */
-const MAX_SAID = 10;
 /** Bytes of the beginning that tell what kind of text it is. */
 const HEAD = 4096;
 const LF = 0x0a;
@@ -47,7 +43,7 @@ const LF = 0x0a;
 export function createCommandFollower(
   argv: readonly string[],
   from: CommandPlace | null,
-  { run, clock, timers, log }: CommandFollowerDeps,
+  { run, clock, timers }: CommandFollowerDeps,
 ): Follower<CommandPlace> {
   const name = `log_command (${argv[0]})`;
   const closing = new AbortController();
@@ -64,23 +60,22 @@ export function createCommandFollower(
   let ownCount = 0;
   let begun = new Uint8Array(0);
   let startedAt = 0;
-  let firstAt: number | null = null;
-  let printedAt = 0;
+  let printedAt: number | null = null;
   let isLive = false;
   let hasResumed = false;
   let hasLost = false;
   let cancelWait = () => {};
   let lastSaid = "";
-  const said = { minute: 0, lines: 0 };
 
   async function follow(): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; !closing.signal.aborted; ) {
-      begin();
-      const { signal } = closing;
+    const { signal } = closing;
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; ) {
+      [head, own, ownCount, begun] = [new Uint8Array(0), [], 0, new Uint8Array(0)];
+      [startedAt, printedAt, lastSaid] = [clock.now(), null, ""];
       const taking = { onStdout: take, onStderr: say };
       const result = await run({ argv, env: {}, timeoutMs: null, signal, endEscaped: true, ...taking });
       if (signal.aborted) return;
-      [isLive, firstAt] = [false, null];
+      [isLive, printedAt] = [false, null];
       problem = endOf(result, lastSaid, name);
       wait = clock.now() - startedAt >= STEADY_MS ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -92,17 +87,9 @@ export function createCommandFollower(
     }
   }
 
-  function begin(): void {
-    [head, own, ownCount, begun] = [new Uint8Array(0), [], 0, new Uint8Array(0)];
-    startedAt = clock.now();
-    lastSaid = "";
-  }
-
   function take(chunk: Uint8Array): Promise<void> | undefined {
-    settle();
     const now = clock.now();
-    const isLate = firstAt === null && now - startedAt >= AT_ONCE_MS;
-    firstAt ??= now;
+    settle(printedAt === null && now - startedAt >= AT_ONCE_MS);
     printedAt = now;
     if (head.length < HEAD) head = Buffer.concat([head, chunk], Math.min(HEAD, head.length + chunk.length));
     const all = Buffer.concat([begun, chunk]);
@@ -110,11 +97,7 @@ export function createCommandFollower(
     const end = lastEnd === 0 && all.length > MAX_LINE ? all.length : lastEnd;
     begun = new Uint8Array(all.subarray(end));
     const lines = all.subarray(0, end);
-    let fresh = isLive ? lines : behindKnown(lines);
-    if (isLate && !isLive) {
-      fresh = lines;
-      goLive(place?.lines ?? []);
-    }
+    const fresh = isLive ? lines : behindKnown(lines);
     if (fresh.length === 0) return;
     queue.push(fresh);
     queued += fresh.length;
@@ -140,27 +123,18 @@ export function createCommandFollower(
   }
 
   /** Ends the time in which what comes is of the past. */
-  function settle(): void {
+  function settle(isLate = false): void {
     const now = clock.now();
-    if (isLive || firstAt === null) return;
-    if (now - printedAt >= QUIET_MS || now - firstAt >= AT_ONCE_MS) goLive(own);
-  }
-
-  function goLive(lines: readonly string[]): void {
+    const isOver = printedAt !== null && (now - printedAt >= QUIET_MS || now - startedAt >= AT_ONCE_MS);
+    if (isLive || !(isOver || isLate)) return;
     hasLost = place !== null;
     [isLive, problem] = [true, null];
-    place = { offset: (place?.offset ?? 0) + 1, lines: [...lines], seenAt: clock.now() };
+    place = { offset: (place?.offset ?? 0) + 1, lines: [...own], seenAt: now };
   }
 
   function say(chunk: Uint8Array): undefined {
-    const lines = Buffer.from(chunk).toString().split("\n");
-    const minute = Math.floor(clock.now() / 60_000);
-    if (said.minute !== minute) Object.assign(said, { minute, lines: 0 });
-    for (const line of lines.map((each) => escapeControls(maskSecrets(each.trim())).slice(0, 300))) {
-      if (line === "") continue;
-      lastSaid = line;
-      if (said.lines++ < MAX_SAID) log.warn("A log_command says", { text: line });
-    }
+    const lines = Buffer.from(chunk).toString().trimEnd().split("\n");
+    lastSaid = escapeControls(maskSecrets(lines.at(-1) ?? "")).slice(0, 300) || lastSaid;
   }
 
   void follow();

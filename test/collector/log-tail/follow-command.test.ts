@@ -6,13 +6,11 @@ import {
   type CommandResult,
   createCommandRunner,
 } from "../../../src/collector/run-command.ts";
-import { recordingLog } from "../../store/recording-log.ts";
 import { until } from "../../until.ts";
 import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
 
 const ARGV = ["ssh", "lic1", "tail", "-F", "/var/log/acmed.log"];
 let time: VirtualTime;
-let log = recordingLog();
 let follower: Follower<CommandPlace>;
 /** The process that runs: what it prints, and its end. */
 let process: CommandRequest & { readonly end: (code: number) => void };
@@ -20,7 +18,6 @@ let starts = 0;
 
 beforeEach(() => {
   time = createVirtualTime();
-  log = recordingLog();
   starts = 0;
 });
 afterEach(() => follower.close());
@@ -39,7 +36,7 @@ function begin(from: CommandPlace | null = null): void {
     request.signal?.addEventListener("abort", () => end(0));
     return promise;
   };
-  follower = createCommandFollower(ARGV, from, { run, ...time, log });
+  follower = createCommandFollower(ARGV, from, { run, ...time });
 }
 
 const print = (text: string) => process.onStdout?.(Buffer.from(text));
@@ -136,7 +133,6 @@ test("its end is a problem with the last words of stderr until it is seen to go 
   const words = String.raw`! log_command (ssh) ended with exit code 255: ssh: connect to \u001b[1mlic1: refused. It is started again.`;
   expect(await read()).toBe(words);
   expect(follower.seenAt()).toBe(seen);
-  expect(log.lines.map(({ fields }) => fields?.text)).toContain("Warning: added lic1");
   for (const wait of [2, 4, 8, 16, 32, 60, 60]) {
     const before = starts;
     await time.pass(wait * 1_000 - 1);
@@ -153,14 +149,13 @@ test("its end is a problem with the last words of stderr until it is seen to go 
   process.end(0);
   await time.pass(1_000);
   expect(starts).toBe(9);
-  expect(log.lines.length).toBe(2);
 });
 
 test("a real process waits while nobody reads, loses nothing, and ends with its follower", async () => {
   const runner = createCommandRunner({ path: globalThis.process.env.PATH ?? "", home: "/" });
   const script = "echo old; sleep 2; seq -f 'line %.0f' 2000000; sleep 99";
   const system = { clock: { now: Date.now }, timers: { after: () => () => {} } };
-  follower = createCommandFollower(["sh", "-c", script], null, { run: runner.run, ...system, log });
+  follower = createCommandFollower(["sh", "-c", script], null, { run: runner.run, ...system });
   const next = () => follower.next(1e6, Date.now());
   await until("it is live", async () => (await next()) ?? undefined);
   const rss = globalThis.process.memoryUsage.rss();
