@@ -3,8 +3,7 @@ import { type FeatureRecord, nullable, record, ServerRecord, type UserRecord } f
 
 /**
  * What `GET /api/picture` holds: every server with its features and rows, slim, and how a patch (the event `picture`)
- * changes it. Features and rows are arrays; each begins with a key that is unique within its server and stays the same
- * from poll to poll.
+ * changes it. Features and rows are arrays; each begins with a key that is unique within its server.
  */
 
 /** What a feature's array holds behind its key: fields of the feature's record. */
@@ -29,23 +28,8 @@ export const ROW_COLUMNS = [
 ] as const satisfies readonly (keyof SlimRow)[];
 
 type Values<R, C extends readonly (keyof R)[]> = { readonly [I in keyof C]: R[C[I]] };
-type Named<R, C extends readonly (keyof R)[]> = { readonly key: string } & {
-  readonly [N in C[number]]: R[N];
-};
 export type FeatureValues = readonly [key: string, ...Values<FeatureRecord, typeof FEATURE_COLUMNS>];
 export type RowValues = readonly [key: string, ...Values<SlimRow, typeof ROW_COLUMNS>];
-export type PictureFeature = Named<FeatureRecord, typeof FEATURE_COLUMNS>;
-export type PictureRow = Named<SlimRow, typeof ROW_COLUMNS>;
-
-/** The array of a feature with its names. */
-export const namedFeature = (values: FeatureValues) =>
-  named(["key", ...FEATURE_COLUMNS], values) as PictureFeature;
-/** The array of a row with its names. */
-export const namedRow = (values: RowValues) => named(["key", ...ROW_COLUMNS], values) as PictureRow;
-
-function named(names: readonly string[], values: readonly unknown[]): unknown {
-  return Object.fromEntries(names.map((name, index) => [name, values[index]]));
-}
 
 /** An array of one value a column. OpenAPI 3.0 has no word for that: the order stands in the description. */
 const columns = <T extends readonly unknown[]>(title: string, names: readonly string[], more: string) => {
@@ -104,19 +88,32 @@ export const PATCH_FIELDS = {
 const Patch = Type.Object(PATCH_FIELDS);
 export type Patch = Static<typeof Patch>;
 
-/** A server's picture as its reader keeps it. */
+/** A feature's array with its names. */
+export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
+
+/** A server's picture as its reader keeps it, features and rows by their keys. */
 export interface HeldServer extends Omit<PictureServer, "features" | "rows"> {
   readonly features: Map<string, PictureFeature>;
-  readonly rows: Map<string, PictureRow>;
+  readonly rows: Map<string, RowValues>;
 }
 
 export function heldServer(server: PictureServer): HeldServer {
-  const { features, rows } = server;
-  return {
-    ...server,
-    features: new Map(features.map((values) => [values[0], namedFeature(values)])),
-    rows: new Map(rows.map((values) => [values[0], namedRow(values)])),
-  };
+  const features = new Map<string, PictureFeature>();
+  const rows = new Map<string, RowValues>();
+  put(features, rows, server);
+  return { ...server, features, rows };
+}
+
+function put(
+  features: HeldServer["features"],
+  rows: HeldServer["rows"],
+  from: Pick<PictureServer, "features" | "rows">,
+): void {
+  for (const [key, ...values] of from.features) {
+    const named = FEATURE_COLUMNS.map((name, index) => [name, values[index]]);
+    features.set(key, Object.fromEntries(named) as PictureFeature);
+  }
+  for (const values of from.rows) rows.set(values[0], values);
 }
 
 /**
@@ -124,13 +121,12 @@ export function heldServer(server: PictureServer): HeldServer {
  * a patch was missed: then `GET /api/picture?server=` has the whole. A patch of before the picture changes nothing.
  */
 export function applyPatch(held: HeldServer | null, patch: Patch): HeldServer | null | "refetch" {
-  const { to, changed, features, rows, gone } = patch;
+  const { to, changed, gone } = patch;
   if (to === null) return null;
   if (held !== null && to <= held.snapshot) return held;
   if (held === null || patch.from !== held.snapshot) return "refetch";
   for (const key of gone.features) held.features.delete(key);
   for (const key of gone.rows) held.rows.delete(key);
-  for (const values of features) held.features.set(values[0], namedFeature(values));
-  for (const values of rows) held.rows.set(values[0], namedRow(values));
+  put(held.features, held.rows, patch);
   return { ...held, ...changed, snapshot: to };
 }
