@@ -147,7 +147,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
-    const { listening, certificate } = await openDoors(createApp(httpDeps, requests), hub.close);
+    const { listening, certificate } = openDoors(createApp(httpDeps, requests), hub.close);
 
     denials.start();
     part("alerts", alerts).start();
@@ -278,14 +278,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return hub;
   }
 
-  async function openDoors(app: App, endStreams: () => void) {
+  function openDoors(app: App, endStreams: () => void) {
     const serve: CertificateDeps["serve"] = (material) => listening.renew(material);
     const deps = { clock, log: log("http"), serve };
     const certificate = part("certificate", createCertificate(config.http.tls, deps));
     const { host, port } = config.http;
     const listening = listen(app, { host, port, tls: certificate.current() });
     const [directory] = (environment.RUNTIME_DIRECTORY || null)?.split(":") ?? [];
-    const sockets = directory === undefined ? null : await listenOnSockets(app, directory, log("http"));
+    const sockets = directory === undefined ? null : listenOnSockets(app, directory, log("http"));
     teardown.add("http", async () => {
       const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
       // No new connection can come now: open streams get their goodbye.

@@ -7,9 +7,6 @@ const NARROWEST = 4;
 /** Where nothing is cut, a cell wider than this moves its own line and not every other one. */
 const WIDEST_ALIGNED = 100;
 
-/** What a cell says, and how a terminal paints it: the parameters of SGR (ECMA-48 8.3.117), e.g. `31`; none: as it is. */
-export type Cell = string | readonly [text: string, paint: string];
-
 /**
  * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right and
  * never cut: they hold numbers. Cells may come from tools: control characters are escaped always, because a table is for
@@ -17,40 +14,22 @@ export type Cell = string | readonly [text: string, paint: string];
  */
 export function printTable(
   heads: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly string[])[],
   columns?: number,
 ): string {
   const right = heads.map((head) => head.startsWith(">"));
-  const safe = (cell: Cell) => escapeControls(typeof cell === "string" ? cell : cell[0]);
-  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(safe))];
+  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
   const widest = (column: number) =>
     lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
   const wanted = heads.map((_, column) => widest(column));
   const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, right, columns);
-  const print = (text: string, column: number, line: number) => {
-    const width = right[column] ? (wanted[column] ?? 0) : Math.min(wanted[column] ?? 0, limit);
-    const shown = columns === undefined ? text : cutTo(text, width);
-    const cell = rows[line - 1]?.[column];
-    const painted = Array.isArray(cell) ? paint(shown, cell[1]) : shown;
+  const print = (cell: string, column: number) => {
+    const width = Math.min(wanted[column] ?? 0, right[column] ? Number.POSITIVE_INFINITY : limit);
+    const shown = columns === undefined ? cell : cutTo(cell, width);
     const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
-    // Nothing but blanks would stand behind the last one.
-    if (column === heads.length - 1 && !right[column]) return painted;
-    return right[column] ? blank + painted : painted + blank;
+    return right[column] ? blank + shown : shown + blank;
   };
-  return lines
-    .map(
-      (line, at) =>
-        `${line
-          .map((text, column) => print(text, column, at))
-          .join(GAP)
-          .trimEnd()}\n`,
-    )
-    .join("");
-}
-
-/** Text as a terminal that shows colours paints it. */
-export function paint(text: string, how: string): string {
-  return how === "" || text === "" ? text : `\u001b[${how}m${text}\u001b[0m`;
+  return lines.map((line) => `${line.map(print).join(GAP).trimEnd()}\n`).join("");
 }
 
 /** The width of the widest columns of text with which a line fits. */

@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Server, WebSocketHandler } from "bun";
 import type { AnyElysia } from "elysia";
 import { websocket } from "elysia/ws";
@@ -52,23 +52,18 @@ function callerOf(role: (typeof SOCKETS)[number]["role"]): KeyRecord {
   };
 }
 
-/**
- * Serves the app on the sockets of a directory too. A directory that cannot be used is logged, and so is a socket behind
- * which another daemon answers: it stays as it is.
- */
-export async function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
-  const open: { readonly path: string; readonly server: Server<unknown> }[] = [];
-  for (const { name, role, mode } of SOCKETS) {
+/** Serves the app on the sockets of a directory too. A directory that cannot be used is logged. */
+export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
+  const open = SOCKETS.flatMap(({ name, role, mode }) => {
     const path = join(directory, name);
     try {
-      if (await isAnswered(path))
-        log.warn("Another program answers on the socket: it stays as it is", { path });
-      else open.push({ path, server: openSocket(app, path, mode, callerOf(role)) });
+      return [{ path, server: openSocket(app, path, mode, callerOf(role)) }];
     } catch (error) {
       const cause = { path, error: messageOf(error) };
       log.warn("A socket cannot be opened: commands on this host need a key", cause);
+      return [];
     }
-  }
+  });
   return {
     /** Takes no new work, lets what runs finish for at most `graceMs`, then cuts it. */
     async stop(graceMs: number): Promise<void> {
@@ -81,29 +76,15 @@ export async function listenOnSockets(app: AnyElysia, directory: string, log: Lo
   };
 }
 
-/** A crash leaves its sockets behind: nobody answers there. */
-async function isAnswered(path: string): Promise<boolean> {
-  if (!existsSync(path)) return false;
-  try {
-    (await Bun.connect({ unix: path, socket: { data() {} } })).end();
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/**
- * Made in a directory that nobody else can enter and moved to its place, so that nobody can connect before the mode is
- * right; the move takes the place of what a crash left.
- */
+/** The directory is the service's own: what is there was left by a crash. */
 function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecord): Server<unknown> {
-  const closed = mkdtempSync(join(dirname(path), ".new-"));
-  const made = join(closed, "s");
-  let server: Server<unknown> | null = null;
+  rmSync(path, { force: true });
+  // So that nobody can connect before the mode is right.
+  const usual = process.umask(0o177);
   try {
-    server = Bun.serve({
+    return Bun.serve({
       ...SERVING,
-      unix: made,
+      unix: path,
       fetch(request: Request, server: Server<unknown>) {
         arrivals.set(request, { caller, server });
         return app.fetch(request);
@@ -111,13 +92,8 @@ function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecor
       // Elysia's types of the runtime are older than the runtime's own.
       websocket: { ...app.config.websocket, ...websocket } as unknown as WebSocketHandler<unknown>,
     });
-    chmodSync(made, mode);
-    renameSync(made, path);
-    return server;
-  } catch (error) {
-    void server?.stop(true);
-    throw error;
   } finally {
-    rmSync(closed, { recursive: true, force: true });
+    process.umask(usual);
+    if (existsSync(path)) chmodSync(path, mode);
   }
 }

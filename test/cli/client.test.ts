@@ -30,9 +30,9 @@ const env = (more: Record<string, string> = {}) => ({
 const client = async (options: Partial<ClientOptions>, more?: Record<string, string>) =>
   createClient(await findTarget({ ...NONE, ...options }, env(more)));
 
-async function openSockets(at = bench()) {
+function openSockets(at = bench()) {
   mkdirSync(join(folder, "run"), { recursive: true });
-  const sockets = await listenOnSockets(at.app, join(folder, "run"), at.deps.log("http"));
+  const sockets = listenOnSockets(at.app, join(folder, "run"), at.deps.log("http"));
   ends.push(() => sockets.stop(0));
   return { at, sockets };
 }
@@ -73,7 +73,7 @@ describe("which licmond is asked", () => {
   });
 
   test("without an address the one of this host, by the socket that may be opened", async () => {
-    await openSockets();
+    openSockets();
     expect(await findTarget(NONE, env())).toMatchObject({ unix: join(folder, "run/admin.sock"), key: null });
     rmSync(join(folder, "run/admin.sock"));
     expect(await findTarget(NONE, env())).toMatchObject({ unix: join(folder, "run/viewer.sock") });
@@ -110,7 +110,7 @@ describe("an answer that is none", () => {
     await expect((await client({ url: "http://127.0.0.1:1" })).get("/")).rejects.toThrow(
       "licmond does not answer at http://127.0.0.1:1: nobody listens there",
     );
-    const { sockets } = await openSockets();
+    const { sockets } = openSockets();
     const stale = await client({});
     await sockets.stop(0);
     await expect(stale.get("/api/picture")).rejects.toThrow("licmond does not run here: nobody answers at");
@@ -127,17 +127,14 @@ describe("the watched picture", () => {
     const seen: string[] = [];
     const end = new AbortController();
     ends.push(() => end.abort());
-    const done = watchPicture(
-      of,
-      servers,
-      (held, lost) => {
-        const parts = [...held.values()].map(
+    const done = (async () => {
+      for await (const { site, lost } of watchPicture(of, servers, end.signal)) {
+        const parts = [...site.values()].map(
           ({ id, features, rows }) => `${id} ${features.size}/${rows.size}`,
         );
         seen.push(`${lost === null ? "live" : "lost"}: ${parts}`);
-      },
-      end.signal,
-    );
+      }
+    })();
     const untilLast = (line: string) =>
       until(`${line}, not ${seen.at(-1)}`, () => seen.at(-1) === line || undefined);
     return { seen, end, done, untilLast };
@@ -145,7 +142,7 @@ describe("the watched picture", () => {
 
   test("follows each poll by a socket, and ends when asked to", async () => {
     const at = liveBench();
-    await openSockets(at.site);
+    openSockets(at.site);
     const { end, done, untilLast } = watch(await client({}));
     await untilLast("live: eda 2/1,cae 2/1");
     at.show(emptied);

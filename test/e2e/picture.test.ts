@@ -3,7 +3,7 @@ import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "../../src/cli/client/client.ts";
 import { watchPicture } from "../../src/cli/client/watch-picture.ts";
-import type { HeldServer } from "../../src/domain/polls/live-picture.ts";
+import { type HeldServer, ROW_COLUMNS } from "../../src/domain/polls/live-picture.ts";
 import { type RunOptions, run, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWatchedSite } from "./watched-site.ts";
@@ -79,15 +79,12 @@ test("the picture follows each poll and goes on after a crash, with the sessions
   const client = createClient({ where: unix, url: "http://localhost", unix, key: null });
   const end = new AbortController();
   let [now, why]: [HeldServer | undefined, string | null] = [undefined, null];
-  const watched = watchPicture(
-    client,
-    [],
-    (servers, lost) => {
-      [now, why] = [servers.get("eda"), lost];
-    },
-    end.signal,
-  );
-  const usersOf = () => [...(now?.rows.values() ?? [])].map(({ user }) => user).sort();
+  const watched = (async () => {
+    for await (const { site, lost } of watchPicture(client, [], end.signal))
+      [now, why] = [site.get("eda"), lost];
+  })();
+  const [user, session] = [ROW_COLUMNS.indexOf("user") + 1, ROW_COLUMNS.indexOf("session") + 1];
+  const usersOf = () => [...(now?.rows.values() ?? [])].map((row) => row[user] as string).sort();
   const untilUsers = (...users: string[]) =>
     until(
       `the picture shows ${users}, not ${usersOf()}`,
@@ -103,7 +100,10 @@ test("the picture follows each poll and goes on after a crash, with the sessions
   await untilUsers("ada", "bob");
   const { users } = await first.ask<{ users: { user: string; session: number }[] }>("/api/licenses/users");
   const sessions = new Map(
-    [...(now as unknown as HeldServer).rows.values()].map(({ user, session }) => [user, session]),
+    [...(now as unknown as HeldServer).rows.values()].map((row) => [
+      row[user] as string,
+      row[session] as number,
+    ]),
   );
   expect(sessions).toEqual(new Map(users.map(({ user, session }) => [user, session])));
 

@@ -1,12 +1,14 @@
 import { escapeControls } from "../../domain/plain-text.ts";
-import type { HeldServer, PictureFeature } from "../../domain/polls/live-picture.ts";
+import type { PictureFeature } from "../../domain/polls/live-picture.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
+import type { Schema } from "../../domain/text-types.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import { type Client, createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
+import type { Site } from "../client/watch-picture.ts";
 import { flag, integer, option } from "../command.ts";
 import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
-import { type Cell, printJson, printTable } from "../terminal.ts";
+import { printJson, printTable } from "../terminal.ts";
 
 /** Options of every command that prints what a running daemon answers. */
 export const ASK = {
@@ -42,6 +44,23 @@ export function licenses(path: string, query: Query = {}): string {
   return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
+/** Prints an answer as JSON; or its rows as CSV, as the API writes it; or for people. */
+export async function show(
+  { json, csv }: Asked,
+  io: CommandIo,
+  answer: object,
+  rows: readonly object[],
+  schema: () => Promise<Schema>,
+  people: () => void | Promise<void>,
+): Promise<void> {
+  if (json) return io.out(printJson(answer));
+  if (!csv) return people();
+  const { columnsOf, csvHeading, csvRows } = await import("../../http/answers/list.ts");
+  const columns = columnsOf(await schema());
+  // Names of strangers: on a terminal nothing of it may act on that.
+  io.out(toolWords(io, "out", csvHeading(columns, false) + csvRows(rows, columns)));
+}
+
 /** What a person can look at, and all that the API gives at once. */
 const USUAL_ROWS = 100;
 const MOST_ROWS = 10_000;
@@ -51,43 +70,22 @@ export const LIMIT = option(
   integer(1, MOST_ROWS, `It takes 1 to ${MOST_ROWS}.`),
 );
 
-/** Prints a stored list of the API as JSON, as CSV, or for people; and says when it is not the whole. */
-export async function printList<T extends { readonly total: number }>(
+/** Asks for a stored list, and prints it as {@link show} does; says when it is not the whole. */
+export async function showList<T extends { readonly total: number }>(
   options: Asked & { readonly limit: number | undefined },
   io: CommandIo,
+  client: Client,
   path: string,
   query: Query,
-  print: (answer: T) => void,
+  rowsOf: (answer: T) => readonly object[],
+  schema: () => Promise<Schema>,
+  people: (answer: T) => void,
 ): Promise<void> {
-  const client = await ask(options, io);
   const limit = options.limit ?? (options.json || options.csv ? MOST_ROWS : USUAL_ROWS);
-  let total: number;
-  if (options.csv) {
-    const csv = await client.csv(licenses(path, { ...query, limit, format: "csv" }));
-    printCsv(io, csv.text);
-    total = csv.total;
-  } else {
-    const answer = await client.get<T>(licenses(path, { ...query, limit }));
-    if (options.json) io.out(printJson(answer));
-    else print(answer);
-    total = answer.total;
-  }
-  if (total > limit) io.err(`${limit} of ${total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
-}
-
-/** CSV of strangers' names: on a terminal nothing of it may act on that. */
-export function printCsv(io: CommandIo, csv: string): void {
-  io.out(toolWords(io, "out", csv));
-}
-
-/** CSV as the API writes it, of rows that are chosen here. */
-export async function printRecords(
-  io: CommandIo,
-  columns: readonly (readonly string[])[],
-  rows: readonly object[],
-): Promise<void> {
-  const { csvHeading, csvRows } = await import("../../http/answers/list.ts");
-  printCsv(io, csvHeading(columns, false) + csvRows(rows, columns));
+  const answer = await client.get<T>(licenses(path, { ...query, limit }));
+  await show(options, io, answer, rowsOf(answer), schema, () => people(answer));
+  if (answer.total > limit)
+    io.err(`${limit} of ${answer.total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
 }
 
 /** A sentence with names of strangers in it. */
@@ -95,75 +93,59 @@ export function printLine(io: CommandIo, line: string): void {
   io.out(`${escapeControls(line)}\n`);
 }
 
-/**
- * Prints a table that fits the terminal, without the columns in which nothing stands. `empty`: what is said, on stderr,
- * in the place of one without rows.
- */
+/** How a row is painted where colours are shown (parameters of SGR, ECMA-48 8.3.117), and its cells. */
+export type Row = readonly [paint: string, ...cells: string[]];
+export const PLAIN = "";
+export const RED = "31";
+export const YELLOW = "33";
+
+/** Text as a terminal that shows colours paints it. */
+export function painted(text: string, paint: string): string {
+  return paint === PLAIN ? text : `\u001b[${paint}m${text}\u001b[0m`;
+}
+
+/** Lines of a table of so many characters, its head first. */
+export function tableLines(
+  heads: readonly string[],
+  rows: readonly Row[],
+  columns: number | undefined,
+  colour: boolean,
+): string[] {
+  const cells = rows.map(([, ...row]) => row);
+  const lines = printTable(heads, cells, columns).trimEnd().split("\n");
+  return lines.map((line, at) => (colour ? painted(line, rows[at - 1]?.[0] ?? PLAIN) : line));
+}
+
+/** The lines of a table that fits the terminal, without the columns in which nothing stands. */
+export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly Row[]): string[] {
+  const isFilled = heads.map((_, column) => rows.some((row) => row[column + 1] !== ""));
+  const filled = rows.map(([paint, ...cells]): Row => [paint, ...cells.filter((_, at) => isFilled[at])]);
+  const shown = heads.filter((_, at) => isFilled[at]);
+  return tableLines(shown, filled, io.terminal.columns, mayColour(io, "out"));
+}
+
+/** Prints a table. `empty`: what is said, on stderr, in the place of one without rows. */
 export function printRows(
   io: CommandIo,
   heads: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly Row[],
   empty: string,
 ): void {
-  if (rows.length === 0) {
-    io.err(`${empty}\n`);
-    return;
-  }
-  io.out(tableOf(io, heads, rows));
+  if (rows.length === 0) io.err(`${escapeControls(empty)}\n`);
+  else io.out(`${tableOf(io, heads, rows).join("\n")}\n`);
 }
-
-/** A table as {@link printRows} prints it. */
-export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const shown = paintedIf(mayColour(io, "out"), rows);
-  const isFilled = heads.map((_, column) => rows.some((row) => textOf(row[column] ?? "") !== ""));
-  const filled = <T>(cells: readonly T[]) => cells.filter((_, column) => isFilled[column]);
-  return printTable(filled(heads), shown.map(filled), io.terminal.columns);
-}
-
-/** Rows as they are, or without their colours. */
-export function paintedIf(colour: boolean, rows: readonly (readonly Cell[])[]) {
-  return colour ? rows : rows.map((row) => row.map(textOf));
-}
-
-const textOf = (cell: Cell): string => (typeof cell === "string" ? cell : cell[0]);
-
-export const RED = "31";
-export const YELLOW = "33";
-export const DIM = "2";
 
 /** `36 of 38`, `12 of no limit`, `?`: seats in use of those issued. */
 export function seatsOf({ used, total, unlimited }: Pick<FeatureRecord, "used" | "total" | "unlimited">) {
   return `${used ?? "?"} of ${unlimited ? "no limit" : (total ?? "?")}`;
 }
 
-/** A count, empty when it is 0: what nobody waits for draws no eye. `?` = unknown. */
-export function some(count: number | null): string {
-  return count === null ? "?" : count === 0 ? "" : String(count);
-}
-
-/** Numbers that are not of now say so, in colour and in words. */
-export function stateCell(
-  { state, collectedAt, error }: Pick<FeatureRecord, "state" | "collectedAt" | "error">,
-  now: number,
-): Cell {
-  if (state === "ok") return "";
-  const age = collectedAt === null ? "" : ` ${span(now - Date.parse(collectedAt))}`;
-  return [`${state}${state === "partial" ? "" : age}${error === null ? "" : `: ${error}`}`, YELLOW];
-}
-
-export function expiryCell(expiresAt: string | null, expiresOn: string | null, now: number): Cell {
-  if (expiresAt === null || expiresOn === null) return expiresOn ?? "";
-  const left = Date.parse(expiresAt) - now;
-  return left < 0 ? [expiresOn, RED] : left < 30 * DAY_MS ? [expiresOn, YELLOW] : expiresOn;
-}
-
 /** `2026-01-31 08:15` on this host's clock; empty when unknown. Temporal and Intl would take 10 to 25 ms to load. */
 export function minuteOf(time: string | null): string {
   if (time === null) return "";
   const at = new Date(time);
-  return iso(at.getTime() - at.getTimezoneOffset() * MINUTE_MS)
-    .slice(0, 16)
-    .replace("T", " ");
+  const local = iso(at.getTime() - at.getTimezoneOffset() * MINUTE_MS);
+  return local.slice(0, 16).replace("T", " ");
 }
 
 /** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
@@ -175,9 +157,6 @@ export function span(ms: number): string {
   return `${Math.floor(ms / DAY_MS)} d${of(Math.floor((ms % DAY_MS) / HOUR_MS), "h")}`;
 }
 
-/** The pictures of servers by their ids, as a stream keeps them. */
-export type Site = ReadonlyMap<string, HeldServer>;
-
 /** A feature of a picture, with what its record has besides. */
 export interface LiveFeature extends PictureFeature {
   readonly server: string;
@@ -188,13 +167,10 @@ export function featuresOf(
   site: Site,
   isWanted: (feature: PictureFeature, server: string) => boolean,
 ): LiveFeature[] {
-  const found: LiveFeature[] = [];
-  for (const [server, { features, collectedAt }] of site) {
-    for (const feature of features.values()) {
-      if (!isWanted(feature, server)) continue;
+  return [...site].flatMap(([server, { features, collectedAt }]) =>
+    [...features.values()]
+      .filter((feature) => isWanted(feature, server))
       // Of most features it is the server's, and stands there alone.
-      found.push({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt });
-    }
-  }
-  return found;
+      .map((feature) => ({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt })),
+  );
 }

@@ -3,22 +3,22 @@ import type { ExpirationRecord, FeatureRecord, ServerRecord, SummaryRecord } fro
 import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import { type CommandIo, countOf } from "../io.ts";
-import { type Cell, printJson } from "../terminal.ts";
+import { SOON_DAYS } from "./lists.ts";
 import {
   ASK,
   ask,
   licenses,
+  PLAIN,
   printLine,
-  printRecords,
   RED,
+  type Row,
   seatsOf,
+  show,
   span,
   tableOf,
   YELLOW,
 } from "./output.ts";
 
-/** How far ahead `status` looks for what expires. */
-const DAYS = 30;
 /** A terminal without a size has as many lines. */
 const USUAL_ROWS = 24;
 
@@ -27,25 +27,27 @@ export const status = command({
   options: ASK,
   async run({ options }, io) {
     const answers = await askAll(await ask(options, io));
-    if (options.json) return io.out(printJson(answers));
     const parts = { Wrong: wrongOf(answers), Full: fullOf(answers), Expiring: expiringOf(answers) };
-    if (options.csv) {
-      const rows = Object.entries(parts).flatMap(([part, findings]) =>
-        findings.map((finding) => ({ part, ...finding })),
+    const rows = Object.entries(parts).flatMap(([part, findings]) =>
+      findings.map((finding) => ({ part, ...finding })),
+    );
+    const schema = async () => ({ properties: COLUMNS });
+    await show(options, io, answers, rows, schema, () => {
+      const head = headOf(answers, io.now());
+      for (const line of head) printLine(io, line);
+      const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
+      // Each part has a blank line and its title; the last line is the prompt's.
+      const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
+      const lines = fairShare(
+        left,
+        filled.map(([, findings]) => findings.length),
       );
-      return printRecords(io, COLUMNS, rows);
-    }
-    const head = headOf(answers, io.now());
-    for (const line of head) printLine(io, line);
-    const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
-    // Each part has a blank line and its title; the last line is the prompt's.
-    const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
-    const wanted = filled.map(([, findings]) => findings.length);
-    for (const [part, findings] of filled) printPart(io, part, findings, fairShare(left, wanted));
+      for (const [part, findings] of filled) printPart(io, part, findings, lines);
+    });
   },
 });
 
-const COLUMNS = [["part"], ["severity"], ["server"], ["feature"], ["message"], ["since"]];
+const COLUMNS = { part: {}, severity: {}, server: {}, feature: {}, message: {}, since: {} };
 
 type Answers = Awaited<ReturnType<typeof askAll>>;
 
@@ -56,7 +58,7 @@ async function askAll(client: Client) {
     get<{ servers: readonly ServerRecord[] }>("servers"),
     get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 10_000 }),
     get<{ features: readonly FeatureRecord[] }>("features", { min_utilization: 100, sort: "-queued" }),
-    get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: DAYS, limit: 10_000 }),
+    get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: SOON_DAYS, limit: 10_000 }),
   ]);
   return { summary, servers, alerts, features, expirations };
 }
@@ -70,8 +72,8 @@ interface Finding {
   readonly since: string | null;
 }
 
-/** Rules of alerts on the seats of a feature. */
-const SEATS: readonly string[] = ["seats_exhausted", "queue", "usage", "seats"];
+/** Alerts that stand in another part of the screen. */
+const ELSEWHERE: readonly string[] = ["seats", "expiry", "server_down", "server_degraded"];
 
 function wrongOf({ servers, alerts }: Answers): Finding[] {
   const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
@@ -84,38 +86,32 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
     const severity = is === "down" ? "critical" : "warning";
     return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
   });
-  const isTold = ({ rule, server }: AlertRecord) =>
-    SEATS.includes(rule) ||
-    rule === "expiry" ||
-    (/^(server|daemon)_/.test(rule) && absent.some(({ id }) => id === server));
-  const others = alerts
-    .filter((alert) => !isTold(alert))
-    .map(
-      ({ severity, server, feature, message, startedAt, acknowledged }): Finding => ({
-        severity,
-        server,
-        feature,
-        message: `${message}${acknowledged ? " (acknowledged)" : ""}`,
-        since: startedAt,
-      }),
-    );
+  const others = alerts.filter(({ rule, server }) => {
+    const isTold = rule === "daemon_down" && absent.some(({ id }) => id === server);
+    return !isTold && !ELSEWHERE.includes(rule);
+  });
+  const ofAlerts = others.map(
+    ({ severity, server, feature, message, startedAt: since, acknowledged }): Finding => {
+      const words = `${message}${acknowledged ? " (acknowledged)" : ""}`;
+      return { severity, server, feature, message: words, since };
+    },
+  );
   const order = ["critical", "warning", "info"];
-  return [...ofServers, ...others].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  return [...ofServers, ...ofAlerts].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
 
 function fullOf({ features, alerts }: Answers): Finding[] {
   return features.map((feature) => {
     const { server, daemon, name, queued, state } = feature;
-    const isOf = (alert: AlertRecord) =>
-      alert.server === server &&
-      alert.daemon === daemon &&
-      alert.feature === name &&
-      SEATS.includes(alert.rule);
+    const known = alerts.find(
+      (alert) =>
+        ["seats", server, daemon, name].join("\0") ===
+        [alert.rule, alert.server, alert.daemon, alert.feature].join("\0"),
+    );
     const waiting = queued ? `, ${queued} waiting` : "";
     const message = `${seatsOf(feature)} in use${waiting}${state === "ok" ? "" : ` (${state})`}`;
     const severity = queued ? "critical" : "warning";
-    const since = alerts.find(isOf)?.startedAt ?? null;
-    return { severity, server, feature: name, message, since };
+    return { severity, server, feature: name, message, since: known?.startedAt ?? null };
   });
 }
 
@@ -156,20 +152,19 @@ function headOf({ summary, servers }: Answers, now: number): string[] {
   return [`Servers: ${states || "none"}. ${use}.`, ...(read.length === 0 ? [] : [`${read.join("; ")}.`])];
 }
 
-const PAINTS: Readonly<Record<Severity, string>> = { critical: RED, warning: YELLOW, info: "" };
+const PAINTS: Readonly<Record<Severity, string>> = { critical: RED, warning: YELLOW, info: PLAIN };
 
 /** At most so many lines below a title; the last one says how many more there are. */
 function printPart(io: CommandIo, part: string, findings: readonly Finding[], lines: number): void {
-  const title = `${part} ${findings.length}`;
   const shown = findings.length > lines ? findings.slice(0, Math.max(0, lines - 1)) : findings;
-  const rows = shown.map(({ severity, server, feature, message, since }): Cell[] => [
-    [server ?? "licmond", PAINTS[severity]],
-    feature ?? "",
-    message,
-    since === null ? "" : span(io.now() - Date.parse(since)),
-  ]);
-  io.out(`\n${rows.length === 0 ? `${title}\n` : tableOf(io, [title, "", "", ">for"], rows)}`);
-  if (shown.length < findings.length) io.out(`… and ${findings.length - shown.length} more\n`);
+  const rows = shown.map(({ severity, server, feature, message, since }): Row => {
+    const age = since === null ? "" : span(io.now() - Date.parse(since));
+    return [PAINTS[severity], server ?? "licmond", feature ?? "", message, age];
+  });
+  const heads = [`${part} ${findings.length}`, "", "", ">for"];
+  const table = rows.length === 0 ? heads.slice(0, 1) : tableOf(io, heads, rows);
+  const more = shown.length < findings.length ? [`… and ${findings.length - shown.length} more`] : [];
+  io.out(`\n${[...table, ...more].join("\n")}\n`);
 }
 
 /** The most lines that each part may have, so that all of them fit. */

@@ -1,7 +1,8 @@
 import { escapeControls } from "../../domain/plain-text.ts";
-import { cutTo, paint, printTable } from "../terminal.ts";
-import { FEATURE_HEADS, featureCells } from "./features.ts";
-import { featuresOf, type LiveFeature, paintedIf, RED, type Site, span } from "./output.ts";
+import type { Site } from "../client/watch-picture.ts";
+import { cutTo } from "../terminal.ts";
+import { FEATURE_HEADS, featureRow } from "./features.ts";
+import { featuresOf, type LiveFeature, painted, RED, span, tableLines } from "./output.ts";
 
 /** What `top` shows of a site, and how keys change that: pure, so that it is tried without a terminal. */
 export interface View {
@@ -131,9 +132,9 @@ export function frame(view: View, { site, features, lost, now, size, colour }: S
   const list = `${features.length} features: ${filter}${found}, by ${sort}${isReversed ? " reversed" : ""}`;
   const page = Math.max(1, rows - FRAME_LINES);
   const offset = Math.max(0, Math.min(view.offset, features.length - page));
-  const cells = features.slice(offset, offset + page).map((feature) => featureCells(feature, now));
-  const table = printTable(FEATURE_HEADS, paintedIf(colour, cells), columns).trimEnd().split("\n");
-  const lines = [colour && lost !== null ? paint(live, RED) : live, fitting(list), ...table];
+  const shown = features.slice(offset, offset + page).map((feature) => featureRow(feature, now));
+  const table = tableLines(FEATURE_HEADS, shown, columns, colour);
+  const lines = [colour && lost !== null ? painted(live, RED) : live, fitting(list), ...table];
   while (lines.length < rows - 1) lines.push("");
   return [...lines.slice(0, rows - 1), fitting(isTyping ? `/${search}_` : KEYS)];
 }

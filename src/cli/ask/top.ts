@@ -1,8 +1,8 @@
 import { CLIENT_OPTIONS } from "../client/target.ts";
-import { watchPicture } from "../client/watch-picture.ts";
+import { type Site, watchPicture } from "../client/watch-picture.ts";
 import { command } from "../command.ts";
 import { Failure, mayColour } from "../io.ts";
-import { connect, type LiveFeature, type Site } from "./output.ts";
+import { connect, type LiveFeature } from "./output.ts";
 import { openScreen } from "./screen.ts";
 import { afterKey, FIRST_VIEW, FRAME_LINES, frame, shownFeatures } from "./top-view.ts";
 import { NARROW } from "./who.ts";
@@ -55,12 +55,13 @@ export const top = command({
     };
     const ticking = setInterval(paintSoon, TICK_MS);
     try {
-      const show = (servers: Site, why: string | null) => {
-        site = servers;
-        lost = why;
-        paintSoon();
+      const watch = async () => {
+        for await (const seen of watchPicture(client, ids, stop.signal)) {
+          ({ site, lost } = seen);
+          paintSoon();
+        }
       };
-      watchPicture(client, ids, show, stop.signal).catch(end.reject);
+      watch().catch(end.reject);
       io.exitCode(await end.promise);
     } finally {
       clearInterval(ticking);

@@ -7,7 +7,7 @@ import { watchPicture } from "../client/watch-picture.ts";
 import { command, integer, option, optionOr, reader } from "../command.ts";
 import { type CommandIo, countOf, Failure, UsageError } from "../io.ts";
 import { cutTo } from "../terminal.ts";
-import { connect, featuresOf, type LiveFeature, type Site, seatsOf, span } from "./output.ts";
+import { connect, featuresOf, type LiveFeature, seatsOf, span } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
 const EXIT_TIMEOUT = 3;
@@ -48,23 +48,22 @@ export const wait = command({
       );
     const servers = [...new Set(named.map(({ server }) => server))];
     const end = new AbortController();
-    const notes = createNotes(io);
+    const note = createNote(io);
     const interrupt = () => end.abort(EXIT_INTERRUPTED);
     process.once("SIGINT", interrupt);
-    const timer = longest === undefined ? null : setTimeout(() => end.abort(EXIT_TIMEOUT), longest);
-    let found = null as LiveFeature | null;
+    const timer = longest === undefined ? undefined : setTimeout(() => end.abort(EXIT_TIMEOUT), longest);
+    let found: LiveFeature | null = null;
     try {
-      const look = (site: Site, lost: string | null) => {
+      for await (const { site, lost } of watchPicture(client, servers, end.signal)) {
         const features = featuresOf(site, isAsked);
         found = lost === null ? freeOf(features, options.count) : null;
-        if (found !== null) return end.abort();
-        return notes.waiting(lost ?? waitingFor(name, options.count, features), lost !== null);
-      };
-      await watchPicture(client, servers, look, end.signal);
+        if (found !== null) break;
+        note(lost ?? waitingFor(name, options.count, features), lost !== null);
+      }
     } finally {
-      if (timer !== null) clearTimeout(timer);
+      clearTimeout(timer);
       process.off("SIGINT", interrupt);
-      notes.end();
+      note(null);
     }
     if (found === null) {
       if (end.signal.reason === EXIT_TIMEOUT)
@@ -74,7 +73,6 @@ export const wait = command({
     const seats = found.available === null ? "without a limit" : `${found.available} free`;
     io.err(`${escapeControls(`${found.name} (${found.server}/${found.daemon}): ${seats}`)}\n`);
     if (argv.length > 0) io.exitCode(await runCommand(argv));
-    return undefined;
   },
 });
 
@@ -96,20 +94,17 @@ function waitingFor(name: string, count: number, features: readonly LiveFeature[
   return `Waiting for ${countOf(count, "seat")} of ${name}: ${known}`;
 }
 
-/** Says what is waited for: on a terminal in one line that changes, else once, and again when the connection is lost. */
-function createNotes({ err, terminal }: CommandIo) {
-  let said = "";
+/**
+ * Says what is waited for: on a terminal in one line that changes, and that null clears; else once, and again when the
+ * connection is lost or found.
+ */
+function createNote({ err, terminal }: CommandIo) {
   let wasLost: boolean | null = null;
-  return {
-    waiting(line: string, isLost: boolean) {
-      if (line === said) return;
-      said = line;
-      const safe = escapeControls(line);
-      if (terminal.err) err(`\r\u001b[K${cutTo(safe, (terminal.columns ?? 80) - 1)}`);
-      else if (isLost !== wasLost) err(`${safe}\n`);
-      wasLost = isLost;
-    },
-    end: () => terminal.err && said !== "" && err("\r\u001b[K"),
+  return (line: string | null, isLost = false) => {
+    const safe = escapeControls(line ?? "");
+    if (terminal.err) err(`\r\u001b[K${cutTo(safe, (terminal.columns ?? 80) - 1)}`);
+    else if (line !== null && isLost !== wasLost) err(`${safe}\n`);
+    wasLost = isLost;
   };
 }
 
@@ -119,22 +114,16 @@ const NOT_RUNNABLE = 126;
 
 /** Runs a command in the place of this one: it has the terminal, and gets the signals. The answer is its exit code. */
 async function runCommand(argv: readonly string[]): Promise<number> {
-  const child = spawn(argv);
+  let child: Bun.Subprocess;
+  try {
+    child = Bun.spawn([...argv], { stdio: ["inherit", "inherit", "inherit"] });
+  } catch (error) {
+    const code = codeOf(error) === "ENOENT" ? NOT_FOUND : NOT_RUNNABLE;
+    throw new Failure(`${argv[0]} cannot be run: ${messageOf(error)}`, code);
+  }
   const pass = (signal: NodeJS.Signals) => child.kill(signal);
   // A terminal sends these to both: the command decides.
   const stay = () => {};
   process.on("SIGINT", stay).on("SIGQUIT", stay).on("SIGTERM", pass).on("SIGHUP", pass);
-  const code = await child.exited;
-  process.off("SIGINT", stay).off("SIGQUIT", stay).off("SIGTERM", pass).off("SIGHUP", pass);
-  return code;
-}
-
-function spawn(argv: readonly string[]) {
-  try {
-    return Bun.spawn([...argv], { stdio: ["inherit", "inherit", "inherit"] });
-  } catch (error) {
-    const [command = ""] = argv;
-    const code = codeOf(error) === "ENOENT" ? NOT_FOUND : NOT_RUNNABLE;
-    throw new Failure(`${command} cannot be run: ${messageOf(error)}`, code);
-  }
+  return await child.exited;
 }

@@ -1,23 +1,22 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { iso, MINUTE_MS } from "../../domain/time/clock.ts";
-import { type Client, Refusal } from "../client/client.ts";
+import type { Client } from "../client/client.ts";
 import { command, text } from "../command.ts";
 import { Failure } from "../io.ts";
-import { type Cell, printJson } from "../terminal.ts";
 import {
   ASK,
   ask,
-  DIM,
   licenses,
   minuteOf,
-  printCsv,
+  PLAIN,
   printLine,
   printRows,
   RED,
+  type Row,
   seatsOf,
+  show,
   span,
-  stateCell,
 } from "./output.ts";
 
 /** Options that narrow a name down where several servers or daemons have it. */
@@ -36,22 +35,19 @@ export const who = command({
     const named = await Promise.all(args.map((name) => featuresNamed(client, name, { server, daemon })));
     const features = named.flat();
     const asked = { feature: [...new Set(features.map(({ name }) => name))], server, daemon };
-    if (options.csv)
-      return printCsv(io, (await client.csv(licenses("users", { ...asked, format: "csv" }))).text);
     const { users } = await client.get<{ users: readonly UserRecord[] }>(licenses("users", asked));
-    if (options.json) return io.out(printJson({ features, users }));
-    for (const [at, feature] of features.entries()) {
-      if (at > 0) io.out("\n");
-      printLine(io, headline(feature, io.now()));
-      if (feature.available !== null && feature.available <= 0)
-        printLine(io, await lastFree(client, feature, io.now()));
-      const rows = users
-        .filter((user) => isOf(user, feature))
-        .sort(byKind)
-        .map(rowOf);
-      const heads = ["user", "host", ">seats", ">since", ">held", ""];
-      printRows(io, heads, rows, "Nobody has a seat of it.");
-    }
+    const schema = async () => (await import("../../domain/records.ts")).UserRecord;
+    await show(options, io, { features, users }, users, schema, async () => {
+      for (const [at, feature] of features.entries()) {
+        if (at > 0) io.out("\n");
+        printLine(io, headline(feature, io.now()));
+        if (feature.available !== null && feature.available <= 0)
+          printLine(io, await lastFree(client, feature, io.now()));
+        const rows = users.filter((user) => isOf(user, feature)).toSorted(byKind);
+        const heads = ["user", "host", ">seats", ">since", ">held", ""];
+        printRows(io, heads, rows.map(rowOf), "Nobody has a seat of it.");
+      }
+    });
   },
 });
 
@@ -68,45 +64,33 @@ export async function featuresNamed(
     const path = licenses("features", { [by]: name, ...narrow });
     return (await client.get<{ features: readonly FeatureRecord[] }>(path)).features;
   };
-  let unknown = new Failure(`No license server offers "${name}" now, or none was read yet`);
-  const exact = await find("feature").catch((error) => {
-    if (!(error instanceof Refusal) || error.status !== 404) throw error;
-    unknown = error;
-    return [];
-  });
-  if (exact.length > 0) return exact;
   const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
-  if (alike.length === 0) throw unknown;
-  return alike;
+  const exact = alike.filter((one) => one.name === name);
+  if (alike.length > 0) return exact.length > 0 ? exact : alike;
+  // The API says the closest names.
+  await find("feature");
+  throw new Failure(`No license server offers "${name}" now, or none was read yet`);
 }
 
 function headline(feature: FeatureRecord, now: number): string {
-  const { name, server, daemon, available, reserved, queued, collectedAt } = feature;
+  const { name, server, daemon, available, reserved, queued, collectedAt, state } = feature;
   const counts = [
     `${seatsOf(feature)} in use`,
     ...(available === null ? [] : [`${available} free`]),
     ...(reserved ? [`${reserved} reserved`] : []),
     ...(queued ? [`${queued} waiting`] : []),
   ];
-  const state = stateCell(feature, now);
   const read = collectedAt === null ? "never read" : `read ${span(now - Date.parse(collectedAt))} ago`;
-  return `${name} (${server}/${daemon}): ${counts.join(", ")}; ${state === "" ? "" : `${feature.state}, `}${read}`;
+  return `${name} (${server}/${daemon}): ${counts.join(", ")}; ${state === "ok" ? "" : `${state}, `}${read}`;
 }
 
 const BUCKET_MS = 5 * MINUTE_MS;
 
 /** When a seat was free before there was none, as far as a day of history tells. */
 async function lastFree(client: Client, of: FeatureRecord, now: number): Promise<string> {
-  const { features } = await client.get<{ features: readonly StatsRecord[] }>(
-    licenses("stats", {
-      feature: of.name,
-      server: of.server,
-      daemon: of.daemon,
-      start: "-24h",
-      interval: "5m",
-      series: "true",
-    }),
-  );
+  const { name: feature, server, daemon } = of;
+  const query = { feature, server, daemon, start: "-24h", interval: "5m", series: "true" };
+  const { features } = await client.get<{ features: readonly StatsRecord[] }>(licenses("stats", query));
   const known = features[0]?.series?.filter(({ used, total }) => used !== null && total !== null) ?? [];
   if (known.length === 0) return "When a seat was last free is not known.";
   const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
@@ -119,10 +103,10 @@ function isOf(user: UserRecord, { server, daemon, name }: FeatureRecord): boolea
   return user.server === server && user.daemon === daemon && user.feature === name;
 }
 
-const KINDS: Readonly<Record<UserRecord["kind"], Cell>> = {
+const KINDS: Readonly<Record<UserRecord["kind"], string>> = {
   checkout: "",
   reservation: "reserved",
-  queued: ["waits", RED],
+  queued: "waits",
 };
 
 /** Who holds stands before what is reserved, and both before who waits; each as it came, the longest first. */
@@ -131,11 +115,12 @@ function byKind(a: UserRecord, b: UserRecord): number {
   return order.indexOf(a.kind) - order.indexOf(b.kind);
 }
 
-function rowOf(row: UserRecord): Cell[] {
+function rowOf(row: UserRecord): Row {
   const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
   const name = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
   // Where the tool does not say since when, licmond knows when it first saw it.
   const since = startedAt ?? firstSeenAt;
   const held = since === null ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
-  return [name, host ?? "", String(count), minuteOf(since), held, borrowed ? ["borrowed", DIM] : KINDS[kind]];
+  const what = borrowed ? "borrowed" : KINDS[kind];
+  return [kind === "queued" ? RED : PLAIN, name, host ?? "", String(count), minuteOf(since), held, what];
 }

@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+import { messageOf } from "../../domain/error-code.ts";
 import {
   applyPatch,
   type HeldServer,
@@ -5,45 +7,60 @@ import {
   type Patch,
   type Picture,
 } from "../../domain/polls/live-picture.ts";
-import type { Client } from "./client.ts";
+import { Failure } from "../io.ts";
+import { type Client, Refusal } from "./client.ts";
 
-/** The servers by id, in the order of the config. `lost`: why they are not live, but as they were; null while they are. */
-export type ShowPicture = (servers: ReadonlyMap<string, HeldServer>, lost: string | null) => void;
+/** Between two attempts to open a stream. */
+const RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 15_000;
+
+/** The servers by id, in the order of the config. */
+export type Site = ReadonlyMap<string, HeldServer>;
+
+/** `lost`: why the servers are not live, but as they were; null while they are. */
+export interface Seen {
+  readonly site: Site;
+  readonly lost: string | null;
+}
 
 /**
- * Keeps the live picture by the event stream, and shows it at first and after every change, until `ended`. `named`: ids
- * of servers, all when empty. Rejects with a Refusal that no waiting helps against.
+ * Keeps the live picture by the event stream: yields it at first and after every change, until `ended`. A connection that
+ * ends is opened again, and the picture read anew. `named`: ids of servers, all when empty. Throws a Refusal that no
+ * waiting helps against.
  */
-export async function watchPicture(
+export async function* watchPicture(
   client: Client,
   named: readonly string[],
-  show: ShowPicture,
   ended: AbortSignal,
-): Promise<void> {
-  let held = new Map<string, HeldServer>();
-  const load = async (ids: readonly string[]) => {
-    const query = ids.map((id) => `server=${encodeURIComponent(id)}`).join("&");
-    const { servers } = await client.get<Picture>(`/api/picture?${query}`);
+): AsyncGenerator<Seen> {
+  const query = named.map((id) => `&server=${encodeURIComponent(id)}`).join("");
+  const load = async () => {
+    const { servers } = await client.get<Picture>(`/api/picture?${query.slice(1)}`, ended);
     return new Map(servers.map((server) => [server.id, heldServer(server)]));
   };
-  const take = async (patch: Patch) => {
-    const next = applyPatch(held.get(patch.server) ?? null, patch);
-    // The whole, because a new server has its place in the config.
-    if (next === "refetch") held = await load(named);
-    else if (next === null) held.delete(patch.server);
-    else held.set(patch.server, next);
-  };
-  const reader = {
-    async open() {
-      held = await load(named);
-      show(held, null);
-    },
-    async event(_: string, data: unknown) {
-      await take(data as Patch);
-      show(held, null);
-    },
-    lost: (why: string) => show(held, why),
-  };
-  const query = ["events=picture", ...named.map((id) => `server=${encodeURIComponent(id)}`)].join("&");
-  await client.follow(`/stream/combined?${query}`, reader, ended);
+  let site = new Map<string, HeldServer>();
+  let wait = RETRY_MS;
+  while (!ended.aborted) {
+    let lost: string;
+    try {
+      for await (const patch of client.events<Patch>(`/stream/combined?events=picture${query}`, ended)) {
+        wait = RETRY_MS;
+        const next = patch === null ? "refetch" : applyPatch(site.get(patch.server) ?? null, patch);
+        // The whole, because a new server has its place in the config.
+        if (next === "refetch" || patch === null) site = await load();
+        else if (next === null) site.delete(patch.server);
+        else site.set(patch.server, next);
+        yield { site, lost: null };
+      }
+      return;
+    } catch (error) {
+      const isPassing = !(error instanceof Refusal) || error.status >= 500 || error.status === 429;
+      if (ended.aborted) return;
+      if (!(error instanceof Failure) || !isPassing) throw error;
+      lost = messageOf(error);
+    }
+    yield { site, lost };
+    await setTimeout(wait, null, { signal: ended }).catch(() => {});
+    wait = Math.min(2 * wait, LONGEST_RETRY_MS);
+  }
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import type { LiveFeature, Site } from "../../../src/cli/ask/output.ts";
+import type { LiveFeature } from "../../../src/cli/ask/output.ts";
 import { afterKey, FIRST_VIEW, frame, shownFeatures, type View } from "../../../src/cli/ask/top-view.ts";
 import { freeOf } from "../../../src/cli/ask/wait.ts";
+import type { Site } from "../../../src/cli/client/watch-picture.ts";
 import { type HeldServer, heldServer, type PictureServer } from "../../../src/domain/polls/live-picture.ts";
 import { serverJson } from "../../../src/http/picture.ts";
 import { feature, NOW, picture } from "../../http/make.ts";

@@ -181,9 +181,9 @@ test("status: what is wrong, full and expiring, on one screen", async () => {
     "Servers: 1 up, 1 down. 12 of 100008 seats in use by 2 users, 2 waiting.",
     "The numbers are 5 s old; 1 of 5 features stale.",
   ]);
-  expect(out).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
-  expect(out).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
-  expect(out).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver\n/);
+  expect(lines.join("\n")).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
+  expect(lines.join("\n")).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
+  expect(lines.join("\n")).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver\n/);
   const json = JSON.parse((await ask(["status", "--json"])).out);
   expect(Object.keys(json)).toEqual(["summary", "servers", "alerts", "features", "expirations"]);
   expect((await ask(["status", "--csv"])).out).toMatch(
