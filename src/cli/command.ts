@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from "commander";
+import { type Command as CommanderCommand, InvalidArgumentError } from "commander";
 import { isZone } from "../domain/time/zone.ts";
 import type { CommandIo } from "./io.ts";
 
@@ -30,6 +30,9 @@ export interface Given<O extends Options = Options> {
 export interface Group {
   readonly commands: Readonly<Record<string, () => Promise<Command | Group>>>;
 }
+
+/** Makes the whole command line; commands that tell of others take it. */
+export type CreateProgram = (io: CommandIo, args?: readonly string[]) => Promise<CommanderCommand>;
 
 /** Infers the types of what `run` gets. */
 export function command<O extends Options = Readonly<Record<never, never>>>(declared: Command<O>): Command {

@@ -23,42 +23,46 @@ import {
   type Verb,
 } from "../install/pass.ts";
 import { uninstall as removeAll } from "../install/uninstall.ts";
-import { command, flag, text } from "./command.ts";
+import { type CreateProgram, command, flag, text } from "./command.ts";
 import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
+import { manPage } from "./man-page.ts";
 
 const DRY_RUN = flag("print every step and change nothing");
 
 /** `licmond install`: the running binary as a service of this host. */
-export const install = command({
-  options: {
-    "dry-run": DRY_RUN,
-    start: flag("start the service too, now and at every boot"),
-    "no-systemd": flag("the binary and the config alone, for hosts without systemd"),
-    root: text("<dir>", "lay the files below a directory and run nothing, for images and packages"),
-  },
-  async run({ options, config }, io) {
-    const { start, root, "dry-run": dryRun, "no-systemd": withoutSystemd } = options;
-    if (start && (withoutSystemd || root !== undefined))
-      throw misused("--start goes neither with --root nor with --no-systemd");
-    const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
-    if (!Bun.isStandaloneExecutable) throw new Failure(sources);
-    const host = await hostFor(root ?? null, !withoutSystemd, io);
-    refusePackaged(host);
-    const wanted = {
-      binary: process.execPath,
-      version: io.build.version,
-      configText: await configText(config, io),
-      withoutSystemd,
-      start,
-      hasSysusers: hasProgram("systemd-sysusers"),
-    };
-    const { outcome } = await runVerb((pass) => installAll(pass, wanted), host, dryRun, false, io);
-    if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
-    else if (outcome === "failed") io.err(GOES_ON);
-    else if (outcome === "changed") io.out(await nextSteps(host, !withoutSystemd, start, io.env.PATH ?? ""));
-  },
-});
+export const installCommand = (createProgram: CreateProgram) =>
+  command({
+    options: {
+      "dry-run": DRY_RUN,
+      start: flag("start the service too, now and at every boot"),
+      "no-systemd": flag("the binary and the config alone, for hosts without systemd"),
+      root: text("<dir>", "lay the files below a directory and run nothing, for images and packages"),
+    },
+    async run({ options, config }, io) {
+      const { start, root, "dry-run": dryRun, "no-systemd": withoutSystemd } = options;
+      if (start && (withoutSystemd || root !== undefined))
+        throw misused("--start goes neither with --root nor with --no-systemd");
+      const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
+      if (!Bun.isStandaloneExecutable) throw new Failure(sources);
+      const host = await hostFor(root ?? null, !withoutSystemd, io);
+      refusePackaged(host);
+      const wanted = {
+        binary: process.execPath,
+        version: io.build.version,
+        configText: await configText(config, io),
+        manPage: await manPage(createProgram, io.build.version, ""),
+        withoutSystemd,
+        start,
+        hasSysusers: hasProgram("systemd-sysusers"),
+      };
+      const { outcome } = await runVerb((pass) => installAll(pass, wanted), host, dryRun, false, io);
+      if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
+      else if (outcome === "failed") io.err(GOES_ON);
+      else if (outcome === "changed")
+        io.out(await nextSteps(host, !withoutSystemd, start, io.env.PATH ?? ""));
+    },
+  });
 
 /** `licmond uninstall`: takes away what `install` laid down. */
 export const uninstall = command({

@@ -17,7 +17,16 @@ import {
   serviceAccount,
   serviceState,
 } from "./host.ts";
-import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME, withMark } from "./layout.ts";
+import {
+  type InstalledText,
+  LAYOUT,
+  manPageOf,
+  originOf,
+  SERVICE_NAME,
+  TEXTS,
+  UNIT_NAME,
+  withMark,
+} from "./layout.ts";
 import { fileAt, mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface InstallWanted {
@@ -26,6 +35,8 @@ export interface InstallWanted {
   readonly version: string;
   /** The config to write where there is none. */
   readonly configText: string;
+  /** licmond(1). */
+  readonly manPage: string;
   /** Binary and config alone. */
   readonly withoutSystemd: boolean;
   /** Start the service, now and at every boot. */
@@ -41,7 +52,7 @@ export async function install(pass: Pass, wanted: InstallWanted): Promise<void> 
   process.umask(0o022);
   await layBinary(pass, binary, version);
   if (wanted.withoutSystemd) return layConfig(pass, configText, 0o644, "root:root");
-  for (const text of TEXTS) await layText(pass, text, version);
+  for (const text of [...TEXTS, manPageOf(wanted.manPage)]) await layText(pass, text, version);
   if (pass.root === null) await makeUser(pass, wanted.hasSysusers ? MAKE_USER : USERADD);
   await layDirectory(pass, LAYOUT.configDirectory, 0o750, "root:licmond");
   await layConfig(pass, configText, 0o640, "root:licmond");

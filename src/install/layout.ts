@@ -1,3 +1,6 @@
+import bash from "../../packaging/completions/bash.txt" with { type: "text" };
+import fish from "../../packaging/completions/fish.txt" with { type: "text" };
+import zsh from "../../packaging/completions/zsh.txt" with { type: "text" };
 import unit from "../../systemd/licmond.service" with { type: "text" };
 import sysusers from "../../systemd/licmond.sysusers.conf" with { type: "text" };
 import tmpfiles from "../../systemd/licmond.tmpfiles.conf" with { type: "text" };
@@ -19,6 +22,7 @@ export const LAYOUT = {
   /** Root's alone; the tmpfiles make it. */
   secrets: "/etc/licmond/secrets",
   data: "/var/lib/licmond",
+  manPage: "/usr/local/share/man/man1/licmond.1",
 } as const;
 
 /** The unit, its user and the user's group all have this name. */
@@ -28,13 +32,26 @@ export const UNIT_NAME = "licmond.service";
 /** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
 export const TRIAL_LINES: string = trialLines;
 
-export type InstalledText = (typeof TEXTS)[number];
+export interface InstalledText {
+  readonly path: string;
+  readonly text: string;
+  readonly changeBy: string;
+}
+
+/** Scripts for shells. */
+export const COMPLETIONS: Readonly<Record<string, string>> = { bash, zsh, fish };
+
+const completion = (place: string, text: string): InstalledText => ({
+  path: `/usr/local/share/${place}`,
+  text,
+  changeBy: "put one of your own into your home directory",
+});
 
 /**
  * Texts that are installed under a mark, in the order in which they are laid down. `changeBy`: how an administrator changes
  * one without changing the file.
  */
-export const TEXTS = [
+export const TEXTS: readonly InstalledText[] = [
   {
     path: LAYOUT.sysusers,
     text: sysusers,
@@ -46,16 +63,28 @@ export const TEXTS = [
     changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
   },
   { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
-] as const;
+  completion("bash-completion/completions/licmond", bash),
+  completion("fish/vendor_completions.d/licmond.fish", fish),
+  completion("zsh/site-functions/_licmond", zsh),
+];
+
+/** licmond(1); an installed one is known by its mark, whatever its text. */
+export const manPageOf = (text: string): InstalledText => ({
+  path: LAYOUT.manPage,
+  text,
+  changeBy: "keep one of your own under another name",
+});
 
 /**
- * The first line of a text that licmond installed. By its hash of everything below an administrator's change is known
+ * The first line of a text that licmond installed, behind that which zsh wants first. By its hash of everything below an administrator's change is known
  * later, whichever version wrote the file.
  */
-const MARK = /^# Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/;
+const MARK = /^(?:#|\.\\") Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/m;
 
 export function withMark(text: string, version: string): string {
-  return `# Installed by licmond ${version}; sha256 of the lines below: ${hashOf(text)}.\n${text}`;
+  const [first] = /^#compdef .*\n/.exec(text) ?? [""];
+  const mark = `${text.startsWith(".") ? '.\\"' : "#"} Installed by licmond ${version}; sha256 of the lines below: ${hashOf(text)}.\n`;
+  return first + mark + text.slice(first.length);
 }
 
 /**
@@ -66,7 +95,7 @@ export function withMark(text: string, version: string): string {
 export function originOf(content: string, text: string) {
   const mark = MARK.exec(content);
   const [head = "", version = "", hash = ""] = mark ?? [];
-  const body = content.slice(head.length);
+  const body = content.replace(head, "");
   if (body === text) return { kind: "same" } as const;
   if (mark === null) return { kind: "foreign" } as const;
   if (hashOf(body) === hash) return { kind: "ours", version } as const;

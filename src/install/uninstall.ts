@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { isLicmondBinary } from "./files.ts";
 import { type FileKind, kindOf, must, SERVICE_TIMEOUT_MS, serviceAccount, serviceState } from "./host.ts";
-import { type InstalledText, LAYOUT, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
+import { type InstalledText, LAYOUT, manPageOf, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
 import { mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface UninstallWanted {
@@ -31,7 +31,7 @@ export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<vo
   const { purge, force, withSystemd, otherData } = wanted;
   if (withSystemd) await stopService(pass);
   else await removeOurs(pass, ENABLED_LINK, "a link", (_, kind) => kind === "symlink");
-  for (const text of TEXTS) await removeText(pass, text, force);
+  for (const text of [...TEXTS, manPageOf("")]) await removeText(pass, text, force);
   await removeOurs(pass, LAYOUT.binary, "a licmond", isBinary);
   await removeOurs(pass, LAYOUT.previousBinary, "a licmond", isBinary);
   if (withSystemd) await forgetUnit(pass);

@@ -30,6 +30,10 @@ const LAID = [
   "/etc/systemd/system/licmond.service",
   "/etc/sysusers.d/licmond.conf",
   "/etc/tmpfiles.d/licmond.conf",
+  "/usr/local/share/bash-completion/completions/licmond",
+  "/usr/local/share/fish/vendor_completions.d/licmond.fish",
+  "/usr/local/share/zsh/site-functions/_licmond",
+  "/usr/local/share/man/man1/licmond.1",
   CONFIG,
   "/var/lib/licmond",
 ];

@@ -21,6 +21,10 @@ test("a fresh host gets everything, with its modes, in an order that works", asy
   expect(rig.read(LAYOUT.sysusers)).toContain("licmond");
   expect(rig.read(LAYOUT.tmpfiles)).toContain("/etc/licmond");
   expect(rig.read(LAYOUT.config)).toBe("# config\n");
+  expect(rig.read(LAYOUT.manPage)).toMatch(/^\.\\" Installed by licmond 1\.2\.0; .*\n\.TH LICMOND 1\n$/);
+  // compinit(zshcompsys) reads the first line alone.
+  const zsh = rig.read("/usr/local/share/zsh/site-functions/_licmond");
+  expect(zsh).toMatch(/^#compdef licmond\n# Installed by licmond/);
   const paths = [LAYOUT.binary, LAYOUT.unit, LAYOUT.configDirectory, LAYOUT.config, LAYOUT.data];
   expect(paths.map((path) => modeOf(rig, path))).toEqual(["755", "644", "750", "640", "700"]);
   // Who is not root owns it all.

@@ -96,7 +96,13 @@ export async function lookAt(rig: Rig, verb: Verb): Promise<readonly Finding["ki
 /** What `install` of 1.2.0 does. */
 export async function steps(rig: Rig, options: Partial<InstallWanted> = {}): Promise<Verb> {
   const binary = await rig.binary(NEW_BINARY, "1.2.0");
-  const fresh = { binary, version: "1.2.0", configText: "# config\n", hasSysusers: true };
+  const fresh = {
+    binary,
+    version: "1.2.0",
+    configText: "# config\n",
+    manPage: ".TH LICMOND 1\n",
+    hasSysusers: true,
+  };
   return (pass) => install(pass, { ...fresh, withoutSystemd: false, start: false, ...options });
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
+import { TEXTS } from "../../src/install/layout.ts";
 import { type UninstallWanted, uninstall } from "../../src/install/uninstall.ts";
 import { createRig, LAYOUT, type Rig, runAll, steps } from "./rig.ts";
 
@@ -16,7 +17,7 @@ const PLAIN = { purge: false, force: false, withSystemd: true, otherData: null }
 const remove = (rig: Rig, more: Partial<UninstallWanted> = {}) =>
   runAll(rig, (pass) => uninstall(pass, { ...PLAIN, ...more }));
 const isThere = (rig: Rig, path: string) => rig.tree().some((line) => line.includes(` ${path.slice(1)} `));
-const LAID = [LAYOUT.binary, LAYOUT.unit, LAYOUT.sysusers, LAYOUT.tmpfiles];
+const LAID = [LAYOUT.binary, LAYOUT.manPage, ...TEXTS.map(({ path }) => path)];
 
 test("removes what install laid down, and names what stays with the way to delete it", async () => {
   await using rig = await installed();

@@ -15,8 +15,9 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { INITIAL_CONFIG } from "../../../src/cli/init.ts";
+import { manPage } from "../../../src/cli/man-page.ts";
+import { createProgram } from "../../../src/cli/program.ts";
 import { elfNeeds, libcDependency } from "./elf-needs.ts";
-import { manPage } from "./man-page.ts";
 
 export type DebArchitecture = "amd64" | "arm64";
 
@@ -114,10 +115,14 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
   await put(join(tree, "usr/share/licmond/licmond.toml"), INITIAL_CONFIG);
   const overrides = await source("packaging/deb/lintian-overrides");
   await put(join(tree, "usr/share/lintian/overrides/licmond"), overrides);
-  const page = await manPage(options.version, options.epoch);
+  const page = await manPage(
+    createProgram,
+    options.version,
+    new Date(options.epoch * 1000).toISOString().slice(0, 10),
+  );
   await put(join(tree, "usr/share/man/man1/licmond.1.gz"), gzip(page));
   for (const [shell, place] of Object.entries(COMPLETIONS))
-    await put(join(tree, "usr/share", place), await source(`src/cli/ask/completion-${shell}.txt`));
+    await put(join(tree, "usr/share", place), await source(`packaging/completions/${shell}.txt`));
   const documents = join(tree, "usr/share/doc/licmond");
   await put(join(documents, "copyright"), await source("packaging/deb/copyright"));
   await put(join(documents, "THIRD-PARTY-LICENSES.gz"), gzip(options.licenses));

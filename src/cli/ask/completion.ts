@@ -1,17 +1,12 @@
 import type { Command as CommanderCommand } from "commander";
 import type { FeatureRecord, ServerRecord } from "../../domain/records.ts";
-import { type Command, command } from "../command.ts";
+import { COMPLETIONS } from "../../install/layout.ts";
+import { type Command, type CreateProgram, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
-import bash from "./completion-bash.txt" with { type: "text" };
-import fish from "./completion-fish.txt" with { type: "text" };
-import zsh from "./completion-zsh.txt" with { type: "text" };
 import { connect, licenses } from "./output.ts";
 
-const SCRIPTS: Readonly<Record<string, string>> = { bash, zsh, fish };
 /** Whoever pressed the key does not wait longer for names. */
 const PATIENCE_MS = 1_500;
-
-type CreateProgram = (io: CommandIo, args: readonly string[]) => Promise<CommanderCommand>;
 
 /**
  * `licmond completion`: a script for a shell, which asks `licmond completion words -- WORD…` for what may stand in the
@@ -20,7 +15,7 @@ type CreateProgram = (io: CommandIo, args: readonly string[]) => Promise<Command
 export function completionCommand(createProgram: CreateProgram): Command {
   return command({
     args: [
-      ["<shell>", Object.keys(SCRIPTS).join(", ")],
+      ["<shell>", Object.keys(COMPLETIONS).join(", ")],
       ["[words...]", "what has been typed (for the scripts)"],
     ],
     usage: "[options] <bash|zsh|fish>",
@@ -31,9 +26,9 @@ export function completionCommand(createProgram: CreateProgram): Command {
         return io.out(found.map((word) => `${word}\n`).join(""));
       }
       if (words.length > 0) throw new UsageError("too many arguments: it takes the name of one shell");
-      const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+      const script = Object.hasOwn(COMPLETIONS, shell) ? COMPLETIONS[shell] : undefined;
       if (script === undefined)
-        throw new UsageError(`"${shell}" is none of ${Object.keys(SCRIPTS).join(", ")}`);
+        throw new UsageError(`"${shell}" is none of ${Object.keys(COMPLETIONS).join(", ")}`);
       io.out(script);
     },
   });
@@ -81,7 +76,7 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   const argument = takes[placed] ?? (takes.at(-1)?.variadic ? takes.at(-1) : undefined);
   const name = argument?.name();
   if (name === "feature" || name === "glob") return fitting(await namesOf("features", part));
-  return name === "shell" ? fitting(Object.keys(SCRIPTS)) : [];
+  return name === "shell" ? fitting(Object.keys(COMPLETIONS)) : [];
 }
 
 /** Names that the running daemon knows: none where it cannot be asked, because a shell shows no error. */

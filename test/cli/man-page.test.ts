@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { manPage } from "../../../scripts/lib/release/man-page.ts";
+import { manPage } from "../../src/cli/man-page.ts";
+import { createProgram } from "../../src/cli/program.ts";
 
-const page = await manPage("1.2.3", 1_795_000_000);
+const page = await manPage(createProgram, "1.2.3", "2026-11-18");
 
 test("has every command's help, dated by the release", () => {
-  expect(page).toStartWith('.TH LICMOND 1 2026-11-18 "licmond 1.2.3"');
+  expect(page).toStartWith('.TH LICMOND 1 "2026-11-18" "licmond 1.2.3"');
   for (const name of ["serve", "keys create", "install", "version"])
     expect(page).toContain(`\n.SS licmond ${name}\n`);
   expect(page).toContain("Usage: licmond keys create");
@@ -12,6 +13,7 @@ test("has every command's help, dated by the release", () => {
 
 test("no line of a text is a request of roff", () => {
   const requests = [...page.matchAll(/^[.'](\S*)/gm)].map(([, name]) => name);
+  expect(page).not.toMatch(/[^\P{Cc}\n]/u);
   expect(requests.filter((name) => !/^(?:TH|SH|SS|B|BR|I|TP|EX|EE)$/.test(name ?? ""))).toEqual([]);
 });
 

@@ -1,22 +1,23 @@
 import type { Command } from "commander";
-import { processIo } from "../../../src/cli/io.ts";
-import { createProgram } from "../../../src/cli/program.ts";
+import type { CreateProgram } from "./command.ts";
+import { processIo } from "./io.ts";
 
 const HELP_WIDTH = 78;
 
 /**
- * licmond(1) in the macros of man(7), made of what every command says with `--help`. `epoch`, in seconds, dates it.
+ * licmond(1) in the macros of man(7), made of what every command says with `--help`. `date`: `2026-01-31`, or empty.
  */
-export async function manPage(version: string, epoch: number): Promise<string> {
+export async function manPage(createProgram: CreateProgram, version: string, date: string): Promise<string> {
   let shown = "";
-  const program = await createProgram({
+  const io = {
     ...processIo(),
-    out: (text) => {
+    out: (text: string) => {
       shown += text;
     },
     // Not as wide as the terminal that a release happens to be made in.
     terminal: { out: false, err: false, columns: HELP_WIDTH },
-  });
+  };
+  const program = await createProgram(io);
   const helpOf = (command: Command): string => {
     shown = "";
     command.outputHelp();
@@ -25,8 +26,7 @@ export async function manPage(version: string, epoch: number): Promise<string> {
   const sections = [...commandsOf(program, "licmond")].map(
     ([name, command]) => `.SS ${escaped(name)}\n${helpOf(command)}`,
   );
-  const date = new Date(epoch * 1000).toISOString().slice(0, 10);
-  return `.TH LICMOND 1 ${date} "licmond ${escaped(version)}" "User Commands"
+  return `.TH LICMOND 1 "${date}" "licmond ${escaped(version)}" "User Commands"
 .SH NAME
 licmond \\- monitoring daemon for software license servers
 .SH SYNOPSIS
@@ -48,7 +48,7 @@ The database.
 The sockets by which root and the group licmond ask the daemon without a key.
 .TP
 .I \\(ti/.config/licmond/client.toml
-\fBurl\fR and \fBkey_file\fR of the daemon that the commands for people ask; $LICMOND_URL and $LICMOND_API_KEY beat them.
+\\fBurl\\fR and \\fBkey_file\\fR of the daemon that the commands for people ask; $LICMOND_URL and $LICMOND_API_KEY beat them.
 .SH SEE ALSO
 .BR systemctl (1),
 .BR systemd.unit (5)
