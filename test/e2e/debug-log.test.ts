@@ -161,7 +161,6 @@ test.concurrent("a log_command is followed over its own end and the daemon's: no
       "unreadable",
       /^log_command \(.*\/ssh\) ended with exit code 255: ssh says ; touch x\. It is/,
     );
-    await untilPrinted(at.daemon, "A log_command says");
     await rm(`${ssh}.off`);
     await untilSeen(at, "u1", "u2");
     await untilState(at, "on", null);
