@@ -161,7 +161,10 @@ test("what licmond read itself stands, and the rest of a longer dump is added", 
   await using place = await placeWithFeatures();
   const store = open(place.storage);
   const [at, to] = ["09:05", "09:15"].map((time) => Date.parse(`2026-01-05T${time}Z`));
-  store.sqlite.run("INSERT INTO coverage VALUES ('eda', ?, ?, ?, 0)", [at ?? 0, at ?? 0, to ?? 0]);
+  store.sqlite.run(
+    "INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES ('eda', ?, ?, ?, 0)",
+    [at ?? 0, at ?? 0, to ?? 0],
+  );
   store.sqlite.run("INSERT INTO samples VALUES (1, ?, 8, 7, 0, 0, 0)", [at ?? 0]);
   store.sqlite.run("INSERT INTO history_open VALUES (3600000, ?, 1)", [Date.parse("2026-01-05T09:00Z")]);
   store.close();
