@@ -26,30 +26,35 @@ export function matchServers(
   { servers: names }: Pick<OldMonitor, "servers">,
   said: readonly string[],
 ): ServerMap {
-  const shown = (name: string) => `"${escapeControls(name)}"`;
-  const map = new Map<string, MonitoredServer | null>();
+  const shown = (list: readonly string[]) =>
+    list.map((one) => `"${escapeControls(one)}"`).join(", ") || "none";
+  const problems: string[] = [];
+  const told = new Map<string, string>();
   for (const one of said) {
     const cut = one.lastIndexOf("=");
+    if (cut === -1) throw new UsageError(`--server takes FROM=ID with --from, not ${shown([one])}`);
     const [from, id] = [one.slice(0, cut), one.slice(cut + 1)];
-    if (cut === -1) throw new UsageError(`--server takes FROM=ID with --from, not ${shown(one)}`);
-    const known = names.map(shown).join(", ") || "none";
-    if (!names.includes(from)) throw new UsageError(`--server names ${shown(from)}, and there are ${known}`);
-    const server = servers.find((each) => each.id === id);
-    const ids = servers.map((each) => each.id).join(", ") || "none";
-    if (server === undefined && id !== "")
-      throw new UsageError(`no server ${shown(id)} in the config (there are ${ids})`);
-    map.set(from, server ?? null);
+    if (!names.includes(from))
+      problems.push(`--server names ${shown([from])}, and there are ${shown(names)}`);
+    told.set(from, id);
   }
-  const problems: string[] = [];
-  for (const name of names.filter((one) => !map.has(one))) {
-    const [only, more] = servers.filter((server) => isAddressOf(name, server));
-    const which = only === undefined ? "no server" : "several servers";
-    if (only !== undefined && more === undefined) map.set(name, only);
-    else problems.push(`${shown(name)} is the address of ${which}`);
+  const map = new Map<string, MonitoredServer | null>();
+  for (const name of names) {
+    const id = told.get(name);
+    const of = servers.filter((server) => (id === undefined ? isAddressOf(name, server) : server.id === id));
+    if (id === "") map.set(name, null);
+    else if (id !== undefined && of.length === 0)
+      problems.push(
+        `no server ${shown([id])} in the config (there are ${shown(servers.map((one) => one.id))})`,
+      );
+    else if (of.length !== 1)
+      problems.push(
+        `${shown([name])} is the address of ${of.length === 0 ? "no server" : "several servers"}`,
+      );
+    else if ([...map.values()].includes(of[0] ?? null))
+      problems.push(`two of them are the server ${of[0]?.id}`);
+    else map.set(name, of[0] ?? null);
   }
-  for (const [server, of] of Map.groupBy(map, ([, server]) => server))
-    if (server !== null && of.length > 1)
-      problems.push(`${of.map(([name]) => shown(name)).join(" and ")} are both the server ${server.id}`);
   if (problems.length > 0)
     throw new UsageError(
       `${problems.join("; ")}. Say which of the config's each is, --server FROM=ID, or leave it out, --server FROM=`,

@@ -45,15 +45,14 @@ export const importFiles = command({
     const [id, more] = ids;
     if (id === undefined) throw new UsageError("required option '--server <id>' not specified");
     if (more !== undefined) throw new UsageError("--server is given twice: debug logs are of one server");
-    const options = { server: id, timezone };
     const { config } = await readConfig(named, io);
-    const found = config.servers.find(({ id }) => id === options.server);
+    const found = config.servers.find((one) => one.id === id);
     if (found === undefined) {
-      const ids = config.servers.map(({ id }) => id).join(", ");
-      const known = ids === "" ? "it has none" : `there are ${ids}`;
-      throw new UsageError(`no server "${options.server}" in the config (${known})`);
+      const all = config.servers.map((one) => one.id).join(", ");
+      const known = all === "" ? "it has none" : `there are ${all}`;
+      throw new UsageError(`no server "${id}" in the config (${known})`);
     }
-    const server = { ...found, timezone: options.timezone ?? found.timezone };
+    const server = { ...found, timezone: timezone ?? found.timezone };
     const { title, debugLog } = managerOf(server.manager);
     const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
     if (debugLog === null) throw new UsageError(unreadable);

@@ -53,11 +53,11 @@ describe("which licmond is asked", () => {
   test.each([
     ["--url", { url: "https://a.example/tools/" }, {}, "", { where: "https://a.example/tools", key: null }],
     [
-      "$LICMOND_URL",
+      "$LICMOND_URL, which does not get the file's key",
       {},
       { LICMOND_URL: "https://b.example" },
       TOML,
-      { where: "https://b.example", key: "lmk_file" },
+      { where: "https://b.example", key: null },
     ],
     [
       "client.toml",

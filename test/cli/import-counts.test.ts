@@ -237,7 +237,7 @@ test.each([
 
 test.each([
   [["--server", "x=eda"], '--server names "x", and there are "27000@lic2.example"'],
-  [["--server", "27000@lic2.example=nope"], 'no server "nope" in the config (there are eda, vfx)'],
+  [["--server", "27000@lic2.example=nope"], 'no server "nope" in the config (there are "eda", "vfx")'],
   [["--server", "eda"], '--server takes FROM=ID with --from, not "eda"'],
   [["--from", "licet", "-"], "--from licet takes one file"],
 ])("%j is refused", async (more, message) => {

@@ -37,8 +37,10 @@ const RUNTIME_DIRECTORY = "/run/licmond";
  */
 export async function findTarget(options: ClientOptions, env: Environment): Promise<Target> {
   const file = await clientFile(env);
-  const url = options.url ?? (env.LICMOND_URL || file.url);
-  const key = await keyOf(options["key-file"], env, file.key_file);
+  const named = options.url ?? (env.LICMOND_URL || undefined);
+  const url = named ?? file.url;
+  // The file's key is for the file's address: nobody else gets it.
+  const key = await keyOf(options["key-file"], env, named === undefined ? file.key_file : undefined);
   if (url !== undefined) return { where: checkedUrl(url), url: checkedUrl(url), unix: null, key };
   const directory = (env.RUNTIME_DIRECTORY || RUNTIME_DIRECTORY).split(":", 1)[0] ?? "";
   const sockets = ["admin.sock", "viewer.sock"].map((name) => join(directory, name));
