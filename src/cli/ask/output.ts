@@ -51,7 +51,7 @@ export async function show(
   answer: object,
   rows: readonly object[],
   schema: () => Promise<Schema>,
-  people: () => void | Promise<void>,
+  people: () => void,
 ): Promise<void> {
   if (json) return io.out(printJson(answer));
   if (!csv) return people();

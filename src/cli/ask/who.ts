@@ -35,14 +35,19 @@ export const who = command({
     const named = await Promise.all(args.map((name) => featuresNamed(client, name, { server, daemon })));
     const features = named.flat();
     const asked = { feature: [...new Set(features.map(({ name }) => name))], server, daemon };
-    const { users } = await client.get<{ users: readonly UserRecord[] }>(licenses("users", asked));
+    const isFull = ({ available }: FeatureRecord) => available !== null && available <= 0;
+    const free = (feature: FeatureRecord) => (isFull(feature) ? lastFree(client, feature, io.now()) : null);
+    const [{ users }, lastFrees] = await Promise.all([
+      client.get<{ users: readonly UserRecord[] }>(licenses("users", asked)),
+      Promise.all(options.json || options.csv ? [] : features.map(free)),
+    ]);
     const schema = async () => (await import("../../domain/records.ts")).UserRecord;
-    await show(options, io, { features, users }, users, schema, async () => {
+    await show(options, io, { features, users }, users, schema, () => {
       for (const [at, feature] of features.entries()) {
         if (at > 0) io.out("\n");
         printLine(io, headline(feature, io.now()));
-        if (feature.available !== null && feature.available <= 0)
-          printLine(io, await lastFree(client, feature, io.now()));
+        const told = lastFrees[at] ?? null;
+        if (told !== null) printLine(io, told);
         const rows = users.filter((user) => isOf(user, feature)).toSorted(byKind);
         const heads = ["user", "host", ">seats", ">since", ">held", ""];
         printRows(io, heads, rows.map(rowOf), "Nobody has a seat of it.");
