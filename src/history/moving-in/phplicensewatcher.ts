@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { dumpedRows } from "./mysql-dump.ts";
 import { createOldMonitor, type OldMonitor, OldMonitorError } from "./old-monitor.ts";
 
@@ -56,7 +56,9 @@ export async function readPhpLicenseWatcher(
     return await readInto(sqlite, pieces, name);
   } catch (error) {
     sqlite.close();
-    throw error;
+    if (!(error instanceof SQLiteError)) throw error;
+    const where = "temporary tables, in $SQLITE_TMPDIR or /var/tmp";
+    throw new OldMonitorError(`${name} cannot be laid out in ${where}: ${error.message}`);
   }
 }
 

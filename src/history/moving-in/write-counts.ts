@@ -83,8 +83,7 @@ export function createCountWriter({ sqlite }: Store, now: number) {
 }
 
 /**
- * Answers the parts of [from, until) in which nothing was read, each within one UTC day. It is asked of ascending times.
- * `covered` is ascending.
+ * Answers the parts of [from, until) in which nothing was read. It is asked of ascending times; `covered` is ascending.
  */
 export function createUnread(covered: readonly Interval[]) {
   let next = 0;
@@ -93,11 +92,7 @@ export function createUnread(covered: readonly Interval[]) {
     let at = from;
     for (let index = next; at < until; index++) {
       const { from: begin, until: end } = covered[index] ?? { from: until, until };
-      while (at < Math.min(begin, until)) {
-        const to = Math.min(begin, until, (Math.floor(at / DAY_MS) + 1) * DAY_MS);
-        yield { from: at, until: to };
-        at = to;
-      }
+      if (at < begin) yield { from: at, until: Math.min(begin, until) };
       at = Math.max(at, end);
     }
   };
@@ -128,8 +123,11 @@ export function createSeriesDays(covered: readonly Interval[], intervalMs: numbe
     if (last === null) return;
     const { at, used, total } = last;
     for (const part of parts(at, until)) {
-      const goesOn = part.from === reached.until && part.from % DAY_MS !== 0;
-      if (!goesOn || used !== reached.used || total !== reached.total) push(part.from, { used, total });
+      const goesOn = part.from === reached.until && used === reached.used && total === reached.total;
+      if (!goesOn) push(part.from, { used, total });
+      // Each day stands alone.
+      for (let day = Math.ceil(part.from / DAY_MS) * DAY_MS; day < part.until; day += DAY_MS)
+        if (goesOn || day > part.from) push(day, { used, total });
       reached = { until: part.until, used, total };
     }
     const before = read.at(-1);
