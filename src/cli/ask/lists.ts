@@ -37,16 +37,14 @@ export const denials = command({
   options: { since: sinceOr("-1d"), ...NARROW, limit: LIMIT, ...ASK },
   async run({ args: [name], options }, io) {
     const { since: start, server, daemon } = options;
-    const client = await ask(options, io);
     const narrow = { server, daemon };
+    const named = async (of: string) => featuresNamed(await ask(options, io), of, narrow);
     // Of one that no license server has any more the API knows the name, or the closest ones.
-    const known = name === undefined ? [] : await featuresNamed(client, name, narrow).catch(() => []);
+    const known = name === undefined ? [] : await named(name).catch(() => []);
     const feature = known.length > 0 ? [...new Set(known.map((one) => one.name))] : name;
     const schema = async () => (await import("../../domain/denials.ts")).DenialRecord;
-    const rowsOf = (answer: DenialsAnswer) => answer.denials;
-    const query = { start, ...narrow, feature };
-    await showList<DenialsAnswer>(options, io, client, "denials", query, rowsOf, schema, (answer) => {
-      const rows = answer.denials.map((denial): Row => {
+    const print = (list: readonly DenialRecord[], { logging }: Logging) => {
+      const rows = list.map((denial): Row => {
         const { timestamp, user, host, count, attempts, outcome, reason } = denial;
         const what = [denial.feature ?? "", user ?? "", host ?? "", String(count), String(attempts)];
         const paint = outcome === "denied" ? RED : PLAIN;
@@ -54,17 +52,19 @@ export const denials = command({
       });
       const heads = [">when", "feature", "user", "host", ">seats", ">times", "outcome", "server", "reason"];
       printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
-      for (const { server: id, state, message } of answer.logging)
+      for (const { server: id, state, message } of logging)
         if (state !== "on") io.err(`Denials of ${id} cannot be seen: ${message ?? state}\n`);
-    });
+    };
+    await showList(options, io, "denials", { start, ...narrow, feature }, schema, print);
   },
 });
 
-interface DenialsAnswer {
-  readonly denials: readonly DenialRecord[];
-  readonly total: number;
+interface Logging {
   readonly logging: readonly { server: string; state: string; message: string | null }[];
 }
+
+/** What expires within so many days is marked, and stands in `status`. */
+export const SOON_DAYS = 30;
 
 /** `licmond expiring`: what has expired, and what will soon. */
 export const expiring = command({
@@ -77,37 +77,19 @@ export const expiring = command({
   async run({ options }, io) {
     const { days, server, daemon } = options;
     const schema = async () => (await import("../../domain/records.ts")).ExpirationRecord;
-    const rowsOf = (answer: ExpirationsAnswer) => answer.expirations;
-    const query = { days, server, daemon };
-    await showList<ExpirationsAnswer>(
-      options,
-      io,
-      await ask(options, io),
-      "expirations",
-      query,
-      rowsOf,
-      schema,
-      (answer) => {
-        const rows = answer.expirations.map((one): Row => {
-          const { daysLeft, expiresOn, feature, total } = one;
-          const paint = daysLeft === null || daysLeft >= SOON_DAYS ? PLAIN : daysLeft < 0 ? RED : YELLOW;
-          const left = String(daysLeft ?? "?");
-          return [paint, expiresOn ?? "", left, feature, String(total ?? ""), `${one.server}/${one.daemon}`];
-        });
-        const heads = [">expires", ">days", "feature", ">seats", "of"];
-        printRows(io, heads, rows, `Nothing expires within ${countOf(days, "day")}.`);
-      },
-    );
+    const print = (list: readonly ExpirationRecord[]) => {
+      const rows = list.map((one): Row => {
+        const { daysLeft, expiresOn, feature, total } = one;
+        const paint = daysLeft === null || daysLeft >= SOON_DAYS ? PLAIN : daysLeft < 0 ? RED : YELLOW;
+        const left = String(daysLeft ?? "?");
+        return [paint, expiresOn ?? "", left, feature, String(total ?? ""), `${one.server}/${one.daemon}`];
+      });
+      const heads = [">expires", ">days", "feature", ">seats", "of"];
+      printRows(io, heads, rows, `Nothing expires within ${countOf(days, "day")}.`);
+    };
+    await showList(options, io, "expirations", { days, server, daemon }, schema, print);
   },
 });
-
-/** What expires within so many days is marked, and stands in `status`. */
-export const SOON_DAYS = 30;
-
-interface ExpirationsAnswer {
-  readonly expirations: readonly ExpirationRecord[];
-  readonly total: number;
-}
 
 /** `licmond outages`: when servers were not up, and how much of the time they were. */
 export const outages = command({
@@ -115,37 +97,23 @@ export const outages = command({
   async run({ options }, io) {
     const { since: start, server } = options;
     const schema = async () => (await import("../../domain/outages.ts")).OutageRecord;
-    const rowsOf = (answer: OutagesAnswer) => answer.outages;
-    await showList<OutagesAnswer>(
-      options,
-      io,
-      await ask(options, io),
-      "outages",
-      { start, server },
-      rowsOf,
-      schema,
-      (answer) => {
-        const rows = answer.outages.map((outage): Row => {
-          const { status, startedAt, endedAt, durationSeconds, reason } = outage;
-          const until = endedAt === null ? "goes on" : minuteOf(endedAt);
-          const times = [minuteOf(startedAt), until, span(durationSeconds * 1_000)];
-          return [status === "down" ? RED : YELLOW, outage.server, status, ...times, reason ?? ""];
-        });
-        const heads = ["server", "status", ">from", ">to", ">for", "reason"];
-        printRows(io, heads, rows, `No outage ${sinceWords(start)}.`);
-        const percent = (value: number | null) => (value === null ? "?" : `${value} %`);
-        const servers = answer.servers.map(({ server: id, availability, coverage }): Row => {
-          return [PLAIN, id, percent(availability), percent(Math.round(coverage * 10_000) / 100)];
-        });
-        if (rows.length > 0) io.out("\n");
-        printRows(io, ["server", ">available", ">looked at"], servers, "No server is configured.");
-      },
-    );
+    type Beside = { readonly servers: readonly AvailabilityRecord[] };
+    const print = (list: readonly OutageRecord[], beside: Beside) => {
+      const rows = list.map((outage): Row => {
+        const { status, startedAt, endedAt, durationSeconds, reason } = outage;
+        const until = endedAt === null ? "goes on" : minuteOf(endedAt);
+        const times = [minuteOf(startedAt), until, span(durationSeconds * 1_000)];
+        return [status === "down" ? RED : YELLOW, outage.server, status, ...times, reason ?? ""];
+      });
+      const heads = ["server", "status", ">from", ">to", ">for", "reason"];
+      printRows(io, heads, rows, `No outage ${sinceWords(start)}.`);
+      const percent = (value: number | null) => (value === null ? "?" : `${value} %`);
+      const servers = beside.servers.map(({ server: id, availability, coverage }): Row => {
+        return [PLAIN, id, percent(availability), percent(Math.round(coverage * 10_000) / 100)];
+      });
+      if (rows.length > 0) io.out("\n");
+      printRows(io, ["server", ">available", ">looked at"], servers, "No server is configured.");
+    };
+    await showList(options, io, "outages", { start, server }, schema, print);
   },
 });
-
-interface OutagesAnswer {
-  readonly outages: readonly OutageRecord[];
-  readonly total: number;
-  readonly servers: readonly AvailabilityRecord[];
-}

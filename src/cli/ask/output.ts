@@ -70,22 +70,24 @@ export const LIMIT = option(
   integer(1, MOST_ROWS, `It takes 1 to ${MOST_ROWS}.`),
 );
 
-/** Asks for a stored list, and prints it as {@link show} does; says when it is not the whole. */
-export async function showList<T extends { readonly total: number }>(
+/**
+ * Asks for the stored list of a path, and prints it as {@link show} does; says when it is not the whole. `Beside`: what
+ * the answer has beside the rows.
+ */
+export async function showList<R extends object, Beside>(
   options: Asked & { readonly limit: number | undefined },
   io: CommandIo,
-  client: Client,
   path: string,
   query: Query,
-  rowsOf: (answer: T) => readonly object[],
   schema: () => Promise<Schema>,
-  people: (answer: T) => void,
+  people: (rows: readonly R[], beside: Beside) => void,
 ): Promise<void> {
+  const client = await ask(options, io);
   const limit = options.limit ?? (options.json || options.csv ? MOST_ROWS : USUAL_ROWS);
-  const answer = await client.get<T>(licenses(path, { ...query, limit }));
-  await show(options, io, answer, rowsOf(answer), schema, () => people(answer));
-  if (answer.total > limit)
-    io.err(`${limit} of ${answer.total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
+  const answer = await client.get<object>(licenses(path, { ...query, limit }));
+  const { [path]: rows, total } = answer as { [list: string]: readonly R[] } & { total: number };
+  await show(options, io, answer, rows ?? [], schema, () => people(rows ?? [], answer as Beside));
+  if (total > limit) io.err(`${limit} of ${total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
 }
 
 /** A sentence with names of strangers in it. */
