@@ -1,4 +1,4 @@
-import { globPattern } from "../../domain/glob.ts";
+import { globPattern } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { command, text } from "../command.ts";
 import { ASK, ask, licenses, PLAIN, printRows, RED, type Row, show, span, YELLOW } from "./output.ts";
