@@ -1,5 +1,6 @@
 import type { DenialRecord } from "../../domain/denials.ts";
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
+import { escapeControls } from "../../domain/plain-text.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { command, integer, optionOr, reader } from "../command.ts";
@@ -53,7 +54,8 @@ export const denials = command({
       const heads = [">when", "feature", "user", "host", ">seats", ">times", "outcome", "server", "reason"];
       printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
       for (const { server: id, state, message } of logging)
-        if (state !== "on") io.err(`Denials of ${id} cannot be seen: ${message ?? state}\n`);
+        if (state !== "on")
+          io.err(`${escapeControls(`Denials of ${id} cannot be seen: ${message ?? state}`)}\n`);
     };
     await showList(options, io, "denials", { start, ...narrow, feature }, schema, print);
   },

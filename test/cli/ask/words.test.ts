@@ -131,7 +131,7 @@ test("--json and --csv are the API's, also of a pattern", async () => {
 test("outages: each stretch, and how much of the time was looked at", async () => {
   const times = { startedAt: "2026-02-28T23:10:00.000Z", endedAt: null, durationSeconds: 46_200 };
   const answer = {
-    outages: [{ server: "cae", status: "down", reason: "Nobody answers.", ...times }],
+    outages: [{ server: "cae", status: "down", reason: "Nobody\u001b[2J answers.", ...times }],
     total: 7,
     servers: [
       { server: "cae", availability: 83.33, coverage: 0.98765 },
@@ -149,7 +149,9 @@ test("outages: each stretch, and how much of the time was looked at", async () =
   const env = { LICMOND_URL: api.url.href };
   const { out, err } = await run(["outages", "--since", "30d", "--limit", "1"], { env });
   expect(asked).toEqual(["?start=-30d&limit=1"]);
-  expect(out).toMatch(/^cae +down +2026-0\d-\d\d \d\d:10 +goes on +12 h 50 min +Nobody answers\.$/m);
+  expect(out).toMatch(
+    /^cae +down +2026-0\d-\d\d \d\d:10 +goes on +12 h 50 min +Nobody\\u001b\[2J answers\.$/m,
+  );
   expect(out).toMatch(/^cae +83.33 % +98.77 %\nnew +\? +0 %$/m);
   expect(err).toBe("1 of 7 are shown: --limit takes up to 10000.\n");
 });
