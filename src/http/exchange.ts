@@ -6,7 +6,7 @@ import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
-import { type Arrival, isSocketCaller } from "./unix-sockets.ts";
+import { isSocketCaller } from "./unix-sockets.ts";
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
@@ -23,8 +23,6 @@ export interface Exchange {
   readonly route: KnownRoute | null;
   /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
   readonly address: string;
-  /** By which socket it came; null = by the port. */
-  readonly arrival: Arrival | null;
   /** What listens where it came; null where nothing does. */
   readonly listener: Server<unknown> | null;
   /** The key that holds, or what stands for one; null on open routes. */

@@ -128,7 +128,6 @@ export function createGate(
       get address() {
         return address.of(request);
       },
-      arrival,
       get listener() {
         return arrival?.server ?? root.server;
       },
@@ -143,7 +142,7 @@ export function createGate(
     const { request, route } = exchange;
     const access = route?.access.get(request.method);
     const presented = access === "open" ? null : presentedKey(exchange);
-    const bySocket = presented === null ? (exchange.arrival?.caller ?? null) : null;
+    const bySocket = presented === null ? (arrivalOf(request)?.caller ?? null) : null;
     const check = presented === null ? null : keys.verify(presented);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here

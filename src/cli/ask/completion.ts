@@ -1,9 +1,9 @@
 import type { Command as CommanderCommand } from "commander";
-import type { FeatureRecord, ServerRecord } from "../../domain/records.ts";
+import type { ServerRecord } from "../../domain/records.ts";
 import { COMPLETIONS } from "../../install/layout.ts";
 import { type Command, type CreateProgram, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
-import { connect, licenses } from "./output.ts";
+import { connect, type Features, licenses } from "./output.ts";
 
 /** Whoever pressed the key does not wait longer for names. */
 const PATIENCE_MS = 1_500;
@@ -88,8 +88,7 @@ async function namesOf(what: "features" | "servers", part: string, io: CommandIo
       return servers.map(({ id }) => id);
     }
     const path = licenses("features", { search: part || undefined });
-    const { features } = await client.get<{ features: readonly FeatureRecord[] }>(path);
-    return features.map(({ name }) => name);
+    return (await client.get<Features>(path)).features.map(({ name }) => name);
   })().catch(() => []);
   const names = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => [])]);
   // A line each: a name that holds more than one cannot be completed.

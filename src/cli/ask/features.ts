@@ -1,7 +1,19 @@
 import { globPattern } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { command, text } from "../command.ts";
-import { ASK, ask, licenses, PLAIN, printRows, RED, type Row, show, span, YELLOW } from "./output.ts";
+import {
+  ASK,
+  ask,
+  type Features,
+  licenses,
+  PLAIN,
+  printRows,
+  RED,
+  type Row,
+  show,
+  span,
+  YELLOW,
+} from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
 export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
@@ -17,9 +29,7 @@ export const features = command({
   async run({ args: [glob = ""], options }, io) {
     const client = await ask(options, io);
     const { server, daemon, sort } = options;
-    const answer = await client.get<{ features: readonly FeatureRecord[] }>(
-      licenses("features", { server, daemon, sort }),
-    );
+    const answer = await client.get<Features>(licenses("features", { server, daemon, sort }));
     const isPattern = /[*?]/.test(glob);
     const pattern = globPattern((isPattern ? glob : `*${glob}*`).toLowerCase());
     const found = answer.features.filter(({ name }) => pattern.test(name.toLowerCase()));

@@ -44,6 +44,11 @@ export function licenses(path: string, query: Query = {}): string {
   return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
+/** What the API's list of features answers. */
+export interface Features {
+  readonly features: readonly FeatureRecord[];
+}
+
 /** Prints an answer as JSON; or its rows as CSV, as the API writes it; or for people. */
 export async function show(
   { json, csv }: Asked,

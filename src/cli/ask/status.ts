@@ -1,5 +1,5 @@
 import type { AlertRecord, Severity } from "../../domain/alerts.ts";
-import type { ExpirationRecord, FeatureRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import type { ExpirationRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import { type CommandIo, countOf } from "../io.ts";
@@ -7,6 +7,7 @@ import { SOON_DAYS } from "./lists.ts";
 import {
   ASK,
   ask,
+  type Features,
   licenses,
   PLAIN,
   printLine,
@@ -57,7 +58,7 @@ async function askAll(client: Client) {
     get<SummaryRecord>("summary"),
     get<{ servers: readonly ServerRecord[] }>("servers"),
     get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 10_000 }),
-    get<{ features: readonly FeatureRecord[] }>("features", { min_utilization: 100, sort: "-queued" }),
+    get<Features>("features", { min_utilization: 100, sort: "-queued" }),
     get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: SOON_DAYS, limit: 10_000 }),
   ]);
   return { summary, servers, alerts, features, expirations };

@@ -7,6 +7,7 @@ import { Failure } from "../io.ts";
 import {
   ASK,
   ask,
+  type Features,
   licenses,
   minuteOf,
   PLAIN,
@@ -66,8 +67,7 @@ export async function featuresNamed(
   narrow: { readonly server: string | undefined; readonly daemon: string | undefined },
 ): Promise<readonly FeatureRecord[]> {
   const find = async (by: "feature" | "search") => {
-    const path = licenses("features", { [by]: name, ...narrow });
-    return (await client.get<{ features: readonly FeatureRecord[] }>(path)).features;
+    return (await client.get<Features>(licenses("features", { [by]: name, ...narrow }))).features;
   };
   const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
