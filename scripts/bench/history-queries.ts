@@ -19,7 +19,15 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
   const asked = {
     now: end,
     intervals: Object.fromEntries(serversOf(size).map(({ id, intervalMs }) => [id, intervalMs])),
-    ...({ format: "json", anonymize: false, timezone: "Europe/Berlin", limit: 100, offset: 0 } as const),
+    ...({
+      format: "json",
+      anonymize: false,
+      timezone: "Europe/Berlin",
+      limit: 100,
+      offset: 0,
+      products: [],
+      product: null,
+    } as const),
   };
   const days = (count: number) => ({ start: end - Math.min(count, size.days) * DAY_MS, end });
   const named = (index: number) => {

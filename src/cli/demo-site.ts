@@ -35,11 +35,16 @@ export function demoSite({ host, port, directory, interval, seed }: SiteOptions,
     return { id, name, manager, address, labels: { ...labels }, timezone, tool, ...log };
   });
   const config = buildConfig(
-    { http: { host, port }, storage: { directory }, collector: { interval }, servers },
+    { http: { host, port }, storage: { directory }, collector: { interval }, servers, products: PRODUCTS },
     {},
   );
   return { config, site: createSite({ seed, zone: timezone, ahead }) };
 }
+
+const PRODUCTS = [
+  { name: "LogicSim", features: ["eda/*/LogicSim_*"], cost_per_seat_year: 9_800, currency: "EUR" },
+  { name: "Simulation", features: ["cae/*/*", "remote/*/*"], cost_per_seat_year: 6_400, currency: "EUR" },
+];
 
 /** argv prefix that runs this very program: the binary, or Bun with the source. */
 export function ownProgram(): readonly string[] {

@@ -1,6 +1,7 @@
 import { parseBytes } from "../domain/bytes.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import { parseDuration } from "../domain/time/clock.ts";
+import type { Product } from "../domain/stats/products.ts";
+import { parseDuration, parseMomentOfWeek } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { credentialOfPath, pathOfFile } from "./credentials.ts";
 import type { Environment } from "./environment.ts";
@@ -54,6 +55,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     maintenance: (file.maintenance ?? []).map(buildWindow),
     notifications: (file.notifications ?? []).map((each) => buildNotification(each, environment)),
+    products: (file.products ?? []).map(buildProduct),
+    reports: (file.reports ?? []).map(buildReport),
     limits: {
       requestsPerMinute: limits.requests_per_minute ?? 600,
       burst: limits.burst ?? 100,
@@ -207,6 +210,18 @@ function buildNotification(notification: Section<"notifications">[number], envir
     case "command":
       return { ...common, type, argv };
   }
+}
+
+function buildProduct(product: Section<"products">[number]): Product {
+  const { name, features, cost_per_seat_year: cost = null, currency = null } = product;
+  return { name, features, costPerSeatYear: cost, currency };
+}
+
+export type ConfiguredReport = Config["reports"][number];
+
+function buildReport({ every, at = "Mon 07:00", target, labels = {} }: Section<"reports">[number]) {
+  /** `dueMs`: since Monday 00:00; the text has been checked. `target`: the name of a notification by mail. */
+  return { every, dueMs: parseMomentOfWeek(at) ?? Number.NaN, target, labels };
 }
 
 export type ConfiguredCommand = Config["execute"]["commands"][number];

@@ -21,6 +21,8 @@ export function crossCheck(
     ...thresholds(file),
     ...namedServers(file),
     ...notifications(file),
+    ...products(file),
+    ...reports(file),
     ...executedCommands(file),
     ...remoteWrite(file),
     ...credentials(file, hasCredential),
@@ -117,6 +119,36 @@ function* notifications({ notifications: list = [] }: Partial): Generator<Findin
       if (!COMMON_KEYS.includes(key) && !own.includes(key))
         yield finding(key, `does not go with type ${notification.type}, which takes ${own.join(", ")}`);
     }
+  }
+}
+
+function* products({ products: list = [] }: Partial): Generator<Finding> {
+  const seen = new Set<string>();
+  for (const [index, { name, cost_per_seat_year: cost, currency } = {}] of list.entries()) {
+    const finding = (key: string, message: string) => ({ path: ["products", index, key], message });
+    if (name !== undefined && seen.has(name))
+      yield finding("name", `takes a name of its own: ${show(name)} is an earlier product's`);
+    if (name !== undefined) seen.add(name);
+    if (cost !== undefined && currency === undefined)
+      yield finding("currency", "is missing: it goes with cost_per_seat_year");
+  }
+}
+
+function* reports(file: Partial): Generator<Finding> {
+  const { reports: list = [], notifications: targets = [], servers: all = [] } = file;
+  const mails = targets.flatMap(({ type, name } = {}) =>
+    type === "email" && name !== undefined ? [name] : [],
+  );
+  for (const [index, { target, labels = {} } = {}] of list.entries()) {
+    for (const [name, value] of Object.entries(labels)) {
+      if (all.some((server) => server?.labels?.[name] === value)) continue;
+      const path = ["reports", index, "labels", name];
+      yield { path, message: `takes a label that a server has; none has ${show(value)}` };
+    }
+    if (target === undefined || mails.includes(target)) continue;
+    const known = mails.length === 0 ? "none has one" : `there are ${mails.map(show).join(", ")}`;
+    const takes = `takes the name of one of [[notifications]] whose type is email (${known})`;
+    yield { path: ["reports", index, "target"], message: `${takes}, not ${show(target)}` };
   }
 }
 

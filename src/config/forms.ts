@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
 import { parseIp, parseNetwork } from "../domain/ip-address.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
-import { DURATION_FORM, parseDuration } from "../domain/time/clock.ts";
+import { DURATION_FORM, parseDuration, parseMomentOfWeek } from "../domain/time/clock.ts";
 import { hostZone, isZone } from "../domain/time/zone.ts";
 import { credentialName } from "./credentials.ts";
 
@@ -62,6 +62,17 @@ export const mailAddress = textRule('a mail address, e.g. "licenses@company.exam
 export const glob = textRule(
   "a name, in which * stands for any characters and ? for one",
   (text) => text !== "" && !/\p{Cc}/u.test(text),
+);
+
+/** `server/daemon/feature`: names of features may hold slashes. */
+export const featureGlob = textRule(
+  'server/daemon/feature, each a name in which * stands for any characters and ? for one, e.g. "eda/snpslmd/VCS*"',
+  (text) => /^[^/]+\/[^/]+\/.+$/su.test(text) && !/\p{Cc}/u.test(text),
+);
+
+export const momentOfWeek = textRule(
+  'a weekday and a time of this host, e.g. "Mon 07:00"',
+  (text) => parseMomentOfWeek(text) !== null,
 );
 
 export function durationFrom(from: string, to: string, example: string): TextRule {

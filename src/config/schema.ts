@@ -8,10 +8,12 @@ import { MANAGERS } from "../managers/registry.ts";
 import {
   absolutePath,
   durationFrom,
+  featureGlob,
   glob,
   handedFile,
   listenHost,
   mailAddress,
+  momentOfWeek,
   network,
   origin,
   parseStart,
@@ -157,7 +159,8 @@ export const ConfigFile = table({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
     name: optional(text(someText)),
-    rules: optional(Type.Array(text(RULE_NAMES), { minItems: 1, uniqueItems: true })),
+    /** `[]`: no alerts, only the reports that name it. */
+    rules: optional(Type.Array(text(RULE_NAMES), { uniqueItems: true })),
     servers: globs,
     features: globs,
     labels: labels(LABEL_NAME),
@@ -172,6 +175,18 @@ export const ConfigFile = table({
     from: optional(text(mailAddress)),
     to: optional(Type.Union([text(mailAddress), Type.Array(text(mailAddress), { minItems: 1 })])),
     argv: optional(Type.Array(Type.String(SECRET), { minItems: 1 })),
+  }),
+  products: tables({
+    name: text(someText),
+    features: Type.Array(text(featureGlob), { minItems: 1, uniqueItems: true }),
+    cost_per_seat_year: optional(Type.Number({ minimum: 0, maximum: 1e9 })),
+    currency: optional(text(someText)),
+  }),
+  reports: tables({
+    every: words(["week", "month"]),
+    at: optional(text(momentOfWeek)),
+    target: text(someText),
+    labels: labels(LABEL_NAME),
   }),
   limits: section({
     requests_per_minute: integer(1, MILLION),

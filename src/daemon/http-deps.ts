@@ -38,10 +38,11 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
-function settingsOf({ http, limits, collector }: Config): HttpSettings {
+function settingsOf({ http, limits, collector, products }: Config): HttpSettings {
   return {
     ...http,
     limits,
+    products,
     rescanTimeoutMs: collector.rescanTimeoutMs,
     // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
     get timezone() {

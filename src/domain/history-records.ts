@@ -166,6 +166,31 @@ export const EfficiencyRecord = record("EfficiencyRow", {
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 
+const Held = (what: string) => nullable(amount(`${what}; null where sessions or samples are no longer kept`));
+
+/** A product. What its features hold together follows from their sessions, never from their peaks. */
+export const ProductRecord = record("Product", {
+  product: Type.String(),
+  features: count("Features of the product with counts in the range"),
+  total: nullable(count("Seats of all its features; null where one is unlimited or unknown")),
+  peakHeld: Held("Most seats that people held at one moment, of all its features that were read then"),
+  averageHeld: Held("Seats that people held, over the time in which counts of a feature were read"),
+  p95Held: Held("As many seats were enough for 95 % of that time"),
+  heldSeatHours: Held("Seats that people held × hours of that time"),
+  idleSeatHours: Held("Seats issued × hours of that time, less those that people held"),
+  uniqueUsers: nullable(Count),
+  sessions: nullable(Count),
+  denials: nullable(count("Null where it is for one of its features")),
+  queuedRequests: nullable(count("Null where it is for one of its features")),
+  seats: EfficiencyRecord.properties.seats,
+  whatIf: EfficiencyRecord.properties.whatIf,
+  costPerSeatYear: nullable(amount("As the config says")),
+  idleCost: nullable(amount("`idleSeatHours` at that cost")),
+  currency: nullable(Type.String({ examples: ["EUR"] })),
+  coverage: Type.Number({ minimum: 0, maximum: 1, description: "Mean of its features'" }),
+});
+export type ProductRecord = Static<typeof ProductRecord>;
+
 /** A row of the CSV: a seat, or a number of seats that was tried. */
 export const EfficiencyRow = Type.Object({
   ...OfFeature,
@@ -202,17 +227,22 @@ export const WaitsRecord = record("WaitsRow", {
 });
 export type WaitsRecord = Static<typeof WaitsRecord>;
 
-export const UsageRecord = record("UsageRow", {
+const UsageFields = {
   user: Type.Optional(Type.String()),
   host: Type.Optional(nullable(Type.String())),
   server: Type.Optional(Type.String()),
   daemon: Type.Optional(Type.String()),
   feature: Type.Optional(Type.String()),
+  product: Type.Optional(nullable(Type.String())),
   day: Type.Optional(CalendarDay),
   heldSeatHours: amount("Seats that people held × hours; reservations excluded"),
   sessions: Count,
   peakHeld: count("Most seats that people held at one moment"),
   uniqueUsers: Count,
   lastUsedAt: Timestamp,
+};
+export const UsageRecord = Type.Object(UsageFields, {
+  title: "UsageRow",
+  additionalProperties: nullable(Type.String({ description: "A label, as `label:<name>`" })),
 });
 export type UsageRecord = Static<typeof UsageRecord>;

@@ -71,6 +71,7 @@ export interface HttpSettings
   /** How long one rescan or refresh may take altogether. */
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
+  readonly products: Config["products"];
   readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey">;
 }
 

@@ -16,7 +16,7 @@ import {
   type Values,
 } from "./query.ts";
 import type { ReadRange } from "./query-time.ts";
-import { closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
+import { byLabels, closestWords, namedServers, perPicture, type SnapshotFor } from "./snapshot.ts";
 
 /** What a query over history may name. */
 type HistoryQuery = Values<
@@ -54,9 +54,9 @@ export function createHistoryReader(
   async function servers(
     exchange: Exchange,
     snapshot: Snapshot,
-    { server, daemon = [], feature = [] }: Values<typeof NAMED>,
+    { server, label, daemon = [], feature = [] }: Values<typeof NAMED>,
   ): Promise<readonly ServerPicture[]> {
-    const named = namedServers(snapshot, server);
+    const named = namedServers(snapshot, server, label);
     // Nearly always they have it themselves.
     const isUnknown = (kind: "daemons" | "features") => (name: string) =>
       ![named, snapshot.servers].some((list) => list.some((picture) => namesOf(picture)[kind].has(name)));
@@ -100,17 +100,24 @@ export function createHistoryReader(
      */
     async read<R extends object>(exchange: Exchange, query: HistoryQuery, rangeOf: ReadRange<R>) {
       const now = clock.now();
-      const { server = null, daemon = null, feature = null, user = null, host = null } = query;
+      const { daemon = null, feature = null, user = null, host = null } = query;
       const range = rangeOf(query.start, query.end, now);
+      const snapshot = snapshotFor(exchange);
       return {
-        servers: await servers(exchange, snapshotFor(exchange), query),
+        servers: await servers(exchange, snapshot, query),
         asked: {
           now,
           intervals: Object.fromEntries(
             live.snapshot().servers.map(({ server: { id, intervalMs } }) => [id, intervalMs]),
           ),
           ...range,
-          filter: { servers: server, daemons: daemon, features: feature, users: user, hosts: host },
+          filter: {
+            servers: byLabels(snapshot, query).server ?? null,
+            daemons: daemon,
+            features: feature,
+            users: user,
+            hosts: host,
+          },
           timezone: query.timezone ?? settings().timezone,
           ...storedPage(query),
           format: formatOf(query, exchange.request),

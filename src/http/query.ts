@@ -125,7 +125,7 @@ export function single<T>({ takes, read }: TextRule<T>, options: SchemaOptions):
 const MAX_ITEMS = 1000;
 
 /** A parameter that may be repeated; `split`: commas separate items too. */
-function list<T>(
+export function list<T>(
   { takes, read }: TextRule<T>,
   items: SchemaOptions,
   options: SchemaOptions,
@@ -216,18 +216,30 @@ export function sortBy<const F extends string>(fields: readonly F[]) {
   });
 }
 
-/** `server`, `daemon` and `feature`: what of the license servers a list or a statistic is about. */
+/** Texts by repetition alone, because they may hold commas. */
+function repeated(takes: string, description: string, example: string, form = /^/) {
+  const rule = textRule(`${takes}; repeat it for more`, (sent) => form.test(sent));
+  return list(rule, { type: "string" }, { description, example: [example] }, false);
+}
+
+/** `server`, `daemon`, `feature` and `label`: what of the license servers a list or a statistic is about. */
 export const NAMED = {
-  // By repetition alone, because names of features may hold commas.
-  feature: list(
-    { ...ANY, takes: "a name; repeat it for more" },
-    { type: "string" },
-    { description: "Exact name; may be repeated. An unknown one is 404.", example: ["Schema_Editor"] },
-    false,
-  ),
+  feature: repeated("a name", "Exact name; may be repeated. An unknown one is 404.", "Schema_Editor"),
   daemon: names("Names of daemons. An unknown one is 404.", "siliqd"),
   server: names("Ids of servers. An unknown one is 404.", "eda"),
+  label: repeated(
+    "a label of servers as name:value",
+    "Only servers with this label; of several all must hold. One that no server has is 404.",
+    "location:muc",
+    /^[^:]+:/,
+  ),
 };
+
+export const PRODUCT = repeated(
+  "the name of a product",
+  "Only features of these products, which `products` then has figures of. An unknown one is 404.",
+  "LogicSim",
+);
 
 /** `user` and `host`: whom a list is about. */
 export const PEOPLE = {

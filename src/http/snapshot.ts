@@ -35,15 +35,43 @@ export function createSnapshotFor({ live, pictures }: Pick<HttpDeps, "live" | "p
   };
 }
 
-/** The servers named, in the order of the config; all when none are named. Throws NOT_FOUND on an unknown id. */
-export function namedServers(snapshot: Snapshot, ids?: readonly string[] | null): readonly ServerPicture[] {
-  if (ids === undefined || ids === null) return snapshot.servers;
-  for (const id of ids) knownServer(snapshot, id);
-  return snapshot.servers.filter(({ server }) => ids.includes(server.id));
+/**
+ * The servers named that have all the labels (`name:value`), in the order of the config; all when none are named. Throws
+ * NOT_FOUND on an unknown id, and on a label that no server has.
+ */
+export function namedServers(
+  { servers }: Pick<Snapshot, "servers">,
+  ids?: readonly string[] | null,
+  labels: readonly string[] = [],
+): readonly ServerPicture[] {
+  if (ids == null && labels.length === 0) return servers;
+  for (const id of ids ?? []) knownServer({ servers }, id);
+  const labelsOf = ({ server }: ServerPicture) =>
+    Object.entries(server.labels).map(([name, value]) => `${name}:${value}`);
+  const known = labels.length === 0 ? [] : servers.flatMap(labelsOf);
+  const unknown = labels.find((label) => !known.includes(label));
+  if (unknown !== undefined) {
+    const closest = closestWords(closestNames(unknown, new Set(known)));
+    throw new ApiError("NOT_FOUND", `No license server has the label ${shown(unknown)}.${closest}`);
+  }
+  return servers.filter(
+    (picture) =>
+      (ids?.includes(picture.server.id) ?? true) &&
+      labels.every((label) => labelsOf(picture).includes(label)),
+  );
+}
+
+/** A query by labels as one by the servers that have them now. Throws as {@link namedServers}. */
+export function byLabels<Query extends Partial<Record<"server" | "label", readonly string[] | null>>>(
+  snapshot: Snapshot,
+  query: Query,
+): Query {
+  const named = namedServers(snapshot, query.server, query.label ?? []);
+  return query.label ? { ...query, server: named.map(({ server }) => server.id) } : query;
 }
 
 /** Throws NOT_FOUND when no server has the id. */
-export function knownServer({ servers }: Snapshot, id: string): ServerPicture {
+export function knownServer({ servers }: Pick<Snapshot, "servers">, id: string): ServerPicture {
   const found = servers.find(({ server }) => server.id === id);
   if (found !== undefined) return found;
   const ids = servers.map(({ server }) => server.id);

@@ -58,16 +58,6 @@ export function asPrinted(zone: string, instant: number): number {
   return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE_MS) * MINUTE_MS);
 }
 
-const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-
-/** `Tue 10:30` as ms since Monday 00:00; null for anything else. */
-export function parseMomentOfWeek(text: string): number | null {
-  const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
-  const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
-  if (day === -1 || Number(hour) > 23 || Number(minute) > 59) return null;
-  return day * DAY_MS + Number(hour) * HOUR_MS + Number(minute) * MINUTE_MS;
-}
-
 /**
  * How far ahead the people's week must be, so that `now` is the wanted moment of it (ms since Monday 00:00). Without
  * a wish the week stays the real one where people work just now; else it moves by as little as shows a working morning.

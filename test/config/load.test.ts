@@ -180,7 +180,7 @@ http = 5
 [collector]|interval = "4s"
 2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, limits, execute, export)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, limits, execute, export)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}
@@ -237,6 +237,16 @@ http = 5
 2: http.public_url takes an http:// or https:// URL, not "lic.example"
 [[execute.commands]]|name = "remove"|argv = ["/bin/true"]
 2: execute.commands[0].name takes a name of its own: "remove" is built in
+[[products]]|name = "CAD"|features = ["eda/CAD"]
+3: products[0].features[0] takes server/daemon/feature, each a name in which * stands for any characters and ? for one, e.g. "eda/snpslmd/VCS*", not "eda/CAD"
+[[products]]|name = "CAD"|features = ["*/*/CAD*"]|cost_per_seat_year = 9.5
+1: products[0].currency is missing: it goes with cost_per_seat_year
+[[products]]|name = "A"|features = ["*/*/A"]|[[products]]|name = "A"|features = ["*/*/B"]
+5: products[1].name takes a name of its own: "A" is an earlier product's
+[[notifications]]|name = "boss"|type = "email"|smtp = "x"|from = "a@b.example"|to = "c@d.example"|[[reports]]|every = "week"|target = "boss"|at = "07:00"
+10: reports[0].at takes a weekday and a time of this host, e.g. "Mon 07:00", not "07:00"
+[[reports]]|every = "week"|target = "boss"
+3: reports[0].target takes the name of one of [[notifications]] whose type is email (none has one), not "boss"
 [limits]|daily_quota = 0
 2: limits.daily_quota takes a whole number of 1 or more, not 0
 [http]|port = 1|port = 2

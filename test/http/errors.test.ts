@@ -248,7 +248,10 @@ describe("a query that is refused", () => {
     ["/api/licenses/stats?feature=solver&interval=5m&start=2025-01-01", /points; 100000 are the most/],
     ["/api/licenses/usage?group_by=user,host,day", /one or two different/],
     ["/api/licenses/usage?group_by=user,user", /one or two different/],
-    ["/api/licenses/usage?group_by=colour", /user, host, feature, daemon, server, day/],
+    [
+      "/api/licenses/usage?group_by=colour",
+      /user, host, feature, daemon, server, product, day, label:<name>/,
+    ],
     ["/api/licenses/usage?sort=day", /group_by=day/],
     ["/api/licenses/sessions?sort=user", /"sort" got "user"/],
     ["/api/licenses/sessions?limit=10001", /1 to 10000/],

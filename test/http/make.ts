@@ -195,6 +195,7 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
       maxBodyBytes: 1024,
       rescanTimeoutMs: 5_000,
       timezone: "Europe/Berlin",
+      products: [],
       corsOrigins: [],
       trustedProxies: [],
       limits: PLENTY,

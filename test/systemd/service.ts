@@ -2,7 +2,8 @@
 
 import { join } from "node:path";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
-import { aheadFor, parseMomentOfWeek } from "../../src/simulator/calendar.ts";
+import { parseMomentOfWeek } from "../../src/domain/time/clock.ts";
+import { aheadFor } from "../../src/simulator/calendar.ts";
 import type { Machine } from "./machine.ts";
 import { until } from "./machine.ts";
 

@@ -1,17 +1,21 @@
+import type { FeatureId } from "../history.ts";
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
 import { seatHours } from "./figures.ts";
-import type { HeldSeats, HeldSession } from "./held-seats.ts";
+import type { HeldSeats } from "./held-seats.ts";
 
-export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "day"] as const;
-export type UsageKey = (typeof USAGE_KEYS)[number];
+export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "product", "day"] as const;
+export type UsageKey = (typeof USAGE_KEYS)[number] | `label:${string}`;
 type NameKey = Exclude<UsageKey, "day">;
+type FeatureKey = Exclude<NameKey, "user" | "host">;
+/** What a feature is grouped by; null = it has none. */
+type OfFeature = (key: FeatureKey, feature: FeatureId) => string | null;
 
 /** Who used what: one group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
   /**
    * One value a key: names, or `YYYY-MM-DD` for a day; null = a host that no tool printed. A feature has the keys of its
-   * server and its daemon too, for its name alone is none.
+   * server and its daemon too, for its name alone is none. A product or a label that a feature does not have is null.
    */
   readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
   readonly heldSeatHours: number;
@@ -25,7 +29,7 @@ export interface UsageGroup {
 }
 
 /** The names of a session that groups are made of. */
-type UsageNames = Readonly<Pick<HeldSession, NameKey>>;
+type UsageNames = Readonly<Record<NameKey, string | null>>;
 
 interface Group {
   /** As the latest session has them: hosts that differ in case are one. */
@@ -44,6 +48,9 @@ interface Group {
 
 const NOTHING_HELD = { seatMs: 0, sessions: 0, peak: 0, lastAt: 0, held: 0, latest: -1 };
 
+/** Server, daemon or feature; null for any other key. */
+export const nameOf: OfFeature = (key, feature) => feature[key as keyof FeatureId] ?? null;
+
 /** The names by which groups differ: a feature is server, daemon and name. */
 export function groupNames(by: readonly UsageKey[]): NameKey[] {
   const names = by.includes("feature") ? ["server", "daemon", ...by] : by;
@@ -52,16 +59,22 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
 
 /**
  * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
- * that of the days.
+ * that of the days, `ofFeature` says what a feature is grouped by.
  */
-export function createUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
+export function createUsage(
+  by: readonly UsageKey[],
+  start: number,
+  end: number,
+  zone: string,
+  ofFeature: OfFeature = nameOf,
+) {
   const columns = groupNames(by);
   const byDay = by.includes("day");
   const days = byDay ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
   const groupsOf = days.map(() => new Map<number | string, Group>());
-  const ofFeature = (["server", "daemon", "feature"] as const).map((key) => columns.includes(key));
   /** Hosts of one group may differ in case; its other names are equal. */
   const hostsDiffer = columns.includes("host");
+  const featureKeys = columns.filter((key): key is FeatureKey => key !== "user" && key !== "host");
   const ids = {
     feature: new Map<string, number>(),
     user: new Map<string, number>(),
@@ -74,12 +87,13 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
 
   function namesOf({ names, holders }: HeldSeats, holder: number): Partial<UsageNames> {
     // A packed day reads a list of names when it is asked for.
-    const features = ofFeature.includes(true) ? names.features : [];
-    const [server, daemon, feature] = features[holders.feature[holder] ?? 0] ?? [];
-    const user = names.users[holders.user[holder] ?? 0];
-    const host = hostsDiffer ? names.hosts[holders.host[holder] ?? 0] : null;
-    const all: Readonly<Record<NameKey, string | null | undefined>> = { server, daemon, feature, user, host };
-    return Object.fromEntries(columns.map((key) => [key, all[key] ?? null]));
+    const features = featureKeys.length > 0 ? names.features : [];
+    const [server = "", daemon = "", feature = ""] = features[holders.feature[holder] ?? 0] ?? [];
+    const user = names.users[holders.user[holder] ?? 0] ?? null;
+    const host = hostsDiffer ? (names.hosts[holders.host[holder] ?? 0] ?? null) : null;
+    const nameBy = (key: NameKey) =>
+      key === "user" ? user : key === "host" ? host : ofFeature(key, { server, daemon, feature });
+    return Object.fromEntries(columns.map((key) => [key, nameBy(key)]));
   }
 
   /** Takes in [low, high), which lies within one day. */
@@ -149,8 +163,10 @@ export function createUsage(by: readonly UsageKey[], start: number, end: number,
       const { names, holders } = seats;
       const userIds = names.users.map((user) => idOf("user", user));
       const parts: { readonly places: Uint32Array; readonly ids: readonly number[] }[] = [];
-      if (ofFeature.includes(true)) {
-        const keys = names.features.map((all) => all.filter((_, place) => ofFeature[place]).join("\0"));
+      if (featureKeys.length > 0) {
+        const keys = names.features.map(([server, daemon, feature]) =>
+          featureKeys.map((key) => ofFeature(key, { server, daemon, feature }) ?? "\0").join("\0"),
+        );
         parts.push({ places: holders.feature, ids: keys.map((key) => idOf("feature", key)) });
       }
       if (columns.includes("user")) parts.push({ places: holders.user, ids: userIds });

@@ -20,6 +20,16 @@ export function parseDuration(text: string): number | null {
   return Number.isSafeInteger(ms) ? ms : null;
 }
 
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/** `Tue 10:30` as ms since Monday 00:00; null for anything else. */
+export function parseMomentOfWeek(text: string): number | null {
+  const [, name = "", hour, minute] = /^([A-Za-z]{3})[a-z]* (\d{1,2}):(\d\d)$/.exec(text) ?? [];
+  const day = WEEKDAYS.indexOf(name.charAt(0).toUpperCase() + name.slice(1).toLowerCase());
+  if (day === -1 || Number(hour) > 23 || Number(minute) > 59) return null;
+  return day * DAY_MS + Number(hour) * HOUR_MS + Number(minute) * MINUTE_MS;
+}
+
 /** Time as an argument, so that tests need no sleep. */
 export interface Clock {
   /** Epoch milliseconds. */

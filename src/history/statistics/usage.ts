@@ -10,7 +10,8 @@ import {
   holdingsAt,
   sumsOf,
 } from "../../domain/stats/held-seats.ts";
-import { createUsage, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
+import { createProductOf, type Product } from "../../domain/stats/products.ts";
+import { createUsage, nameOf, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
@@ -25,11 +26,21 @@ export interface UsageQuery extends Range, Asked {
   readonly sort: SortBy<UsageOrder>;
   readonly limit: number;
   readonly offset: number;
+  /** For groups by product. */
+  readonly products?: readonly Product[];
+  /** For groups by a label: the labels of each server. */
+  readonly labels?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "day"] as const satisfies readonly UsageKey[];
+const USAGE_ORDERS_BY_KEY = [
+  "server",
+  "daemon",
+  "feature",
+  "product",
+  "day",
+] as const satisfies readonly UsageKey[];
 /** Equal groups stand in the order of these: of people by what is shown of them. */
 const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
@@ -54,7 +65,13 @@ export async function usageQuery(
 ) {
   const { end, filter, limit, offset } = query;
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
-  const usage = createUsage(query.groupBy, start, end, query.timezone);
+  const { groupBy, labels } = query;
+  const productOf = createProductOf(query.products ?? []);
+  const usage = createUsage(groupBy, start, end, query.timezone, (key, feature) => {
+    if (key === "product") return productOf(feature);
+    if (!key.startsWith("label:")) return nameOf(key, feature);
+    return labels?.get(feature.server)?.get(key.slice("label:".length)) ?? null;
+  });
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
@@ -62,11 +79,11 @@ export async function usageQuery(
   }
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
-      Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name)]),
+      Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name ?? null)]),
     );
     return { ...group, ...keys, keys };
   });
-  const ties = TIES.map((field) => ({ field, descending: false }));
+  const ties = [...TIES, ...groupBy].map((field) => ({ field, descending: false }));
   const sorted = sortedBy(groups, query.sort, ...ties);
   return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
@@ -107,7 +124,7 @@ export async function heldHours(
 }
 
 /** A range cut where UTC days begin. */
-function* daysOf(start: number, end: number): Generator<Holding> {
+export function* daysOf(start: number, end: number): Generator<Holding> {
   for (let from = start, to = start; from < end; from = to) {
     to = Math.min((dayOf(from) + 1) * DAY_MS, end);
     yield { from, to };

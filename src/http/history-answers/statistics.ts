@@ -1,3 +1,4 @@
+import { Type } from "@sinclair/typebox";
 import {
   EfficiencyRecord,
   EfficiencyRow,
@@ -5,12 +6,13 @@ import {
   StatsRecord,
   UsageRecord,
 } from "../../domain/history-records.ts";
-import type { UsageKey } from "../../domain/stats/usage.ts";
+import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Reader } from "../../history/reader.ts";
 import { namesOf } from "../../history/sessions/session-list.ts";
 import { type EfficiencyQuery, efficiencyQuery } from "../../history/statistics/efficiency.ts";
 import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatmap.ts";
+import { ofProducts, type ProductsAsked, productFigures } from "../../history/statistics/products.ts";
 import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
 import { namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";
@@ -24,14 +26,19 @@ interface StatsAnswer extends Answer {
   readonly points: number;
 }
 
-export async function statsAnswer(read: Reader, asked: StatsQuery & Formatted): Promise<StatsAnswer> {
-  const { rows, total, points, start, end, interval, resolution } = await statsQuery(read, asked);
+export async function statsAnswer(
+  read: Reader,
+  asked: StatsQuery & ProductsAsked & Formatted,
+): Promise<StatsAnswer> {
+  const own = ofProducts(read, asked);
+  const { rows, total, points, start, end, interval, resolution } = await statsQuery(own, asked);
   const records = rows.map(({ points: series, ...row }) =>
     series === null
       ? row
       : { ...row, series: series.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) },
   );
-  const beside = { start: iso(start), end: iso(end), interval, resolution };
+  const products = asked.product && { products: await productFigures(read, asked) };
+  const beside = { start: iso(start), end: iso(end), interval, resolution, ...products };
   const answer = rowsAnswer("features", StatsRecord, records satisfies StatsRecord[], total, asked, beside);
   return { ...answer, points };
 }
@@ -44,10 +51,14 @@ export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatte
   return rowsAnswer("cells", HeatCellRecord, cells, cells.length, { limit: null, offset: 0, format });
 }
 
-export async function efficiencyAnswer(read: Reader, asked: EfficiencyQuery & Formatted): Promise<Answer> {
-  const { rows, total, start, end, resolution } = await efficiencyQuery(read, asked);
+export async function efficiencyAnswer(
+  read: Reader,
+  asked: EfficiencyQuery & ProductsAsked & Formatted,
+): Promise<Answer> {
+  const { rows, total, start, end, resolution } = await efficiencyQuery(ofProducts(read, asked), asked);
   if (asked.format === "json") {
-    const beside = { start: iso(start), end: iso(end), resolution };
+    const products = asked.product && { products: await productFigures(read, asked) };
+    const beside = { start: iso(start), end: iso(end), resolution, ...products };
     return rowsAnswer("features", EfficiencyRecord, rows, total, asked, beside);
   }
   // The rows of a feature in CSV: each of its seats, and each number of seats that was tried.
@@ -102,5 +113,11 @@ export async function usageAnswer(
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact" };
   const columns = [...keyColumns(groupBy), ...FIGURES];
-  return rowsAnswer("groups", UsageRecord, groups, total, asked, beside, columns);
+  // Labels have names of their own, which no schema knows.
+  const labels = groupBy.filter((key) => !USAGE_KEYS.some((known) => known === key));
+  const record = Type.Object({
+    ...Object.fromEntries(labels.map((label) => [label, Type.String()])),
+    ...UsageRecord.properties,
+  });
+  return rowsAnswer("groups", record, groups, total, asked, beside, columns);
 }

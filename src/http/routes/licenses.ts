@@ -9,14 +9,15 @@ import { NOT_MODIFIED } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, requirePermission } from "../exchange.ts";
-import { flag, names, queryOf, shown } from "../query.ts";
+import { flag, NAMED, names, queryOf, shown } from "../query.ts";
 import { featureRecord, serverRecord, summaryRecord } from "../records.ts";
-import { type Join, knownServer, namedServers, perPicture } from "../snapshot.ts";
+import { byLabels, type Join, knownServer, namedServers, perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   refresh: flag("true polls first and waits, as POST /api/licenses/rescan does; needs the role operator."),
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
+  label: NAMED.label,
 });
 
 const ServerWithFeatures = record("ServerWithFeatures", {
@@ -56,7 +57,7 @@ export function licenseRoutes(deps: RouteDeps) {
     .get(
       "/api/licenses",
       async ({ request, exchange, query }) => {
-        const { server: named = null, refresh } = query;
+        const { server: named = null, refresh } = byLabels(snapshotFor(exchange), query);
         if (refresh === true) {
           requirePermission(exchange, "refresh", "refresh=true");
           exchange.listener?.timeout(request, 0);

@@ -5,7 +5,7 @@ import { AvailabilityRecord, OUTAGE_STATUSES, OutageRecord } from "../../domain/
 import { listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { NAMED, names, queryOf, STORED_LIST, sortBy, wordList } from "../query.ts";
+import { NAMED, queryOf, STORED_LIST, sortBy, wordList } from "../query.ts";
 import { endTime, rangeOfDays, startTime } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -16,7 +16,8 @@ const RANGE = {
 const { start, end } = RangeFields;
 
 const OUTAGES = queryOf({
-  server: names("Ids of servers. An unknown one is 404.", "eda"),
+  server: NAMED.server,
+  label: NAMED.label,
   status: wordList(OUTAGE_STATUSES, "What the server was; of the list alone."),
   ...RANGE,
   sort: sortBy(sortable<OutageRecord>(OutageRecord)),
@@ -40,7 +41,7 @@ export function outageRoutes({ reader }: RouteDeps) {
         const { asked, servers } = await reader.read(exchange, query, rangeOfDays(30));
         return reader.answer(exchange, "outages", {
           ...asked,
-          servers: query.server ?? null,
+          servers: asked.filter.servers,
           configured: servers.map(({ server }) => server.id),
           statuses: query.status ?? null,
           sort: sortOf(query.sort),

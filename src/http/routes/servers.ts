@@ -9,7 +9,7 @@ import { formatOf, send, valueAnswer } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { LIVE_LIST, names, queryOf, sortBy, wordList } from "../query.ts";
+import { LIVE_LIST, NAMED, names, queryOf, sortBy, wordList } from "../query.ts";
 import { pick, serverRecord } from "../records.ts";
 import { knownServer, namedServers, perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
@@ -18,6 +18,7 @@ const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecor
 
 const QUERY = queryOf({
   server: names("Ids of servers. An unknown one is 404.", "eda"),
+  label: NAMED.label,
   manager: wordList(MANAGERS, "License managers."),
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
@@ -55,7 +56,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
       ({ exchange, query }) => {
         const format = formatOf(query, exchange.request);
         const snapshot = snapshotFor(exchange);
-        const servers = namedServers(snapshot, query.server);
+        const servers = namedServers(snapshot, query.server, query.label);
         return answers.respond(exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)

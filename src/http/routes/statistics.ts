@@ -1,12 +1,14 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
+import { closestNames } from "../../config/closest-word.ts";
 import { DenialRecord } from "../../domain/denials.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeatureId } from "../../domain/history.ts";
 import {
   EfficiencyRecord,
   HeatCellRecord,
+  ProductRecord,
   RangeFields,
   SessionRecord,
   StatsRecord,
@@ -18,6 +20,7 @@ import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/buckete
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
+import type { ProductsAsked } from "../../history/statistics/products.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
@@ -30,15 +33,18 @@ import {
   FORMAT,
   flag,
   LIVE_LIST,
+  list,
   NAMED,
   PEOPLE,
+  PRODUCT,
   queryOf,
   STORED_LIST,
+  shown,
   sortBy,
   word,
-  wordList,
 } from "../query.ts";
 import { endTime, openRange, rangeOfDays, startTime, timezone } from "../query-time.ts";
+import { closestWords } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const SESSIONS = queryOf({
@@ -71,6 +77,7 @@ const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days bef
 
 const STATS = queryOf({
   ...NAMED,
+  product: PRODUCT,
   start: startTime("Start of the range. Default: 24 hours before the end."),
   end: END,
   interval: word(
@@ -83,9 +90,15 @@ const STATS = queryOf({
   ...LIVE_LIST,
 });
 
-const STATS_FIELDS = { ...RangeFields, interval: words(INTERVALS) };
+const EFFICIENCY_FIELDS = {
+  ...RangeFields,
+  products: Type.Optional(
+    Type.Array(ProductRecord, { description: "Where `product` is given: a row for each" }),
+  ),
+};
+const STATS_FIELDS = { ...EFFICIENCY_FIELDS, interval: words(INTERVALS) };
 
-const EFFICIENCY = queryOf({ ...NAMED, ...THIRTY_DAYS, ...STORED_LIST });
+const EFFICIENCY = queryOf({ ...NAMED, product: PRODUCT, ...THIRTY_DAYS, ...STORED_LIST });
 
 const HEATMAP = queryOf({
   ...NAMED,
@@ -95,8 +108,21 @@ const HEATMAP = queryOf({
   ...FORMAT,
 });
 
+const KEY_WORDS = [...USAGE_KEYS, "label:<name>"].join(", ");
+const USAGE_KEY = {
+  takes: `${KEY_WORDS} (one or more, separated by commas)`,
+  read: (text: string) =>
+    /^label:./.test(text) ? (text as UsageKey) : USAGE_KEYS.find((known) => known === text),
+};
 const USAGE = queryOf({
-  group_by: wordList(USAGE_KEYS, "One or two; `feature` is server, daemon and name. Default: user."),
+  group_by: list(
+    USAGE_KEY,
+    { type: "string" },
+    {
+      description: `One or two of ${KEY_WORDS}; \`feature\` is server, daemon and name. Default: user.`,
+      example: ["user"],
+    },
+  ),
   ...NAMED,
   ...PEOPLE,
   ...THIRTY_DAYS,
@@ -116,7 +142,17 @@ const Heatmap = record("Heatmap", {
  * Sessions, denials, and figures over a range: of features, of each seat, by hour and weekday,
  * by user.
  */
-export function statisticsRoutes({ denials, reader }: RouteDeps) {
+export function statisticsRoutes({ denials, reader, settings, live }: RouteDeps) {
+  /** The products of a query. Throws NOT_FOUND for one that the config does not know. */
+  function productsAsked(names: readonly string[] | null = null): ProductsAsked {
+    const { products } = settings();
+    const known = products.map(({ name }) => name);
+    const unknown = names?.find((name) => !known.includes(name));
+    if (unknown === undefined) return { products, product: names };
+    const closest = closestWords(closestNames(unknown, known));
+    throw new ApiError("NOT_FOUND", `The config has no product ${shown(unknown)}.${closest}`);
+  }
+
   /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
   function loggingOf(ids: readonly string[], anonymize: boolean) {
     const found = denials.logging().filter(({ server }) => ids.includes(server));
@@ -171,9 +207,11 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           if (series) checkPoints(bucketCount(interval ?? autoInterval(start, end), start, end));
           return { start, end };
         });
-        const uncounted = uncountedOf(servers, asked.filter);
+        // What has no counts is in no product.
+        const uncounted = query.product ? [] : uncountedOf(servers, asked.filter);
         const sort = sortOf(query.sort);
-        const question = { ...asked, interval, series, sort, limit, uncounted };
+        const products = productsAsked(query.product);
+        const question = { ...asked, ...products, interval, series, sort, limit, uncounted };
         return reader.answer(exchange, "stats", question, ({ points }) => checkPoints(points));
       },
       documented("read", "Licenses", "Peaks, averages and series of features over a range", {
@@ -191,7 +229,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
       "/api/licenses/efficiency",
       async ({ exchange, query }) => {
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
-        return reader.answer(exchange, "efficiency", asked);
+        return reader.answer(exchange, "efficiency", { ...asked, ...productsAsked(query.product) });
       },
       documented(
         "read",
@@ -207,7 +245,7 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
             "enough. Where `demand` is known from nothing, nothing is said of more seats. CSV has a row for each seat and each " +
             "number of seats that was tried, told apart by `part`; X-Total-Count is that of the features.",
           query: EFFICIENCY,
-          answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", RangeFields) },
+          answers: { 200: listDoc("features", EfficiencyRecord, "Seats of features", EFFICIENCY_FIELDS) },
           errors: ["TIMEOUT"],
         },
       ),
@@ -239,7 +277,11 @@ export function statisticsRoutes({ denials, reader }: RouteDeps) {
           );
         }
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
-        return reader.answer(exchange, "usage", { ...asked, groupBy, sort });
+        const labels = new Map(
+          live.snapshot().servers.map(({ server }) => [server.id, new Map(Object.entries(server.labels))]),
+        );
+        const { products } = settings();
+        return reader.answer(exchange, "usage", { ...asked, groupBy, sort, labels, products });
       },
       documented("read", "Licenses", "Who used what: seat-hours, sessions and peaks by group", {
         description:
@@ -280,6 +322,6 @@ function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
   if (keys.length <= 2 && new Set(keys).size === keys.length) return keys;
   throw new ApiError(
     "INVALID_QUERY",
-    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${USAGE_KEYS.join(", ")}.`,
+    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${KEY_WORDS}.`,
   );
 }

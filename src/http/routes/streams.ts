@@ -4,7 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { namedServers } from "../snapshot.ts";
+import { byLabels } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
 import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
 import { type Opening, openStream } from "../streams/open-stream.ts";
@@ -34,8 +34,10 @@ const LINGER_SECONDS = 10;
 export function streamRoutes({ log, streams, live }: RouteDeps) {
   const http = log("http");
 
+  const byServers = (wanted: Wanted) => byLabels(live.snapshot(), wanted);
+
   function open(stream: StreamName, exchange: Exchange, query: Wanted) {
-    namedServers(live.snapshot(), query.server);
+    byServers(query);
     return openStream(streams, http, stream, exchange, query.last_event_id ?? null);
   }
 
@@ -44,7 +46,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     listener?.timeout(request, 0);
     if (request.method === "HEAD") return new Response(null, { headers: SSE_HEADERS });
     const onEnd = () => listener?.timeout(request, LINGER_SECONDS);
-    return new Response(createSseStream(opening, query, onEnd), { headers: SSE_HEADERS });
+    return new Response(createSseStream(opening, byServers(query), onEnd), { headers: SSE_HEADERS });
   }
 
   function upgrade(stream: StreamName, exchange: Exchange, query: Wanted): undefined {
@@ -59,7 +61,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
       open(stream, exchange, query),
       exchange.query,
       () => performance.now(),
-      (ids) => void namedServers(live.snapshot(), ids),
+      byServers,
     );
     if (listener?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");

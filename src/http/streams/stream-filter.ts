@@ -22,6 +22,7 @@ const DOMAIN_PARAMETERS = {
     description:
       "Only domain events of these servers, and their pictures, which no other parameter narrows. An unknown one is 404.",
   },
+  label: { ...NAMED.label, description: "Only domain events of servers with this label, `name:value`." },
   user: names("Only checkouts, checkins and denials of these users.", "ada"),
 };
 const METRICS_PARAMETERS = {

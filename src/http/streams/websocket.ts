@@ -22,13 +22,13 @@ const CLOSE_CODES: Readonly<Record<Ending, number>> = {
  * to the functions in its `data`.
  * @param firstQuery The query of the opening, without `?`.
  * @param now Milliseconds of a monotonic clock.
- * @param checkServers Throws NOT_FOUND for an id that no server has.
+ * @param byServers Names the servers of what is wanted by label. Throws NOT_FOUND for what no server has.
  */
 export function createSocketHandlers(
   opening: Opening,
   firstQuery: string,
   now: () => number,
-  checkServers: (ids: readonly string[] | null) => void,
+  byServers: (wanted: Wanted) => Wanted,
 ) {
   const { stream } = opening;
   const parse = STREAM_QUERIES[stream].parse;
@@ -50,7 +50,7 @@ export function createSocketHandlers(
             }),
           close: (reason) => ws.close(CLOSE_CODES[reason], ENDINGS[reason]),
         },
-        parse(query),
+        byServers(parse(query)),
       );
     },
     message(ws: ServerWebSocket<unknown>, message: string | Buffer) {
@@ -84,9 +84,9 @@ export function createSocketHandlers(
   function subscribe(client: StreamClient, changes: Readonly<Record<string, unknown>>): object {
     const changed = changedQuery(query, changes, stream);
     const { last_event_id: _, ...wanted }: Wanted = parse(changed);
-    checkServers(wanted.server ?? null);
+    const resolved = byServers(wanted);
     query = changed;
-    opening.refilter(client, wanted);
+    opening.refilter(client, resolved);
     return { type: "subscribed", ...wanted };
   }
 }

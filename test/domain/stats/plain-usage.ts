@@ -27,7 +27,7 @@ export function createPlainUsage(by: readonly UsageKey[], start: number, end: nu
       ...by.map((key) => {
         if (key === "day") return { day };
         if (key === "feature") return { server, daemon, feature };
-        return { [key]: session[key] };
+        return { [key]: session[key as "user" | "host" | "daemon" | "server"] };
       }),
     ) as UsageGroup["keys"];
     // Hosts differ in case only between lines of one client.

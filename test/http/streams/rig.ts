@@ -103,8 +103,12 @@ export function socketOf({ deps }: Bench, role: string, stream: StreamName, quer
   const caller = deps.keys.list().find(({ name }) => name.startsWith(role)) ?? null;
   const exchange = { caller, request: new Request("http://lic/ws") } as Exchange;
   const opening = openStream(deps.streams, deps.log("http"), stream, exchange, null);
-  const nothing = () => {};
-  const handlers = createSocketHandlers(opening, query, () => 0, nothing);
+  const handlers = createSocketHandlers(
+    opening,
+    query,
+    () => 0,
+    (wanted) => wanted,
+  );
   const ws = {
     getBufferedAmount: () => held.bytes,
     cork: (write: () => void) => write(),

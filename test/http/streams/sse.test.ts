@@ -4,7 +4,7 @@ import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/htt
 import { createClient, KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { closeDoors, serve } from "../doors.ts";
-import { type Bench, bench, picture } from "../make.ts";
+import { type Bench, bench, monitored, picture } from "../make.ts";
 import { down, type MemoryStreams, PSEUDONYMS, readFrames, taken } from "./rig.ts";
 
 let streams: MemoryStreams;
@@ -103,11 +103,14 @@ describe("domain events", () => {
     ["feature=mesher, v2", ["acmed"]],
     ["daemon=betad", ["betad", "server_status"]],
     ["server=cad", ["acmed", "server_status"]],
+    ["label=location:stu", ["acmed", "server_status"]],
+    ["label=location:stu&server=eda", []],
     ["user=bob,nobody", ["betad"]],
     ["feature=solver&feature=mesher, v2&daemon=acmed", ["acmed", "acmed"]],
     ["feature=not-yet", []],
   ])("?%s lets through %p, live and from the store", async (query, wanted) => {
-    site.show(picture("eda"), picture("cad"));
+    const labels = { location: "stu" };
+    site.show(picture("eda"), picture("cad", { server: monitored("cad", { labels }) }));
     emitAll();
     const path = `/stream/combined?events=checkout,server_status,log&${query}`;
     const { next } = await resume(path, "1");
@@ -141,6 +144,7 @@ describe("domain events", () => {
 
   test("of a server that is not there are refused", async () => {
     expect((await open("/stream/combined?server=nope")).response.status).toBe(404);
+    expect((await open("/stream/combined?label=location:nope")).response.status).toBe(404);
   });
 });
 

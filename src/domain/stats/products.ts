@@ -1,0 +1,31 @@
+import type { FeatureId } from "../history.ts";
+import { globPattern } from "../plain-text.ts";
+
+/** A name that people know, over features of any servers. */
+export interface Product {
+  readonly name: string;
+  /** `server/daemon/feature`, each with `*` and `?`. */
+  readonly features: readonly string[];
+  /** What one seat costs a year; null = not said. */
+  readonly costPerSeatYear: number | null;
+  /** ISO 4217; null where no cost is given. */
+  readonly currency: string | null;
+}
+
+/** Which product has a feature: the first that names it, so that no seat counts twice. Null = none has it. */
+type ProductOf = (feature: FeatureId) => string | null;
+
+export function createProductOf(products: readonly Product[]): ProductOf {
+  const patterns = products.flatMap(({ name, features }) =>
+    features.map((glob) => {
+      const [server = "", daemon = "", ...feature] = glob.split("/");
+      return { name, parts: [server, daemon, feature.join("/")].map(globPattern) };
+    }),
+  );
+  const known = new Map<string, string | null>();
+  return ({ server, daemon, feature }) => {
+    const names = [server, daemon, feature];
+    const find = () => patterns.find(({ parts }) => parts.every((part, at) => part.test(names[at] ?? "")));
+    return known.getOrInsertComputed(names.join("\0"), () => find()?.name ?? null);
+  };
+}

@@ -1,0 +1,126 @@
+import type { ProductRecord } from "../../domain/history-records.ts";
+import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
+import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/stats/figures.ts";
+import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
+import { heldSteps } from "../../domain/stats/held-steps.ts";
+import { createProductOf, type Product } from "../../domain/stats/products.ts";
+import { addRollup, createRollupSum, NO_ROLLUP, type Rollup, rollupOf } from "../../domain/stats/rollup.ts";
+import { sumOfSeries } from "../../domain/stats/spans.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
+import type { Named } from "../../store/conditions.ts";
+import type { KnownFeature } from "../buckets.ts";
+import { historyBegins } from "../range.ts";
+import { type HistorySource, type Range, resolveRange } from "../reader.ts";
+import { seriesOf } from "../site-days.ts";
+import { statsQuery } from "./stats.ts";
+import { daysOf } from "./usage.ts";
+
+export interface ProductsAsked {
+  /** All there are: the first that names a feature has it. */
+  readonly products: readonly Product[];
+  /** Names of those that are asked for; null = none is, and features are not narrowed. */
+  readonly product: readonly string[] | null;
+}
+
+export interface ProductsQuery extends Range, Asked, ProductsAsked {
+  readonly filter: Named;
+}
+
+/** The source with the features of the products that are asked for, and no others. */
+export function ofProducts(source: HistorySource, { products, product }: ProductsAsked): HistorySource {
+  if (product === null) return source;
+  const productOf = createProductOf(products);
+  const isAsked = (feature: KnownFeature) => product.includes(productOf(feature) ?? "");
+  return { ...source, features: async (named) => (await source.features(named)).filter(isAsked) };
+}
+
+const ALL_ROWS = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
+const HOURS_A_YEAR = (365 * DAY_MS) / HOUR_MS;
+
+/** Figures of products, in the order in which they are asked for. */
+export async function productFigures(source: HistorySource, query: ProductsQuery): Promise<ProductRecord[]> {
+  const own = ofProducts(source, query);
+  const { rows, start, end } = await statsQuery(own, { ...query, ...ALL_ROWS });
+  const rowsOf = Map.groupBy(rows, createProductOf(query.products));
+  const held = await heldTogether(own, query);
+  return (query.product ?? []).map((product) => {
+    const { costPerSeatYear = null, currency = null } =
+      query.products.find(({ name }) => name === product) ?? {};
+    const list = rowsOf.get(product) ?? [];
+    const { users = null, levels = [], rollup = NO_ROLLUP } = held.get(product) ?? {};
+    const people = {
+      uniqueUsers: users?.size ?? null,
+      sessions: sumOf(list.map(({ sessions }) => sessions)),
+      denials: sumOf(list.map(({ denials }) => denials)),
+      queuedRequests: sumOf(list.map(({ queuedRequests }) => queuedRequests)),
+    };
+    const figures = figuresOf(rollup, end - start, { ...people, heldSeatHours: null });
+    const total = sumOf(list.map((row) => row.total));
+    const rising = levels.sort((a, b) => a - b);
+    const idleSeatHours = idleHours(rollup);
+    const isPriced = costPerSeatYear !== null && idleSeatHours !== null;
+    return {
+      product,
+      features: list.length,
+      total,
+      peakHeld: figures.peakUsed,
+      averageHeld: figures.averageUsed,
+      p95Held: figures.p95Used,
+      heldSeatHours: figures.usedSeatHours,
+      idleSeatHours,
+      ...people,
+      // Of more seats nothing is said: it is not known which features would have them.
+      ...efficiencyOf(histogramOfRollup(rollup), total, rising, null),
+      costPerSeatYear,
+      idleCost: isPriced ? Math.round((100 * costPerSeatYear * idleSeatHours) / HOURS_A_YEAR) / 100 : null,
+      currency,
+      coverage: shareOf(sumOf(list.map(({ coverage }) => coverage)) ?? 0, list.length),
+    };
+  });
+}
+
+/** What people held of each product at once. Empty where sessions or samples of the range are no longer kept. */
+async function heldTogether(own: HistorySource, query: ProductsQuery) {
+  const { start, end, resolution } = resolveRange(query, await own.reach());
+  const found = new Map<string | null, { users: Set<string>; levels: number[]; rollup: Rollup }>();
+  if (resolution !== "exact" || start < (await own.sessionsFrom())) return found;
+  const { holdingOf } = holdingsAt(await own.lastReadings(), query);
+  const begin = await historyBegins(own, { start, end });
+  const productOf = createProductOf(query.products);
+  for (const [product, features] of Map.groupBy(await own.features(query.filter), productOf)) {
+    const names = features.map(({ feature }) => feature);
+    const filter = { ...query.filter, features: names, users: null, hosts: null };
+    const sum = createRollupSum();
+    const users = new Set<string>();
+    const levels: number[] = [];
+    for (const { from, to } of daysOf(begin, end)) {
+      // By name alone: daemons of other servers may have the same.
+      const held = (await own.sessions(from, to, filter))
+        .filter((session) => productOf(session) === product)
+        .map((session) => ({ ...session, ...holdingOf(session) }));
+      const series = await seriesOf(own, features, { start: from, end: to });
+      const steps = heldSteps(sumOfSeries(series, from, to), held);
+      addRollup(sum, rollupOf({ steps, end: to }, from, to));
+      for (const { user } of held) users.add(user);
+      for (const level of levelsAtBegin(held, steps, from, to)) levels.push(level);
+    }
+    found.set(product, { users, levels, rollup: sum.take() });
+  }
+  return found;
+}
+
+/** Issued seats × hours that nobody held, in the covered time; null while it is not known how many were issued. */
+function idleHours({ groups }: Rollup): number | null {
+  const idle = groups.flatMap(({ total, levels }) =>
+    levels.map(([held, ms]) => (total === null ? null : Math.max(0, total - held) * ms)),
+  );
+  const sum = sumOf(idle);
+  return sum === null ? null : seatHours(sum);
+}
+
+/** Null of nothing, and where a part is not known. */
+function sumOf(parts: readonly (number | null)[]): number | null {
+  return parts.length === 0
+    ? null
+    : parts.reduce((sum, part) => (sum === null || part === null ? null : sum + part), 0);
+}

@@ -1,0 +1,206 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { Product } from "../../src/domain/stats/products.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
+import { type Bench, bench, feature, monitored, picture } from "./make.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const START = a.NOON;
+const NOW = START + 2 * HOUR;
+const PRODUCTS: readonly Product[] = [
+  { name: "Sim, full", features: ["*/*/sim_*"], costPerSeatYear: 8760, currency: "EUR" },
+  { name: "Rest", features: ["eda/*/*"], costPerSeatYear: null, currency: null },
+  { name: "Nothing", features: ["nosuch/*/*"], costPerSeatYear: 1, currency: "EUR" },
+];
+
+/**
+ * Two hours of polls of two servers: `sim_core` of one has two holders in the first hour, `sim_post` of the other three
+ * in the second. Of the other the last quarter of an hour is not known.
+ */
+async function site(): Promise<Bench> {
+  const servers = [a.server({ id: "eda" }), a.server({ id: "cae" })];
+  const rig = createRig(servers);
+  const seats = (name: string, total: number, ...users: string[]) => {
+    const checkouts = users.map((user) => a.checkout({ user, handle: user, startedAt: null }));
+    return a.feature({ name, total, used: users.length, checkouts });
+  };
+  for (let at = START; at <= NOW; at += MINUTE) {
+    const isFirst = at < START + HOUR;
+    const eda = [seats("sim_core", 4, ...(isFirst ? ["ann", "bob"] : [])), seats("viewer", 5)];
+    const cae = [seats("sim_post", 6, ...(isFirst ? [] : ["ann", "cleo", "dan"]))];
+    const poll = { startedAt: at - 200, finishedAt: at };
+    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features: eda }) }));
+    const isRead = at < NOW - 15 * MINUTE;
+    const reading = a.reading({ features: cae });
+    await rig.poll(
+      isRead ? a.outcome({ ...poll, serverId: "cae", reading }) : a.failedPoll({ ...poll, serverId: "cae" }),
+    );
+  }
+  const settings = { ...bench().deps.settings(), products: PRODUCTS };
+  const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
+  at.now = NOW;
+  const of = (id: string, labels: Record<string, string>, ...names: string[]) =>
+    picture(id, { server: monitored(id, { labels }), features: names.map((name) => feature(name)) });
+  at.show(
+    of("eda", { location: "muc", note: "a,b:c" }, "sim_core", "viewer"),
+    of("cae", { location: "stu" }, "sim_post"),
+  );
+  return at;
+}
+
+const RANGE = `start=${START}&end=${NOW}`;
+const SIM = `product=${encodeURIComponent("Sim, full")}`;
+
+interface Body {
+  readonly code: string;
+  readonly message: string;
+  readonly products: readonly Record<string, unknown>[];
+  readonly [list: string]: unknown;
+}
+
+async function ask(at: Bench, path: string, key = at.keys.viewer) {
+  const response = await at.get(`/api/licenses/${path}`, { key });
+  return { status: response.status, body: (await response.json()) as Body };
+}
+
+describe("a product", () => {
+  test("is told by what was held at once, never by adding peaks", async () => {
+    const at = await site();
+    const { body } = await ask(at, `stats?${RANGE}&${SIM}&product=Nothing`);
+    // Peaks of 2 and 3, an hour apart.
+    expect(body.features).toMatchObject([
+      { server: "cae", feature: "sim_post", peakUsed: 3 },
+      { server: "eda", feature: "sim_core", peakUsed: 2 },
+    ]);
+    const [sim, nothing] = body.products;
+    expect(sim).toMatchObject({
+      product: "Sim, full",
+      features: 2,
+      total: 10,
+      peakHeld: 3,
+      uniqueUsers: 4,
+      sessions: 5,
+      costPerSeatYear: 8760,
+      currency: "EUR",
+    });
+    expect(sim?.coverage).toBeCloseTo((2 + 1.75) / 4, 1);
+    // A seat-hour costs 1 EUR: 4 seats for two hours, 6 for the time that was covered, less what was held.
+    const paid = 4 * 2 + 6 * 1.75;
+    expect(sim?.idleCost).toBeCloseTo(paid - Number(sim?.heldSeatHours), 0);
+    expect(sim?.idleCost).toBe(Math.round(Number(sim?.idleSeatHours) * 100) / 100);
+    expect(nothing).toMatchObject({ features: 0, total: null, peakHeld: null, idleCost: null, coverage: 0 });
+  });
+
+  test("has seats that are busy together", async () => {
+    const at = await site();
+    const { body } = await ask(at, `efficiency?${RANGE}&${SIM}`);
+    const [sim] = body.products;
+    expect(sim?.total).toBe(10);
+    const seats = sim?.seats as { seat: number; busyPercent: number }[];
+    expect(seats.map(({ busyPercent }) => Math.round(busyPercent / 5) * 5)).toEqual([
+      ...[90, 90, 40],
+      ...new Array(7).fill(0),
+    ]);
+    expect(sim?.whatIf).toContainEqual({ total: 5, saturatedSeconds: 0, affectedSessions: 0 });
+    expect(sim?.whatIf).toContainEqual({ total: 11, saturatedSeconds: null, affectedSessions: null });
+    expect([sim?.denials, sim?.queuedRequests]).toEqual([null, null]);
+  });
+
+  test("has a feature once: the first that names it has it", async () => {
+    const at = await site();
+    const { body } = await ask(at, `stats?${RANGE}&product=Rest`);
+    expect(body.features).toMatchObject([{ server: "eda", feature: "viewer", peakUsed: 0 }]);
+    expect(body.products).toMatchObject([{ product: "Rest", features: 1, peakHeld: 0, idleCost: null }]);
+    const none = await ask(at, `stats?${RANGE}`);
+    expect([none.body.total, none.body.products]).toEqual([3, undefined as never]);
+  });
+
+  test("that the config does not know is 404, with the closest", async () => {
+    const at = await site();
+    for (const path of ["stats", "efficiency"]) {
+      const { status, body } = await ask(at, `${path}?product=Sim`);
+      expect([status, body.code]).toEqual([404, "NOT_FOUND"]);
+      expect(body.message).toStartWith('The config has no product "Sim". The closest names are "Sim, full"');
+    }
+  });
+});
+
+test.each<[string, Record<string, unknown>[]]>([
+  ["product", [{ product: "Sim, full", peakHeld: 3, uniqueUsers: 4 }]],
+  [
+    "product,user&sort=-sessions&user=ann,cleo",
+    [
+      { product: "Sim, full", user: "ann", sessions: 2 },
+      { product: "Sim, full", user: "cleo" },
+    ],
+  ],
+  ["label:location&sort=-sessions", [{ "label:location": "stu" }, { "label:location": "muc" }]],
+  [
+    "label:note,product&sort=-sessions",
+    [
+      { "label:note": null, product: "Sim, full" },
+      { "label:note": "a,b:c", product: "Sim, full" },
+    ],
+  ],
+  ["label:constructor", [{ "label:constructor": null, peakHeld: 3 }]],
+])("usage by %s", async (by, groups) => {
+  const at = await site();
+  expect((await ask(at, `usage?${RANGE}&group_by=${by}`)).body).toMatchObject({ groups });
+  const csv = await at.get(`/api/licenses/usage?${RANGE}&group_by=${by}&format=csv`, { key: at.keys.viewer });
+  const [head = ""] = (await csv.text()).split("\r\n");
+  expect(head.split(",")).toEqual(expect.arrayContaining(by.replace(/&.*/, "").split(",")));
+});
+
+test.each(["label:", "label", "products", "label:a,label:b,label:c"])(
+  "usage takes no group_by=%s",
+  async (by) => {
+    const { status, body } = await ask(await site(), `usage?group_by=${encodeURIComponent(by)}`);
+    expect([status, body.code]).toEqual([400, "INVALID_QUERY"]);
+    expect(body.message).toContain("label:<name>");
+  },
+);
+
+describe("label", () => {
+  const LISTS = [
+    ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions"],
+    ...["stats", "efficiency", "usage?group_by=server&"],
+  ];
+  test.each(LISTS)("%s is of the servers that have it", async (path) => {
+    const at = await site();
+    const list = async (query: string, key = at.keys.viewer) => {
+      const { status, body } = await ask(at, `${path}${path.includes("?") ? "" : "?"}${query}`, key);
+      return status === 200
+        ? (Object.values(body).find(Array.isArray) as { server?: string; id?: string }[])
+        : body;
+    };
+    for (const key of [at.keys.viewer, at.keys.anonymous]) {
+      const rows = await list("label=location:stu", key);
+      const ids = new Set((rows as { server?: string; id?: string }[]).map(({ server, id }) => server ?? id));
+      expect([...ids].filter((id) => id !== "cae")).toEqual([]);
+      if (!["expirations", "alerts", "denials"].includes(path)) expect(ids.size).toBe(1);
+      // All must hold, and the server's id too.
+      expect(await list("label=location:muc&label=note:a,b:c&server=cae", key)).toEqual([]);
+      expect(await list("label=location:st", key)).toMatchObject({
+        code: "NOT_FOUND",
+        message: expect.stringContaining(
+          'No license server has the label "location:st". The closest names are "location:stu"',
+        ),
+      });
+    }
+    expect(await list("label=location")).toMatchObject({ code: "INVALID_QUERY" });
+  });
+
+  test("the snapshot, the heat map and the calendar are narrowed, too", async () => {
+    const at = await site();
+    const { body } = await ask(at, "?label=location:muc".replace("?", "../licenses?"));
+    expect(body.servers).toMatchObject([{ id: "eda" }]);
+    expect((await ask(at, `heatmap?${RANGE}&label=location:muc`)).body.features).toBe(2 as never);
+    const calendar = await at.get("/api/licenses/expirations.ics?label=location:x", { key: at.keys.viewer });
+    expect(calendar.status).toBe(404);
+  });
+});
