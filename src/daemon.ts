@@ -21,6 +21,7 @@ import {
   type Meters,
   sampleReader,
 } from "./daemon/meters.ts";
+import { createReports } from "./daemon/reports.ts";
 import { createRunningConfig, type Reloaded } from "./daemon/running-config.ts";
 import { connectServiceManager, type ServiceManager, serviceStatus } from "./daemon/service-manager.ts";
 import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
@@ -43,6 +44,7 @@ import { isSocketCaller, listenOnSockets } from "./http/unix-sockets.ts";
 import type { Bus } from "./live/bus.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
+import type { ReportQueries } from "./reports/figures.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
 import { createDenialSources, createDenials } from "./store/denials.ts";
 import type { Keys } from "./store/keys.ts";
@@ -151,6 +153,10 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
     denials.start();
     part("alerts", alerts).start();
+    part(
+      "reports",
+      createReports({ ...records, clock, config: running.current, log: log("alerts") }),
+    ).start();
     const push = pushMetrics(live, meters, `${host.info().hostname}:${listening.port}`);
     part("collector", polling.collector).start();
     running.connect((next, afterRestart) => {
@@ -198,7 +204,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
     const { path, metDamage: onDamage } = store;
-    const client = createHistoryClient<HistoryAnswers & DayQueries>({ path, clock, onDamage, log: storeLog });
+    const client = createHistoryClient<HistoryAnswers & DayQueries & ReportQueries>({
+      path,
+      clock,
+      onDamage,
+      log: storeLog,
+    });
     const history = part("history", client);
     const days = createDayKeeper({
       ...common,

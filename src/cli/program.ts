@@ -31,6 +31,7 @@ const PROGRAM: Group = {
     notify: async () => (await import("./notify.ts")).notify,
     simulate: async () => (await import("./simulate.ts")).simulate,
     export: async () => (await import("./export.ts")).exportTable,
+    report: async () => (await import("./report.ts")).report,
     import: async () => (await import("./import.ts")).importFiles,
     install: async () => (await import("./install.ts")).installCommand(createProgram),
     upgrade: async () => (await import("./upgrade.ts")).upgrade,

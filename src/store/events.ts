@@ -98,11 +98,13 @@ type MarkName =
   | "deleted_sessions"
   | "denials_seen"
   | "trusted_time"
-  | "retention_time";
+  | "retention_time"
+  | `report:${string}`;
 
 /**
  * Numbers kept beside the events, in their transactions; `reserved` and `keys_told` in state.db, the others in licmond.db.
  * Absent is 0. `deleted_sessions`: those that ended before it.
+ * `report:…`: the end of the period that was sent last, see `daemon/reports.ts`.
  * `trusted_time`, `retention_time`: see `clock-watch.ts`.
  */
 export function createMarks({ sqlite, read }: Pick<DatabaseFile, "sqlite" | "read">) {

@@ -27,10 +27,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
     export: "domain system config",
     collector: "domain managers store live system config",
     alerts: "domain managers store live system config",
+    reports: "domain store history",
     http: `${UPPER} export collector alerts`,
-    daemon: `${UPPER} simulator export collector alerts http`,
+    daemon: `${UPPER} simulator export collector alerts reports http`,
     install: "domain store system config collector",
-    cli: `${UPPER} simulator export collector alerts http daemon install`,
+    cli: `${UPPER} simulator export collector alerts reports http daemon install`,
     main: "cli system domain",
   }).map(([room, others]) => [room, others.split(" ")]),
 );

@@ -11,15 +11,25 @@ export type EmailOptions = Pick<
 
 const TIMEOUT_MS = 20_000;
 
+/** Sends messages by mail, in plain text. */
+export function createEmail(options: EmailOptions, trust: { readonly ca?: string } = {}): Send {
+  const send = createMailer(options, trust);
+  return (message, signal) =>
+    send({ subject: subject(message), text: `${lines(message).join("\n")}\n\n-- \nlicmond\n` }, signal);
+}
+
 /**
- * Sends messages by mail, in plain text. `smtps://` is TLS from the start (port 465); else STARTTLS is used where the
+ * Sends mails, as a `Send` sends messages. `smtps://` is TLS from the start (port 465); else STARTTLS is used where the
  * server has it, and insisted on where a password is sent (port 587 then, 25 without one). Certificates are verified;
  * tests give a `ca` (PEM) to trust besides the usual ones.
  */
-export function createEmail(options: EmailOptions, trust: { readonly ca?: string } = {}): Send {
+export function createMailer(options: EmailOptions, trust: { readonly ca?: string } = {}) {
   const { from, to, username, secretFile } = options;
   const { host, port, secure } = parseSmtp(options.smtp, username !== null);
-  return async (message, signal) => {
+  return async (
+    mail: { subject: string; text: string; html?: string },
+    signal: AbortSignal,
+  ): Promise<string | null> => {
     const pass = await readSecret(secretFile);
     // Loaded with the first mail: a daemon that sends none shall not hold a mail client in memory.
     const { createTransport } = await import("nodemailer");
@@ -49,8 +59,7 @@ export function createEmail(options: EmailOptions, trust: { readonly ca?: string
       const sending = transport.sendMail({
         from,
         to: [...to],
-        subject: subject(message),
-        text: `${lines(message).join("\n")}\n\n-- \nlicmond\n`,
+        ...mail,
         // RFC 3834: asks for no automatic answer.
         headers: { "Auto-Submitted": "auto-generated" },
       });

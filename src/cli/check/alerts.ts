@@ -72,7 +72,8 @@ function firingRecord({ rule, severity, server, daemon, feature, peakValue, ...a
   return { rule, severity, server, daemon, feature, ...times, peakValue };
 }
 
-function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {
+/** The stored pictures of servers. */
+export function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   const store = openStore({ directory: config.storage.directory, log: quiet, mode: "cli" });
   try {

@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import { messageOf } from "../domain/error-code.ts";
+import { initialPicture } from "../domain/polls/apply-poll.ts";
+import { hostZone } from "../domain/time/zone.ts";
+import { createReader } from "../history/reader.ts";
+import { REPORT_QUERIES, readFigures } from "../reports/figures.ts";
+import { parsePeriod } from "../reports/period.ts";
+import { writeReport } from "../reports/write.ts";
+import { withDatabase } from "../store/database/read-only.ts";
+import { lastPictures } from "./check/alerts.ts";
+import { command, flag, text, texts } from "./command.ts";
+import { Failure, readConfig, UsageError } from "./io.ts";
+
+/** `licmond report`: what [[reports]] sends by mail, as a file, also beside a running daemon. */
+export const report = command({
+  options: {
+    period: text("<month or week>", "2026-10, or 2026-W43"),
+    to: text("<file>", "write HTML, or text where its name ends in .txt (default: text to stdout)"),
+    label: texts("<name:value>", "only servers with this label; may be repeated"),
+    anonymize: flag("name no people"),
+  },
+  async run({ options, config: named }, io) {
+    const [now, zone] = [io.now(), hostZone()];
+    const { period: wanted, to, anonymize } = options;
+    const period = parsePeriod(wanted ?? "", zone);
+    if (period === null || period.start >= now)
+      throw new UsageError("--period takes a month or a week that has begun, e.g. 2026-10 or 2026-W43");
+    const labels = (options.label ?? []).map((label) => {
+      const [, name, value] = /^([^:]+):(.*)$/s.exec(label) ?? [];
+      if (name === undefined) throw new UsageError("--label takes name:value, e.g. location:muc");
+      return [name, value ?? ""] as const;
+    });
+    const { config } = await readConfig(named, io);
+    const { products } = config;
+    const figures = await withDatabase(config.storage.directory, (sqlite) => {
+      const pictures = lastPictures(config, now);
+      const servers = config.servers.map((server) => {
+        return { ...(pictures.get(server.id) ?? initialPicture(server)), server };
+      });
+      const ask = (asked: Parameters<typeof REPORT_QUERIES.report>[1]) =>
+        REPORT_QUERIES.report(createReader(sqlite, { now }), asked);
+      const request = { period, now, zone, servers, products, labels: Object.fromEntries(labels), anonymize };
+      return readFigures(ask, request);
+    });
+    if (figures.servers.length === 0)
+      throw new Failure(labels.length === 0 ? "the config names no server" : "no server has these labels");
+    const { html, text: plain } = writeReport(figures);
+    if (to === undefined) return io.out(plain);
+    try {
+      writeFileSync(to, to.endsWith(".txt") ? plain : html, { mode: 0o600 });
+    } catch (error) {
+      throw new Failure(`${to} cannot be written: ${messageOf(error)}`);
+    }
+    io.err(`${period.title} is in ${to}\n`);
+  },
+});

@@ -1,0 +1,117 @@
+import type { ServerPicture } from "../domain/picture.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import type { Session } from "../domain/session.ts";
+import { shareOf } from "../domain/stats/figures.ts";
+import { type Asked, holdingsAt } from "../domain/stats/held-seats.ts";
+import type { Product } from "../domain/stats/products.ts";
+import type { Range, Reader } from "../history/reader.ts";
+import { overlapping } from "../history/session-reader.ts";
+import { SESSION_COLUMNS } from "../history/sessions/sessions.ts";
+import { productFigures } from "../history/statistics/products.ts";
+import { statsQuery } from "../history/statistics/stats.ts";
+import { waitsQuery } from "../history/statistics/waits.ts";
+import { type SessionFilter, sessionCondition } from "../store/conditions.ts";
+import type { Period } from "./period.ts";
+
+/** What a report is to be about. */
+export interface ReportRequest {
+  readonly period: Period;
+  /** Epoch ms: a period that is not over ends here. */
+  readonly now: number;
+  /** IANA zone of all its times. */
+  readonly zone: string;
+  /** All servers of the config, in its order. */
+  readonly servers: readonly ServerPicture[];
+  readonly products: readonly Product[];
+  /** Only servers that have all of these. */
+  readonly labels: MonitoredServer["labels"];
+  readonly anonymize: boolean;
+}
+
+/** What is asked of history. */
+interface ReportAsked extends Range, Asked, Pick<ReportRequest, "products" | "anonymize"> {
+  readonly filter: SessionFilter & { readonly servers: readonly string[] };
+}
+
+const ALL = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
+const LONGEST = 10;
+/** Rows of any other table; the rest is counted. */
+export const MOST = 30;
+const LONGEST_OUTAGE = {
+  statuses: ["down", "unknown"],
+  sort: { field: "durationSeconds", descending: true },
+  limit: 1,
+  offset: 0,
+} as const;
+const BY_FULL = { field: "fullSeconds", descending: true } as const;
+
+/** What the worker of history answers for reports. */
+export const REPORT_QUERIES = {
+  async report(read: Reader, asked: ReportAsked) {
+    const { start, end, products, anonymize } = asked;
+    const { servers } = asked.filter;
+    const { rows } = await statsQuery(read, { ...asked, ...ALL });
+    const logged = servers.map((id) => [id, shareOf(read.loggedMs(id, start, end), end - start)] as const);
+    const product = products.map(({ name }) => name);
+    return {
+      rows,
+      /** Share of the time in which the log of a server was read. */
+      logged: new Map(logged),
+      products: await productFigures(read, { ...asked, product }),
+      waits: await waitsQuery(read, { ...asked, sort: BY_FULL, limit: MOST, offset: 0 }),
+      availability: servers.map((id) => availabilityOf(read, id, asked)),
+      /** Null: the report names no people. */
+      holders: anonymize ? null : longestHolders(read, asked),
+    };
+  },
+};
+export type ReportQueries = typeof REPORT_QUERIES;
+
+/** How available a server was, and when it was not: how often, and the longest time. */
+function availabilityOf(read: Reader, server: string, { start, end }: Range) {
+  const { rows, total } = read.outages({ ...LONGEST_OUTAGE, start, end, servers: [server] });
+  return { ...read.availability(server, { start, end }), outages: total, longest: rows[0] ?? null };
+}
+
+/** Who held seats longest, up to the end of the range; a list, and so SQL. */
+function longestHolders(read: Reader, asked: ReportAsked) {
+  const { start, end, now } = asked;
+  const { sql, values } = overlapping(SESSION_COLUMNS, sessionCondition(asked.filter), start, end, now);
+  const rows = read.all<Session>(
+    `SELECT * FROM ${sql} ORDER BY min(coalesce(endedAt, ?), ?) - beganAt DESC, id LIMIT ?`,
+    ...values,
+    end,
+    end,
+    // The order is that of what is stored; what counts is known of the rows below.
+    LONGEST * 10,
+  );
+  const { holdingOf, shownBegin } = holdingsAt(read.lastReadings(), asked);
+  return rows
+    .map((session) => {
+      const { server, daemon, feature, user, host, count } = session;
+      const [from, to] = [shownBegin(session), Math.min(holdingOf(session).to, end)];
+      return { server, daemon, feature, user, host, count, from, to, ms: to - from };
+    })
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, LONGEST);
+}
+
+export type ReportFigures = Awaited<ReturnType<typeof readFigures>>;
+
+/** Reads what a report says, of the servers that it is about; `ask` has history answer. Rejects as history does. */
+export async function readFigures(
+  ask: (asked: ReportAsked) => ReturnType<ReportQueries["report"]>,
+  { products, labels, anonymize, ...request }: ReportRequest,
+) {
+  const { period, now } = request;
+  const wanted = Object.entries(labels);
+  const servers = request.servers.filter(({ server }) =>
+    wanted.every(([name, value]) => server.labels[name] === value),
+  );
+  const ids = servers.map(({ server }) => server.id);
+  const filter = { servers: ids, daemons: null, features: null, users: null, hosts: null };
+  const intervals = Object.fromEntries(servers.map(({ server }) => [server.id, server.intervalMs]));
+  const [start, end] = [period.start, Math.min(period.end, now)];
+  const known = await ask({ start, end, now, intervals, filter, products, anonymize });
+  return { ...request, end, servers, ...known };
+}

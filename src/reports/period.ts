@@ -1,0 +1,67 @@
+import { DAY_MS } from "../domain/time/clock.ts";
+
+/** A whole week or month that a report is about, in the host's zone. */
+export interface Period {
+  /** `2026-10`, or `2026-W43` for a week of ISO 8601. */
+  readonly name: string;
+  /** For people: `October 2026`, `Week 43 of 2026`. */
+  readonly title: string;
+  /** [start, end), epoch ms. */
+  readonly start: number;
+  readonly end: number;
+}
+
+type Every = "week" | "month";
+
+const STEP = { week: { days: 7 }, month: { months: 1 } } as const;
+
+function periodOf(every: Every, first: Temporal.PlainDate, zone: string): Period {
+  const at = (day: Temporal.PlainDate) => day.toZonedDateTime(zone).epochMilliseconds;
+  // The Thursday of a week says which year's it is (ISO 8601).
+  const { yearOfWeek, weekOfYear = 0 } = first;
+  const isWeek = every === "week";
+  return {
+    name: isWeek ? `${yearOfWeek}-W${`${weekOfYear}`.padStart(2, "0")}` : first.toPlainYearMonth().toString(),
+    title: isWeek
+      ? `Week ${weekOfYear} of ${yearOfWeek}`
+      : first.toLocaleString("en", { month: "long", year: "numeric" }),
+    start: at(first),
+    end: at(first.add(STEP[every])),
+  };
+}
+
+const mondayOf = (day: Temporal.PlainDate) => day.subtract({ days: day.dayOfWeek - 1 });
+const onClocks = (epochMs: number, zone: string) =>
+  Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone).toPlainDateTime();
+
+/** `2026-10` or `2026-W43` as a period; null when it is neither, or the year has no such week. */
+export function parsePeriod(text: string, zone: string): Period | null {
+  const [, year, month, week] = /^(\d{4})-(?:(0[1-9]|1[0-2])|W(\d\d))$/.exec(text) ?? [];
+  if (year === undefined) return null;
+  if (month !== undefined) return periodOf("month", Temporal.PlainDate.from(`${text}-01`), zone);
+  // January 4 is in the first week.
+  const first = mondayOf(Temporal.PlainDate.from(`${year}-01-04`)).add({ weeks: Number(week) - 1 });
+  const period = periodOf("week", first, zone);
+  return period.name === text ? period : null;
+}
+
+/**
+ * The whole week or month before the time at which a report was due last: `dueMs` after Monday 00:00, of a month after
+ * its first such weekday.
+ */
+export function lastDue(every: Every, dueMs: number, zone: string, now: number): Period {
+  const today = onClocks(now, zone).toPlainDate();
+  const [weekday, plainTime] = [Math.floor(dueMs / DAY_MS), onClocks(dueMs, "UTC").toPlainTime()];
+  let first = every === "week" ? mondayOf(today) : today.with({ day: 1 });
+  for (;;) {
+    const day = first.add({ days: (weekday + 8 - first.dayOfWeek) % 7 });
+    first = first.subtract(STEP[every]);
+    if (day.toZonedDateTime({ timeZone: zone, plainTime }).epochMilliseconds <= now)
+      return periodOf(every, first, zone);
+  }
+}
+
+/** `2026-10-01 07:00` on the clocks of a zone. */
+export function dateTime(epochMs: number, zone: string): string {
+  return onClocks(epochMs, zone).toString({ smallestUnit: "minute" }).replace("T", " ");
+}

@@ -1,0 +1,114 @@
+import { afterEach, expect, test } from "bun:test";
+import type { Product } from "../../src/domain/stats/products.ts";
+import { REPORT_QUERIES, readFigures } from "../../src/reports/figures.ts";
+import { parsePeriod } from "../../src/reports/period.ts";
+import { writeReport } from "../../src/reports/write.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const HOSTILE = [
+  "<script>alert(1)</script>",
+  '"><img src=//evil.example/x onerror=alert(1)>',
+  "=cmd()",
+  "a\r\nBcc: eve@evil.example",
+  "\u001b[31mred\u202eback\u2028line",
+  "&amp;</td></table>",
+  "x".repeat(5_000),
+];
+const COST: Product = { name: "<b>All</b>", features: ["*/*/*"], costPerSeatYear: 8760, currency: "EUR" };
+
+/** An hour of polls in which each hostile name is a feature, and one user of it is called so; one feature nobody used. */
+async function figures(products: readonly Product[] = [], anonymize = false) {
+  const rig = createRig([a.server({ name: HOSTILE[0] ?? "", timezone: "UTC" })]);
+  const expiry = {
+    expiresOn: "2026-03-20",
+    expiresAt: Date.parse("2026-03-20T23:59:59.999Z"),
+    permanent: false,
+  };
+  const features = HOSTILE.map((name, at) =>
+    a.feature({
+      name,
+      total: 2,
+      used: 1,
+      checkouts: [a.checkout({ user: name, host: name, handle: `${at}`, startedAt: null })],
+      pools: [a.pool({ total: 2, expiry })],
+    }),
+  );
+  features.push(a.feature({ name: "idle", total: 3, used: 0, checkouts: [] }));
+  for (let at = a.NOON; at <= a.NOON + 60 * MINUTE; at += MINUTE)
+    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+  const period = parsePeriod("2026-03", "UTC");
+  if (period === null) throw new Error("no period");
+  const read = rig.reader();
+  const servers = rig.live().snapshot().servers;
+  return readFigures((asked) => REPORT_QUERIES.report(read, asked), {
+    ...{ period, now: rig.clock.time, zone: "UTC", servers, products, labels: {}, anonymize },
+  });
+}
+
+test("names are text, whatever they hold, and nothing is fetched", async () => {
+  const { html, text, subject } = writeReport(await figures([COST]));
+  expect(subject).toBe("[licmond] License report: March 2026");
+  // Of tags there are ours alone, none with an address or a handler.
+  const tags = new Set([...html.matchAll(/<\/?([a-z0-9!]+)/g)].map(([, tag]) => tag));
+  expect([...tags].sort()).toEqual(
+    "!doctype body div h1 h2 head html meta p section small style table tbody td th thead title tr".split(
+      " ",
+    ),
+  );
+  expect(html.replaceAll("=&quot;", "")).not.toMatch(/<[^>]*\s(src|href|on\w+)=/);
+  expect(html).not.toMatch(/url\(|@import|http:|https:/);
+  expect(html).toContain("default-src 'none'");
+  expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+  for (const written of [html, text]) {
+    expect(written).not.toMatch(/[\u001b\u202e\u2028\r]/);
+    expect(written).toContain("\\r\\nBcc: eve");
+    expect(written).not.toContain("x".repeat(81));
+  }
+});
+
+test("each table says its time and each row its coverage; unknown is no number", async () => {
+  const { text } = writeReport(await figures([COST]));
+  expect(text).toContain("This period is not over: the numbers go as far as now.");
+  const during = "2026-03-01 00:00 to 2026-03-02 13:00, UTC.";
+  expect(text.split(during)).toHaveLength(7);
+  // 60 minutes of the 37 hours so far.
+  expect(text).toMatch(/^idle \(.*\)\n +3 +2\.7 %$/m);
+  expect(text).toMatch(/^<b>All<\/b>\n +17 +7 \(41\.1 %\) +7\.0 +10 +10 EUR +2\.7 %$/m);
+  expect(text).toContain("Idle seats cost 10 EUR in the time that was covered.");
+  expect(text).toContain("Not known, because no debug log was read: <script>");
+  expect(text).toMatch(/^<script>alert\(1\)<\/script>\n +100 % +0 +– +– +2\.7 %$/m);
+  expect(text).toMatch(/^=cmd\(\) \(.*snpslmd\)\n +2 +2026-03-20 +18 +2026-03-02 13:00$/m);
+  expect(text).toMatch(/^=cmd\(\) \(=cmd\(\)\), =cmd\(\) .*\n +1 +2026-03-02 +2026-03-02 +1\.0 +2\.7 %$/m);
+  for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(72);
+});
+
+test("without products there is no table of them, and anonymized nobody is named", async () => {
+  const { text } = writeReport(await figures([], true));
+  expect(text).not.toContain("PRODUCTS");
+  expect(text).toContain("WHO HELD LONGEST");
+  expect(text).toContain("This report names no people.");
+});
+
+test("a site without history and readings says so", async () => {
+  const rig = createRig([a.server()]);
+  const period = parsePeriod("2026-02", "UTC");
+  if (period === null) throw new Error("no period");
+  const asked = { period, now: a.NOON, zone: "UTC", servers: rig.live().snapshot().servers };
+  const read = rig.reader();
+  const made = await readFigures((asked) => REPORT_QUERIES.report(read, asked), {
+    ...{ ...asked, products: [COST], labels: {}, anonymize: false },
+  });
+  const { text } = writeReport(made);
+  expect(text).toMatch(/^<b>All<\/b>\n +– +– +– +– +– +0 %$/m);
+  for (const words of [
+    "No counts were read.",
+    "Not known, because never read: EDA tools.",
+    "No checkout was seen.",
+  ])
+    expect(text).toContain(words);
+});
