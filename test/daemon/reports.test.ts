@@ -25,7 +25,7 @@ async function rig(reports: ConfigFile["reports"] = [WEEKLY]) {
   const site = createRig([a.server()]);
   const smtp = `smtp://127.0.0.1:${mail.port}`;
   const boss = { type: "email", name: "boss", smtp, from: "l@site.example", to: "b@site.example" } as const;
-  const state = { file: { reports, notifications: [boss] } satisfies ConfigFile };
+  const state: { file: ConfigFile } = { file: { reports, notifications: [boss] } };
   site.clock.time = DUE - DAY;
   const start = () =>
     createReports({
@@ -86,11 +86,13 @@ test("a daemon that was down sends the last one, once", async () => {
   await at.start().look();
   // It is down for more than two weeks.
   at.clock.time = DUE + 16 * DAY;
+  at.state.file = { ...at.state.file, notifications: [{ ...at.boss, anonymize: true }] };
   const reports = at.start();
   await reports.look();
   await reports.look();
   await at.start().look();
   expect(at.mail.mails).toHaveLength(1);
+  expect(at.mail.mails[0]?.parts.get("text/plain")).toContain("This report names no people.");
 });
 
 test("a clock that was far ahead keeps no report away", async () => {

@@ -167,7 +167,7 @@ test.each(["label:", "label", "products", "label:a,label:b,label:c"])(
 
 describe("label", () => {
   const LISTS = [
-    ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions"],
+    ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions", "outages", "waits"],
     ...["stats", "efficiency", "usage?group_by=server&"],
   ];
   test.each(LISTS)("%s is of the servers that have it", async (path) => {
@@ -182,7 +182,7 @@ describe("label", () => {
       const rows = await list("label=location:stu", key);
       const ids = new Set((rows as { server?: string; id?: string }[]).map(({ server, id }) => server ?? id));
       expect([...ids].filter((id) => id !== "cae")).toEqual([]);
-      if (!["expirations", "alerts", "denials"].includes(path)) expect(ids.size).toBe(1);
+      if (!["expirations", "alerts", "denials", "waits"].includes(path)) expect(ids.size).toBe(1);
       // All must hold, and the server's id too.
       expect(await list("label=location:muc&label=note:a,b:c&server=cae", key)).toEqual([]);
       expect(await list("label=location:st", key)).toMatchObject({
