@@ -60,8 +60,3 @@ export function lastDue(every: Every, dueMs: number, zone: string, now: number):
       return periodOf(every, first, zone);
   }
 }
-
-/** `2026-10-01 07:00` on the clocks of a zone. */
-export function dateTime(epochMs: number, zone: string): string {
-  return onClocks(epochMs, zone).toString({ smallestUnit: "minute" }).replace("T", " ");
-}

@@ -2,8 +2,8 @@ import type { FeatureId } from "../domain/history.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { poolExpiries } from "../domain/summary.ts";
 import { HOUR_MS } from "../domain/time/clock.ts";
+import { dateTime } from "../domain/time/zone.ts";
 import { MOST, type ReportFigures } from "./figures.ts";
-import { dateTime } from "./period.ts";
 
 /** A table of a report. Its cells are plain text of any names, which the writer makes harmless. */
 export interface Section {
@@ -48,8 +48,8 @@ function contextOf(figures: ReportFigures) {
   return {
     ...figures,
     /** The time of the numbers, in words. */
-    during: `${dateTime(period.start, zone)} to ${dateTime(end, zone)}, ${zone}.`,
-    at: (epochMs: number) => dateTime(epochMs, zone),
+    during: `${dateTime(zone, period.start)} to ${dateTime(zone, end)}, ${zone}.`,
+    at: (epochMs: number) => dateTime(zone, epochMs),
     nameOf,
     featureCell: ({ server, daemon, feature }: FeatureId) => {
       return { main: feature, beside: `${nameOf(server)}, ${daemon}` };

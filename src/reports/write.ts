@@ -1,6 +1,6 @@
 import { escapeControls } from "../domain/plain-text.ts";
+import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
-import { dateTime } from "./period.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
 
 /** Writes a report out, as it is sent or written to a file. */
@@ -12,7 +12,7 @@ export function writeReport(figures: ReportFigures) {
   const head = [
     ...(now < period.end ? ["This period is not over: the numbers go as far as now."] : []),
     `${servers.length} license server${servers.length === 1 ? "" : "s"}, ${rows.length} features. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. – is not known.`,
-    `Made ${dateTime(now, zone)}, ${zone}.`,
+    `Made ${dateTime(zone, now)}, ${zone}.`,
   ];
   return {
     subject: `[licmond] ${title}`,

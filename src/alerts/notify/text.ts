@@ -1,7 +1,7 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
-import { hostZone, wallClock } from "../../domain/time/zone.ts";
+import { dateTime, hostZone } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
 /**
@@ -149,8 +149,7 @@ function holder({ user, host, seats, since }: NotedHolder, at: number, zone: str
 
 /** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */
 function wallTime(at: number, zone: string, besides: number | null = null): string {
-  const shown = (instant: number) =>
-    new Date(wallClock(zone, instant)).toISOString().slice(0, 16).replace("T", " ");
+  const shown = (instant: number) => dateTime(zone, instant);
   const isSameDay = besides !== null && shown(besides).slice(0, 10) === shown(at).slice(0, 10);
   return isSameDay ? shown(at).slice(11) : shown(at);
 }

@@ -44,6 +44,11 @@ export function wallClock(zone: string, epochMs: number): number {
   return epochMs + offsetAt(zone, epochMs);
 }
 
+/** `2026-10-01 07:00`, by the clocks of the zone. */
+export function dateTime(zone: string, epochMs: number): string {
+  return new Date(wallClock(zone, epochMs)).toISOString().slice(0, 16).replace("T", " ");
+}
+
 /**
  * The instant at which the clocks of the zone show this, see {@link wallClock}. An hour that occurs twice (clocks set
  * back) gives its first occurrence, a time that does not exist (clocks set forward) is read with the offset before
