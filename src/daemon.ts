@@ -153,10 +153,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
     denials.start();
     part("alerts", alerts).start();
-    part(
-      "reports",
-      createReports({ ...records, clock, config: running.current, log: log("alerts") }),
-    ).start();
+    const reports = createReports({ ...records, clock, config: running.current, log: log("alerts") });
+    part("reports", reports).start();
     const push = pushMetrics(live, meters, `${host.info().hostname}:${listening.port}`);
     part("collector", polling.collector).start();
     running.connect((next, afterRestart) => {
@@ -204,12 +202,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
     const { path, metDamage: onDamage } = store;
-    const client = createHistoryClient<HistoryAnswers & DayQueries & ReportQueries>({
-      path,
-      clock,
-      onDamage,
-      log: storeLog,
-    });
+    type Queries = HistoryAnswers & DayQueries & ReportQueries;
+    const client = createHistoryClient<Queries>({ path, clock, onDamage, log: storeLog });
     const history = part("history", client);
     const days = createDayKeeper({
       ...common,

@@ -26,10 +26,8 @@ export function createEmail(options: EmailOptions, trust: { readonly ca?: string
 export function createMailer(options: EmailOptions, trust: { readonly ca?: string } = {}) {
   const { from, to, username, secretFile } = options;
   const { host, port, secure } = parseSmtp(options.smtp, username !== null);
-  return async (
-    mail: { subject: string; text: string; html?: string },
-    signal: AbortSignal,
-  ): Promise<string | null> => {
+  type Mail = Record<"subject" | "text", string> & { readonly html?: string };
+  return async (mail: Mail, signal: AbortSignal): Promise<string | null> => {
     const pass = await readSecret(secretFile);
     // Loaded with the first mail: a daemon that sends none shall not hold a mail client in memory.
     const { createTransport } = await import("nodemailer");

@@ -34,13 +34,7 @@ export interface UsageQuery extends Range, Asked {
 
 const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-const USAGE_ORDERS_BY_KEY = [
-  "server",
-  "daemon",
-  "feature",
-  "product",
-  "day",
-] as const satisfies readonly UsageKey[];
+const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "product", "day"] as const;
 /** Equal groups stand in the order of these: of people by what is shown of them. */
 const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
