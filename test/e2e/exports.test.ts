@@ -48,7 +48,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
   await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");
-  await site.write("[alerts]\nrecoveries = 1\n", `log_file = "${log}"\nname = "=SUM(A1)"`);
+  await site.write('[alerts]\nfor = "0s"\nrecoveries = 1\n', `log_file = "${log}"\nname = "=SUM(A1)"`);
   await using at = await site.watch();
   await populated(at, log);
   const made = await at.post("/api/keys", { name: "=HYPERLINK()", role: "viewer" });
