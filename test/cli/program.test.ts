@@ -10,6 +10,8 @@ import { run, world } from "./rig.ts";
 test("--help fits 80 columns", async () => {
   const { out } = await run(["--help"]);
   expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+  const described = out.slice(out.indexOf("Commands:"), out.indexOf("  help ")).split(/\n {2}(?! )/);
+  expect(described.slice(1).filter((each) => !each.trim().endsWith("."))).toEqual([]);
 });
 
 test.each([
@@ -32,6 +34,7 @@ test.each(commands.map((command) => [command.parent === program ? [] : ["keys"],
     expect(out).toContain(`Usage: ${["licmond", ...above, name].join(" ")} `);
     if (name !== "keys") expect(out).toContain("Example");
     expect(out).toContain("--config <file>");
+    expect(out.split("\n\n")[1]).toMatch(/^[A-Z][^]*\.$/);
   },
 );
 
