@@ -116,6 +116,8 @@ export const outages = command({
       if (rows.length > 0) io.out("\n");
       printRows(io, ["server", ">available", ">looked at"], servers, "No server is configured.");
     };
-    await showList(options, io, "outages", { start, server }, schema, print);
+    // What goes on may have begun long before all that is shown.
+    const goesOn = ({ endedAt }: OutageRecord) => endedAt === null;
+    await showList(options, io, "outages", { start, server }, schema, print, goesOn);
   },
 });

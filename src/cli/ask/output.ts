@@ -77,7 +77,7 @@ export const LIMIT = option(
 
 /**
  * Asks for the stored list of a path, and prints it as {@link show} does; says when it is not the whole. `Beside`: what
- * the answer has beside the rows.
+ * the answer has beside the rows. `isFirst`: rows that people see before all others.
  */
 export async function showList<R extends object, Beside>(
   options: Asked & { readonly limit: number | undefined },
@@ -86,12 +86,18 @@ export async function showList<R extends object, Beside>(
   query: Query,
   schema: () => Promise<Schema>,
   people: (rows: readonly R[], beside: Beside) => void,
+  isFirst?: (row: R) => boolean,
 ): Promise<void> {
   const client = await ask(options, io);
-  const limit = options.limit ?? (options.json || options.csv ? MOST_ROWS : USUAL_ROWS);
-  const answer = await client.get<object>(licenses(path, { ...query, limit }));
-  const { [path]: rows, total } = answer as { [list: string]: readonly R[] } & { total: number };
-  await show(options, io, answer, rows ?? [], schema, () => people(rows ?? [], answer as Beside));
+  const isForPeople = !options.json && !options.csv;
+  const limit = options.limit ?? (isForPeople ? USUAL_ROWS : MOST_ROWS);
+  const asked = isForPeople && isFirst !== undefined ? MOST_ROWS : limit;
+  const answer = await client.get<object>(licenses(path, { ...query, limit: asked }));
+  const { [path]: rows = [], total } = answer as { [list: string]: readonly R[] } & { total: number };
+  await show(options, io, answer, rows, schema, () => {
+    const ordered = rows.toSorted((a, b) => Number(isFirst?.(b) ?? 0) - Number(isFirst?.(a) ?? 0));
+    people(ordered.slice(0, limit), answer as Beside);
+  });
   if (total > limit) io.err(`${limit} of ${total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
 }
 

@@ -73,10 +73,11 @@ interface Finding {
   readonly since: string | null;
 }
 
-/** Alerts that stand in another part of the screen. */
-const ELSEWHERE: readonly string[] = ["seats", "expiry", "server_down", "server_degraded"];
+/** Alerts that stand in another part of the screen; so does `seats` while the feature is full. */
+const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"];
 
-function wrongOf({ servers, alerts }: Answers): Finding[] {
+function wrongOf({ servers, alerts, features }: Answers): Finding[] {
+  const full = new Set(features.map(({ server, daemon, name }) => keyOf(server, daemon, name)));
   const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
   const ofServers = absent.map((one): Finding => {
     const { id, status: is, error, members, daemons } = one;
@@ -87,8 +88,10 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
     const severity = is === "down" ? "critical" : "warning";
     return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
   });
-  const others = alerts.filter(({ rule, server }) => {
-    const isTold = rule === "daemon_down" && absent.some(({ id }) => id === server);
+  const others = alerts.filter(({ rule, server, daemon, feature }) => {
+    const isTold =
+      (rule === "daemon_down" && absent.some(({ id }) => id === server)) ||
+      (rule === "seats" && full.has(keyOf(server, daemon, feature)));
     return !isTold && !ELSEWHERE.includes(rule);
   });
   const ofAlerts = others.map(
@@ -101,17 +104,17 @@ function wrongOf({ servers, alerts }: Answers): Finding[] {
   return [...ofServers, ...ofAlerts].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
 
+const keyOf = (...names: readonly (string | null)[]) => names.join("\0");
+
 function fullOf({ features, alerts }: Answers): Finding[] {
+  const seats = alerts.filter(({ rule }) => rule === "seats");
+  const told = new Map(seats.map((alert) => [keyOf(alert.server, alert.daemon, alert.feature), alert]));
   return features.map((feature) => {
     const { server, daemon, name, queued, state } = feature;
-    const known = alerts.find(
-      (alert) =>
-        ["seats", server, daemon, name].join("\0") ===
-        [alert.rule, alert.server, alert.daemon, alert.feature].join("\0"),
-    );
+    const known = told.get(keyOf(server, daemon, name));
     const waiting = queued ? `, ${queued} waiting` : "";
     const message = `${seatsOf(feature)} in use${waiting}${state === "ok" ? "" : ` (${state})`}`;
-    const severity = queued ? "critical" : "warning";
+    const severity = queued ? "critical" : (known?.severity ?? "warning");
     return { severity, server, feature: name, message, since: known?.startedAt ?? null };
   });
 }

@@ -131,7 +131,10 @@ test("--json and --csv are the API's, also of a pattern", async () => {
 test("outages: each stretch, and how much of the time was looked at", async () => {
   const times = { startedAt: "2026-02-28T23:10:00.000Z", endedAt: null, durationSeconds: 46_200 };
   const answer = {
-    outages: [{ server: "cae", status: "down", reason: "Nobody\u001b[2J answers.", ...times }],
+    outages: [
+      { server: "new", status: "down", reason: "", ...times, endedAt: "2026-02-28T23:20:00.000Z" },
+      { server: "cae", status: "down", reason: "Nobody\u001b[2J answers.", ...times },
+    ],
     total: 7,
     servers: [
       { server: "cae", availability: 83.33, coverage: 0.98765 },
@@ -148,12 +151,35 @@ test("outages: each stretch, and how much of the time was looked at", async () =
   });
   const env = { LICMOND_URL: api.url.href };
   const { out, err } = await run(["outages", "--since", "30d", "--limit", "1"], { env });
-  expect(asked).toEqual(["?start=-30d&limit=1"]);
+  expect(asked).toEqual(["?start=-30d&limit=10000"]);
+  expect(out).not.toMatch(/^new +down/m);
   expect(out).toMatch(
     /^cae +down +2026-0\d-\d\d \d\d:10 +goes on +12 h 50 min +Nobody\\u001b\[2J answers\.$/m,
   );
   expect(out).toMatch(/^cae +83.33 % +98.77 %\nnew +\? +0 %$/m);
   expect(err).toBe("1 of 7 are shown: --limit takes up to 10000.\n");
+});
+
+test("status: an alert about seats stands in what is full, or else in what is wrong", async () => {
+  const at = bench();
+  at.show(...SERVERS);
+  const alert = { rule: "seats", severity: "warning", server: "eda", daemon: "acmed", acknowledged: false };
+  const times = { startedAt: "2026-02-28T23:10:00.000Z", state: "firing" };
+  const alerts = [
+    { ...alert, ...times, feature: "LogicSim_Core", message: "All 4 seats of LogicSim_Core are in use" },
+    { ...alert, ...times, feature: "near", message: "92 % of the seats of near are in use (23 of 25)" },
+  ];
+  await using api = Bun.serve({
+    port: 0,
+    fetch: ({ url }) => {
+      const { pathname, search } = new URL(url);
+      return pathname.endsWith("/alerts") ? Response.json({ alerts }) : at.get(pathname + search);
+    },
+  });
+  const { out } = await run(["status"], { now: NOW, env: { LICMOND_URL: api.url.href } });
+  expect(out).toMatch(/Wrong 2 .*\n.*cae.*\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/);
+  expect(out).toMatch(/Full 1 .*\n.*eda +LogicSim_Core +4 of 4 in use, 2 waiting +/);
+  expect(out).not.toContain("All 4 seats");
 });
 
 const WORDS = [["features"], ["who", "LogicSim_Core"], ["who", HOSTILE], ["expiring"], ["status"]];
