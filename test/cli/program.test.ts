@@ -34,7 +34,7 @@ test.each(commands.map((command) => [command.parent === program ? [] : ["keys"],
     expect(out).toContain(`Usage: ${["licmond", ...above, name].join(" ")} `);
     if (name !== "keys") expect(out).toContain("Example");
     expect(out).toContain("--config <file>");
-    expect(out.split("\n\n")[1]).toMatch(/^[A-Z][^]*\.$/);
+    expect(out.split("\n\n")[1]).toMatch(/^[A-Z][\s\S]*\.$/);
   },
 );
 
