@@ -1,16 +1,18 @@
 import { escapeControls } from "../domain/plain-text.ts";
 import { type CommandIo, countOf, EXIT_FAILURE, mayColour } from "./io.ts";
 
-const GAP = "  ";
 /** A column is never cut below this: the line is longer than a very narrow terminal instead. */
 const NARROWEST = 4;
+/** Words leave so much to names at most. */
+const LEAST_WORDS = 13;
 /** Where nothing is cut, a cell wider than this moves its own line and not every other one. */
 const WIDEST_ALIGNED = 100;
 
 /**
  * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right and
  * never cut: they hold numbers. Cells may come from tools: control characters are escaped always, because a table is for
- * people. On a terminal of `columns` characters the other cells are cut to fit, the widest first; without it nothing is.
+ * people. On a terminal of `columns` characters what does not fit is cut: the blanks between columns first, then the
+ * column whose head starts with `~`, which holds words, then the widest of the others; without it nothing is.
  */
 export function printTable(
   heads: readonly string[],
@@ -18,27 +20,44 @@ export function printTable(
   columns?: number,
 ): string {
   const right = heads.map((head) => head.startsWith(">"));
-  const lines = [heads.map((head) => head.replace(/^>/, "")), ...rows.map((row) => row.map(escapeControls))];
+  const lines = [
+    heads.map((head) => head.replace(/^[>~]/, "")),
+    ...rows.map((row) => row.map(escapeControls)),
+  ];
   const widest = (column: number) =>
     lines.reduce((most, line) => Math.max(most, Bun.stringWidth(line[column] ?? "")), 0);
   const wanted = heads.map((_, column) => widest(column));
-  const limit = columns === undefined ? WIDEST_ALIGNED : widthThatFits(wanted, right, columns);
+  const fits = columns === undefined || sumOf(wanted) + 2 * (heads.length - 1) <= columns;
+  const gap = fits ? "  " : " ";
+  const widths = fits
+    ? wanted.map((width, column) =>
+        right[column] || columns !== undefined ? width : Math.min(width, WIDEST_ALIGNED),
+      )
+    : widthsThatFit(wanted, heads, columns - (heads.length - 1));
   const print = (cell: string, column: number) => {
-    const width = Math.min(wanted[column] ?? 0, right[column] ? Number.POSITIVE_INFINITY : limit);
-    const shown = columns === undefined ? cell : cutTo(cell, width);
+    const width = widths[column] ?? 0;
+    const shown = fits ? cell : cutTo(cell, width);
     const blank = " ".repeat(Math.max(0, width - Bun.stringWidth(shown)));
     return right[column] ? blank + shown : shown + blank;
   };
-  return lines.map((line) => `${line.map(print).join(GAP).trimEnd()}\n`).join("");
+  return lines.map((line) => `${line.map(print).join(gap).trimEnd()}\n`).join("");
 }
 
-/** The width of the widest columns of text with which a line fits. */
-function widthThatFits(wanted: readonly number[], right: readonly boolean[], columns: number): number {
-  const gaps = GAP.length * (wanted.length - 1);
-  const lineOf = (limit: number) =>
-    wanted.reduce((sum, width, column) => sum + (right[column] ? width : Math.min(width, limit)), gaps);
-  for (let limit = columns; limit > NARROWEST; limit--) if (lineOf(limit) <= columns) return limit;
-  return NARROWEST;
+const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
+
+/** The widths with which a line without its gaps has so many columns. */
+function widthsThatFit(wanted: readonly number[], heads: readonly string[], columns: number): number[] {
+  const words = heads.findIndex((head) => head.startsWith("~"));
+  const narrowed = (limit: number) =>
+    wanted.map((width, at) => {
+      if (heads[at]?.startsWith(">")) return width;
+      return Math.min(width, limit, at === words ? LEAST_WORDS : width);
+    });
+  let limit = columns;
+  while (limit > NARROWEST && sumOf(narrowed(limit)) > columns) limit--;
+  const widths = narrowed(limit);
+  const spare = Math.max(0, columns - sumOf(widths));
+  return widths.map((width, at) => (at === words ? Math.min(wanted[at] ?? 0, width + spare) : width));
 }
 
 /**

@@ -16,7 +16,7 @@ import {
 } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
-export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "state"];
+export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "~state"];
 
 /** `licmond features`: what there is, how much of it is in use, and when it expires. */
 export const features = command({

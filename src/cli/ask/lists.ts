@@ -47,11 +47,13 @@ export const denials = command({
     const print = (list: readonly DenialRecord[], { logging }: Logging) => {
       const rows = list.map((denial): Row => {
         const { timestamp, user, host, count, attempts, outcome, reason } = denial;
-        const what = [denial.feature ?? "", user ?? "", host ?? "", String(count), String(attempts)];
+        const who = `${user ?? ""}${host === null ? "" : `@${host}`}`;
+        const what = [denial.feature ?? "", who, denial.server, String(count), String(attempts)];
         const paint = outcome === "denied" ? RED : PLAIN;
-        return [paint, minuteOf(timestamp), ...what, outcome.replace("_", " "), denial.server, reason ?? ""];
+        const words = `${outcome.replace("_", " ")}${reason === null ? "" : `: ${reason}`}`;
+        return [paint, minuteOf(timestamp, io.now()), ...what, words];
       });
-      const heads = [">when", "feature", "user", "host", ">seats", ">times", "outcome", "server", "reason"];
+      const heads = [">when", "feature", "user", "server", ">seats", ">times", "~outcome"];
       printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
       for (const { server: id, state, message } of logging)
         if (state !== "on")
@@ -103,11 +105,11 @@ export const outages = command({
     const print = (list: readonly OutageRecord[], beside: Beside) => {
       const rows = list.map((outage): Row => {
         const { status, startedAt, endedAt, durationSeconds, reason } = outage;
-        const until = endedAt === null ? "goes on" : minuteOf(endedAt);
-        const times = [minuteOf(startedAt), until, span(durationSeconds * 1_000)];
+        const until = endedAt === null ? "goes on" : minuteOf(endedAt, io.now());
+        const times = [minuteOf(startedAt, io.now()), until, span(durationSeconds * 1_000)];
         return [status === "down" ? RED : YELLOW, outage.server, status, ...times, reason ?? ""];
       });
-      const heads = ["server", "status", ">from", ">to", ">for", "reason"];
+      const heads = ["server", "status", ">from", ">to", ">for", "~reason"];
       printRows(io, heads, rows, `No outage ${sinceWords(start)}.`);
       const percent = (value: number | null) => (value === null ? "?" : `${value} %`);
       const servers = beside.servers.map(({ server: id, availability, coverage }): Row => {

@@ -153,12 +153,16 @@ export function seatsOf({ used, total, unlimited }: Pick<FeatureRecord, "used" |
   return `${used ?? "?"} of ${unlimited ? "no limit" : (total ?? "?")}`;
 }
 
-/** `2026-01-31 08:15` on this host's clock; empty when unknown. Temporal and Intl would take 10 to 25 ms to load. */
-export function minuteOf(time: string | null): string {
+/**
+ * `01-31 08:15` on this host's clock, with the year where it is not that of `now`; empty when unknown. Temporal and Intl
+ * would take 10 to 25 ms to load.
+ */
+export function minuteOf(time: string | null, now: number): string {
   if (time === null) return "";
-  const at = new Date(time);
-  const local = iso(at.getTime() - at.getTimezoneOffset() * MINUTE_MS);
-  return local.slice(0, 16).replace("T", " ");
+  const local = (at: Date) => iso(at.getTime() - at.getTimezoneOffset() * MINUTE_MS);
+  const shown = local(new Date(time)).slice(0, 16).replace("T", " ");
+  const year = local(new Date(now)).slice(0, 5);
+  return shown.startsWith(year) ? shown.slice(year.length) : shown;
 }
 
 /** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */

@@ -51,7 +51,12 @@ export const who = command({
         if (told !== null) printLine(io, told);
         const rows = users.filter((user) => isOf(user, feature)).toSorted(byKind);
         const heads = ["user", "host", ">seats", ">since", ">held", ""];
-        printRows(io, heads, rows.map(rowOf), "Nobody has a seat of it.");
+        printRows(
+          io,
+          heads,
+          rows.map((row) => rowOf(row, io.now())),
+          "Nobody has a seat of it.",
+        );
       }
     });
   },
@@ -101,7 +106,7 @@ async function lastFree(client: Client, of: FeatureRecord, now: number): Promise
   const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
   if (free === undefined) return "No seat was free in the last 24 h, as far as licmond looked.";
   const end = iso(Math.min(now, Date.parse(free.timestamp) + BUCKET_MS));
-  return `A seat was last free between ${minuteOf(free.timestamp)} and ${minuteOf(end)}.`;
+  return `A seat was last free between ${minuteOf(free.timestamp, now)} and ${minuteOf(end, now)}.`;
 }
 
 function isOf(user: UserRecord, { server, daemon, name }: FeatureRecord): boolean {
@@ -120,12 +125,12 @@ function byKind(a: UserRecord, b: UserRecord): number {
   return order.indexOf(a.kind) - order.indexOf(b.kind);
 }
 
-function rowOf(row: UserRecord): Row {
+function rowOf(row: UserRecord, now: number): Row {
   const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
   const name = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
   // Where the tool does not say since when, licmond knows when it first saw it.
   const since = startedAt ?? firstSeenAt;
   const held = since === null ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
   const what = borrowed ? "borrowed" : KINDS[kind];
-  return [kind === "queued" ? RED : PLAIN, name, host ?? "", String(count), minuteOf(since), held, what];
+  return [kind === "queued" ? RED : PLAIN, name, host ?? "", String(count), minuteOf(since, now), held, what];
 }
