@@ -34,14 +34,14 @@ import { createHistory } from "./history/history.ts";
 import { createRetention } from "./history/retention.ts";
 import { createPseudonyms, type Pseudonyms } from "./http/anonymous/anonymous.ts";
 import { type App, createApp } from "./http/app.ts";
+import { isSocketCaller } from "./http/exchange.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
 import { createEncoder } from "./http/streams/encode.ts";
-import { createHub, type Hub } from "./http/streams/hub.ts";
+import { createHub } from "./http/streams/hub.ts";
 import { createPictureFeed } from "./http/streams/picture-feed.ts";
-import { isSocketCaller, listenOnSockets } from "./http/unix-sockets.ts";
-import type { Bus } from "./live/bus.ts";
+import { listenOnSockets } from "./http/unix-sockets.ts";
 import { createLive, type Live } from "./live/live.ts";
 import { createSampler, type Sampler } from "./live/sampler.ts";
 import type { ReportQueries } from "./reports/figures.ts";
@@ -126,11 +126,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const read = sampleReader(host, live.snapshot);
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
     const pseudonyms = createPseudonyms(installationSecret(store));
-    const hub = openStreams(bus, sampler, people.keys, pseudonyms);
-    const pictures = part(
-      "pictures",
-      createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock }),
-    );
+    const { hub, pictures } = openStreams(records, sampler, people.keys, pseudonyms);
     const view = () => ({
       build,
       startedAt,
@@ -272,7 +268,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return watch;
   }
 
-  function openStreams(bus: Bus, sampler: Sampler, keys: Keys, pseudonyms: Pseudonyms): Hub {
+  function openStreams({ bus, live }: Records, sampler: Sampler, keys: Keys, pseudonyms: Pseudonyms) {
     const hub = createHub({
       encoder: createEncoder(pseudonyms),
       bus,
@@ -280,7 +276,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       keyHolds: (id) => isSocketCaller(id) || keys.get(id)?.state === "active",
     });
     teardown.add("streams", () => hub.close());
-    return hub;
+    const feed = createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock });
+    return { hub, pictures: part("pictures", feed) };
   }
 
   function openDoors(app: App, endStreams: () => void) {

@@ -2,7 +2,7 @@ import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
 import { type Denial, DenialFields, denialRecord } from "./denials.ts";
 import { SessionFields } from "./history-records.ts";
-import { PATCH_FIELDS } from "./polls/live-picture.ts";
+import { PATCH_FIELDS } from "./live-picture.ts";
 import { Count, nullable, record, Timestamp, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
@@ -129,13 +129,8 @@ export const EVENT_SCHEMAS = {
 
 export type EventType = keyof typeof EVENT_SCHEMAS;
 export type AnyEvent = { [T in EventType]: Static<(typeof EVENT_SCHEMAS)[T]> }[EventType];
-/** Events that are not stored: they take an id and their place in the order. */
-const UNSTORED = ["metrics", "picture"] as const satisfies readonly EventType[];
-type Unstored = (typeof UNSTORED)[number];
-export const isStoredType = (type: EventType): type is Exclude<EventType, Unstored> =>
-  !UNSTORED.some((each) => each === type);
-/** A stored event as it travels. */
-export type StoredEvent = Exclude<AnyEvent, { readonly type: Unstored }>;
+/** A stored event as it travels; metrics and pictures take an id and their place in the order, and are not stored. */
+export type StoredEvent = Exclude<AnyEvent, MetricsEvent | PictureEvent>;
 
 /**
  * Events of what is known of seats: published after their commit or not at all, because what could not be stored is not

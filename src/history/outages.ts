@@ -87,52 +87,53 @@ const COLUMNS: Readonly<Record<keyof OutageRecord, string>> = {
   durationSeconds: `ifnull(${UNTIL}, ?1) - from_at`,
 };
 
-/** The read side: what statistics and lists ask of statuses. */
-export function createStatusReader({ all }: Rows, now: number) {
-  return {
-    /** Outages that overlap the range, as they were as a whole. */
-    outages({ start, end, servers, statuses, sort, limit, offset }: OutageQuery) {
-      const { sql, values } = allOf([
-        {
-          sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
-          values: [start, end],
-        },
-        oneOf("server_id", servers),
-        oneOf("status", statuses),
-      ]);
-      const by =
-        sort === null ? "" : `${COLUMNS[sort.field]} ${sort.descending ? "DESC" : "ASC"} NULLS LAST, `;
-      const from = `FROM server_statuses WHERE ${sql}`;
-      const [count] = all<{ total: number }>(`SELECT count(*) AS total ${from}`, now, ...values);
-      const rows = all<Outage>(
-        `SELECT server_id AS server, status, reason, from_at AS "from", ${UNTIL} AS until ${from}
-         ORDER BY ${by}from_at DESC, server_id LIMIT ? OFFSET ?`,
-        now,
-        ...values,
-        limit,
-        offset,
-      );
-      return { rows, total: count?.total ?? 0 };
+/** What is asked for statuses; `now`: epoch ms. */
+type StatusRows = Rows & { readonly now: number };
+
+/** Outages that overlap the range, as they were as a whole. */
+export function outagesOf(
+  { all, now }: StatusRows,
+  { start, end, servers, statuses, sort, limit, offset }: OutageQuery,
+) {
+  const { sql, values } = allOf([
+    {
+      sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
+      values: [start, end],
     },
-    /** How available a server was, over the time for which that is known. */
-    availability(server: string, { start, end }: Pick<OutageQuery, "start" | "end">): AvailabilityRecord {
-      const rows = all<{ status: ServerStatus; ms: number }>(
-        `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
+    oneOf("server_id", servers),
+    oneOf("status", statuses),
+  ]);
+  const by = sort === null ? "" : `${COLUMNS[sort.field]} ${sort.descending ? "DESC" : "ASC"} NULLS LAST, `;
+  const from = `FROM server_statuses WHERE ${sql}`;
+  const [count] = all<{ total: number }>(`SELECT count(*) AS total ${from}`, now, ...values);
+  const rows = all<Outage>(
+    `SELECT server_id AS server, status, reason, from_at AS "from", ${UNTIL} AS until ${from}
+         ORDER BY ${by}from_at DESC, server_id LIMIT ? OFFSET ?`,
+    now,
+    ...values,
+    limit,
+    offset,
+  );
+  return { rows, total: count?.total ?? 0 };
+}
+
+/** How available a server was, over the time for which that is known. */
+export function availabilityOf(
+  { all, now }: StatusRows,
+  server: string,
+  { start, end }: Pick<OutageQuery, "start" | "end">,
+): AvailabilityRecord {
+  const rows = all<{ status: ServerStatus; ms: number }>(
+    `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
          WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=
            ifnull((SELECT max(from_at) FROM server_statuses WHERE server_id = ?1 AND from_at <= ?2), ?2)
          GROUP BY status`,
-        server,
-        start,
-        Math.min(end, now),
-      );
-      const {
-        up = 0,
-        degraded = 0,
-        down = 0,
-      } = Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
-      const covered = up + degraded + down;
-      const share = covered > 0 ? (up + degraded) / covered : null;
-      return { server, availability: percentOf(share), coverage: shareOf(covered, end - start) };
-    },
-  };
+    server,
+    start,
+    Math.min(end, now),
+  );
+  const { up = 0, degraded = 0, down = 0 } = Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
+  const covered = up + degraded + down;
+  const share = covered > 0 ? (up + degraded) / covered : null;
+  return { server, availability: percentOf(share), coverage: shareOf(covered, end - start) };
 }

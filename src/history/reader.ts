@@ -21,7 +21,6 @@ import {
 } from "./buckets.ts";
 import { readDayRollup, readHours } from "./codec.ts";
 import { createDenialReader } from "./feature-counts.ts";
-import { createStatusReader } from "./outages.ts";
 import { createSampleReader, createUnsettled } from "./sample-reader.ts";
 import { createSessionReader } from "./session-reader.ts";
 
@@ -91,7 +90,6 @@ export function createReader(
   const samples = createSampleReader(rows, open, now);
   const sessions = createSessionReader(rows, now, checkpoint);
   const denials = createDenialReader(rows, now);
-  const statuses = createStatusReader(rows, now);
   const sum = createRollupSum();
   const counts: RollupSink = { ...sum, user() {} };
   const usersAlone: RollupSink = { level() {}, covered() {}, denials() {}, user: sum.user };
@@ -166,7 +164,6 @@ export function createReader(
     ...samples,
     ...sessions,
     ...denials,
-    ...statuses,
     now,
     checkpoint,
     all,

@@ -6,7 +6,6 @@ import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
-import { isSocketCaller } from "./unix-sockets.ts";
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
@@ -34,6 +33,22 @@ export interface Exchange {
   /** True once the answer has its headers and is counted. */
   answered: boolean;
 }
+
+/** By which Unix socket a request came. */
+interface Arrival {
+  /** Stands for a key. */
+  readonly caller: KeyRecord;
+  readonly server: Server<unknown>;
+}
+
+const arrivals = new WeakMap<Request, Arrival>();
+export const arrivedBySocket = (request: Request, by: Arrival) => void arrivals.set(request, by);
+/** Null for a request that came by the port. */
+export const arrivalOf = (request: Request): Arrival | null => arrivals.get(request) ?? null;
+
+/** How the ids of callers by socket begin: ids of keys have no dash. */
+export const SOCKET_CALLER = "socket-";
+export const isSocketCaller = (keyId: string) => keyId.startsWith(SOCKET_CALLER);
 
 // The gate sets it before a route runs.
 const unset = null as unknown as Exchange;

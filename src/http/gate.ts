@@ -9,6 +9,7 @@ import {
   type Access,
   type Audit,
   allowOf,
+  arrivalOf,
   createRouteTable,
   type Exchange,
   gated,
@@ -20,7 +21,6 @@ import {
 import { createLimits } from "./limits.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
-import { arrivalOf } from "./unix-sockets.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */

@@ -2,8 +2,7 @@ import { ApiError } from "../domain/errors.ts";
 import type { KeyRecord } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { Exchange } from "./exchange.ts";
-import { isSocketCaller } from "./unix-sockets.ts";
+import { type Exchange, isSocketCaller } from "./exchange.ts";
 
 /** How much may be asked. */
 export interface Rate {

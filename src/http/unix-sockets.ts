@@ -6,6 +6,7 @@ import { websocket } from "elysia/ws";
 import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord } from "../domain/keys.ts";
 import type { Log } from "../domain/log.ts";
+import { arrivedBySocket, SOCKET_CALLER } from "./exchange.ts";
 import { SERVING, stopServers } from "./listen.ts";
 
 /**
@@ -17,27 +18,9 @@ const SOCKETS = [
   { name: "viewer.sock", role: "viewer", mode: 0o660 },
 ] as const;
 
-/** By which socket a request came. */
-export interface Arrival {
-  /** Stands for a key. */
-  readonly caller: KeyRecord;
-  readonly server: Server<unknown>;
-}
-
-const arrivals = new WeakMap<Request, Arrival>();
-
-/** Null for a request that came by the port. */
-export function arrivalOf(request: Request): Arrival | null {
-  return arrivals.get(request) ?? null;
-}
-
-/** Ids of keys have no dash. */
-const ID = /^socket-/;
-export const isSocketCaller = (keyId: string) => ID.test(keyId);
-
 function callerOf(role: (typeof SOCKETS)[number]["role"]): KeyRecord {
   return {
-    id: `socket-${role}`,
+    id: `${SOCKET_CALLER}${role}`,
     name: `socket (${role})`,
     role,
     state: "active",
@@ -86,7 +69,7 @@ function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecor
       ...SERVING,
       unix: path,
       fetch(request: Request, server: Server<unknown>) {
-        arrivals.set(request, { caller, server });
+        arrivedBySocket(request, { caller, server });
         return app.fetch(request);
       },
       // Elysia's types of the runtime are older than the runtime's own.

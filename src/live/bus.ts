@@ -1,6 +1,5 @@
 import {
   type EventInput,
-  isStoredType,
   type MetricsEvent,
   NEVER_UNSTORED,
   type PictureNotice,
@@ -127,11 +126,14 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     cancel ??= timers.after(GROUP_COMMIT_MS, flushWhenFree);
   };
 
-  const encoded = ({ type, ...fields }: Omit<Published["event"], "id" | "timestamp">): Published => {
+  const encoded = (
+    { type, ...fields }: Omit<Published["event"], "id" | "timestamp">,
+    stored: boolean,
+  ): Published => {
     const { id, timestamp } = ids.next();
     // The order of the keys is the order in which people read them.
     const event = { type, id: `${type}-${id}`, timestamp: iso(timestamp), ...fields } as Published["event"];
-    return { id, event, json: JSON.stringify(event), stored: isStoredType(type) };
+    return { id, event, json: JSON.stringify(event), stored };
   };
 
   /** Answers the error of a group that could not be stored, else null. */
@@ -167,7 +169,9 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
       done?.(itemError);
       return itemError === null ? events : events.filter(mayGoUnstored).map(unstored);
     });
-    const lost = batch.filter(({ stored, event }) => !stored && isStoredType(event.type));
+    const lost = items.flatMap(({ events }, index) =>
+      errors[index] === null ? [] : events.filter((event) => event.stored && mayGoUnstored(event)),
+    );
     const [first] = lost;
     if (first !== undefined) hole = { from: hole?.from ?? first.id, to: lost.at(-1)?.id ?? first.id };
     // That a metrics sample went through shows nothing: it asks nothing of the store.
@@ -213,13 +217,13 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
 
   return {
     /** Queues an event; it goes out after its commit. */
-    emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input)], done: null }),
+    emit: (input: EventInput): void => enqueue({ work: null, events: [encoded(input, true)], done: null }),
     /** Queues a metrics sample: it takes an id and its place in the order, and is not stored. */
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
-      enqueue({ work: null, events: [encoded(event)], done: null }),
+      enqueue({ work: null, events: [encoded(event, false)], done: null }),
     /** Queues a picture's event, which is not stored either; `patch` is called when a client wants it. */
     pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (hides: boolean) => string): void =>
-      enqueue({ work: null, events: [{ ...encoded(notice), patch }], done: null }),
+      enqueue({ work: null, events: [{ ...encoded(notice, false), patch }], done: null }),
     /**
      * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once
      * committed; rejects when the store could not take `work`. Then only those of the events are published that may go
@@ -228,7 +232,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     commit: (work: () => void, events: readonly EventInput[]): Promise<void> =>
       new Promise((resolve, reject) => {
         const done = (error: unknown) => (error === null ? resolve() : reject(error));
-        enqueue({ work, events: events.map(encoded), done });
+        enqueue({ work, events: events.map((event) => encoded(event, true)), done });
       }),
     /** Commits and publishes what waits, now: also when the store could take it a moment later. */
     flush: (): void => empty(false),

@@ -4,6 +4,7 @@ import type { Session } from "../domain/session.ts";
 import { shareOf } from "../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../domain/stats/held-seats.ts";
 import type { Product } from "../domain/stats/products.ts";
+import { availabilityOf, outagesOf } from "../history/outages.ts";
 import type { Range, Reader } from "../history/reader.ts";
 import { overlapping } from "../history/session-reader.ts";
 import { SESSION_COLUMNS } from "../history/sessions/sessions.ts";
@@ -59,7 +60,7 @@ export const REPORT_QUERIES = {
       logged: new Map(logged),
       products: await productFigures(read, { ...asked, product }),
       waits: await waitsQuery(read, { ...asked, sort: BY_FULL, limit: MOST, offset: 0 }),
-      availability: servers.map((id) => availabilityOf(read, id, asked)),
+      availability: servers.map((id) => outagesAt(read, id, asked)),
       /** Null: the report names no people. */
       holders: anonymize ? null : longestHolders(read, asked),
     };
@@ -68,9 +69,9 @@ export const REPORT_QUERIES = {
 export type ReportQueries = typeof REPORT_QUERIES;
 
 /** How available a server was, and when it was not: how often, and the longest time. */
-function availabilityOf(read: Reader, server: string, { start, end }: Range) {
-  const { rows, total } = read.outages({ ...LONGEST_OUTAGE, start, end, servers: [server] });
-  return { ...read.availability(server, { start, end }), outages: total, longest: rows[0] ?? null };
+function outagesAt(read: Reader, server: string, { start, end }: Range) {
+  const { rows, total } = outagesOf(read, { ...LONGEST_OUTAGE, start, end, servers: [server] });
+  return { ...availabilityOf(read, server, { start, end }), outages: total, longest: rows[0] ?? null };
 }
 
 /** Who held seats longest, up to the end of the range; a list, and so SQL. */

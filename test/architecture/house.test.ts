@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { dirname } from "node:path";
-import { bundlesIn, cyclesOf, filesIn } from "../../scripts/lib/house.ts";
+import { arrowsBackUp, bundlesIn, cyclesOf, filesIn } from "../../scripts/lib/house.ts";
 
 const src = filesIn("src");
 
@@ -11,6 +11,10 @@ test("no file of src imports itself by way of others", () => {
     return { path: `src/${name}.ts`, text, lines: 1 };
   });
   expect(cyclesOf(circle)).toEqual([["src/a.ts", "src/b.ts", "src/a.ts"]]);
+});
+
+test("no import points back up between two folders", () => {
+  expect(arrowsBackUp(src)).toEqual([]);
 });
 
 test("arguments are plain: src bundles none into objects that are spread at once", () => {

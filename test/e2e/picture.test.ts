@@ -3,7 +3,7 @@ import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "../../src/cli/client/client.ts";
 import { watchPicture } from "../../src/cli/client/watch-picture.ts";
-import { type HeldServer, ROW_COLUMNS } from "../../src/domain/polls/live-picture.ts";
+import { type HeldServer, ROW_COLUMNS } from "../../src/domain/live-picture.ts";
 import { type RunOptions, run, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWatchedSite } from "./watched-site.ts";

@@ -3,7 +3,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { Outage } from "../../src/domain/outages.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
-import { createStatusRetention, type OutageQuery } from "../../src/history/outages.ts";
+import {
+  availabilityOf,
+  createStatusRetention,
+  type OutageQuery,
+  outagesOf,
+} from "../../src/history/outages.ts";
 import { createReader, type Reader } from "../../src/history/reader.ts";
 import { createTakeBack } from "../../src/history/retention.ts";
 import { migrate } from "../../src/store/database/migrate.ts";
@@ -56,7 +61,7 @@ const toldOf = (rows: readonly Outage[]) =>
 
 /** Minutes up or degraded, and down, in a range from `start` to a day after noon. */
 function minutesOf(read: Reader, start = a.NOON): number[] {
-  const { availability, coverage } = read.availability("eda", { start, end: a.NOON + DAY_MS });
+  const { availability, coverage } = availabilityOf(read, "eda", { start, end: a.NOON + DAY_MS });
   const covered = Math.round((coverage * (a.NOON + DAY_MS - start)) / MINUTE_MS);
   const up = Math.round((covered * (availability ?? 0)) / 100);
   return [up, covered - up];
@@ -78,7 +83,7 @@ describe("each poll's status is stored", () => {
   ])("%s: %s", async (_name, what, outages, minutes) => {
     const rig = await polled(what);
     const read = rig.reader();
-    const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: rig.clock.time + 1 });
+    const { rows, total } = outagesOf(read, { ...ALL, start: a.NOON, end: rig.clock.time + 1 });
     expect([toldOf(rows), total]).toEqual([outages, outages.length]);
     expect(minutesOf(read)).toEqual(minutes);
   });
@@ -92,7 +97,7 @@ describe("each poll's status is stored", () => {
     };
     await poll(0, 10);
     await poll(10, 20);
-    expect(rig.reader().outages({ ...ALL, start: 0, end: rig.clock.time }).rows).toMatchObject([
+    expect(outagesOf(rig.reader(), { ...ALL, start: 0, end: rig.clock.time }).rows).toMatchObject([
       { from: a.NOON },
     ]);
     expect(minutesOf(rig.reader())).toEqual([0, 10]);
@@ -101,7 +106,9 @@ describe("each poll's status is stored", () => {
   test("a clock that was set back writes nothing twice, and one that was years ahead is taken back", async () => {
     const rig = await polled("ud");
     await rig.poll(a.outcome({ finishedAt: a.NOON - MINUTE_MS }));
-    expect(rig.reader(a.NOON + MINUTE_MS).outages({ ...ALL, start: 0, end: a.NOON + DAY_MS }).total).toBe(1);
+    expect(outagesOf(rig.reader(a.NOON + MINUTE_MS), { ...ALL, start: 0, end: a.NOON + DAY_MS }).total).toBe(
+      1,
+    );
     await rig.poll(a.failedPoll({ finishedAt: a.NOON + 500 * DAY_MS }));
     const { step } = createTakeBack(rig.store);
     while (step(a.NOON + 3 * MINUTE_MS) > 0);
@@ -113,7 +120,7 @@ describe("each poll's status is stored", () => {
     const rig = await polled("uduxxugduu");
     const read = rig.reader();
     const ask = (more: Partial<OutageQuery>) => {
-      const { rows, total } = read.outages({ ...ALL, start: a.NOON, end: a.NOON + DAY_MS, ...more });
+      const { rows, total } = outagesOf(read, { ...ALL, start: a.NOON, end: a.NOON + DAY_MS, ...more });
       return [rows.map(({ from }) => minuteOf(from)), total];
     };
     expect(ask({})).toEqual([[7, 6, 3, 1], 4]);
@@ -161,7 +168,7 @@ describe("the past of an older database", () => {
     if (deleted !== null) sqlite.run(`INSERT INTO event_marks VALUES ('deleted_events', ${at(deleted)})`);
     migrate(sqlite, "x.db", MIGRATIONS);
     const read = createReader(sqlite, { now: at(21) });
-    const { rows } = read.outages({ ...ALL, start: 0, end: at(1440) });
+    const { rows } = outagesOf(read, { ...ALL, start: 0, end: at(1440) });
     const told = [...toldOf(rows), ...minutesOf(read, at(-1440))];
     sqlite.close();
     return told;

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
 import {
   applyPatch,
   type HeldServer,
@@ -9,7 +8,8 @@ import {
   type Picture,
   type PictureServer,
   ROW_COLUMNS,
-} from "../../src/domain/polls/live-picture.ts";
+} from "../../src/domain/live-picture.ts";
+import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
 import { featureRecord, userRecords } from "../../src/http/records.ts";

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isSocketCaller, listenOnSockets } from "../../src/http/unix-sockets.ts";
+import { isSocketCaller } from "../../src/http/exchange.ts";
+import { listenOnSockets } from "../../src/http/unix-sockets.ts";
 import { type Bench, bench, NOW, PLENTY } from "./make.ts";
 import { memoryStreams, readFrames } from "./streams/rig.ts";
 

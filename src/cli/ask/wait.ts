@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
+import type { PictureFeature } from "../../domain/live-picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
-import type { PictureFeature } from "../../domain/polls/live-picture.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { CLIENT_OPTIONS } from "../client/target.ts";
 import { watchPicture } from "../client/watch-picture.ts";

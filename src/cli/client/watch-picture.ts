@@ -6,7 +6,7 @@ import {
   heldServer,
   type Patch,
   type Picture,
-} from "../../domain/polls/live-picture.ts";
+} from "../../domain/live-picture.ts";
 import { Failure } from "../io.ts";
 import { type Client, Refusal } from "./client.ts";
 

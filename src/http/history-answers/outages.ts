@@ -1,7 +1,7 @@
 import { WaitsRecord } from "../../domain/history-records.ts";
 import { OutageRecord, outageRecord } from "../../domain/outages.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { OutageQuery } from "../../history/outages.ts";
+import { availabilityOf, type OutageQuery, outagesOf } from "../../history/outages.ts";
 import type { Reader } from "../../history/reader.ts";
 import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
@@ -17,11 +17,11 @@ export interface OutagesAsked extends OutageQuery, Formatted {
 /** Outages, and how available each server was in the range. */
 export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
   const { start, end, now, servers, configured } = asked;
-  const { rows, total } = read.outages(asked);
+  const { rows, total } = outagesOf(read, asked);
   const records = rows.map((outage) => outageRecord(outage, now));
   const available = (servers ?? configured).map((server) => {
     read.checkpoint();
-    return read.availability(server, asked);
+    return availabilityOf(read, server, asked);
   });
   const beside = { servers: available, start: iso(start), end: iso(end) };
   return rowsAnswer("outages", OutageRecord, records, total, asked, beside);

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
-import { printCalendar } from "../../domain/ics.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import { encode, send } from "../answers/answer.ts";
+import { printCalendar } from "../answers/ics.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";

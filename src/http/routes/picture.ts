@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { Picture } from "../../domain/polls/live-picture.ts";
+import { Picture } from "../../domain/live-picture.ts";
 import { NOT_MODIFIED } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { SessionRecord } from "../../src/domain/history-records.ts";
-import * as a from "../domain/make.ts";
-import { createRig } from "../history/rig.ts";
-import { cleanUp } from "../store/place.ts";
-import { createPlace, run } from "./rig.ts";
+import type { SessionRecord } from "../../../src/domain/history-records.ts";
+import * as a from "../../domain/make.ts";
+import { createRig } from "../../history/rig.ts";
+import { cleanUp } from "../../store/place.ts";
+import { createPlace, run } from "../rig.ts";
 
 afterEach(cleanUp);
 

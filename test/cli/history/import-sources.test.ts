@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
-import { dated, keepStdin, type LogSource } from "../../src/cli/import-sources.ts";
-import { debugLog } from "../../src/managers/flexnet/debug-log/reader.ts";
-import { cleanUp, temporaryDirectory } from "../store/place.ts";
+import { dated, keepStdin, type LogSource } from "../../../src/cli/history/import-sources.ts";
+import { debugLog } from "../../../src/managers/flexnet/debug-log/reader.ts";
+import { cleanUp, temporaryDirectory } from "../../store/place.ts";
 
 afterEach(cleanUp);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { escapeText, fold, printCalendar } from "../../src/domain/ics.ts";
+import { escapeText, fold, printCalendar } from "../../src/http/answers/ics.ts";
 
 /** Reads a TEXT back, as RFC 5545 3.3.11 says. */
 function unescaped(text: string): string {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type FeatureRecord, nullable, record, ServerRecord, type UserRecord } from "../records.ts";
+import { type FeatureRecord, nullable, record, ServerRecord, type UserRecord } from "./records.ts";
 
 /**
  * What `GET /api/picture` holds: every server with its features and rows, slim, and how a patch (the event `picture`)

@@ -1,15 +1,15 @@
 import { writeFileSync } from "node:fs";
-import { messageOf } from "../domain/error-code.ts";
-import { initialPicture } from "../domain/polls/apply-poll.ts";
-import { hostZone } from "../domain/time/zone.ts";
-import { createReader } from "../history/reader.ts";
-import { REPORT_QUERIES, readFigures } from "../reports/figures.ts";
-import { parsePeriod } from "../reports/period.ts";
-import { writeReport } from "../reports/write.ts";
-import { withDatabase } from "../store/database/read-only.ts";
-import { lastPictures } from "./check/alerts.ts";
-import { command, flag, text, texts } from "./command.ts";
-import { Failure, readConfig, UsageError } from "./io.ts";
+import { messageOf } from "../../domain/error-code.ts";
+import { initialPicture } from "../../domain/polls/apply-poll.ts";
+import { hostZone } from "../../domain/time/zone.ts";
+import { createReader } from "../../history/reader.ts";
+import { REPORT_QUERIES, readFigures } from "../../reports/figures.ts";
+import { parsePeriod } from "../../reports/period.ts";
+import { writeReport } from "../../reports/write.ts";
+import { withDatabase } from "../../store/database/read-only.ts";
+import { lastPictures } from "../check/alerts.ts";
+import { command, flag, text, texts } from "../command.ts";
+import { Failure, readConfig, UsageError } from "../io.ts";
 
 /** `licmond report`: what [[reports]] sends by mail, as a file, also beside a running daemon. */
 export const report = command({

@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { hostZone } from "../../src/domain/time/zone.ts";
-import * as a from "../domain/make.ts";
-import { createRig } from "../history/rig.ts";
-import { cleanUp } from "../store/place.ts";
-import { createPlace, run } from "./rig.ts";
+import { hostZone } from "../../../src/domain/time/zone.ts";
+import * as a from "../../domain/make.ts";
+import { createRig } from "../../history/rig.ts";
+import { cleanUp } from "../../store/place.ts";
+import { createPlace, run } from "../rig.ts";
 
 afterEach(cleanUp);
 

@@ -1,4 +1,4 @@
-import { DAY_MS, iso } from "./time/clock.ts";
+import { DAY_MS, iso } from "../../domain/time/clock.ts";
 
 /** Calendars as RFC 5545 writes them: all-day events alone. */
 

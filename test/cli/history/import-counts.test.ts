@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createReader } from "../../src/history/reader.ts";
-import { createServers } from "../../src/store/servers.ts";
-import { monitored } from "../http/make.ts";
-import { cleanUp, open } from "../store/place.ts";
-import { createPlace, type Place, run } from "./rig.ts";
+import { createReader } from "../../../src/history/reader.ts";
+import { createServers } from "../../../src/store/servers.ts";
+import { monitored } from "../../http/make.ts";
+import { cleanUp, open } from "../../store/place.ts";
+import { createPlace, type Place, run } from "../rig.ts";
 
 afterEach(cleanUp);
 

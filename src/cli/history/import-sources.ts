@@ -3,11 +3,11 @@ import { closeSync, createReadStream, fstatSync, openSync, readSync, unlinkSync,
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { messageOf } from "../domain/error-code.ts";
-import type { DebugLog } from "../managers/debug-log/debug-log.ts";
-import { createLineCutter, natureOf } from "../managers/debug-log/lines.ts";
-import { ensureDirectory, makePrivateFile } from "../store/database/files.ts";
-import { errorCode } from "../store/database/store-error.ts";
+import { messageOf } from "../../domain/error-code.ts";
+import type { DebugLog } from "../../managers/debug-log/debug-log.ts";
+import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
+import { ensureDirectory, makePrivateFile } from "../../store/database/files.ts";
+import { errorCode } from "../../store/database/store-error.ts";
 
 /** A log to import. */
 export interface LogSource {

@@ -1,16 +1,18 @@
-import type { Config } from "../config/config.ts";
-import { codeOf, messageOf } from "../domain/error-code.ts";
-import type { MonitoredServer } from "../domain/server.ts";
-import { DAY_MS, iso } from "../domain/time/clock.ts";
-import { hostZone } from "../domain/time/zone.ts";
-import { readLicet } from "../history/moving-in/licet.ts";
-import { OldMonitorError } from "../history/moving-in/old-monitor.ts";
-import { readPhpLicenseWatcher } from "../history/moving-in/phplicensewatcher.ts";
-import type { DebugLog } from "../managers/debug-log/debug-log.ts";
-import { managerOf } from "../managers/registry.ts";
-import { StoreError } from "../store/database/store-error.ts";
-import { openStore, type Store } from "../store/open/open.ts";
-import { command, option, texts, ZONE } from "./command.ts";
+import type { Config } from "../../config/config.ts";
+import { codeOf, messageOf } from "../../domain/error-code.ts";
+import type { MonitoredServer } from "../../domain/server.ts";
+import { DAY_MS, iso } from "../../domain/time/clock.ts";
+import { hostZone } from "../../domain/time/zone.ts";
+import { readLicet } from "../../history/moving-in/licet.ts";
+import { OldMonitorError } from "../../history/moving-in/old-monitor.ts";
+import { readPhpLicenseWatcher } from "../../history/moving-in/phplicensewatcher.ts";
+import type { DebugLog } from "../../managers/debug-log/debug-log.ts";
+import { managerOf } from "../../managers/registry.ts";
+import { StoreError } from "../../store/database/store-error.ts";
+import { openStore, type Store } from "../../store/open/open.ts";
+import { command, option, texts, ZONE } from "../command.ts";
+import { type CommandIo, Failure, fail, readConfig, UsageError, warningsOn } from "../io.ts";
+import { createProgress } from "../terminal.ts";
 import { importCounts, matchServers, printCounts } from "./import-counts.ts";
 import { type ImportReport, importLogs } from "./import-log.ts";
 import {
@@ -21,8 +23,6 @@ import {
   LogReadError,
   type LogSource,
 } from "./import-sources.ts";
-import { type CommandIo, Failure, fail, readConfig, UsageError, warningsOn } from "./io.ts";
-import { createProgress } from "./terminal.ts";
 
 const MONITORS = ["phplicensewatcher", "licet"] as const;
 

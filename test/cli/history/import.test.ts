@@ -1,10 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createReader } from "../../src/history/reader.ts";
-import { statsQuery } from "../../src/history/statistics/stats.ts";
-import type { Store } from "../../src/store/open/open.ts";
-import { cleanUp, open } from "../store/place.ts";
-import { createPlace, type Place, run } from "./rig.ts";
+import { createReader } from "../../../src/history/reader.ts";
+import { statsQuery } from "../../../src/history/statistics/stats.ts";
+import type { Store } from "../../../src/store/open/open.ts";
+import { cleanUp, open } from "../../store/place.ts";
+import { createPlace, type Place, run } from "../rig.ts";
 
 afterEach(cleanUp);
 

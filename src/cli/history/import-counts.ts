@@ -1,14 +1,14 @@
-import type { Config } from "../config/config.ts";
-import { escapeControls } from "../domain/plain-text.ts";
-import type { MonitoredServer } from "../domain/server.ts";
-import { iso } from "../domain/time/clock.ts";
-import { fromWallClock, secondOccurrence, wallClock } from "../domain/time/zone.ts";
-import type { OldMonitor, OldSeries } from "../history/moving-in/old-monitor.ts";
-import { createCountWriter, createSeriesDays, createUnread } from "../history/moving-in/write-counts.ts";
-import type { Interval } from "../history/sample-reader.ts";
-import { managerOf } from "../managers/registry.ts";
+import type { Config } from "../../config/config.ts";
+import { escapeControls } from "../../domain/plain-text.ts";
+import type { MonitoredServer } from "../../domain/server.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { fromWallClock, secondOccurrence, wallClock } from "../../domain/time/zone.ts";
+import type { OldMonitor, OldSeries } from "../../history/moving-in/old-monitor.ts";
+import { createCountWriter, createSeriesDays, createUnread } from "../../history/moving-in/write-counts.ts";
+import type { Interval } from "../../history/sample-reader.ts";
+import { managerOf } from "../../managers/registry.ts";
+import { countOf, UsageError } from "../io.ts";
 import { type ImportTarget, inBatches, knowServer } from "./import-log.ts";
-import { countOf, UsageError } from "./io.ts";
 
 const LISTED = 20;
 /** Days of features in one transaction. */
