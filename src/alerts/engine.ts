@@ -24,12 +24,18 @@ export interface AlertEngineDeps extends AlertStoreDeps {
   readonly timers: Timers;
 }
 
+/** A tick that is later than this shows that the host or the process slept, or that its clock was set: no poll is missed. */
+const LATE_MS = 5_000;
+
 export type AlertEngine = ReturnType<typeof createAlertEngine>;
 
 /** Gives every new picture, every denial and each minute to the evaluator, and what it answers to the alert store. */
 export function createAlertEngine(deps: AlertEngineDeps) {
   const { rows, outbox, live, settings, host, clock, timers, log } = deps;
   const startedAt = clock.now();
+  /** Since when polls can come: the start, or the end of the last sleep. */
+  let awakeSince = startedAt;
+  let tickedAt = startedAt;
   const notifier = createNotifier(settings, live.snapshot, outbox.nextId, clock.now);
   const store = createAlertStore(deps, notifier, startedAt);
   const { state } = store;
@@ -44,7 +50,10 @@ export function createAlertEngine(deps: AlertEngineDeps) {
   /** Dates, reminders and a full disk come by time alone. */
   function tick(): void {
     const { servers } = live.snapshot();
-    store.apply(evaluation(clock.now()).time(servers, host(), startedAt));
+    const now = clock.now();
+    if (now - tickedAt > MINUTE_MS + LATE_MS) awakeSince = now;
+    tickedAt = now;
+    store.apply(evaluation(now).time(servers, host(), awakeSince));
     for (const alert of [...state.firing.values()]) {
       const { server, daemon, feature } = alert;
       store.remind(alert, settings().settingsOf(server, daemon, feature).reminderMs);

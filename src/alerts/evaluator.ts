@@ -245,7 +245,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       return this;
     },
 
-    /** As time passes: dates, polls that do not come, the host. `since` = begin of the process. */
+    /** As time passes: dates, polls that do not come, the host. `since` = from when on polls can come. */
     time(pictures: readonly ServerPicture[], host: HostLook, since: number) {
       const enabled = pictures.filter(({ server }) => server.enabled);
       const servers = new Set(enabled.map(({ server }) => server.id));
