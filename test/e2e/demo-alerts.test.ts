@@ -57,6 +57,8 @@ test.skipIf(!SLOW)(
     // The figures, for those who tune the defaults.
     process.stderr.write(`${month.firings.length} firings, ${long.length} stretches\n`);
     expect(month.firings.length).toBeLessThanOrEqual(MAX_FIRINGS);
+    const degraded = month.firings.filter(({ rule }) => rule === "server_degraded");
+    expect(degraded).toMatchObject([{ server: "cae", resolvedAt: null }]);
     expect(long.length).toBeGreaterThan(100);
     const missed = long.filter(({ server, daemon, feature, from, until }) => {
       const own = month.firings.filter((one) => one.server === server && one.daemon === daemon);

@@ -103,7 +103,9 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const denials = Map.groupBy(deniedIn(past), keyOf);
   const counts = new Map(features.map((each) => [keyOf(each), countSpans(past, each)]));
   const parts: { readonly spans: readonly Span[]; readonly denied?: Denied[] | undefined }[] = [
-    ...[...statusSpans(past), ...features.map((each) => holdSpans(past, each))].map((spans) => ({ spans })),
+    ...[serverSpans(past), ...daemonSpans(past), ...features.map((each) => holdSpans(past, each))].map(
+      (spans) => ({ spans }),
+    ),
     // There may be denials of what has no counts.
     ...[...new Set([...counts.keys(), ...denials.keys()])].map((key) => {
       return { spans: counts.get(key) ?? [], denied: denials.get(key) };
@@ -154,25 +156,46 @@ function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   const everyMs = pace(past);
   return looks.flatMap(([from, picture], index) => {
     const until = looks[index + 1]?.[0] ?? past.end;
-    return picture === null ? [] : [{ from, until, everyMs: everyMs(from), picture }];
+    return picture === null || until <= from ? [] : [{ from, until, everyMs: everyMs(from), picture }];
   });
 }
 
-/** The server, and each of its daemons, by the events of their statuses. */
-function statusSpans(past: Past): Span[][] {
-  const { read, blank, start } = past;
-  const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' AND at >= ? ORDER BY id";
-  const rows = read.all<{ readonly body: string }>(sql, blank.server.id, start);
-  const events = rows.map(({ body }) => JSON.parse(body) as ServerStatusEvent);
-  const seenAt = ({ daemon, to, timestamp }: ServerStatusEvent): SeenAt => {
-    const status = to as ServerPicture["status"];
+/** What each poll saw of the server, as far as it is stored; polls between two stretches did not come. */
+function serverSpans(past: Past): Span[] {
+  const { read, blank, start, end } = past;
+  const paceAt = pace(past);
+  const rows = read.all<{ from: number; readAt: number; status: ServerPicture["status"] }>(
+    `SELECT max(from_at, ?2) AS "from", read_at AS readAt, status FROM server_statuses
+       WHERE server_id = ?1 AND read_at >= ?2 AND from_at < ?3 ORDER BY from_at`,
+    blank.server.id,
+    start,
+    end,
+  );
+  return rows.map(({ from, readAt, status }) => {
+    // The last look at a stretch is known: those between are evenly spread.
+    const looks = Math.round((readAt - from) / paceAt(from));
+    const everyMs = Math.max(1_000, (readAt - from) / Math.max(1, looks));
     // A poll that yields nothing leaves `unknown`, unless the server is known to be down.
-    const own = { status, state: status === "unknown" ? "stale" : "ok" };
-    const only = { state: "ok", daemons: [{ ...NO_DAEMON, name: daemon, status }] };
-    return [Date.parse(timestamp), { ...blank, ...(daemon === null ? own : only) } as ServerPicture];
-  };
+    const state = status === "unknown" ? "stale" : "ok";
+    return { from, until: readAt + 1, everyMs: Math.floor(everyMs), picture: { ...blank, status, state } };
+  });
+}
+
+/** Each daemon of the server, by the events of its status; one that was up since before them has none. */
+function daemonSpans(past: Past): Span[][] {
+  const { read, blank, start } = past;
+  const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' ORDER BY id";
+  const rows = read.all<{ readonly body: string }>(sql, blank.server.id);
+  const events = rows.map(({ body }) => JSON.parse(body) as ServerStatusEvent);
   const byDaemon = Map.groupBy(events, ({ daemon }) => daemon);
-  return [...byDaemon.values()].map((each) => spansOf(past, each.map(seenAt)));
+  byDaemon.delete(null);
+  return [...byDaemon].map(([name, each]) => {
+    const looks = each.map(({ to, timestamp }): SeenAt => {
+      const picture = { state: "ok", daemons: [{ ...NO_DAEMON, name, status: to }] };
+      return [Math.max(start, Date.parse(timestamp)), { ...blank, ...picture } as ServerPicture];
+    });
+    return spansOf(past, looks);
+  });
 }
 
 /** The numbers of one feature. */
