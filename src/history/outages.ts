@@ -117,12 +117,12 @@ export function outagesOf(
   return { rows, total: count?.total ?? 0 };
 }
 
-/** How available a server was, over the time for which that is known. */
-export function availabilityOf(
+/** For how long of a range polls found a server so, ms. */
+export function statusMs(
   { all, now }: StatusRows,
   server: string,
   { start, end }: Pick<OutageQuery, "start" | "end">,
-): AvailabilityRecord {
+) {
   const rows = all<{ status: ServerStatus; ms: number }>(
     `SELECT status, sum(min(until_at, ?3) - max(from_at, ?2)) AS ms FROM server_statuses
          WHERE server_id = ?1 AND from_at < ?3 AND until_at > ?2 AND from_at >=
@@ -133,7 +133,17 @@ export function availabilityOf(
     Math.min(end, now),
   );
   const { up = 0, degraded = 0, down = 0 } = Object.fromEntries(rows.map(({ status, ms }) => [status, ms]));
+  return { up, degraded, down };
+}
+
+/** How available a server was, over the time for which that is known. */
+export function availabilityOf(
+  read: StatusRows,
+  server: string,
+  range: Pick<OutageQuery, "start" | "end">,
+): AvailabilityRecord {
+  const { up, degraded, down } = statusMs(read, server, range);
   const covered = up + degraded + down;
   const share = covered > 0 ? (up + degraded) / covered : null;
-  return { server, availability: percentOf(share), coverage: shareOf(covered, end - start) };
+  return { server, availability: percentOf(share), coverage: shareOf(covered, range.end - range.start) };
 }

@@ -4,7 +4,7 @@ import type { Session } from "../domain/session.ts";
 import { shareOf } from "../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../domain/stats/held-seats.ts";
 import type { Product } from "../domain/stats/products.ts";
-import { availabilityOf, outagesOf } from "../history/outages.ts";
+import { availabilityOf, outagesOf, statusMs } from "../history/outages.ts";
 import type { Range, Reader } from "../history/reader.ts";
 import { overlapping } from "../history/session-reader.ts";
 import { SESSION_COLUMNS } from "../history/sessions/sessions.ts";
@@ -60,6 +60,7 @@ export const REPORT_QUERIES = {
       logged: new Map(logged),
       products: await productFigures(read, { ...asked, product }),
       waits: await waitsQuery(read, { ...asked, sort: BY_FULL, limit: MOST, offset: 0 }),
+      unnamed: unnamedDenials(read, asked),
       availability: servers.map((id) => outagesAt(read, id, asked)),
       /** Null: the report names no people. */
       holders: anonymize ? null : longestHolders(read, asked),
@@ -68,10 +69,24 @@ export const REPORT_QUERIES = {
 };
 export type ReportQueries = typeof REPORT_QUERIES;
 
-/** How available a server was, and when it was not: how often, and the longest time. */
+/** How available a server was and how long degraded; when it was not available: how often, and the longest time. */
 function outagesAt(read: Reader, server: string, { start, end }: Range) {
   const { rows, total } = outagesOf(read, { ...LONGEST_OUTAGE, start, end, servers: [server] });
-  return { ...availabilityOf(read, server, { start, end }), outages: total, longest: rows[0] ?? null };
+  const degradedMs = statusMs(read, server, { start, end }).degraded;
+  const known = availabilityOf(read, server, { start, end });
+  return { ...known, degradedMs, outages: total, longest: rows[0] ?? null };
+}
+
+/** By daemon: denials that a license server only counted, without the name of a feature. */
+function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
+  return read
+    .all<{ server: string; daemon: string; denials: number }>(
+      `SELECT server_id AS server, daemon, sum(count) AS denials FROM denials INDEXED BY denials_by_feature
+       WHERE feature = '' AND at >= ? AND at < ? AND outcome = 'denied' GROUP BY 1, 2`,
+      start,
+      end,
+    )
+    .filter(({ server }) => filter.servers.includes(server));
 }
 
 /** Who held seats longest, up to the end of the range; a list, and so SQL. */

@@ -1,5 +1,6 @@
 import type { FeatureId } from "../domain/history.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
+import { percentOf } from "../domain/stats/figures.ts";
 import { poolExpiries } from "../domain/summary.ts";
 import { HOUR_MS } from "../domain/time/clock.ts";
 import { dateTime } from "../domain/time/zone.ts";
@@ -121,21 +122,24 @@ function peakSection({ rows, during, featureCell }: Context): Section {
   );
 }
 
-function denialSection({ rows, logged, servers, during, featureCell }: Context): Section {
-  const asked = (row: (typeof rows)[number]) => (row.denials ?? 0) + (row.queuedRequests ?? 0);
+function denialSection({ rows, unnamed, logged, servers, during, featureCell }: Context): Section {
+  type Denied = FeatureId & Record<"denials" | "queuedRequests", number | null>;
+  const counted = unnamed.map((one) => ({ ...one, feature: "feature unknown", queuedRequests: null }));
+  const asked = (row: Denied) => (row.denials ?? 0) + (row.queuedRequests ?? 0);
+  const denied: readonly Denied[] = [...rows.filter((row) => asked(row) > 0), ...counted];
   const unlogged = servers.filter(({ server }) => (logged.get(server.id) ?? 0) === 0);
   return table(
     "Denials",
-    `${during} Requests that got no seat, and requests that were queued, as the debug logs tell.`,
-    "Feature|>Denied|>Queued|>Log read",
-    rows.filter((row) => asked(row) > 0).toSorted((a, b) => asked(b) - asked(a)),
+    `${during} Requests that got no seat, and requests that were queued, as the debug logs tell. A license server that only counts its denials names no feature.`,
+    "Feature|>Denied|>Queued|>Coverage",
+    denied.toSorted((a, b) => asked(b) - asked(a)),
     (row) => [
       featureCell(row),
       whole(row.denials),
       whole(row.queuedRequests),
       percent(logged.get(row.server) ?? 0),
     ],
-    unlogged.length < servers.length ? "The logs that were read tell of none." : "",
+    unlogged.length < servers.length ? "What was read tells of none." : "",
     unknownOf("no debug log was read", unlogged),
   );
 }
@@ -144,7 +148,7 @@ function waitSection({ waits: { rows, total }, during, featureCell }: Context): 
   const hours = (seconds: number | null) => decimal(seconds === null ? null : seconds / 3600);
   return table(
     "Waits",
-    `${during} How often each feature was full, and after how many hours a request at such a time would have had a seat: half of them, 80 %, and the longest; – with fewer than 30 times.`,
+    `${during} How often each feature was full (a gap of up to an hour in the readings does not end such a time), and after how many hours a request at such a time would have had a seat: half of them, 80 %, and the longest; – with fewer than 30 times.`,
     "Feature|>Times full|>Hours full|>Half (h)|>80 % (h)|>Longest (h)|>Coverage",
     rows,
     (row) => [
@@ -223,16 +227,21 @@ function holderSection({ holders, end, at, featureCell, coverageOf }: Context): 
 function availabilitySection({ availability, now, during, nameOf, at }: Context): Section {
   return table(
     "Availability of the license servers",
-    `${during} Percent of the covered time in which a server answered, how often it did not, and the longest time, as a whole.`,
-    "Server|>Available|>Outages|>Longest (h)|>Since|>Coverage",
+    `${during} Percent of the covered time in which a server answered; for how long of it the server was degraded, without some of its parts; how often it did not answer, and the longest such time, as a whole, with its first day.`,
+    "Server|>Available|>Degraded (h)|>Outages|>Longest (h)|>Coverage",
     availability.toSorted((a, b) => (a.availability ?? -1) - (b.availability ?? -1)),
-    ({ server, availability: percentage, outages, longest, coverage }) => [
+    ({ server, availability: percentage, degradedMs, outages, longest, coverage }) => [
       nameOf(server),
       percentage === null ? UNKNOWN : percent(percentage / 100),
+      decimal(coverage === 0 ? null : degradedMs / HOUR_MS),
       // Of a time in which no poll was made nothing is known.
       whole(coverage === 0 && outages === 0 ? null : outages),
-      decimal(longest && ((longest.until ?? now) - longest.from) / HOUR_MS),
-      longest ? at(longest.from) : UNKNOWN,
+      longest === null
+        ? UNKNOWN
+        : {
+            main: decimal(((longest.until ?? now) - longest.from) / HOUR_MS),
+            beside: at(longest.from).slice(0, "2026-10-01".length),
+          },
       percent(coverage),
     ],
     "No server is in the report.",
@@ -253,9 +262,8 @@ function decimal(value: number | null): string {
   return value?.toLocaleString("en-US", digits) ?? UNKNOWN;
 }
 
-/** Never rounded up: 99.97 % is not all. */
 export function percent(share: number): string {
-  return `${Math.floor(share * 1000 + 1e-9) / 10} %`;
+  return `${percentOf(share)} %`;
 }
 
 function peak(most: number | null, total: number | null): Cell {

@@ -11,7 +11,7 @@ export function writeReport(figures: ReportFigures) {
   const title = `License report: ${period.title}`;
   const head = [
     ...(now < period.end ? ["This period is not over: the numbers go as far as now."] : []),
-    `${servers.length} license server${servers.length === 1 ? "" : "s"}, ${rows.length} features. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. – is not known.`,
+    `${countOf(servers.length, "license server")}, ${countOf(rows.length, "feature")}. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. A – stands for what is not known.`,
     `Made ${dateTime(zone, now)}, ${zone}.`,
   ];
   return {
@@ -33,6 +33,7 @@ function plain(text: string): string {
 }
 
 const partsOf = (cell: Cell) => (typeof cell === "string" ? { main: cell } : cell);
+const countOf = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const isNumber = (head = "") => head.startsWith(">");
 const nameOf = (head: string) => head.replace(/^>/, "");
 const wrapped = (text: string) => Bun.wrapAnsi(escapeControls(text), TEXT_WIDTH, { hard: true });
@@ -86,7 +87,7 @@ td:not(.n){min-width:90px}small{display:block;color:#57606a;font-size:11px}.n sm
 .bar{height:4px;margin-top:3px;min-width:50px;background:#e7ebef}.bar div{height:4px;background:#2f6fb3}
 .full div{background:#b3362f}
 @media(max-width:600px){body{padding:12px}tr{display:flex;flex-wrap:wrap}th,td{flex:0 0 100%;padding:4px 0 0}
-  .n{flex:1 1 0;padding:2px 0 4px 4px;font-size:12px}td.n{white-space:normal}.n small{display:block}.bar{min-width:0}}
+  .n{flex:1 1 0;padding:2px 0 4px 3px;font-size:12px}th.n{font-size:11px}td.n{white-space:normal}.n small{display:block}.bar{min-width:0}}
 @media print{body{padding:0;max-width:none;font-size:10pt}th,td{padding-block:3px}
   tr,p{break-inside:avoid}h2,.about{break-after:avoid}.bar,.bar div{print-color-adjust:exact}}
 @page{margin:15mm}`;

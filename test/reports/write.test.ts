@@ -1,8 +1,10 @@
 import { afterEach, expect, test } from "bun:test";
+import { countedDenials } from "../../src/domain/denials.ts";
 import type { Product } from "../../src/domain/stats/products.ts";
 import { REPORT_QUERIES, readFigures } from "../../src/reports/figures.ts";
 import { parsePeriod } from "../../src/reports/period.ts";
 import { writeReport } from "../../src/reports/write.ts";
+import { createDenialSources, createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
@@ -21,7 +23,10 @@ const HOSTILE = [
 ];
 const COST: Product = { name: "<b>All</b>", features: ["*/*/*"], costPerSeatYear: 8760, currency: "EUR" };
 
-/** An hour of polls in which each hostile name is a feature, and one user of it is called so; one feature nobody used. */
+/**
+ * An hour of polls in which each hostile name is a feature, and one user of it is called so; one feature nobody used. The
+ * server counts its denials, and is degraded for half of the hour.
+ */
 async function figures(products: readonly Product[] = [], anonymize = false) {
   const rig = createRig([a.server({ name: HOSTILE[0] ?? "", timezone: "UTC" })]);
   const expiry = {
@@ -39,8 +44,14 @@ async function figures(products: readonly Product[] = [], anonymize = false) {
     }),
   );
   features.push(a.feature({ name: "idle", total: 3, used: 0, checkouts: [] }));
-  for (let at = a.NOON; at <= a.NOON + 60 * MINUTE; at += MINUTE)
-    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading: a.reading({ features }) }));
+  for (let at = a.NOON; at <= a.NOON + 60 * MINUTE; at += MINUTE) {
+    const half = at < a.NOON + 30 * MINUTE ? [] : [a.daemon({ name: "half", status: "down" })];
+    const reading = a.reading({ features, daemons: [a.daemon(), ...half] });
+    await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading }));
+  }
+  createDenialSources(rig.store).begin("eda", a.NOON);
+  const denials = [2, 3].map((count, at) => countedDenials("eda", "snpslmd", count, a.NOON + at));
+  createDenials(rig.store).write(denials.map((denial) => ({ denial, told: true })));
   const period = parsePeriod("2026-03", "UTC");
   if (period === null) throw new Error("no period");
   const read = rig.reader();
@@ -78,10 +89,10 @@ test("each table says its time and each row its coverage; unknown is no number",
   expect(text.split(during)).toHaveLength(7);
   // 60 minutes of the 37 hours so far.
   expect(text).toMatch(/^idle \(.*\)\n +3 +2\.7 %$/m);
-  expect(text).toMatch(/^<b>All<\/b>\n +17 +7 \(41\.1 %\) +7\.0 +10 +10 EUR +2\.7 %$/m);
+  expect(text).toMatch(/^<b>All<\/b>\n +17 +7 \(41\.18 %\) +7\.0 +10 +10 EUR +2\.7 %$/m);
   expect(text).toContain("Idle seats cost 10 EUR in the time that was covered.");
-  expect(text).toContain("Not known, because no debug log was read: <script>");
-  expect(text).toMatch(/^<script>alert\(1\)<\/script>\n +100 % +0 +– +– +2\.7 %$/m);
+  expect(text).toMatch(/^feature unknown \(<script>.*, snpslmd\)\n +5 +– +2\.7 %$/m);
+  expect(text).toMatch(/^<script>alert\(1\)<\/script>\n +100 % +0\.5 +0 +– +2\.7 %$/m);
   expect(text).toMatch(/^=cmd\(\) \(.*snpslmd\)\n +2 +2026-03-20 +18 +2026-03-02 13:00$/m);
   expect(text).toMatch(/^=cmd\(\) \(=cmd\(\)\), =cmd\(\) .*\n +1 +2026-03-02 +2026-03-02 +1\.0 +2\.7 %$/m);
   for (const line of text.split("\n")) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(72);
@@ -108,6 +119,7 @@ test("a site without history and readings says so", async () => {
   for (const words of [
     "No counts were read.",
     "Not known, because never read: EDA tools.",
+    "Not known, because no debug log was read: EDA tools.",
     "No checkout was seen.",
   ])
     expect(text).toContain(words);

@@ -96,9 +96,12 @@ export function timeAtLeast(histogram: Histogram): (seats: number) => number {
   return (seats) => sums[firstWhere(levels.length, (place) => (levels[place] ?? 0) < seats) - 1] ?? 0;
 }
 
-/** A ratio as percent with two decimals; null stays unknown. */
+/** A ratio as percent with two decimals, never rounded up to 100: 99.997 % is not all. Null stays unknown. */
 export function percentOf(ratio: number | null): number | null {
-  return ratio === null ? null : Math.round(ratio * 10_000) / 100;
+  if (ratio === null) return null;
+  const percent = Math.round(ratio * 10_000) / 100;
+  // Sums of fractions may end a hair below the whole.
+  return ratio < 1 - 1e-9 ? Math.min(percent, 99.99) : percent;
 }
 
 /** Averages of seats and seat-hours: four decimals. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Series } from "../../../src/domain/history.ts";
-import { type Figures, figuresOf } from "../../../src/domain/stats/figures.ts";
+import { type Figures, figuresOf, percentOf } from "../../../src/domain/stats/figures.ts";
 import { mergeRollups, type Rollup, rollupOf } from "../../../src/domain/stats/rollup.ts";
 import { type Poll, randomPolls, seconds, seriesOf } from "./histories.ts";
 
@@ -26,7 +26,8 @@ function plainly(polls: readonly Poll[]): Figures {
   const judged = rated.length + known.filter((poll) => poll.unlimited).length;
   const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0);
   const round = (value: number, by: number) => Math.round(value * by) / by;
-  const percent = (ratio: number) => Math.round(ratio * 10_000) / 100;
+  const percent = (ratio: number) =>
+    Math.min(Math.round(ratio * 10_000) / 100, ratio < 1 ? 99.99 : ratio * 100);
   const some = used.length > 0;
   return {
     total: known.at(-1)?.total ?? null,
@@ -127,4 +128,9 @@ describe("figures of a range", () => {
   ])("%s", (_, polls, wanted) => {
     expect(bySteps(seriesOf(polls, START, END))).toMatchObject(wanted);
   });
+});
+
+test("a percentage is rounded as usual, but what is not all is not 100", () => {
+  const ratios = [0, 0.41176, 0.99994, 0.99997, 1 - 1e-12, 1, 1.5];
+  expect(ratios.map(percentOf)).toEqual([0, 41.18, 99.99, 99.99, 100, 100, 150]);
 });
