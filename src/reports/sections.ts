@@ -55,6 +55,8 @@ function contextOf(figures: ReportFigures) {
     featureCell: ({ server, daemon, feature }: FeatureId) => {
       return { main: feature, beside: `${nameOf(server)}, ${daemon}` };
     },
+    /** What stands in place of no rows, unless nothing is known. */
+    ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
     coverageOf: (feature: FeatureId) => percent(coverage.get(keyOf(feature)) ?? 0),
   };
 }
@@ -144,7 +146,7 @@ function denialSection({ rows, unnamed, logged, servers, during, featureCell }: 
   );
 }
 
-function waitSection({ waits: { rows, total }, during, featureCell }: Context): Section {
+function waitSection({ waits: { rows, total }, during, featureCell, ofCounts }: Context): Section {
   const hours = (seconds: number | null) => decimal(seconds === null ? null : seconds / 3600);
   return table(
     "Waits",
@@ -160,7 +162,7 @@ function waitSection({ waits: { rows, total }, during, featureCell }: Context): 
       hours(row.longestSeconds),
       percent(row.coverage),
     ],
-    "No feature was full.",
+    ofCounts("No feature was full."),
     "",
     total,
   );
@@ -191,7 +193,7 @@ function expirySection({ servers, now, featureCell, at }: Context): Section {
   );
 }
 
-function unusedSection({ rows, during, featureCell }: Context): Section {
+function unusedSection({ rows, during, featureCell, ofCounts }: Context): Section {
   // A seat that is reserved and held by nobody is not used; where sessions are gone the counts tell.
   const isUnused = (row: (typeof rows)[number]) =>
     row.coverage > 0 && (row.sessions === null ? row.peakUsed === 0 : row.sessions === 0);
@@ -201,7 +203,7 @@ function unusedSection({ rows, during, featureCell }: Context): Section {
     "Feature|>Seats|>Coverage",
     rows.filter(isUnused).toSorted((a, b) => (b.total ?? 0) - (a.total ?? 0)),
     (row) => [featureCell(row), whole(row.total), percent(row.coverage)],
-    "Every feature with counts was used.",
+    ofCounts("Every feature with counts was used."),
   );
 }
 
