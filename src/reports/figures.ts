@@ -98,7 +98,8 @@ function longestHolders(read: Reader, asked: ReportAsked) {
     ...values,
     end,
     end,
-    // The order is that of what is stored; what counts is known of the rows below.
+    // The order is that of what is stored. How far each counts is known below: of one that nobody saw end, to the last
+    // reading, which may have been before the range.
     LONGEST * 10,
   );
   const { holdingOf, shownBegin } = holdingsAt(read.lastReadings(), asked);
@@ -108,6 +109,7 @@ function longestHolders(read: Reader, asked: ReportAsked) {
       const [from, to] = [shownBegin(session), Math.min(holdingOf(session).to, end)];
       return { server, daemon, feature, user, host, count, from, to, ms: to - from };
     })
+    .filter(({ to }) => to > start)
     .sort((a, b) => b.ms - a.ms)
     .slice(0, LONGEST);
 }
@@ -129,5 +131,7 @@ export async function readFigures(
   const intervals = Object.fromEntries(servers.map(({ server }) => [server.id, server.intervalMs]));
   const [start, end] = [period.start, Math.min(period.end, now)];
   const known = await ask({ start, end, now, intervals, filter, products, anonymize });
-  return { ...request, end, servers, ...known };
+  // A product of other servers is none of this report.
+  const own = wanted.length === 0 ? known.products : known.products.filter(({ features }) => features > 0);
+  return { ...request, labels, end, servers, ...known, products: own };
 }

@@ -80,7 +80,7 @@ function table<Row>(
 function productSection({ products, during }: Context): Section {
   const costs = products.filter(({ idleCost }) => idleCost !== null);
   const sums = [...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, list]) => {
-    const sum = list.reduce((sum, { idleCost }) => sum + (idleCost ?? 0), 0);
+    const sum = list.reduce((sum, { idleCost }) => sum + Math.round(idleCost ?? 0), 0);
     return money(sum, currency);
   });
   return table(

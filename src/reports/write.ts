@@ -5,10 +5,11 @@ import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
 
 /** Writes a report out, as it is sent or written to a file. */
 export function writeReport(figures: ReportFigures) {
-  const { period, servers, rows, now, zone } = figures;
+  const { period, servers, rows, now, zone, labels } = figures;
   const sections = sectionsOf(figures);
   const coverage = rows.reduce((sum, row) => sum + row.coverage, 0) / Math.max(1, rows.length);
-  const title = `License report: ${period.title}`;
+  const named = Object.entries(labels).map(([name, value]) => `, ${plain(name)} ${plain(value)}`);
+  const title = `License report: ${period.title}${named.join("")}`;
   const head = [
     ...(now < period.end ? ["This period is not over: the numbers go as far as now."] : []),
     `${countOf(servers.length, "license server")}, ${countOf(rows.length, "feature")}. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. A – stands for what is not known.`,
@@ -16,8 +17,8 @@ export function writeReport(figures: ReportFigures) {
   ];
   return {
     subject: `[licmond] ${title}`,
-    text: `${[title, ...head.map(wrapped), ...sections.map(textOf)].join("\n\n")}\n`,
-    html: page(title, head, sections),
+    text: `${[wrapped(title), ...head.map(wrapped), ...sections.map(textOf)].join("\n\n")}\n`,
+    html: page(html(title), head, sections),
   };
 }
 

@@ -27,7 +27,7 @@ const COST: Product = { name: "<b>All</b>", features: ["*/*/*"], costPerSeatYear
  * An hour of polls in which each hostile name is a feature, and one user of it is called so; one feature nobody used. The
  * server counts its denials, and is degraded for half of the hour.
  */
-async function figures(products: readonly Product[] = [], anonymize = false) {
+async function figures(products: readonly Product[] = [], anonymize = false, month = "2026-03") {
   const rig = createRig([a.server({ name: HOSTILE[0] ?? "", timezone: "UTC" })]);
   const expiry = {
     expiresOn: "2026-03-20",
@@ -52,8 +52,9 @@ async function figures(products: readonly Product[] = [], anonymize = false) {
   createDenialSources(rig.store).begin("eda", a.NOON);
   const denials = [2, 3].map((count, at) => countedDenials("eda", "snpslmd", count, a.NOON + at));
   createDenials(rig.store).write(denials.map((denial) => ({ denial, told: true })));
-  const period = parsePeriod("2026-03", "UTC");
+  const period = parsePeriod(month, "UTC");
   if (period === null) throw new Error("no period");
+  rig.clock.time = Math.max(rig.clock.time, period.start + 60 * MINUTE);
   const read = rig.reader();
   const servers = rig.live().snapshot().servers;
   return readFigures((asked) => REPORT_QUERIES.report(read, asked), {
@@ -105,6 +106,10 @@ test("without products there is no table of them, and anonymized nobody is named
   expect(text).toContain("This report names no people.");
 });
 
+test("who was last seen before the period held nothing in it", async () => {
+  expect(writeReport(await figures([], false, "2026-04")).text).toContain("No checkout was seen.");
+});
+
 test("a site without history and readings says so", async () => {
   const rig = createRig([a.server()]);
   const period = parsePeriod("2026-02", "UTC");
@@ -124,4 +129,7 @@ test("a site without history and readings says so", async () => {
     "No checkout was seen.",
   ])
     expect(text).toContain(words);
+  const { subject, html } = writeReport({ ...made, labels: { location: "<muc>" } });
+  expect(subject).toBe("[licmond] License report: February 2026, location <muc>");
+  expect(html).toContain("<h1>License report: February 2026, location &lt;muc&gt;</h1>");
 });
