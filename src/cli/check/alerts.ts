@@ -7,7 +7,7 @@ import type { Config } from "../../config/config.ts";
 import { ALERT_RULES, type AlertRule } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
-import { initialPicture } from "../../domain/polls/apply-poll.ts";
+import { initialPicture, markStale } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, featureKey, percent } from "../../domain/polls/feature-picture.ts";
 import { DAY_MS, HOUR_MS, iso } from "../../domain/time/clock.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
@@ -118,8 +118,8 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
     return replay;
   });
 
-  // By the dates of the last picture: history does not keep those before.
-  const dates = createReplay(conditions, { ...last, server });
+  // By the dates of the last picture: history does not keep those before. Its seats say nothing of the past.
+  const dates = createReplay(conditions, markStale({ ...last, server }));
   for (let at = start; at < end; at += HOUR_MS) dates.pass(at);
   return [...replays, dates].flatMap((replay) => replay.firings());
 }
