@@ -55,9 +55,11 @@ export const denials = command({
       });
       const heads = [">when", "feature", "user", "server", ">seats", ">times", "~outcome"];
       printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
-      for (const { server: id, state, message } of logging)
-        if (state !== "on")
-          io.err(`${escapeControls(`Denials of ${id} cannot be seen: ${message ?? state}`)}\n`);
+      const unseen = logging.filter(({ state }) => state !== "on");
+      for (const [why, of] of Map.groupBy(unseen, ({ state, message }) => message ?? state)) {
+        const servers = of.map(({ server: id }) => id).join(", ");
+        io.err(`${escapeControls(`Denials of ${servers} cannot be seen: ${why}`)}\n`);
+      }
     };
     await showList(options, io, "denials", { start, ...narrow, feature }, schema, print);
   },

@@ -75,6 +75,8 @@ interface Finding {
 
 /** Alerts that stand in another part of the screen; so does `seats` while the feature is full. */
 const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"];
+/** Alerts that a line about their server says as well. */
+const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
 function wrongOf({ servers, alerts, features }: Answers): Finding[] {
   const full = new Set(features.map(({ server, daemon, name }) => keyOf(server, daemon, name)));
@@ -84,13 +86,13 @@ function wrongOf({ servers, alerts, features }: Answers): Finding[] {
     const parts = [...members.map((part) => ({ ...part, name: part.host })), ...daemons];
     const down = parts.filter((part) => part.status === "down").map(({ name }) => `${name} is down`);
     const why = error?.message ?? (down.join(", ") || (one.collectedAt === null ? "never read" : ""));
-    const known = alerts.find(({ server, rule }) => server === id && rule.startsWith("server_"));
+    const known = alerts.find(({ server, rule }) => server === id && /^(server_|stale$)/.test(rule));
     const severity = is === "down" ? "critical" : "warning";
     return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
   });
   const others = alerts.filter(({ rule, server, daemon, feature }) => {
     const isTold =
-      (rule === "daemon_down" && absent.some(({ id }) => id === server)) ||
+      (WITH_SERVER.includes(rule) && absent.some(({ id }) => id === server)) ||
       (rule === "seats" && full.has(keyOf(server, daemon, feature)));
     return !isTold && !ELSEWHERE.includes(rule);
   });

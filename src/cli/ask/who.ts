@@ -1,3 +1,4 @@
+import { closestNames } from "../../config/closest-word.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { iso, MINUTE_MS } from "../../domain/time/clock.ts";
@@ -77,9 +78,12 @@ export async function featuresNamed(
   const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
   if (alike.length > 0) return exact.length > 0 ? exact : alike;
-  // The API says the closest names.
+  // The API says the closest names, but takes any name while a server was never read.
   await find("feature");
-  throw new Failure(`No license server offers "${name}" now, or none was read yet`);
+  const { features } = await client.get<Features>(licenses("features", narrow));
+  const closest = closestNames(name, new Set(features.map((one) => one.name))).map((one) => `"${one}"`);
+  const meant = closest.length === 0 ? "" : `. The closest names are ${closest.join(", ")}`;
+  throw new Failure(`No license server that was read offers "${name}"${meant}`);
 }
 
 function headline(feature: FeatureRecord, now: number): string {

@@ -163,7 +163,15 @@ test("status: an alert about seats stands in what is full, or else in what is wr
   at.show(...SERVERS);
   const alert = { rule: "seats", severity: "warning", server: "eda", daemon: "acmed", acknowledged: false };
   const times = { startedAt: "2026-02-28T23:10:00.000Z", state: "firing" };
+  const stale = {
+    ...alert,
+    rule: "stale",
+    daemon: null,
+    feature: null,
+    message: "The numbers of cae are stale",
+  };
   const alerts = [
+    { ...stale, ...times, server: "cae" },
     { ...alert, ...times, feature: "LogicSim_Core", message: "All 4 seats of LogicSim_Core are in use" },
     { ...alert, ...times, feature: "near", message: "92 % of the seats of near are in use (23 of 25)" },
   ];
@@ -175,9 +183,23 @@ test("status: an alert about seats stands in what is full, or else in what is wr
     },
   });
   const { out } = await run(["status"], { now: NOW, env: { LICMOND_URL: api.url.href } });
-  expect(out).toMatch(/Wrong 2 .*\n.*cae.*\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/);
+  expect(out).toMatch(
+    /Wrong 2 .*\n.*cae.* 12 h.*\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/,
+  );
   expect(out).toMatch(/Full 1 .*\n.*eda +LogicSim_Core +4 of 4 in use, 2 waiting +/);
   expect(out).not.toContain("All 4 seats");
+});
+
+test("who: the closest names, also while a server was never read", async () => {
+  const at = bench();
+  at.show(...SERVERS, picture("new", { state: "failed", collectedAt: null, features: [] }));
+  const env = { LICMOND_URL: `http://127.0.0.1:${serve(at).port}`, LICMOND_API_KEY: at.keys.viewer };
+  const { err } = await run(["who", "solvr"], { now: NOW, env });
+  expect(err).toStartWith(
+    'licmond: No license server that was read offers "solvr". The closest names are "solver", "',
+  );
+  const hostile = (await run(["who", "cmd"], { now: NOW, env })).err;
+  expect(hostile).toContain('"=cmd()\\u001b[2J');
 });
 
 test("denials: one column says what came of it, and the names stay whole at 80 columns", async () => {
@@ -194,13 +216,21 @@ test("denials: one column says what came of it, and the names stay whole at 80 c
     { ...denial, ...who, timestamp: "2026-02-28T23:10:00.000Z" },
     { ...denial, feature: null, user: null, host: null, reason: null, timestamp: "2025-12-31T23:50:00.000Z" },
   ];
+  const off = { state: "off", message: "no log" };
+  const logging = [
+    { server: "eda", ...off },
+    { server: "on", state: "on" },
+    { server: "cae", ...off },
+  ];
   await using api = Bun.serve({
     port: 0,
-    fetch: () => Response.json({ denials, total: 2, logging: [] }),
+    fetch: () => Response.json({ denials, total: 2, logging }),
   });
   const terminal = { out: true, err: true, columns: 80, rows: 24 };
   const env = { LICMOND_URL: api.url.href, NO_COLOR: "1" };
-  expect((await run(["denials"], { now: NOW, terminal, env })).out).toBe(
+  const ran = await run(["denials"], { now: NOW, terminal, env });
+  expect(ran.err).toBe("Denials of eda, cae cannot be seen: no log\n");
+  expect(ran.out).toBe(
     `            when feature        user        server seats times outcome
      02-28 23:10 Timing_Signoff regress@cn1 eda       16     3 denied: Licensed…
 2025-12-31 23:50                            eda       16     3 denied
