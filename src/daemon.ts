@@ -145,7 +145,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
-    const { listening, certificate } = openDoors(createApp(httpDeps, requests), hub.close);
+    const { listening, certificate } = openListeners(createApp(httpDeps, requests), hub.close);
 
     denials.start();
     part("alerts", alerts).start();
@@ -280,7 +280,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return { hub, pictures: part("pictures", feed) };
   }
 
-  function openDoors(app: App, endStreams: () => void) {
+  function openListeners(app: App, endStreams: () => void) {
     const serve: CertificateDeps["serve"] = (material) => listening.renew(material);
     const deps = { clock, log: log("http"), serve };
     const certificate = part("certificate", createCertificate(config.http.tls, deps));

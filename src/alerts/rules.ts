@@ -7,6 +7,7 @@ import {
 } from "../domain/alerts.ts";
 import type { Denial } from "../domain/denials.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { countOf } from "../domain/plain-text.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import type { Expiry } from "../domain/reading.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
@@ -132,8 +133,8 @@ export const SEATS = row({
   finding(feature, level, { usageWarning, usageCritical }, _at, { denied }) {
     const { utilization, queued } = feature;
     const limit = utilization === null ? null : level === 2 ? usageCritical : usageWarning;
-    const waiting = (queued ?? 0) > 0 ? `requests for ${seats(queued)} wait` : null;
-    const refused = denied === undefined ? null : `${count(denied.count, "request")} denied since it began`;
+    const waiting = (queued ?? 0) > 0 ? `requests for ${countOf(queued ?? 0, "seat")} wait` : null;
+    const refused = denied === undefined ? null : `${countOf(denied.count, "request")} denied since it began`;
     const message = [useOf(feature), waiting, refused].filter((part) => part !== null).join("; ");
     return (level === 2 ? critical : warning)(message, utilization, limit);
   },
@@ -144,12 +145,6 @@ function useOf({ name, used, total, utilization }: FeaturePicture): string {
   if (used !== total) return `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
   return total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`;
 }
-
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? "" : "s"}`;
-}
-
-const seats = (number: number | null) => count(number ?? 0, "seat");
 
 /** FlexNet's numbers of denials because no seat was left; other managers' and counters have no number. */
 const NO_SEAT_CODES: readonly (number | null)[] = [-4, -24, -101, null];

@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { Log } from "../domain/log.ts";
-import { escapeControls } from "../domain/plain-text.ts";
+import { countOf, escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { buildInfo } from "../system/build-info.ts";
 
@@ -153,10 +153,6 @@ export async function readConfig(
 export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
   const { printProblem } = await import("../config/problem.ts");
   return loaded.ok ? [] : loaded.problems.map(printProblem);
-}
-
-export function countOf(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** What the signals of the operating system ask for. */

@@ -1,5 +1,5 @@
-import { escapeControls } from "../domain/plain-text.ts";
-import { type CommandIo, countOf, EXIT_FAILURE, mayColour } from "./io.ts";
+import { countOf, escapeControls } from "../domain/plain-text.ts";
+import { type CommandIo, EXIT_FAILURE, mayColour } from "./io.ts";
 
 /** A column is never cut below this: the line is longer than a very narrow terminal instead. */
 const NARROWEST = 4;

@@ -114,7 +114,7 @@ function buildRetention(retention: Section<"retention">) {
   };
 }
 
-const ALERT_DEFAULTS = {
+export const ALERT_DEFAULTS = {
   /** Percent. */
   usageWarning: 90,
   usageCritical: 100,

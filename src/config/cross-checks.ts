@@ -2,6 +2,7 @@ import type { KeyPath } from "../domain/schema-problems.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
+import { ALERT_DEFAULTS } from "./config.ts";
 import { credentialName } from "./credentials.ts";
 import { PLACEHOLDERS, placeholdersOf } from "./forms.ts";
 import type { Finding, Locate } from "./problem.ts";
@@ -62,8 +63,8 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
 function* thresholds({ alerts }: Partial): Generator<Finding> {
   const levels = [alerts, ...(alerts?.overrides ?? [])];
   for (const [index, own] of levels.entries()) {
-    const warning = own?.usage_warning ?? alerts?.usage_warning ?? 90;
-    const critical = own?.usage_critical ?? alerts?.usage_critical ?? 100;
+    const warning = own?.usage_warning ?? alerts?.usage_warning ?? ALERT_DEFAULTS.usageWarning;
+    const critical = own?.usage_critical ?? alerts?.usage_critical ?? ALERT_DEFAULTS.usageCritical;
     if (warning <= critical || (own?.usage_warning ?? own?.usage_critical) === undefined) continue;
     const key = own?.usage_warning === undefined ? "usage_critical" : "usage_warning";
     yield {
@@ -96,9 +97,7 @@ const KEYS_OF_TYPE: Readonly<Record<string, Readonly<Record<"needs" | "takes", r
   email: { needs: ["smtp", "from", "to"], takes: ["username", "secret_file"] },
   command: { needs: ["argv"], takes: [] },
 };
-const COMMON_KEYS: readonly string[] = [
-  ...["type", "name", "severity", "rules", "servers", "features", "labels", "anonymize", "group"],
-];
+const COMMON_KEYS = "type name severity rules servers features labels anonymize group".split(" ");
 
 function* notifications({ notifications: list = [] }: Partial): Generator<Finding> {
   for (const [index, notification = {}] of list.entries()) {

@@ -41,3 +41,8 @@ export function globPattern(glob: string): RegExp {
     .join("");
   return new RegExp(`^${source}$`, "su");
 }
+
+/** `1 seat`, `2 seats`. */
+export function countOf(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}

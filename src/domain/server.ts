@@ -1,5 +1,7 @@
 import type { ManagerName } from "./words.ts";
 
+export type Labels = Readonly<Record<string, string>>;
+
 /** One configured license server, defaults filled in. A FlexNet triad is one server with three members. */
 export interface MonitoredServer {
   /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
@@ -15,9 +17,14 @@ export interface MonitoredServer {
   readonly intervalMs: number;
   readonly timeoutMs: number;
   readonly enabled: boolean;
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Labels;
   /** The vendor's debug log, for denials; null when not configured. */
   readonly logFile: string | null;
   /** argv of a process that follows that log where it is no file of this host; null when not configured. */
   readonly logCommand: readonly string[] | null;
+}
+
+/** Whether labels hold all that are wanted. */
+export function hasLabels(labels: Labels, wanted: Labels): boolean {
+  return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }

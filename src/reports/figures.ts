@@ -1,5 +1,5 @@
 import type { ServerPicture } from "../domain/picture.ts";
-import type { MonitoredServer } from "../domain/server.ts";
+import { hasLabels, type Labels } from "../domain/server.ts";
 import type { Session } from "../domain/session.ts";
 import { shareOf } from "../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../domain/stats/held-seats.ts";
@@ -25,7 +25,7 @@ export interface ReportRequest {
   readonly servers: readonly ServerPicture[];
   readonly products: readonly Product[];
   /** Only servers that have all of these. */
-  readonly labels: MonitoredServer["labels"];
+  readonly labels: Labels;
   readonly anonymize: boolean;
 }
 
@@ -122,16 +122,14 @@ export async function readFigures(
   { products, labels, anonymize, ...request }: ReportRequest,
 ) {
   const { period, now } = request;
-  const wanted = Object.entries(labels);
-  const servers = request.servers.filter(({ server }) =>
-    wanted.every(([name, value]) => server.labels[name] === value),
-  );
+  const servers = request.servers.filter(({ server }) => hasLabels(server.labels, labels));
   const ids = servers.map(({ server }) => server.id);
   const filter = { servers: ids, daemons: null, features: null, users: null, hosts: null };
   const intervals = Object.fromEntries(servers.map(({ server }) => [server.id, server.intervalMs]));
   const [start, end] = [period.start, Math.min(period.end, now)];
   const known = await ask({ start, end, now, intervals, filter, products, anonymize });
   // A product of other servers is none of this report.
-  const own = wanted.length === 0 ? known.products : known.products.filter(({ features }) => features > 0);
+  const isOfAll = Object.keys(labels).length === 0;
+  const own = known.products.filter(({ features }) => isOfAll || features > 0);
   return { ...request, labels, end, servers, ...known, products: own };
 }

@@ -1,4 +1,4 @@
-import { escapeControls } from "../domain/plain-text.ts";
+import { countOf, escapeControls } from "../domain/plain-text.ts";
 import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
@@ -34,7 +34,6 @@ function plain(text: string): string {
 }
 
 const partsOf = (cell: Cell) => (typeof cell === "string" ? { main: cell } : cell);
-const countOf = (count: number, word: string) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const isNumber = (head = "") => head.startsWith(">");
 const nameOf = (head: string) => head.replace(/^>/, "");
 const wrapped = (text: string) => Bun.wrapAnsi(escapeControls(text), TEXT_WIDTH, { hard: true });

@@ -147,7 +147,6 @@ test.each<[string, Record<string, unknown>[]]>([
       { "label:note": "a,b:c", product: "Sim, full" },
     ],
   ],
-  ["label:constructor", [{ "label:constructor": null, peakHeld: 3 }]],
 ])("usage by %s", async (by, groups) => {
   const at = await site();
   expect((await ask(at, `usage?${RANGE}&group_by=${by}`)).body).toMatchObject({ groups });
@@ -164,6 +163,14 @@ test.each(["label:", "label", "products", "label:a,label:b,label:c"])(
     expect(body.message).toContain("label:<name>");
   },
 );
+
+test("a label to group by that no server has is 404, with the closest", async () => {
+  const { status, body } = await ask(await site(), "usage?group_by=label:constructor,label:note");
+  expect([status, body.code]).toEqual([404, "NOT_FOUND"]);
+  expect(body.message).toStartWith(
+    'No license server has a label to group by "label:constructor". The closest',
+  );
+});
 
 describe("label", () => {
   const LISTS = [

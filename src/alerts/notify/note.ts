@@ -1,4 +1,5 @@
 import type { Alert, AlertRecord } from "../../domain/alerts.ts";
+import type { Labels } from "../../domain/server.ts";
 import type { NotificationRow } from "../../store/notifications.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 
@@ -49,8 +50,6 @@ export interface NoteFilter {
   /** Whether it is to hear of an alert. `labels` are those of the alert's server. */
   wants(alert: Pick<Alert, "severity" | "rule" | "server" | "feature">, labels: Labels): boolean;
 }
-
-export type Labels = Readonly<Record<string, string>>;
 
 /**
  * Delivers a message to one target. Rejects with DeliveryError. Resolves once the receiver has accepted the message,

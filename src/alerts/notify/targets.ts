@@ -1,6 +1,7 @@
 import type { Notification } from "../../config/config.ts";
 import { isAtLeast, presentRule } from "../../domain/alerts.ts";
 import { globPattern } from "../../domain/plain-text.ts";
+import { hasLabels } from "../../domain/server.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
 import { createEmail } from "./email.ts";
@@ -48,7 +49,7 @@ export function createFilter(
     isRule(alert.rule) &&
     isServer(alert.server) &&
     isFeature(alert.feature) &&
-    Object.entries(target.labels ?? {}).every(([label, value]) => own[label] === value);
+    hasLabels(own, target.labels ?? {});
 }
 
 /** Another secret is a way of its own to the same place, and so no part of it. */

@@ -1,3 +1,4 @@
+import { countOf } from "../../domain/plain-text.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Message } from "./note.ts";
 import { lines, newest, paragraphs, subject, worst } from "./text.ts";
@@ -97,8 +98,7 @@ function ntfy(message: Message): Body {
     if (bytes > NTFY_BYTES && kept.length > 0) break;
     kept.push(line);
   }
-  const count = newest(message).length;
-  const title = message.test ? "licmond: test" : `licmond: ${count} ${count === 1 ? "alert" : "alerts"}`;
+  const title = message.test ? "licmond: test" : `licmond: ${countOf(newest(message).length, "alert")}`;
   const priority = NTFY_PRIORITY[message.test ? "info" : worst(message)];
   return { body: kept.join("\n"), headers: { "content-type": "text/plain; charset=utf-8", title, priority } };
 }

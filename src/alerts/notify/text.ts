@@ -1,5 +1,5 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
-import { escapeControls } from "../../domain/plain-text.ts";
+import { countOf, escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
@@ -143,8 +143,7 @@ function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
 
 function holder({ user, host, seats, since }: NotedHolder, at: number, zone: string): string {
   const who = host === null ? user : `${user} on ${host}`;
-  const many = seats === 1 ? "1 seat" : `${seats} seats`;
-  return `${who}: ${many}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
+  return `${who}: ${countOf(seats, "seat")}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
 /** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */

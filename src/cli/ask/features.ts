@@ -1,5 +1,6 @@
 import { globPattern } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
+import { span } from "../../domain/time/clock.ts";
 import { command, text } from "../command.ts";
 import {
   ASK,
@@ -11,7 +12,6 @@ import {
   RED,
   type Row,
   show,
-  span,
   YELLOW,
 } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";

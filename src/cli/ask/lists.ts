@@ -1,23 +1,10 @@
 import type { DenialRecord } from "../../domain/denials.ts";
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
-import { escapeControls } from "../../domain/plain-text.ts";
+import { countOf, escapeControls } from "../../domain/plain-text.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
-import { parseDuration } from "../../domain/time/clock.ts";
+import { parseDuration, span } from "../../domain/time/clock.ts";
 import { command, integer, optionOr, reader } from "../command.ts";
-import { countOf } from "../io.ts";
-import {
-  ASK,
-  ask,
-  LIMIT,
-  minuteOf,
-  PLAIN,
-  printRows,
-  RED,
-  type Row,
-  showList,
-  span,
-  YELLOW,
-} from "./output.ts";
+import { ASK, ask, LIMIT, minuteOf, PLAIN, printRows, RED, type Row, showList, YELLOW } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
 /** Beginning of a range, as the API takes it: `7d` may stand for `-7d`. */

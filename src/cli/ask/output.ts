@@ -2,7 +2,7 @@ import type { PictureFeature } from "../../domain/live-picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
-import { DAY_MS, HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
+import { iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import { type Client, createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
 import type { Site } from "../client/watch-picture.ts";
@@ -163,15 +163,6 @@ export function minuteOf(time: string | null, now: number): string {
   const shown = local(new Date(time)).slice(0, 16).replace("T", " ");
   const year = local(new Date(now)).slice(0, 5);
   return shown.startsWith(year) ? shown.slice(year.length) : shown;
-}
-
-/** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
-export function span(ms: number): string {
-  const of = (value: number, unit: string) => (value === 0 ? "" : ` ${value} ${unit}`);
-  if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1_000))} s`;
-  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
-  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h${of(Math.floor((ms % HOUR_MS) / MINUTE_MS), "min")}`;
-  return `${Math.floor(ms / DAY_MS)} d${of(Math.floor((ms % DAY_MS) / HOUR_MS), "h")}`;
 }
 
 /** A feature of a picture, with what its record has besides. */

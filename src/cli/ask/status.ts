@@ -1,8 +1,10 @@
 import type { AlertRecord, Severity } from "../../domain/alerts.ts";
+import { countOf } from "../../domain/plain-text.ts";
 import type { ExpirationRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
+import { span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
-import { type CommandIo, countOf } from "../io.ts";
+import type { CommandIo } from "../io.ts";
 import { SOON_DAYS } from "./lists.ts";
 import {
   ASK,
@@ -15,7 +17,6 @@ import {
   type Row,
   seatsOf,
   show,
-  span,
   tableOf,
   YELLOW,
 } from "./output.ts";

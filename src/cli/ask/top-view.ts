@@ -1,8 +1,9 @@
 import { escapeControls } from "../../domain/plain-text.ts";
+import { span } from "../../domain/time/clock.ts";
 import type { Site } from "../client/watch-picture.ts";
 import { cutTo } from "../terminal.ts";
 import { FEATURE_HEADS, featureRow } from "./features.ts";
-import { featuresOf, type LiveFeature, painted, RED, span, tableLines } from "./output.ts";
+import { featuresOf, type LiveFeature, painted, RED, tableLines } from "./output.ts";
 
 /** What `top` shows of a site, and how keys change that: pure, so that it is tried without a terminal. */
 export interface View {

@@ -1,13 +1,13 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { PictureFeature } from "../../domain/live-picture.ts";
-import { escapeControls } from "../../domain/plain-text.ts";
-import { parseDuration } from "../../domain/time/clock.ts";
+import { countOf, escapeControls } from "../../domain/plain-text.ts";
+import { parseDuration, span } from "../../domain/time/clock.ts";
 import { CLIENT_OPTIONS } from "../client/target.ts";
 import { watchPicture } from "../client/watch-picture.ts";
 import { command, integer, option, optionOr, reader } from "../command.ts";
-import { type CommandIo, countOf, Failure, UsageError } from "../io.ts";
+import { type CommandIo, Failure, UsageError } from "../io.ts";
 import { cutTo } from "../terminal.ts";
-import { connect, featuresOf, type LiveFeature, seatsOf, span } from "./output.ts";
+import { connect, featuresOf, type LiveFeature, seatsOf } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
 const EXIT_TIMEOUT = 3;

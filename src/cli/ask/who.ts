@@ -1,7 +1,7 @@
 import { closestNames } from "../../config/closest-word.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
-import { iso, MINUTE_MS } from "../../domain/time/clock.ts";
+import { iso, MINUTE_MS, span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
 import { command, text } from "../command.ts";
 import { Failure } from "../io.ts";
@@ -18,7 +18,6 @@ import {
   type Row,
   seatsOf,
   show,
-  span,
 } from "./output.ts";
 
 /** Options that narrow a name down where several servers or daemons have it. */

@@ -7,6 +7,7 @@ import type { Config } from "../../config/config.ts";
 import { ALERT_RULES, type AlertRule } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import { countOf } from "../../domain/plain-text.ts";
 import { initialPicture, markStale } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, featureKey, percent } from "../../domain/polls/feature-picture.ts";
 import { DAY_MS, HOUR_MS, iso } from "../../domain/time/clock.ts";
@@ -15,7 +16,7 @@ import { createReader, type Reader } from "../../history/reader.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { openStore } from "../../store/open/open.ts";
 import { createPictures } from "../../store/pictures.ts";
-import { type CommandIo, countOf, Failure, readConfig } from "../io.ts";
+import { type CommandIo, Failure, readConfig } from "../io.ts";
 import { printTable } from "../terminal.ts";
 
 /** Subjects shown for one rule. */

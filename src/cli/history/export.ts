@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { open, rename, stat, unlink } from "node:fs/promises";
+import { countOf } from "../../domain/plain-text.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import { createExport, EXPORT_TABLES, type ExportQuery } from "../../history/sessions/export-rows.ts";
 import { columnsOf, csvHeading, csvRows } from "../../http/answers/list.ts";
@@ -7,7 +8,7 @@ import { parseTime, TIME_FORM } from "../../http/query-time.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { StoreError } from "../../store/database/store-error.ts";
 import { command, flag, optionOr, text, texts } from "../command.ts";
-import { type CommandIo, countOf, Failure, readConfig, UsageError } from "../io.ts";
+import { type CommandIo, Failure, readConfig, UsageError } from "../io.ts";
 import { createProgress } from "../terminal.ts";
 
 const FORMATS = ["csv", "json"] as const;

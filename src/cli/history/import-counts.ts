@@ -1,5 +1,5 @@
 import type { Config } from "../../config/config.ts";
-import { escapeControls } from "../../domain/plain-text.ts";
+import { countOf, escapeControls } from "../../domain/plain-text.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { fromWallClock, secondOccurrence, wallClock } from "../../domain/time/zone.ts";
@@ -7,7 +7,7 @@ import type { OldMonitor, OldSeries } from "../../history/moving-in/old-monitor.
 import { createCountWriter, createSeriesDays, createUnread } from "../../history/moving-in/write-counts.ts";
 import type { Interval } from "../../history/sample-reader.ts";
 import { managerOf } from "../../managers/registry.ts";
-import { countOf, UsageError } from "../io.ts";
+import { UsageError } from "../io.ts";
 import { type ImportTarget, inBatches, knowServer } from "./import-log.ts";
 
 const LISTED = 20;

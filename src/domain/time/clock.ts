@@ -64,11 +64,11 @@ export function iso(epochMs: number | null): string | null {
   return epochMs === null ? null : new Date(epochMs).toISOString();
 }
 
-/** `2 h 10 min`: the two largest units. */
+/** How long something lasts, in at most two units: `45 s`, `12 min`, `2 h 10 min`, `20 d 3 h`. */
 export function span(ms: number): string {
+  if (ms < MINUTE_MS) return `${Math.max(0, Math.round(ms / 1000))} s`;
   const minutes = Math.round(ms / MINUTE_MS);
   const [days, hours, rest] = [Math.floor(minutes / 1440), Math.floor(minutes / 60) % 24, minutes % 60];
-  if (minutes < 1) return "less than a minute";
   const parts = [days > 0 && `${days} d`, hours > 0 && `${hours} h`, days === 0 && rest > 0 && `${rest} min`];
   return parts.filter(Boolean).join(" ");
 }

@@ -28,7 +28,7 @@ export interface UsageQuery extends Range, Asked {
   readonly offset: number;
   /** For groups by product. */
   readonly products?: readonly Product[];
-  /** For groups by a label: the labels of each server. */
+  /** For groups by a label: those of each server, by their keys (`label:location`). */
   readonly labels?: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
@@ -63,8 +63,7 @@ export async function usageQuery(
   const productOf = createProductOf(query.products ?? []);
   const usage = createUsage(groupBy, start, end, query.timezone, (key, feature) => {
     if (key === "product") return productOf(feature);
-    if (!key.startsWith("label:")) return nameOf(key, feature);
-    return labels?.get(feature.server)?.get(key.slice("label:".length)) ?? null;
+    return key.startsWith("label:") ? (labels?.get(feature.server)?.get(key) ?? null) : nameOf(key, feature);
   });
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {

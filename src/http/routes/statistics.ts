@@ -153,6 +153,19 @@ export function statisticsRoutes({ denials, reader, settings, live }: RouteDeps)
     throw new ApiError("NOT_FOUND", `The config has no product ${shown(unknown)}.${closest}`);
   }
 
+  /** The labels of each server as keys of groups. Throws NOT_FOUND for a key that is the label of no server. */
+  function labelsFor(groupBy: readonly UsageKey[]) {
+    const labels = live.snapshot().servers.map(({ server }) => {
+      const keyed = Object.entries(server.labels).map(([name, value]) => [`label:${name}`, value] as const);
+      return [server.id, new Map(keyed)] as const;
+    });
+    const known = new Set<string>([...USAGE_KEYS, ...labels.flatMap(([, own]) => [...own.keys()])]);
+    const unknown = groupBy.find((key) => !known.has(key));
+    if (unknown === undefined) return new Map(labels);
+    const closest = closestWords(closestNames(unknown, known));
+    throw new ApiError("NOT_FOUND", `No license server has a label to group by ${shown(unknown)}.${closest}`);
+  }
+
   /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
   function loggingOf(ids: readonly string[], anonymize: boolean) {
     const found = denials.logging().filter(({ server }) => ids.includes(server));
@@ -277,9 +290,7 @@ export function statisticsRoutes({ denials, reader, settings, live }: RouteDeps)
           );
         }
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
-        const labels = new Map(
-          live.snapshot().servers.map(({ server }) => [server.id, new Map(Object.entries(server.labels))]),
-        );
+        const labels = labelsFor(groupBy);
         const { products } = settings();
         return reader.answer(exchange, "usage", { ...asked, groupBy, sort, labels, products });
       },

@@ -69,7 +69,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
     {
       has: [
         /^LogicSim_Core \(eda\/acmed\): 4 of 4 in use, 0 free, 2 waiting; read 5 s ago\n/,
-        /\nada +ws01 +3 +03-01 \d\d:00 +59 min\n/,
+        /\nada +ws01 +3 +03-01 \d\d:00 +1 h\n/,
         /\ngroup night +1 +reserved\nbob +ws02 +2 +03-01 \d\d:58 +1 min +waits\n$/,
       ],
     },
