@@ -1,4 +1,5 @@
 import type { ServerPicture } from "../domain/picture.ts";
+import { countOf } from "../domain/plain-text.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
 
 /** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
@@ -49,7 +50,7 @@ export function compareTotals(baseline: Baseline | null, { features }: ServerPic
 }
 
 export function totalMessage({ feature, from, to }: TotalChange): string {
-  const seats = (total: number | null) => (total === null ? "unlimited seats" : `${total} seats`);
+  const seats = (total: number | null) => (total === null ? "unlimited seats" : countOf(total, "seat"));
   if (to === undefined) return `${feature} is gone; it had ${seats(from ?? null)}`;
   if (from === undefined) return `${feature} is new, with ${seats(to)}`;
   return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;

@@ -141,7 +141,10 @@ export const SEATS = row({
 });
 
 function useOf({ name, used, total, utilization }: FeaturePicture): string {
-  if (utilization === null) return `${used ?? "An unknown number of"} seats of ${name} are in use`;
+  if (utilization === null)
+    return used === 1
+      ? `1 seat of ${name} is in use`
+      : `${used ?? "An unknown number of"} seats of ${name} are in use`;
   if (used !== total) return `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
   return total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`;
 }
@@ -234,7 +237,11 @@ export const UNPARSED: Rule<{ readonly server: string; readonly lines: number; r
   patience: "poll",
   level: ({ lines, usual }) => (lines > usual ? 1 : 0),
   finding: ({ server, lines, usual }) =>
-    info(`${lines} lines of what ${server} says are not understood; it was ${usual}`, lines, usual),
+    info(
+      `${countOf(lines, "line")} of what ${server} says ${lines === 1 ? "is" : "are"} not understood; it was ${usual}`,
+      lines,
+      usual,
+    ),
 };
 
 export const HOST_RULES: readonly Rule<HostLook>[] = [

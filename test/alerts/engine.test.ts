@@ -326,7 +326,7 @@ describe("what was usual", () => {
       rig.events().map(({ rule, message, value, threshold }) => [rule, message, value, threshold]),
     ).toEqual([
       ["totals_changed", "a has 8 seats now; it had 10", 8, 10],
-      ["totals_changed", "c is new, with 1 seats", 1, null],
+      ["totals_changed", "c is new, with 1 seat", 1, null],
     ]);
     rig.poll(totals(["a", 10], ["b", 5], ["c", 1]));
     expect(rig.said()).toEqual(["totals_changed resolved warning"]);

@@ -99,15 +99,15 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   seats: ["seats were short", (value) => `${value} % of them were in use`],
   expiry: [
     "its expiry was near or past",
-    (days) => `${Math.abs(days)} days ${days < 0 ? "past it" : "were left"}`,
+    (days) => `${countOf(Math.abs(days), "day")} ${days < 0 ? "past it" : "left"}`,
   ],
   denials: ["requests were denied", (value) => `${value} of them`],
   held_too_long: ["a seat was held too long", (value) => `${value} h`],
   stale: ["its numbers were stale"],
-  unparsed: ["parts of the tool's output were not understood", (value) => `${value} lines of it`],
+  unparsed: ["parts of the tool's output were not understood", (value) => `${countOf(value, "line")} of it`],
   totals_changed: ["its number of seats had changed"],
   disk: ["the disk was nearly full", (value) => `${value} % of it was in use`],
-  clock: ["the clock was in doubt", (value) => `by ${value} days`],
+  clock: ["the clock was in doubt", (value) => `by ${countOf(value, "day")}`],
 };
 
 /** What a note says of an alert that is over: what was so, for how long, and the worst value. */
@@ -118,7 +118,9 @@ export function overMessage(alert: Pick<AlertRecord, "rule" | "durationSeconds" 
 }
 
 function headOf({ kind, alert }: Note): string {
-  const prefix = { fired: "", raised: "WORSE: ", reminder: "STILL ", resolved: "" };
+  // Another number of seats is not a worse one.
+  const raised = alert.rule === "totals_changed" ? "" : "WORSE: ";
+  const prefix = { fired: "", raised, reminder: "STILL ", resolved: "" };
   const word = kind === "resolved" ? "RESOLVED" : `${prefix[kind]}${alert.severity.toUpperCase()}`;
   const where = placeOf(alert);
   return line(`${word} ${where === "" ? "" : `${where}: `}${alert.message}`);

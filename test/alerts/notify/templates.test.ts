@@ -66,13 +66,16 @@ test("in words: what is wrong, where, since when and who has it; the worst first
     "[licmond] WARNING EDA tools (eda), compiler: 90 % of the seats of compiler are in use (9 of 10)",
   );
   expect(lines(message(Array.from({ length: 50 }, (_, index) => note(index)))).at(-1)).toBe("and 20 more");
+  const again = about(1, { rule: "totals_changed", message: "a has 9 seats now; it had 5" }, "raised");
+  expect(subject(message([again]))).toStartWith("[licmond] WARNING EDA tools (eda), ");
   expect(lines(told, "Europe/Berlin")[1]).toContain("2026-03-02 12:40 CET");
 });
 
 test.each<[AlertRule, number | null, string]>([
   ["seats", 100, "seats were short for 2 d; at worst 100 % of them were in use"],
   ["server_down", null, "the server was down for 2 d"],
-  ["expiry", 7, "its expiry was near or past for 2 d; at worst 7 days were left"],
+  ["expiry", 7, "its expiry was near or past for 2 d; at worst 7 days left"],
+  ["expiry", 1, "its expiry was near or past for 2 d; at worst 1 day left"],
   ["expiry", -2, "its expiry was near or past for 2 d; at worst 2 days past it"],
   ["denials", 4, "requests were denied for 2 d; at worst 4 of them"],
   ["held_too_long", 30, "a seat was held too long for 2 d; at worst 30 h"],
