@@ -81,8 +81,8 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
   for (const { subject } of state.watched.values()) watchedRules.add(subject.rule);
 
   /**
-   * One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. `isNew`: whether it
-   * was asked for now, or time went on with what is known.
+   * One look at one thing. `isGap`: whether nothing is known of the time since the last look at it. `isNew`: whether
+   * the tool was asked for it now, or only time went on.
    */
   function see<Thing>(
     rule: Rule<Thing>,

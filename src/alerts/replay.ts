@@ -23,7 +23,7 @@ const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
 
 /**
  * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.
- * `picture` is of the server, which is enabled; its expiry dates are those that `pass` looks at. All that comes is in the order of time.
+ * `picture` is of the server, which is enabled; `pass` looks at its expiry dates. Calls must come in the order of time.
  */
 export function createReplay(conditions: Conditions, picture: ServerPicture) {
   const state: MutableState = { firing: new Map(), watched: new Map(), baselines: new Map() };

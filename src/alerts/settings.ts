@@ -1,5 +1,5 @@
 import type { AlertSettings, Config, MaintenanceWindow } from "../config/config.ts";
-import { globPattern } from "../domain/plain-text.ts";
+import { nameMatcher } from "../domain/plain-text.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { fromWallClock, hostZone, wallClock } from "../domain/time/zone.ts";
 
@@ -18,26 +18,19 @@ export type SettingsOf = (
 /** Settings by subject. The last override that fits counts, and it alone, over the general settings. */
 export function createSettings({ overrides, ...general }: Config["alerts"]): SettingsOf {
   const base: SubjectSettings = { ...general, enabled: true };
-  const rules = overrides.toReversed().map((override) => ({
-    fits: [matcher(override.server), matcher(override.daemon), matcher(override.feature)] as const,
-    settings: { ...base, ...override.settings, enabled: override.enabled },
+  const rules = overrides.toReversed().map(({ server, daemon, feature, enabled, settings }) => ({
+    // One of features leaves the server's alerts alone.
+    fits: [server, daemon, feature].map((glob) => nameMatcher(glob === null ? null : [glob])),
+    settings: { ...base, ...settings, enabled },
   }));
   const kept = new Map<string, SubjectSettings>();
   return (server, daemon, feature) => {
     if (rules.length === 0) return base;
-    const key = [server, daemon, feature].map((part) => part ?? "\0").join("\0");
-    const fits = () => rules.find(({ fits: [a, b, c] }) => a(server) && b(daemon) && c(feature))?.settings;
-    const found = kept.get(key) ?? fits() ?? base;
-    kept.set(key, found);
-    return found;
+    const names = [server, daemon, feature];
+    const find = () => rules.find(({ fits }) => fits.every((fit, at) => fit(names[at] ?? null)));
+    const key = names.map((part) => part ?? "\0").join("\0");
+    return kept.getOrInsertComputed(key, () => find()?.settings ?? base);
   };
-}
-
-/** Null fits everything; a glob fits no absent part, so that an override of features leaves the server's alerts alone. */
-function matcher(glob: string | null): (name: string | null) => boolean {
-  if (glob === null) return () => true;
-  const pattern = globPattern(glob);
-  return (name) => name !== null && pattern.test(name);
 }
 
 /** Whether a server is in a maintenance window. */
@@ -45,11 +38,8 @@ export type InMaintenance = (server: string, at: number) => boolean;
 
 /** `zone` is the host's, see {@link isOpen}. */
 export function createMaintenance(windows: readonly MaintenanceWindow[], zone = hostZone): InMaintenance {
-  const list = windows.map((window) => ({ window, servers: window.servers.map(globPattern) }));
-  return (server, at) =>
-    list.some(
-      ({ window, servers }) => servers.some((pattern) => pattern.test(server)) && isOpen(window, at, zone()),
-    );
+  const list = windows.map((window) => ({ window, isServer: nameMatcher(window.servers) }));
+  return (server, at) => list.some(({ window, isServer }) => isServer(server) && isOpen(window, at, zone()));
 }
 
 /**

@@ -63,19 +63,9 @@ export function serverOf(
   address: string,
   timezone: string,
 ): MonitoredServer {
+  const unset = { tool: null, labels: {}, logFile: null, logCommand: null };
   const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
-  return {
-    id,
-    name: id,
-    manager,
-    address,
-    tool: null,
-    ...times,
-    enabled: true,
-    labels: {},
-    logFile: null,
-    logCommand: null,
-  };
+  return { id, name: id, manager, address, ...unset, ...times, enabled: true };
 }
 
 /** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */

@@ -181,13 +181,13 @@ export type Notification = Config["notifications"][number];
 
 function buildNotification(notification: Section<"notifications">[number], environment: Environment) {
   const { type, url = null, smtp = "", from = "", to = [], argv = [] } = notification;
-  /** The least severity that is sent; rules null = all; they may be patterns. */
   const common = {
-    /** For logs, instead of where it is. */
+    /** For logs, instead of the address. */
     name: notification.name ?? null,
+    /** The least that is sent. */
     severity: notification.severity ?? "warning",
+    /** Rules, ids of servers and names of features, with `*` and `?`; null = all. */
     rules: notification.rules ?? null,
-    /** Ids of servers and names of features, with `*` and `?`; null = all. */
     servers: notification.servers ?? null,
     features: notification.features ?? null,
     /** Of the alert's server. */

@@ -42,6 +42,12 @@ export function globPattern(glob: string): RegExp {
   return new RegExp(`^${source}$`, "su");
 }
 
+/** Whether a name fits one of some patterns. Null fits everything; a pattern fits no absent name. */
+export function nameMatcher(globs: readonly string[] | null): (name: string | null) => boolean {
+  const patterns = globs?.map(globPattern);
+  return (name) => patterns?.some((pattern) => name !== null && pattern.test(name)) ?? true;
+}
+
 /** `1 seat`, `2 seats`. */
 export function countOf(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;

@@ -10,8 +10,8 @@ import { arrivedBySocket, SOCKET_CALLER } from "./exchange.ts";
 import { SERVING, stopServers } from "./listen.ts";
 
 /**
- * Who may open a socket has the rights of its role, and needs no key. Root opens every file, and the directory of the
- * sockets is closed to whoever is not in the service's group.
+ * Whoever can open a socket has the rights of its role and needs no key. Root can open every file; the directory of the
+ * sockets lets in the service's group alone.
  */
 const SOCKETS = [
   { name: "admin.sock", role: "admin", mode: 0o600 },

@@ -76,8 +76,8 @@ export const manPageOf = (text: string): InstalledText => ({
 });
 
 /**
- * The first line of a text that licmond installed, behind that which zsh wants first. By its hash of everything below an administrator's change is known
- * later, whichever version wrote the file.
+ * The first line of a text that licmond installed; the second where zsh wants another one first. Its hash of everything
+ * else shows later whether an administrator changed the file, whichever version wrote it.
  */
 const MARK = /^(?:#|\.\\") Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/m;
 

@@ -1,6 +1,6 @@
 import type { Notification } from "../../config/config.ts";
 import { isAtLeast, presentRule } from "../../domain/alerts.ts";
-import { globPattern } from "../../domain/plain-text.ts";
+import { nameMatcher } from "../../domain/plain-text.ts";
 import { hasLabels } from "../../domain/server.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createCommand, type RunCommand } from "./command.ts";
@@ -38,12 +38,8 @@ export function createTargets(notifications: readonly Notification[]): readonly 
 export function createFilter(
   target: Pick<Notification, "severity" | "rules" | "servers" | "features" | "labels">,
 ): NoteFilter["wants"] {
-  const matcher = (globs: readonly string[] | null) => {
-    const patterns = globs?.map(globPattern);
-    return (name: string | null) => patterns?.some((each) => name !== null && each.test(name)) ?? true;
-  };
-  const isRule = matcher(target.rules?.map(presentRule) ?? null);
-  const [isServer, isFeature] = [matcher(target.servers), matcher(target.features)];
+  const isRule = nameMatcher(target.rules?.map(presentRule) ?? null);
+  const [isServer, isFeature] = [nameMatcher(target.servers), nameMatcher(target.features)];
   return (alert, own) =>
     isAtLeast(alert.severity, target.severity) &&
     isRule(alert.rule) &&

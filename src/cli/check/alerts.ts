@@ -17,7 +17,7 @@ import { withDatabase } from "../../store/database/read-only.ts";
 import { openStore } from "../../store/open/open.ts";
 import { createPictures } from "../../store/pictures.ts";
 import { type CommandIo, Failure, readConfig } from "../io.ts";
-import { printTable } from "../terminal.ts";
+import { printJson, printTable } from "../terminal.ts";
 
 /** Subjects shown for one rule. */
 const MAX_SHOWN = 20;
@@ -61,7 +61,7 @@ export async function checkAlerts(
   });
   if (asJson) {
     const told = { start: iso(start), end: iso(end), firings: firings.map(firingRecord) };
-    return io.out(`${JSON.stringify(told, null, 2)}\n`);
+    return io.out(printJson(told));
   }
   io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
   io.out(tableOf(firings, config, end));

@@ -30,8 +30,8 @@ const LEAST_MS = 1_000;
 /**
  * Demand at a moment is the seats in use, those that the queue asks for, and those of denied requests, each from its
  * first to its last attempt. While one waits or was denied it is at least one seat more than there are, whatever a poll
- * some seconds before says. A log tells requests; without one each growth of the queue
- * between two readings is one, unless the log tells of a denial then: of one person both are one request.
+ * some seconds before says. A log tells of requests. Without one each growth of the queue between two readings is a
+ * request, unless the log has a denial then: a person who is denied and then waits made one request.
  *
  * `requests` are those of the series' range, `isLogged` says whether the log of its time was read. `asked` is null while
  * nothing is known: a queue that is always empty proves nothing, because most clients do not queue.

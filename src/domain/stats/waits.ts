@@ -72,9 +72,9 @@ export function waitsOf(lengths: readonly number[]): Waits {
 }
 
 /**
- * The wait that surely was enough for 8 of 10 requests: two standard errors above the percentile of all moments. Those of one
- * stretch are no samples of their own, and a long stretch outweighs short ones: they count as so many
- * as Kish's effective sample size says (Survey Sampling, 1965).
+ * The wait that was enough for 8 of 10 requests, with two standard errors to spare. The moments of one stretch end
+ * together and are no samples of their own, and long stretches outweigh short ones: the size of the sample is Kish's
+ * effective sample size (Survey Sampling, 1965).
  */
 function p80(rising: Float64Array): number {
   const stretches = sumOf(rising) ** 2 / sumOf(rising.map((ms) => ms ** 2));

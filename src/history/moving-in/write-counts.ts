@@ -82,9 +82,7 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   };
 }
 
-/**
- * Answers the parts of [from, until) in which nothing was read. It is asked of ascending times; `covered` is ascending.
- */
+/** Answers the parts of [from, until) in which nothing was read. `covered` is ascending, and calls must be, too. */
 export function createUnread(covered: readonly Interval[]) {
   let next = 0;
   return function* parts(from: number, until: number): Generator<Interval> {

@@ -1,8 +1,8 @@
+import type { Series, Step } from "../../domain/history.ts";
 import type { ProductRecord } from "../../domain/history-records.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/stats/figures.ts";
-import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
-import { heldSteps } from "../../domain/stats/held-steps.ts";
+import { type Asked, clip, type Holding, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { createProductOf, type Product } from "../../domain/stats/products.ts";
 import { addRollup, createRollupSum, NO_ROLLUP, type Rollup, rollupOf } from "../../domain/stats/rollup.ts";
 import { sumOfSeries } from "../../domain/stats/spans.ts";
@@ -28,9 +28,8 @@ export interface ProductsQuery extends Range, Asked, ProductsAsked {
 
 /** The source with the features of the products that are asked for, and no others. */
 export function ofProducts(source: HistorySource, { products, product }: ProductsAsked): HistorySource {
-  if (product === null) return source;
   const productOf = createProductOf(products);
-  const isAsked = (feature: KnownFeature) => product.includes(productOf(feature) ?? "");
+  const isAsked = (feature: KnownFeature) => product?.includes(productOf(feature) ?? "") ?? true;
   return { ...source, features: async (named) => (await source.features(named)).filter(isAsked) };
 }
 
@@ -107,6 +106,34 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
     found.set(product, { users, levels, rollup: sum.take() });
   }
   return found;
+}
+
+/**
+ * What people held of some features at once, as steps over the range of the series, which is the sum of their counts:
+ * in its gaps nothing is known. A seat that is given back at a moment is free at that moment.
+ */
+function heldSteps(
+  { steps, start, end }: Pick<Series, "steps" | "start" | "end">,
+  seats: readonly (Holding & { readonly count: number })[],
+): Step[] {
+  const changes = new Map(steps.map(({ at }) => [at, 0]));
+  const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
+  for (const seat of seats) {
+    const part = clip(seat, start, end);
+    if (part === null) continue;
+    change(part.from, seat.count);
+    change(part.to, -seat.count);
+  }
+  const counts = new Map(steps.map((step) => [step.at, step]));
+  let held = 0;
+  let current: Step | undefined;
+  return [...changes]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([at, by]) => {
+      held += by;
+      current = counts.get(at) ?? current;
+      return current === undefined ? [] : { ...current, at, used: current.used === null ? null : held };
+    });
 }
 
 /** Issued seats × hours that nobody held, in the covered time; null while it is not known how many were issued. */

@@ -30,7 +30,7 @@ export async function statsAnswer(
   read: Reader,
   asked: StatsQuery & ProductsAsked & Formatted,
 ): Promise<StatsAnswer> {
-  const own = ofProducts(read, asked);
+  const own = asked.product ? ofProducts(read, asked) : read;
   const { rows, total, points, start, end, interval, resolution } = await statsQuery(own, asked);
   const records = rows.map(({ points: series, ...row }) =>
     series === null
@@ -55,7 +55,8 @@ export async function efficiencyAnswer(
   read: Reader,
   asked: EfficiencyQuery & ProductsAsked & Formatted,
 ): Promise<Answer> {
-  const { rows, total, start, end, resolution } = await efficiencyQuery(ofProducts(read, asked), asked);
+  const own = asked.product ? ofProducts(read, asked) : read;
+  const { rows, total, start, end, resolution } = await efficiencyQuery(own, asked);
   if (asked.format === "json") {
     const products = asked.product && { products: await productFigures(read, asked) };
     const beside = { start: iso(start), end: iso(end), resolution, ...products };
