@@ -74,8 +74,9 @@ function* thresholds({ alerts }: Partial): Generator<Finding> {
   }
 }
 
-/** Names of servers elsewhere: one that is misspelt would hold for none. */
-function* namedServers({ servers = [], maintenance = [], notifications = [] }: Partial): Generator<Finding> {
+/** Names and labels of servers elsewhere: one that is misspelt would hold for none. */
+function* namedServers(file: Partial): Generator<Finding> {
+  const { servers = [], maintenance = [], notifications = [], reports = [] } = file;
   const ids = servers.map(({ id } = {}) => id);
   for (const [section, tables] of Object.entries({ maintenance, notifications })) {
     for (const [index, table] of tables.entries()) {
@@ -86,6 +87,15 @@ function* namedServers({ servers = [], maintenance = [], notifications = [] }: P
           path: [section, index, "servers", position],
           message: `${takes}; no server is ${show(name)}`,
         };
+      }
+    }
+  }
+  for (const [section, tables] of Object.entries({ notifications, reports })) {
+    for (const [index, { labels = {} } = {}] of tables.entries()) {
+      for (const [name, value] of Object.entries(labels)) {
+        if (servers.some((server) => server?.labels?.[name] === value)) continue;
+        const path = [section, index, "labels", name];
+        yield { path, message: `takes a label that a server has; none has ${show(value)}` };
       }
     }
   }
@@ -134,16 +144,11 @@ function* products({ products: list = [] }: Partial): Generator<Finding> {
 }
 
 function* reports(file: Partial): Generator<Finding> {
-  const { reports: list = [], notifications: targets = [], servers: all = [] } = file;
+  const { reports: list = [], notifications: targets = [] } = file;
   const mails = targets.flatMap(({ type, name } = {}) =>
     type === "email" && name !== undefined ? [name] : [],
   );
-  for (const [index, { target, labels = {} } = {}] of list.entries()) {
-    for (const [name, value] of Object.entries(labels)) {
-      if (all.some((server) => server?.labels?.[name] === value)) continue;
-      const path = ["reports", index, "labels", name];
-      yield { path, message: `takes a label that a server has; none has ${show(value)}` };
-    }
+  for (const [index, { target } = {}] of list.entries()) {
     if (target === undefined || mails.includes(target)) continue;
     const known = mails.length === 0 ? "none has one" : `there are ${mails.map(show).join(", ")}`;
     const takes = `takes the name of one of [[notifications]] whose type is email (${known})`;

@@ -105,7 +105,7 @@ const SECTIONS: readonly (readonly [string, object])[] = [
     },
   ],
   [
-    `[http]|public_url = "https://lic.example/tools/"|[[notifications]]|type = "webhook"|url_file = "/run/hook"|name = "on call"|rules = ["server_*"]|servers = ["eda*"]|features = ["Sim?"]|labels = { location = "muc" }|anonymize = true|group = "0s"|[[notifications]]|type = "command"|argv = ["x"]`,
+    `[http]|public_url = "https://lic.example/tools/"|[[notifications]]|type = "webhook"|url_file = "/run/hook"|name = "on call"|rules = ["server_*"]|servers = ["eda*"]|features = ["Sim?"]|labels = { location = "muc" }|anonymize = true|group = "0s"|[[notifications]]|type = "command"|argv = ["x"]|[[servers]]|id = "a"|manager = "rlm"|address = "5053@lic1"|labels = { location = "muc" }`,
     {
       notifications: [
         {
@@ -221,6 +221,8 @@ http = 5
 4: maintenance[0].start takes a date with a time, e.g. 2026-01-31T22:00:00 or "2026-01-31T22:00:00Z", not "2027-02-30T22:00:00Z"
 [[notifications]]|type = "command"|argv = ["x"]|servers = ["b*", "b"]
 4: notifications[0].servers[1] takes ids of servers, in which * stands for any characters; no server is "b"
+[[notifications]]|type = "command"|argv = ["x"]|labels = { site = "mcu" }
+4: notifications[0].labels.site takes a label that a server has; none has "mcu"
 [[notifications]]|type = "sms"
 2: notifications[0].type takes one of webhook, email, command, not "sms"
 [[notifications]]|type = "webhook"
