@@ -83,11 +83,11 @@ th,td{padding:5px 0 5px 12px;text-align:left;vertical-align:top;overflow-wrap:an
 th{font-size:12px;vertical-align:bottom;overflow-wrap:normal}:is(th,td):first-child{padding-left:0}
 tr{border-bottom:1px solid #d8dee4}thead tr{border-bottom:2px solid #1b1f24}
 .n{text-align:right;font-variant-numeric:tabular-nums}td.n{white-space:nowrap}
-td:not(.n){min-width:90px}small{display:block;color:#57606a;font-size:11px}.n small{display:inline;margin-left:6px}
+td:not(.n){min-width:90px}small{display:block;color:#57606a;font-size:11px}.n small{display:inline-block;min-width:46px;margin-left:6px}
 .bar{height:4px;margin-top:3px;min-width:50px;background:#e7ebef}.bar div{height:4px;background:#2f6fb3}
 .full div{background:#b3362f}
 @media(max-width:600px){body{padding:12px}tr{display:flex;flex-wrap:wrap}th,td{flex:0 0 100%;padding:4px 0 0}
-  .n{flex:1 1 0;padding:2px 0 4px 3px;font-size:12px}th.n{font-size:11px}td.n{white-space:normal}.n small{display:block}.bar{min-width:0}}
+  .n{flex:1 1 0;padding:2px 0 4px 4px;font-size:11.5px}th.n{font-size:11px}td.n{white-space:normal}.n small{display:block;min-width:0}.bar{min-width:0}}
 @media print{body{padding:0;max-width:none;font-size:10pt}th,td{padding-block:3px}
   tr,p{break-inside:avoid}h2,.about{break-after:avoid}.bar,.bar div{print-color-adjust:exact}}
 @page{margin:15mm}`;

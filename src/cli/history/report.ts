@@ -8,23 +8,26 @@ import { parsePeriod } from "../../reports/period.ts";
 import { writeReport } from "../../reports/write.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { lastPictures } from "../check/alerts.ts";
-import { command, flag, text, texts } from "../command.ts";
+import { command, flag, reader, required, text, texts } from "../command.ts";
 import { Failure, readConfig, UsageError } from "../io.ts";
+
+const period = reader(
+  (text) => parsePeriod(text, hostZone()),
+  "It takes a month or a week, e.g. 2026-10 or 2026-W43.",
+);
 
 /** `licmond report`: what [[reports]] sends by mail, as a file, also beside a running daemon. */
 export const report = command({
   options: {
-    period: text("<month or week>", "2026-10, or 2026-W43"),
+    period: required("<month or week>", "2026-10, or 2026-W43", period),
     to: text("<file>", "write HTML, or text where its name ends in .txt (default: text to stdout)"),
     label: texts("<name:value>", "only servers with this label; may be repeated"),
     anonymize: flag("name no people"),
   },
   async run({ options, config: named }, io) {
     const [now, zone] = [io.now(), hostZone()];
-    const { period: wanted, to, anonymize } = options;
-    const period = parsePeriod(wanted ?? "", zone);
-    if (period === null || period.start >= now)
-      throw new UsageError("--period takes a month or a week that has begun, e.g. 2026-10 or 2026-W43");
+    const { period, to, anonymize } = options;
+    if (period.start >= now) throw new UsageError(`--period ${period.name} has not begun`);
     const labels = (options.label ?? []).map((label) => {
       const [, name, value] = /^([^:]+):(.*)$/s.exec(label) ?? [];
       if (name === undefined) throw new UsageError("--label takes name:value, e.g. location:muc");

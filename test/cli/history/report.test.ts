@@ -53,9 +53,9 @@ test("writes the file, its owner's alone, or text to stdout", async () => {
 });
 
 test.each([
-  [["--period", "2999-01"], "--period takes a month or a week that has begun"],
-  [["--period", "2026-W99"], "--period takes a month or a week that has begun"],
-  [["--period", "october"], "--period takes a month or a week that has begun"],
+  [["--period", "2999-01"], "--period 2999-01 has not begun"],
+  [["--period", "2026-W99"], "'2026-W99' is invalid. It takes a month or a week, e.g. 2026-10"],
+  [[], "required option '--period <month or week>' not specified"],
   [["--period", "2026-01", "--label", "location"], "--label takes name:value, e.g. location:muc"],
 ])("%p is no way to call it", async (args, message) => {
   await using place = await createPlace();
