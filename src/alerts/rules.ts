@@ -3,6 +3,7 @@ import {
   type AlertRule,
   type AlertSubject,
   daemonDownMessage,
+  deniedMessage,
   heldMessage,
 } from "../domain/alerts.ts";
 import type { Denial } from "../domain/denials.ts";
@@ -65,7 +66,8 @@ export interface HostLook {
 }
 
 /** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
-export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code">;
+export type Denied = Pick<Denial, "server" | "daemon" | "feature" | "count" | "at" | "code"> &
+  Partial<Pick<Denial, "reason">>;
 
 export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 
@@ -270,10 +272,14 @@ export const TOTALS_CHANGED: HappeningRule<TotalChange> = {
   finding: (change) => warning(totalMessage(change), change.to ?? null, change.from ?? null),
 };
 
-export const DENIALS: HappeningRule<Pick<AlertSubject, "daemon" | "feature"> & Pick<Denied, "count">> = {
+export const DENIALS: HappeningRule<
+  Pick<AlertSubject, "daemon" | "feature"> & Pick<Denied, "count" | "reason">
+> = {
   rule: "denials",
   lastsMs: HOUR_MS,
-  finding: ({ daemon, feature, count }) => warning(`Requests for ${feature ?? daemon} are denied`, count, 0),
+  /** The reason is that of the last one. */
+  finding: ({ daemon, feature, count, reason = null }) =>
+    warning(`${deniedMessage(daemon, feature)}${reason === null ? "" : `: ${reason}`}`, count, 0),
 };
 
 /** 0 well, 1 warning, 2 critical. */

@@ -115,12 +115,13 @@ export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number):
   };
 }
 
-/** The alert without names of people and words of tools: one rule names people, one quotes the tool. */
+/** The alert without names of people and words of tools: one rule names people, two quote the tool. */
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
   const { rule, server, daemon, feature, value, threshold } = alert;
   let { message } = alert;
   if (rule === "held_too_long") message = heldMessage(null, feature, value, threshold);
   if (rule === "daemon_down") message = daemonDownMessage(server, daemon);
+  if (rule === "denials") message = deniedMessage(daemon, feature);
   return { ...alert, message, acknowledgedBy: null, comment: null };
 }
 
@@ -137,6 +138,11 @@ export function heldMessage(
 
 export function daemonDownMessage(server: string | null, daemon: string | null): string {
   return `The daemon ${daemon ?? "?"} of ${server ?? "?"} is down`;
+}
+
+/** Without a feature the manager counts denials of the daemon alone. */
+export function deniedMessage(daemon: string | null, feature: string | null): string {
+  return `Requests for ${feature ?? daemon ?? "?"} are denied`;
 }
 
 /** Whether `severity` is at least `least`. */

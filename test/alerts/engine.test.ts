@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import type { MaintenanceWindow } from "../../src/config/config.ts";
+import { alertRecord, anonymousAlert } from "../../src/domain/alerts.ts";
 import { type FeatureReading, PERMANENT } from "../../src/domain/reading.ts";
 import { checkout, daemon, feature, member, NOON, pool, reading, server } from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
@@ -406,7 +407,13 @@ describe("denials for want of seats, just before a reading", () => {
 
 test("denials fire once and are over after an hour without more", () => {
   const rig = createRig();
-  rig.engine.denied([{ ...DENIED, code: -18, at: rig.now }]);
+  rig.engine.denied([{ ...DENIED, code: -18, reason: "Not in the license.", at: rig.now }]);
+  const told = rig.engine.firing().map((alert) => alertRecord(alert, rig.now));
+  const messages = [...told, ...told.map(anonymousAlert)].map(({ message }) => message);
+  expect(messages).toEqual([
+    "Requests for compiler are denied: Not in the license.",
+    "Requests for compiler are denied",
+  ]);
   rig.pass(30);
   rig.engine.denied([{ ...DENIED, count: 2, at: rig.now }]);
   const said = () => rig.said().filter((text) => text.startsWith("denials"));
