@@ -92,41 +92,34 @@ export type Patch = Static<typeof Patch>;
 export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
 
 /** A server's picture as its reader keeps it, features and rows by their keys. */
-export interface HeldServer extends Omit<PictureServer, "features" | "rows"> {
+export interface KeptServer extends Omit<PictureServer, "features" | "rows"> {
   readonly features: Map<string, PictureFeature>;
   readonly rows: Map<string, RowValues>;
 }
 
-export function heldServer(server: PictureServer): HeldServer {
-  const features = new Map<string, PictureFeature>();
-  const rows = new Map<string, RowValues>();
-  put(features, rows, server);
-  return { ...server, features, rows };
+export function keptServer(server: PictureServer): KeptServer {
+  return put({ ...server, features: new Map(), rows: new Map() }, server);
 }
 
-function put(
-  features: HeldServer["features"],
-  rows: HeldServer["rows"],
-  from: Pick<PictureServer, "features" | "rows">,
-): void {
-  for (const [key, ...values] of from.features) {
+function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
+  for (const [key, ...values] of features) {
     const named = FEATURE_COLUMNS.map((name, index) => [name, values[index]]);
-    features.set(key, Object.fromEntries(named) as PictureFeature);
+    kept.features.set(key, Object.fromEntries(named) as PictureFeature);
   }
-  for (const values of from.rows) rows.set(values[0], values);
+  for (const values of rows) kept.rows.set(values[0], values);
+  return kept;
 }
 
 /**
  * The picture after a patch; the maps are changed in place. Null when the server is no longer configured; `refetch` when
  * a patch was missed: then `GET /api/picture?server=` has the whole. A patch of before the picture changes nothing.
  */
-export function applyPatch(held: HeldServer | null, patch: Patch): HeldServer | null | "refetch" {
+export function applyPatch(kept: KeptServer | null, patch: Patch): KeptServer | null | "refetch" {
   const { to, changed, gone } = patch;
   if (to === null) return null;
-  if (held !== null && to <= held.snapshot) return held;
-  if (held === null || patch.from !== held.snapshot) return "refetch";
-  for (const key of gone.features) held.features.delete(key);
-  for (const key of gone.rows) held.rows.delete(key);
-  put(held.features, held.rows, patch);
-  return { ...held, ...changed, snapshot: to };
+  if (kept !== null && to <= kept.snapshot) return kept;
+  if (kept === null || patch.from !== kept.snapshot) return "refetch";
+  for (const key of gone.features) kept.features.delete(key);
+  for (const key of gone.rows) kept.rows.delete(key);
+  return { ...put(kept, patch), ...changed, snapshot: to };
 }

@@ -77,8 +77,8 @@ export interface Published {
   readonly json: string;
   /** False for metrics and pictures, and for events that the store could not take. */
   readonly stored: boolean;
-  /** Makes the rest of a picture's fields, as JSON without braces; `hides` = as anonymized keys may see them. */
-  readonly patch?: (hides: boolean) => string;
+  /** Makes the rest of a picture's fields, as JSON without braces; `anonymize` = as anonymized keys may see them. */
+  readonly patch?: (anonymize: boolean) => string;
 }
 
 /** Ids from the first to the last event that went out without being stored. */
@@ -222,7 +222,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
       enqueue({ work: null, events: [encoded(event, false)], done: null }),
     /** Queues a picture's event, which is not stored either; `patch` is called when a client wants it. */
-    pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (hides: boolean) => string): void =>
+    pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (anonymize: boolean) => string): void =>
       enqueue({ work: null, events: [{ ...encoded(notice, false), patch }], done: null }),
     /**
      * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once

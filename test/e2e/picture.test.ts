@@ -3,7 +3,7 @@ import { chown, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "../../src/cli/client/client.ts";
 import { watchPicture } from "../../src/cli/client/watch-picture.ts";
-import { type HeldServer, ROW_COLUMNS } from "../../src/domain/live-picture.ts";
+import { type KeptServer, ROW_COLUMNS } from "../../src/domain/live-picture.ts";
 import { type RunOptions, run, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWatchedSite } from "./watched-site.ts";
@@ -78,7 +78,7 @@ test("the picture follows each poll and goes on after a crash, with the sessions
   const first = await site.watch({ env });
   const client = createClient({ where: unix, url: "http://localhost", unix, key: null });
   const end = new AbortController();
-  let [now, why]: [HeldServer | undefined, string | null] = [undefined, null];
+  let [now, why]: [KeptServer | undefined, string | null] = [undefined, null];
   const watched = (async () => {
     for await (const { site, lost } of watchPicture(client, [], end.signal))
       [now, why] = [site.get("eda"), lost];
@@ -100,7 +100,7 @@ test("the picture follows each poll and goes on after a crash, with the sessions
   await untilUsers("ada", "bob");
   const { users } = await first.ask<{ users: { user: string; session: number }[] }>("/api/licenses/users");
   const sessions = new Map(
-    [...(now as unknown as HeldServer).rows.values()].map((row) => [
+    [...(now as unknown as KeptServer).rows.values()].map((row) => [
       row[user] as string,
       row[session] as number,
     ]),

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   applyPatch,
-  type HeldServer,
-  heldServer,
+  type KeptServer,
+  keptServer,
   type Patch,
   type Picture,
   type PictureServer,
@@ -21,7 +21,7 @@ import { PSEUDONYMS, readFrames } from "./streams/rig.ts";
 afterEach(closeDoors);
 
 const held = (of: ServerPicture, number: number) =>
-  heldServer(JSON.parse(serverJson(of, number)) as PictureServer);
+  keptServer(JSON.parse(serverJson(of, number)) as PictureServer);
 const patchOf = (before: ServerPicture, after: ServerPicture, from: number): Patch =>
   JSON.parse(`{"server":"eda","from":${from},"to":${from + 1},"status":"up",${patchJson(before, after)}}`);
 
@@ -72,7 +72,7 @@ test("whatever patches are lost, the reader ends with the picture that the daemo
   fc.assert(
     fc.property(PICTURE, steps, (first, rest) => {
       let [now, number] = [first, 1];
-      let mine: HeldServer | null | "refetch" = held(first, 1);
+      let mine: KeptServer | null | "refetch" = held(first, 1);
       for (const [next, isLost, isTwice] of rest) {
         const patch = patchOf(now, next, number);
         [now, number] = [next, number + 1];
@@ -164,9 +164,9 @@ describe("the event picture", () => {
       data: { type: "picture", server: "eda", from: 1000, to: 1002, status: "up" },
     });
     if (before === undefined) throw new Error("no server");
-    const mine = applyPatch(heldServer(before), frame?.data as unknown as Patch);
+    const mine = applyPatch(keptServer(before), frame?.data as unknown as Patch);
     const answer = await at.site.json<Picture>("/api/picture?server=eda", { key: at.site.keys.viewer });
-    expect(answer.servers.map(heldServer)).toEqual([mine as HeldServer]);
+    expect(answer.servers.map(keptServer)).toEqual([mine as KeptServer]);
     at.remove("cae");
     expect((await next())?.data).toMatchObject({ server: "cae", from: 1000, to: null });
   });

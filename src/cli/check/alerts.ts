@@ -250,12 +250,11 @@ function withFeature(
 /** One line for each rule with what it is about: how often, for how long, when last, and how many targets want it. */
 function tableOf(firings: readonly Firing[], { notifications, servers }: Config, now: number): string {
   const labelsOf = (server: string | null) => servers.find(({ id }) => id === server)?.labels ?? {};
+  const filters = notifications.map(createFilter);
   const row = (rule: AlertRule, where: string, list: readonly Firing[]): string[] => {
     const ms = list.reduce((sum, { startedAt, resolvedAt }) => sum + ((resolvedAt ?? now) - startedAt), 0);
     const last = Math.max(...list.map(({ firedAt }) => firedAt));
-    const wanting = notifications.filter((each) =>
-      list.some((firing) => createFilter(each)(firing, labelsOf(firing.server))),
-    );
+    const wanting = filters.filter((wants) => list.some((firing) => wants(firing, labelsOf(firing.server))));
     const told = `${wanting.length} of ${countOf(notifications.length, "target")}`;
     return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];
   };

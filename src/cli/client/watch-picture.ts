@@ -2,8 +2,8 @@ import { setTimeout } from "node:timers/promises";
 import { messageOf } from "../../domain/error-code.ts";
 import {
   applyPatch,
-  type HeldServer,
-  heldServer,
+  type KeptServer,
+  keptServer,
   type Patch,
   type Picture,
 } from "../../domain/live-picture.ts";
@@ -15,7 +15,7 @@ const RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
 
 /** The servers by id, in the order of the config. */
-export type Site = ReadonlyMap<string, HeldServer>;
+export type Site = ReadonlyMap<string, KeptServer>;
 
 /** `lost`: why the servers are not live, but as they were; null while they are. */
 export interface Seen {
@@ -36,9 +36,9 @@ export async function* watchPicture(
   const query = named.map((id) => `&server=${encodeURIComponent(id)}`).join("");
   const load = async () => {
     const { servers } = await client.get<Picture>(`/api/picture?${query.slice(1)}`, ended);
-    return new Map(servers.map((server) => [server.id, heldServer(server)]));
+    return new Map(servers.map((server) => [server.id, keptServer(server)]));
   };
-  let site = new Map<string, HeldServer>();
+  let site = new Map<string, KeptServer>();
   let wait = RETRY_MS;
   while (!ended.aborted) {
     let lost: string;

@@ -82,7 +82,7 @@ export function createEncoder(pseudonyms: Pseudonyms) {
       const { level, source } = type === "log" ? event : { level: null, source: null };
       const row = { id, type, level, source, json };
       if (type === "picture") {
-        const whole = (hides: boolean) => `${json.slice(0, -1)},${patch?.(hides)}}`;
+        const whole = (anonymize: boolean) => `${json.slice(0, -1)},${patch?.(anonymize)}}`;
         const texts = new Map<Parts, string>();
         return encodedEvent(row, (part) => texts.getOrInsertComputed(part, () => whole(part === SECOND)));
       }

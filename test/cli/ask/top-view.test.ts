@@ -3,7 +3,7 @@ import type { LiveFeature } from "../../../src/cli/ask/output.ts";
 import { afterKey, FIRST_VIEW, frame, shownFeatures, type View } from "../../../src/cli/ask/top-view.ts";
 import { freeOf } from "../../../src/cli/ask/wait.ts";
 import type { Site } from "../../../src/cli/client/watch-picture.ts";
-import { type HeldServer, heldServer, type PictureServer } from "../../../src/domain/live-picture.ts";
+import { type KeptServer, keptServer, type PictureServer } from "../../../src/domain/live-picture.ts";
 import { serverJson } from "../../../src/http/picture.ts";
 import { feature, NOW, picture } from "../../http/make.ts";
 
@@ -33,8 +33,8 @@ const MANY = picture("big", {
 });
 
 const siteOf = (...pictures: ReturnType<typeof picture>[]): Site =>
-  new Map<string, HeldServer>(
-    pictures.map((one) => [one.server.id, heldServer(JSON.parse(serverJson(one, 1)) as PictureServer)]),
+  new Map<string, KeptServer>(
+    pictures.map((one) => [one.server.id, keptServer(JSON.parse(serverJson(one, 1)) as PictureServer)]),
   );
 
 /** The view after keys, as a person types them. */
