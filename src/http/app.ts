@@ -19,6 +19,7 @@ import { pictureRoutes } from "./routes/picture.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
+import { sessionRoutes } from "./routes/sessions.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
 
@@ -68,6 +69,7 @@ function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
     .use(seatRoutes(deps))
     .use(pictureRoutes(deps))
     .use(serverRoutes(deps))
+    .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps))
     .use(outageRoutes(deps))
     .use(expirationRoutes(deps))

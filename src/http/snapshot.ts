@@ -48,12 +48,8 @@ export function namedServers(
   for (const id of ids ?? []) knownServer({ servers }, id);
   const labelsOf = ({ server }: ServerPicture) =>
     Object.entries(server.labels).map(([name, value]) => `${name}:${value}`);
-  const known = labels.length === 0 ? [] : servers.flatMap(labelsOf);
-  const unknown = labels.find((label) => !known.includes(label));
-  if (unknown !== undefined) {
-    const closest = closestWords(closestNames(unknown, new Set(known)));
-    throw new ApiError("NOT_FOUND", `No license server has the label ${shown(unknown)}.${closest}`);
-  }
+  if (labels.length > 0)
+    checkKnown(labels, servers.flatMap(labelsOf), (label) => `No license server has the label ${label}`);
   return servers.filter(
     (picture) =>
       (ids?.includes(picture.server.id) ?? true) &&
@@ -72,14 +68,21 @@ export function byLabels<Query extends Partial<Record<"server" | "label", readon
 
 /** Throws NOT_FOUND when no server has the id. */
 export function knownServer({ servers }: Pick<Snapshot, "servers">, id: string): ServerPicture {
-  const found = servers.find(({ server }) => server.id === id);
-  if (found !== undefined) return found;
   const ids = servers.map(({ server }) => server.id);
-  const closest = closestWords(closestNames(id, ids));
-  throw new ApiError(
-    "NOT_FOUND",
-    `There is no server ${shown(id)}; /api/licenses/servers lists them.${closest}`,
-  );
+  checkKnown([id], ids, (name) => `There is no server ${name}; /api/licenses/servers lists them`);
+  return servers[ids.indexOf(id)] as ServerPicture;
+}
+
+/** Throws NOT_FOUND for the first name that is none of the known ones, with the closest; `say` says what there is not. */
+export function checkKnown(
+  names: readonly string[],
+  known: readonly string[],
+  say: (name: string) => string,
+): void {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const closest = closestWords(closestNames(unknown, new Set(known)));
+  throw new ApiError("NOT_FOUND", `${say(shown(unknown))}.${closest}`);
 }
 
 /** A sentence, with a blank before it, that names what the client may have meant; empty when there is no such name. */

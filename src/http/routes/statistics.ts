@@ -1,8 +1,5 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
-import { closestNames } from "../../config/closest-word.ts";
-import { DenialRecord } from "../../domain/denials.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeatureId } from "../../domain/history.ts";
 import {
@@ -10,20 +7,16 @@ import {
   HeatCellRecord,
   ProductRecord,
   RangeFields,
-  SessionRecord,
   StatsRecord,
   UsageRecord,
 } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { record, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
-import { iso } from "../../domain/time/clock.ts";
-import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import type { ProductsAsked } from "../../history/statistics/products.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
-import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
@@ -39,38 +32,12 @@ import {
   PRODUCT,
   queryOf,
   STORED_LIST,
-  shown,
   sortBy,
   word,
 } from "../query.ts";
-import { endTime, openRange, rangeOfDays, startTime, timezone } from "../query-time.ts";
-import { closestWords } from "../snapshot.ts";
+import { endTime, rangeOfDays, startTime, timezone } from "../query-time.ts";
+import { checkKnown } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
-
-const SESSIONS = queryOf({
-  ...NAMED,
-  ...PEOPLE,
-  start: startTime("Only sessions that held seats after this."),
-  end: endTime("Only sessions that began before this; a bare date takes in its day."),
-  sort: sortBy<SessionOrder>(SESSION_ORDERS),
-  ...STORED_LIST,
-});
-const DENIALS = queryOf({
-  ...NAMED,
-  ...PEOPLE,
-  start: startTime("Denials from this time on, by their first attempt."),
-  end: endTime("Denials before this time."),
-  sort: sortBy(DENIAL_SORTS),
-  ...STORED_LIST,
-});
-
-const Logging = record("DenialLogging", {
-  server: Type.String(),
-  state: words(DENIAL_STATES),
-  source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
-});
 
 const END = endTime("End of the range, not in it; a bare date is. Default: now.");
 const THIRTY_DAYS = { start: startTime("Start of the range. Default: 30 days before the end."), end: END };
@@ -138,19 +105,14 @@ const Heatmap = record("Heatmap", {
   ...RangeFields,
 });
 
-/**
- * Sessions, denials, and figures over a range: of features, of each seat, by hour and weekday,
- * by user.
- */
-export function statisticsRoutes({ denials, reader, settings, live }: RouteDeps) {
+/** Figures over a range: of features, of each seat, by hour and weekday, by user. */
+export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
   /** The products of a query. Throws NOT_FOUND for one that the config does not know. */
-  function productsAsked(names: readonly string[] | null = null): ProductsAsked {
+  function productsAsked(product: readonly string[] | null = null): ProductsAsked {
     const { products } = settings();
     const known = products.map(({ name }) => name);
-    const unknown = names?.find((name) => !known.includes(name));
-    if (unknown === undefined) return { products, product: names };
-    const closest = closestWords(closestNames(unknown, known));
-    throw new ApiError("NOT_FOUND", `The config has no product ${shown(unknown)}.${closest}`);
+    checkKnown(product ?? [], known, (name) => `The config has no product ${name}`);
+    return { products, product };
   }
 
   /** The labels of each server as keys of groups. Throws NOT_FOUND for a key that is the label of no server. */
@@ -159,56 +121,13 @@ export function statisticsRoutes({ denials, reader, settings, live }: RouteDeps)
       const keyed = Object.entries(server.labels).map(([name, value]) => [`label:${name}`, value] as const);
       return [server.id, new Map(keyed)] as const;
     });
-    const known = new Set<string>([...USAGE_KEYS, ...labels.flatMap(([, own]) => [...own.keys()])]);
-    const unknown = groupBy.find((key) => !known.has(key));
-    if (unknown === undefined) return new Map(labels);
-    const closest = closestWords(closestNames(unknown, known));
-    throw new ApiError("NOT_FOUND", `No license server has a label to group by ${shown(unknown)}.${closest}`);
-  }
-
-  /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
-  function loggingOf(ids: readonly string[], anonymize: boolean) {
-    const found = denials.logging().filter(({ server }) => ids.includes(server));
-    return found.map(({ since, message, ...logging }) => ({
-      ...logging,
-      message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
-      since: iso(since),
-    }));
+    const known = [...USAGE_KEYS, ...labels.flatMap(([, own]) => [...own.keys()])];
+    checkKnown(groupBy, known, (key) => `No license server has a label to group by ${key}`);
+    return new Map(labels);
   }
 
   return new Elysia({ name: "routes/statistics" })
     .use(gated)
-    .get(
-      "/api/licenses/sessions",
-      async ({ exchange, query }) => {
-        const { asked } = await reader.read(exchange, query, openRange);
-        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
-        return reader.answer(exchange, "sessions", { ...asked, sort });
-      },
-      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
-        description: "Those that overlap the range, the newest first unless told otherwise.",
-        query: SESSIONS,
-        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
-        errors: ["TIMEOUT"],
-      }),
-    )
-    .get(
-      "/api/licenses/denials",
-      async ({ exchange, query }) => {
-        const { asked, servers } = await reader.read(exchange, query, openRange);
-        const ids = servers.map(({ server }) => server.id);
-        const logging = loggingOf(ids, asked.anonymize);
-        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
-        return reader.answer(exchange, "denials", question);
-      },
-      documented("read", "Licenses", "Denied requests, newest first", {
-        description:
-          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
-        query: DENIALS,
-        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
-        errors: ["TIMEOUT"],
-      }),
-    )
     .get(
       "/api/licenses/stats",
       async ({ exchange, query }) => {

@@ -1,0 +1,87 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
+import { DenialRecord } from "../../domain/denials.ts";
+import { SessionRecord } from "../../domain/history-records.ts";
+import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
+import { DENIAL_SORTS } from "../../store/denial-queries.ts";
+import { listDoc, sortOf } from "../answers/list.ts";
+import { documented } from "../docs/documented.ts";
+import { gated } from "../exchange.ts";
+import { NAMED, PEOPLE, queryOf, STORED_LIST, sortBy } from "../query.ts";
+import { endTime, openRange, startTime } from "../query-time.ts";
+import type { RouteDeps } from "./deps.ts";
+
+const SESSIONS = queryOf({
+  ...NAMED,
+  ...PEOPLE,
+  start: startTime("Only sessions that held seats after this."),
+  end: endTime("Only sessions that began before this; a bare date takes in its day."),
+  sort: sortBy<SessionOrder>(SESSION_ORDERS),
+  ...STORED_LIST,
+});
+const DENIALS = queryOf({
+  ...NAMED,
+  ...PEOPLE,
+  start: startTime("Denials from this time on, by their first attempt."),
+  end: endTime("Denials before this time."),
+  sort: sortBy(DENIAL_SORTS),
+  ...STORED_LIST,
+});
+
+const Logging = record("DenialLogging", {
+  server: Type.String(),
+  state: words(DENIAL_STATES),
+  source: nullable(words(["debug_log", "counters"])),
+  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+  message: nullable(Type.String({ description: "Why not, and what would help" })),
+});
+
+/** Who had seats, and who was turned away. */
+export function sessionRoutes({ denials, reader }: RouteDeps) {
+  /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
+  function loggingOf(ids: readonly string[], anonymize: boolean) {
+    const found = denials.logging().filter(({ server }) => ids.includes(server));
+    return found.map(({ since, message, ...logging }) => ({
+      ...logging,
+      message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
+      since: iso(since),
+    }));
+  }
+
+  return new Elysia({ name: "routes/sessions" })
+    .use(gated)
+    .get(
+      "/api/licenses/sessions",
+      async ({ exchange, query }) => {
+        const { asked } = await reader.read(exchange, query, openRange);
+        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
+        return reader.answer(exchange, "sessions", { ...asked, sort });
+      },
+      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
+        description: "Those that overlap the range, the newest first unless told otherwise.",
+        query: SESSIONS,
+        answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
+        errors: ["TIMEOUT"],
+      }),
+    )
+    .get(
+      "/api/licenses/denials",
+      async ({ exchange, query }) => {
+        const { asked, servers } = await reader.read(exchange, query, openRange);
+        const ids = servers.map(({ server }) => server.id);
+        const logging = loggingOf(ids, asked.anonymize);
+        const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
+        return reader.answer(exchange, "denials", question);
+      },
+      documented("read", "Licenses", "Denied requests, newest first", {
+        description:
+          "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
+        query: DENIALS,
+        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
+        errors: ["TIMEOUT"],
+      }),
+    );
+}
