@@ -1,4 +1,5 @@
 import type { Command as CommanderCommand } from "commander";
+import { escapeControls } from "../../domain/plain-text.ts";
 import type { ServerRecord } from "../../domain/records.ts";
 import { COMPLETIONS } from "../../install/layout.ts";
 import { type Command, type CreateProgram, command } from "../command.ts";
@@ -44,7 +45,9 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   // Bash makes three words of `--server=eda`.
   const typed = words
     .filter((word) => word !== "=")
-    .flatMap((word) => /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
+    .flatMap((word) => /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word])
+    // Shells hand words over as they stand on the line, also those with an open quote.
+    .map((word) => word.replace(/\\([\s\S])|["']/g, "$1"));
   const part = typed.pop() ?? "";
   const fitting = (all: readonly string[]) =>
     all.filter((word) => word.toLowerCase().startsWith(part.toLowerCase()));
@@ -91,6 +94,6 @@ async function namesOf(what: "features" | "servers", part: string, io: CommandIo
     return (await client.get<Features>(path)).features.map(({ name }) => name);
   })().catch(() => []);
   const names = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => [])]);
-  // A line each: a name that holds more than one cannot be completed.
-  return [...new Set(names)].filter((name) => !/\p{Cc}/u.test(name)).sort();
+  // A line each, which shells print as they are: a name that acts on a terminal is not completed.
+  return [...new Set(names)].filter((name) => escapeControls(name) === name).sort();
 }

@@ -92,6 +92,7 @@ export function createClient({ where, url, unix, key }: Target) {
 const WORDS: Readonly<Record<string, string>> = {
   ConnectionRefused: "nobody listens there",
   ECONNREFUSED: "nobody listens there",
+  ECONNRESET: "the other side closed it",
   FailedToOpenSocket: "the host is not known, or cannot be reached",
   ENOTFOUND: "there is no such host",
 };
@@ -109,6 +110,6 @@ async function* piecesOf(body: Response["body"]): AsyncGenerator<string> {
   try {
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) yield piece;
   } catch (error) {
-    throw new Failure(`the connection broke: ${messageOf(error)}`);
+    throw new Failure(`the connection broke: ${WORDS[codeOf(error)] ?? messageOf(error)}`);
   }
 }

@@ -46,22 +46,26 @@ function press(keys: readonly string[], site: Site, page = 10): View | "quit" {
 }
 
 test.each<[string[], string[]]>([
-  [[], ["full", "evil\u001b[2J\n", "half", "idle", "free"]],
-  [["r"], ["free", "idle", "evil\u001b[2J\n", "half", "full"]],
+  [[], ["full", "half", "evil\u001b[2J\n", "idle", "free"]],
+  [["r"], ["free", "idle", "half", "evil\u001b[2J\n", "full"]],
+  [
+    ["n", "r"],
+    ["idle", "half", "full", "free", "evil\u001b[2J\n"],
+  ],
   [["n"], ["evil\u001b[2J\n", "free", "full", "half", "idle"]],
   [["f"], ["full", "evil\u001b[2J\n", "half", "idle", "free"]],
-  [["w"], ["full", "evil\u001b[2J\n", "free", "half", "idle"]],
+  [["w"], ["full", "half", "idle", "free", "evil\u001b[2J\n"]],
   [["e", "a", "a"], ["full"]],
-  [["a"], ["full", "evil\u001b[2J\n", "half", "free"]],
+  [["a"], ["full", "half", "evil\u001b[2J\n", "free"]],
   [["a", "a", "a"], ["evil\u001b[2J\n"]],
   [["/", "A", "l", "\u007f", "L", "F", "\r"], ["half"]],
   [
     ["/", "x", "\u001b"],
-    ["full", "evil\u001b[2J\n", "half", "idle", "free"],
+    ["full", "half", "evil\u001b[2J\n", "idle", "free"],
   ],
   [
     ["/", "q", "\r", "\u001b"],
-    ["full", "evil\u001b[2J\n", "half", "idle", "free"],
+    ["full", "half", "evil\u001b[2J\n", "idle", "free"],
   ],
 ])("%j shows %j", (keys, names) => {
   const site = siteOf(EDA);

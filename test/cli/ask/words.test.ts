@@ -84,6 +84,8 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   [["completion", "words", "--", "who", "logic"], { out: "LogicSim_Core\n" }],
   [["completion", "words", "--", "who", "--server", "e"], { out: "eda\n" }],
   [["completion", "words", "--", "features", "--server", "=", "c"], { out: "cae\n" }],
+  [["completion", "words", "--", "who", "Logic\\Sim"], { out: "LogicSim_Core\n" }],
+  [["completion", "words", "--", "who", '"logic'], { out: "LogicSim_Core\n" }],
   [["completion", "words", "--", "features", "--da"], { out: "--daemon\n" }],
   [["completion", "words", "--", "keys", "create", "--role", "v"], { out: "viewer\n" }],
   [["completion", "words", "--", "wait", "solver", "--", "./r"], { out: "" }],
