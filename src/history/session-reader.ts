@@ -145,6 +145,12 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
         return all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM ${from} WHERE ${where.sql}`, ...where.values);
       });
     },
+    /** Another monitor's counts were imported for some of the range: of then only logs tell who had the seats. */
+    hasOthersCounts(server: string, start: number, end: number): boolean {
+      const sql =
+        "SELECT 1 FROM coverage WHERE server_id = ? AND looks = 0 AND until_at > ? AND from_at < ? LIMIT 1";
+      return all(sql, server, start, end).length > 0;
+    },
     sessionCount(of: FeatureId, start: number, end: number): number {
       const { server, daemon, feature } = of;
       const values = [server, daemon, feature, start, end];

@@ -1,7 +1,6 @@
-import { escapeControls } from "../../domain/plain-text.ts";
+import { countOf, escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
 import type { Site } from "../client/watch-picture.ts";
-import { countOf } from "../io.ts";
 import { cutTo } from "../terminal.ts";
 import { FEATURE_HEADS, featureRow } from "./features.ts";
 import { featuresOf, type LiveFeature, painted, RED, tableLines } from "./output.ts";

@@ -98,7 +98,7 @@ export function createLogTail(
 
 const PROBLEMS = {
   binary:
-    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Set log_file to the debug log",
+    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Name the debug log instead",
   "utf-16": "is UTF-16 text; the daemons write single bytes",
   text: null,
 } as const;

@@ -9,7 +9,7 @@ import { createOldMonitor, type OldMonitor, OldMonitorError } from "./old-monito
  */
 const TABLES: Readonly<Record<string, string>> = {
   servers:
-    "id name label? is_active? lm_default_usage_reporting? status? license_manager? version? lmgrd_version? last_updated?",
+    "id name label? alias? notes? is_active? lm_default_usage_reporting? status? license_manager? version? lmgrd_version? last_updated?",
   features: "id name label? show_in_lists? is_tracked?",
   licenses: "id server_id feature_id",
   usage: "license_id time num_users",
@@ -25,18 +25,18 @@ const TABLES: Readonly<Record<string, string>> = {
 };
 const columnsOf = (table: string) => TABLES[table]?.replaceAll("?", "").split(" ") ?? [];
 
-// A day with two numbers of seats has none.
+// A day with two numbers of seats has none; 0 is what it writes for an uncounted feature, too.
 const PRESENT = `SELECT servers.name AS server, features.name AS feature, unixepoch(usage.time) AS wall,
     CAST(num_users AS INTEGER) AS used, seats.total AS total
   FROM usage LEFT JOIN licenses ON licenses.id = usage.license_id
     LEFT JOIN servers ON servers.id = server_id LEFT JOIN features ON features.id = feature_id
-    LEFT JOIN (SELECT license_id AS license, date AS day, CAST(max(num_licenses) AS INTEGER) AS total FROM available
+    LEFT JOIN (SELECT license_id AS license, date AS day, nullif(CAST(max(num_licenses) AS INTEGER), 0) AS total FROM available
       GROUP BY license_id, date HAVING min(num_licenses) = max(num_licenses)) AS seats
     ON license = usage.license_id AND day = substr(usage.time, 1, 10)`;
 const OLDER = `SELECT flmusage_server AS server, flmusage_product AS feature,
     unixepoch(flmusage_date || ' ' || flmusage_time) AS wall, CAST(flmusage_users AS INTEGER) AS used, seats.total AS total
   FROM license_usage LEFT JOIN (SELECT flmavailable_server AS server, flmavailable_product AS product, flmavailable_date AS day,
-      CAST(max(flmavailable_num_licenses) AS INTEGER) AS total FROM licenses_available
+      nullif(CAST(max(flmavailable_num_licenses) AS INTEGER), 0) AS total FROM licenses_available
       GROUP BY 1, 2, 3 HAVING min(flmavailable_num_licenses) = max(flmavailable_num_licenses)) AS seats
     ON seats.server = flmusage_server AND product = flmusage_product AND day = flmusage_date`;
 const SERIES = `SELECT server, feature, NULL AS daemon, CASE WHEN max(used) = 0 AND count(total) = 0 THEN

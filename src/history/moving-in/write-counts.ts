@@ -33,8 +33,9 @@ export function createCountWriter({ sqlite }: Store, now: number) {
   const covered = sqlite.query<Interval, [string]>(
     `SELECT from_at AS "from", until_at AS until FROM coverage WHERE server_id = ? ORDER BY from_at`,
   );
+  // Without a look of licmond's own: of who had the seats it says nothing.
   const cover = sqlite.query<null, [string, number, number]>(
-    "INSERT OR IGNORE INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?1, ?2, ?3, ?3, 0)",
+    "INSERT OR IGNORE INTO coverage (server_id, from_at, read_at, until_at, running, looks) VALUES (?1, ?2, ?3, ?3, 0, 0)",
   );
 
   return {

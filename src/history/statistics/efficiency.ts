@@ -51,9 +51,10 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   }
   return { ...range, rows, total: found.length };
 
-  /** For each session that began in the range the seats in use with it. */
-  async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[]> {
+  /** For each session that began in the range the seats in use with it; null where sessions are not known. */
+  async function levelsOf(feature: FeatureId, { steps }: Series): Promise<number[] | null> {
     const sessions = await source.featureSessions(feature, start, end);
+    if (sessions.length === 0 && (await source.hasOthersCounts(feature.server, start, end))) return null;
     const held = sessions.map((session) => ({ ...session, ...holdingOf(session) }));
     return levelsAtBegin(held, steps, start, end);
   }

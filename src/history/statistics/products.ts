@@ -46,10 +46,12 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
     const { costPerSeatYear = null, currency = null } =
       query.products.find(({ name }) => name === product) ?? {};
     const list = rowsOf.get(product) ?? [];
-    const { users = null, levels = [], rollup = NO_ROLLUP } = held.get(product) ?? {};
+    const sessions = sumOf(list.map((row) => row.sessions));
+    const together = sessions === null ? undefined : held.get(product);
+    const { users = null, levels = [], rollup = NO_ROLLUP } = together ?? {};
     const people = {
       uniqueUsers: users?.size ?? null,
-      sessions: sumOf(list.map(({ sessions }) => sessions)),
+      sessions,
       denials: sumOf(list.map(({ denials }) => denials)),
       queuedRequests: sumOf(list.map(({ queuedRequests }) => queuedRequests)),
     };

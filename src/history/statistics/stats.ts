@@ -48,7 +48,9 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
   for (const { feature: id, known, rollup } of found) {
     source.checkpoint();
-    const looked = coveredMs(rollup) > 0;
+    const others = rollup.users.length === 0 && (await source.hasOthersCounts(id.server, start, end));
+    // That nobody had seats is known of licmond's own readings alone.
+    const looked = coveredMs(rollup) > 0 && !others;
     const sessions = kept ? await source.sessionCount(id, start, end) : 0;
     // Logs show sessions of times without polls, but do not prove that there were none.
     const told = kept && (looked || sessions > 0);

@@ -2,6 +2,9 @@ import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createReader } from "../../../src/history/reader.ts";
+import { efficiencyQuery } from "../../../src/history/statistics/efficiency.ts";
+import { productFigures } from "../../../src/history/statistics/products.ts";
+import { statsQuery } from "../../../src/history/statistics/stats.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { monitored } from "../../http/make.ts";
 import { cleanUp, open } from "../../store/place.ts";
@@ -143,6 +146,13 @@ const EXPECTED = ["00:00:00 ?", "09:00:01 3/9", "09:10:02 5/9", "09:30:01 ?", "1
 test.each([
   ["of the present schema", present({ usage: USAGE, available: AVAILABLE })],
   ["of that with events", present({ usage: USAGE, available: AVAILABLE }, EVENTS)],
+  [
+    "of that with notes of servers",
+    present({ usage: USAGE, available: AVAILABLE }, EVENTS).replace(
+      "`label` text,\n  `is_active` text,\n  `lm_default_usage_reporting`",
+      "`alias` text,\n  `is_active` text,\n  `notes`",
+    ),
+  ],
   ["of versions up to 2.0", older],
 ])("a dump %s becomes counts with their coverage, once", async (_, dump) => {
   await using place = await placeWithFeatures();
@@ -155,6 +165,36 @@ test.each([
 
   expect((await moveIn(place, "phplicensewatcher", dump)).out).toContain("0 added, 4 known before");
   expect(seen(place)).toEqual(EXPECTED);
+});
+
+test("of who had the seats nothing is claimed, but what licmond or a log saw", async () => {
+  await using place = await placeWithFeatures();
+  await moveIn(place, "phplicensewatcher", present({ usage: USAGE, available: AVAILABLE }));
+  const store = open(place.storage, { mode: "cli" });
+  const now = Date.now();
+  const range = { start: Date.parse("2026-01-05"), end: Date.parse("2026-01-06"), now, intervals: {} };
+  const filter = { servers: null, daemons: null, features: ["LogicSim"] };
+  const page = { interval: null, timezone: "UTC", series: false, sort: null, limit: 10, offset: 0 };
+  const product = { name: "sim", features: ["eda/*/LogicSim"], costPerSeatYear: 9, currency: "EUR" };
+  const asked = { ...range, ...page, filter, products: [product], product: ["sim"] };
+  const told = async () => {
+    const reader = createReader(store.sqlite, { now });
+    const { rows } = await statsQuery(reader, asked);
+    const efficiency = await efficiencyQuery(reader, asked);
+    const affected = efficiency.rows[0]?.whatIf.map(({ affectedSessions }) => affectedSessions) ?? [];
+    return [
+      rows[0],
+      (await productFigures({ ...reader, features: async (of) => reader.features(of) }, asked))[0],
+      affected,
+    ] as const;
+  };
+  const [row, figures, affected] = await told();
+  expect(row).toMatchObject({ peakUsed: 5, uniqueUsers: null, sessions: null, heldSeatHours: null });
+  expect(figures).toMatchObject({ uniqueUsers: null, sessions: null, idleSeatHours: null, idleCost: null });
+  expect(affected.filter((count) => count !== null)).toEqual([]);
+  store.sqlite.run("UPDATE coverage SET looks = 1");
+  expect((await told())[0]).toMatchObject({ uniqueUsers: 0, sessions: 0, heldSeatHours: 0 });
+  store.close();
 });
 
 test("what licmond read itself stands, and the rest of a longer dump is added", async () => {
@@ -206,7 +246,7 @@ test("features whose daemon or count is in doubt are left out by name, and serve
     [3, "2026-01-05 09:00:00", 0],
   ];
   const server = [1, "27000@old", "", 1, 0, "UP", "flexlm", "v11", "2026-01-01"] as const;
-  const dump = present({ usage: rows, servers: [server], available: AVAILABLE });
+  const dump = present({ usage: rows, servers: [server], available: [...AVAILABLE, [3, "2026-01-05", 0]] });
   const refused = await moveIn(place, "phplicensewatcher", dump);
   expect(refused).toMatchObject({ exitCode: 2, out: "" });
   expect(refused.err).toContain('"27000@old" is the address of no server. Say which');
