@@ -83,7 +83,7 @@ export function demoCommand(deps: DemoDeps): Command {
         const stopLogs = keepWriting(writeLogs, io);
         try {
           const key = await makeAdminKey(directory, io);
-          if (port !== wanted)
+          if (port !== wanted && wanted !== 0)
             io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
           io.out(welcome(demo.config, options.seed, key, temporary));
           await end.wanted;

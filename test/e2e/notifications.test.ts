@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { chmod } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { SMTPServer } from "smtp-server";
 import { selfSigned } from "../alerts/notify/certificate.ts";
+import { mailServer } from "../reports/mail-server.ts";
 import { until, untilPrinted } from "./harness.ts";
 import { createReceiver, type JsonMessage } from "./receiver.ts";
 import { createWatchedSite } from "./watched-site.ts";
@@ -23,31 +22,6 @@ const burst = {
   ),
 };
 const ALERTS = HOSTILE.length + MANY;
-
-/** A mail server that takes everything. */
-async function mailServer() {
-  const mails: string[] = [];
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ["STARTTLS"],
-    logger: false,
-    onData(stream, _session, done) {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
-        mails.push(Buffer.concat(chunks).toString());
-        done();
-      });
-    },
-  });
-  server.on("error", () => {});
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    mails,
-    port: (server.server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
-}
 
 test("a burst of alerts with hostile names comes as one message to each target; what fails is tried again or not believed", async () => {
   await using other = createReceiver();
@@ -128,7 +102,7 @@ to = ["ann@company.example"]
   expect(ntfy?.headers.get("title")).toBe(`licmond: ${ALERTS} alerts`);
   expect(ntfy?.headers.get("priority")).toBe("5");
   expect(mail.mails).toHaveLength(1);
-  const [letter = ""] = mail.mails;
+  const letter = mail.mails[0]?.raw ?? "";
   expect(letter).toMatch(new RegExp(`^Subject: \\[licmond\\] CRITICAL: ${ALERTS} firing at eda\r$`, "m"));
   expect(letter).not.toMatch(/[\u001b\u0085\u2028]/);
 

@@ -2,8 +2,9 @@ import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-/** A mail, taken apart as a reader would: its head, and its parts by their type. */
+/** A mail as it came, and taken apart as a reader would: its head, and its parts by their type. */
 export interface Mail {
+  readonly raw: string;
   readonly head: string;
   readonly parts: ReadonlyMap<string, string>;
 }
@@ -41,7 +42,7 @@ function parsed(raw: string): Mail {
     const [, type = ""] = /content-type: ([^;\r\n]+)/i.exec(own) ?? [];
     return [type, decoded(own, body.join("\r\n\r\n"))];
   });
-  return { head, parts: new Map(entries) };
+  return { raw, head, parts: new Map(entries) };
 }
 
 function decoded(head: string, body: string): string {

@@ -37,7 +37,8 @@ export async function statsAnswer(
       ? row
       : { ...row, series: series.map(({ at, ...point }) => ({ timestamp: iso(at), ...point })) },
   );
-  const products = asked.product && { products: await productFigures(read, asked) };
+  const isTold = asked.product !== null && asked.format === "json";
+  const products = isTold && { products: await productFigures(read, asked) };
   const beside = { start: iso(start), end: iso(end), interval, resolution, ...products };
   const answer = rowsAnswer("features", StatsRecord, records satisfies StatsRecord[], total, asked, beside);
   return { ...answer, points };
