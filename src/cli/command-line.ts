@@ -17,7 +17,11 @@ export async function define(
   words?: readonly string[],
 ): Promise<void> {
   const { about, more } = wordsOf(title);
-  commander.description(about).addHelpText("after", more);
+  const width = io.terminal.columns ?? 80;
+  // A paragraph stands in several lines; what is indented stays as it is.
+  const paragraphs = more.replace(/(?<=^\S.*)\n(?=\S)/gm, " ");
+  const wrapped = paragraphs.replace(/^\S.*/gm, (text) => commander.createHelp().boxWrap(text, width));
+  commander.description(about).addHelpText("after", wrapped);
   defineOption(commander, "config", CONFIG);
   if ("commands" in declared) {
     for (const [name, load] of Object.entries(declared.commands)) {

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { CreateProgram } from "./command.ts";
 import { processIo } from "./io.ts";
 
-const HELP_WIDTH = 78;
+/** man(1) leaves so much of 80 columns to an indented text. */
+const HELP_WIDTH = 71;
 
 /**
  * licmond(1) in the macros of man(7), made of what every command says with `--help`. `date`: `2026-01-31`, or empty.

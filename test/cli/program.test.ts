@@ -34,6 +34,8 @@ test.each(commands.map((command) => [command.parent === program ? [] : ["keys"],
     expect(out).toContain(`Usage: ${["licmond", ...above, name].join(" ")} `);
     if (name !== "keys") expect(out).toContain("Example");
     expect(out).toContain("--config <file>");
+    const prose = out.split("\n").filter((line) => /^(?!Usage)\S/.test(line));
+    expect(prose.filter((line) => line.length > 80)).toEqual([]);
     expect(out.split("\n\n")[1]).toMatch(/^[A-Z][\s\S]*\.$/);
   },
 );

@@ -52,7 +52,8 @@ export const denials = command({
   },
 });
 
-interface Logging {
+/** Whether denials of each server can be seen. */
+export interface Logging {
   readonly logging: readonly { server: string; state: string; message: string | null }[];
 }
 

@@ -5,7 +5,7 @@ import { span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import type { CommandIo } from "../io.ts";
-import { SOON_DAYS } from "./lists.ts";
+import { type Logging, SOON_DAYS } from "./lists.ts";
 import {
   ASK,
   ask,
@@ -55,14 +55,15 @@ type Answers = Awaited<ReturnType<typeof askAll>>;
 
 async function askAll(client: Client) {
   const get = <T>(...path: Parameters<typeof licenses>) => client.get<T>(licenses(...path));
-  const [summary, { servers }, { alerts }, { features }, { expirations }] = await Promise.all([
+  const [summary, { servers }, { alerts }, { features }, { expirations }, { logging }] = await Promise.all([
     get<SummaryRecord>("summary"),
     get<{ servers: readonly ServerRecord[] }>("servers"),
     get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 10_000 }),
     get<Features>("features", { min_utilization: 100, sort: "-queued" }),
     get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: SOON_DAYS, limit: 10_000 }),
+    get<Logging>("denials", { start: "-1h", limit: 1 }),
   ]);
-  return { summary, servers, alerts, features, expirations };
+  return { summary, servers, alerts, features, expirations, logging };
 }
 
 /** Something to look at. `since`: ISO 8601, null where it is not known. */
@@ -79,7 +80,7 @@ const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"
 /** Alerts that a line about their server says as well. */
 const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
-function wrongOf({ servers, alerts, features }: Answers): Finding[] {
+function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
   const full = new Set(features.map(({ server, daemon, name }) => keyOf(server, daemon, name)));
   const absent = servers.filter(({ enabled, status: is }) => enabled && is !== "up");
   const ofServers = absent.map((one): Finding => {
@@ -103,8 +104,15 @@ function wrongOf({ servers, alerts, features }: Answers): Finding[] {
       return { severity, server, feature, message: words, since };
     },
   );
+  const unseen = logging.filter(({ state }) => state === "unreadable");
+  const ofLogs = unseen.map(({ server, message }): Finding => {
+    const words = `denials cannot be seen: ${message}`;
+    return { severity: "warning", server, feature: null, message: words, since: null };
+  });
   const order = ["critical", "warning", "info"];
-  return [...ofServers, ...ofAlerts].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+  return [...ofServers, ...ofLogs, ...ofAlerts].sort(
+    (a, b) => order.indexOf(a.severity) - order.indexOf(b.severity),
+  );
 }
 
 const keyOf = (...names: readonly (string | null)[]) => names.join("\0");

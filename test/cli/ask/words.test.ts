@@ -160,7 +160,7 @@ test("outages: each stretch, and how much of the time was looked at", async () =
   expect(err).toBe("1 of 7 are shown: --limit takes up to 10000.\n");
 });
 
-test("status: an alert about seats stands in what is full, or else in what is wrong", async () => {
+test("status: an alert about seats stands in what is full, or else in what is wrong, as unseen denials do", async () => {
   const at = bench();
   at.show(...SERVERS);
   const alert = { rule: "seats", severity: "warning", server: "eda", daemon: "acmed", acknowledged: false };
@@ -177,16 +177,19 @@ test("status: an alert about seats stands in what is full, or else in what is wr
     { ...alert, ...times, feature: "LogicSim_Core", message: "All 4 seats of LogicSim_Core are in use" },
     { ...alert, ...times, feature: "near", message: "92 % of the seats of near are in use (23 of 25)" },
   ];
+  const off = { server: "cae", state: "off", message: "not set" };
+  const logging = [off, { server: "eda", state: "unreadable", message: "log_command (ssh) ended" }];
   await using api = Bun.serve({
     port: 0,
     fetch: ({ url }) => {
       const { pathname, search } = new URL(url);
+      if (pathname.endsWith("/denials")) return Response.json({ logging });
       return pathname.endsWith("/alerts") ? Response.json({ alerts }) : at.get(pathname + search);
     },
   });
   const { out } = await run(["status"], { now: NOW, env: { LICMOND_URL: api.url.href } });
   expect(out).toMatch(
-    /Wrong 2 .*\n.*cae.* 12 h.*\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/,
+    /Wrong 3 .*\n.*cae.* 12 h.*\neda +denials cannot be seen: log_command \(ssh\) ended\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/,
   );
   expect(out).toMatch(/Full 1 .*\n.*eda +LogicSim_Core +4 of 4 in use, 2 waiting +/);
   expect(out).not.toContain("All 4 seats");
@@ -271,7 +274,7 @@ test("status: what is wrong, full and expiring, on one screen", async () => {
   expect(lines.join("\n")).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
   expect(lines.join("\n")).toMatch(/Expiring 2\n.*2026-03-31, in 30 d: solver\n/);
   const json = JSON.parse((await ask(["status", "--json"])).out);
-  expect(Object.keys(json)).toEqual(["summary", "servers", "alerts", "features", "expirations"]);
+  expect(Object.keys(json)).toEqual(["summary", "servers", "alerts", "features", "expirations", "logging"]);
   expect((await ask(["status", "--csv"])).out).toMatch(
     /^part,severity,server,feature,message,since\r\nWrong,critical,cae,/,
   );
