@@ -7,10 +7,8 @@ import { openScreen } from "./screen.ts";
 import { afterKey, FIRST_VIEW, FRAME_LINES, frame, shownFeatures } from "./top-view.ts";
 import { NARROW } from "./who.ts";
 
-/** A busy site changes more often than anyone can read. */
-const PAINT_MS = 500;
-/** Ages are counted on while nothing changes. */
-const TICK_MS = 1_000;
+/** A busy site changes more often than anyone can read; ages are counted on while nothing changes. Keys do not wait. */
+const PAINT_MS = 1_000;
 
 /** `licmond top`: all features on a full screen, live. */
 export const top = command({
@@ -53,7 +51,7 @@ export const top = command({
     const paintSoon = () => {
       due ??= setTimeout(paint, Math.max(0, paintedAt + PAINT_MS - performance.now()));
     };
-    const ticking = setInterval(paintSoon, TICK_MS);
+    const ticking = setInterval(paintSoon, PAINT_MS);
     try {
       const watch = async () => {
         for await (const seen of watchPicture(client, ids, stop.signal)) {
