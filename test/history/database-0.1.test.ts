@@ -50,7 +50,7 @@ async function answersOf(store: Store, now: number, range: { start: number; end:
   const asked = questionOver(start, end, now, { intervals: INTERVALS });
   const stats = await statsQuery(read, { ...asked, interval: "1h", series: true, sort: null, limit: null });
   const { cells } = await heatmapQuery(read, { ...asked, timezone: "Europe/Berlin" });
-  const efficiency = await efficiencyQuery(read, { ...asked, limit: 10 });
+  const efficiency = await efficiencyQuery(read, { ...asked, sort: null, limit: 10 });
   const usage = await usageQuery(read, { ...asked, groupBy: ["user"], limit: 10 });
   const sessions = await sessionsQuery(read, { ...asked, sort: { field: "firstSeenAt", descending: false } });
   return {

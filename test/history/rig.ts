@@ -129,7 +129,7 @@ export function asking(
     usage: (start: number, end: number, ...groupBy: UsageKey[]) =>
       usageQuery(reader(), { ...over(start, end), groupBy }),
     efficiency: async (start: number, end: number) =>
-      (await efficiencyQuery(reader(), over(start, end))).rows[0],
+      (await efficiencyQuery(reader(), { ...over(start, end), sort: null })).rows[0],
     sessions: (start: number, end: number) => sessionsQuery(reader(), { ...over(start, end), sort: bySeen }),
   };
 }

@@ -172,6 +172,15 @@ test("a label to group by that no server has is 404, with the closest", async ()
   );
 });
 
+test.each([
+  ["", ["sim_post", "sim_core", "viewer"]],
+  ["&sort=-total", ["sim_post", "viewer", "sim_core"]],
+  ["&sort=feature&limit=2", ["sim_core", "sim_post"]],
+])("efficiency%s is of %j", async (more, features) => {
+  const { body } = await ask(await site(), `efficiency?${RANGE}${more}`);
+  expect(body.features).toMatchObject(features.map((feature) => ({ feature })));
+});
+
 describe("label", () => {
   const LISTS = [
     ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions", "outages", "waits"],

@@ -5,18 +5,22 @@ import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { histogramOfRollup } from "../../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import type { Named } from "../../store/conditions.ts";
-import { featuresOver } from "../range.ts";
+import { featuresOver, type SortBy, sortedBy } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
+
+export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total"] as const;
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
+  /** By server, daemon and name where it is not given. */
+  readonly sort?: SortBy<(typeof EFFICIENCY_ORDERS)[number]> | null;
   readonly limit: number;
   readonly offset: number;
 }
 
 /** How well seats were used, by feature; `total` counts the features that matched. */
 export async function efficiencyQuery(source: HistorySource, query: EfficiencyQuery) {
-  const { filter, limit, offset } = query;
+  const { filter, limit, offset, sort = null } = query;
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
@@ -24,7 +28,8 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);
   const rows: EfficiencyRecord[] = [];
-  for (const { known, rollup } of found.slice(offset, offset + limit)) {
+  const named = found.map((one) => ({ ...one, ...one.feature, total: one.rollup.total }));
+  for (const { known, rollup } of (sort ? sortedBy(named, sort) : named).slice(offset, offset + limit)) {
     if (known === null) continue;
     source.checkpoint();
     const { server, daemon, feature } = known;

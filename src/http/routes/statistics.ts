@@ -14,6 +14,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import { record, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
+import { EFFICIENCY_ORDERS } from "../../history/statistics/efficiency.ts";
 import type { ProductsAsked } from "../../history/statistics/products.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
 import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts";
@@ -65,7 +66,13 @@ const EFFICIENCY_FIELDS = {
 };
 const STATS_FIELDS = { ...EFFICIENCY_FIELDS, interval: words(INTERVALS) };
 
-const EFFICIENCY = queryOf({ ...NAMED, product: PRODUCT, ...THIRTY_DAYS, ...STORED_LIST });
+const EFFICIENCY = queryOf({
+  ...NAMED,
+  product: PRODUCT,
+  ...THIRTY_DAYS,
+  sort: sortBy(EFFICIENCY_ORDERS),
+  ...STORED_LIST,
+});
 
 const HEATMAP = queryOf({
   ...NAMED,
@@ -161,7 +168,8 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
       "/api/licenses/efficiency",
       async ({ exchange, query }) => {
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
-        return reader.answer(exchange, "efficiency", { ...asked, ...productsAsked(query.product) });
+        const question = { ...asked, ...productsAsked(query.product), sort: sortOf(query.sort) };
+        return reader.answer(exchange, "efficiency", question);
       },
       documented(
         "read",
