@@ -125,7 +125,7 @@ test("top: live, keys, another size, and the terminal as it was", async () => {
     await watching.poll(seats(3));
     await top.shows("1        "); // free
     top.terminal.write("/mesh\r");
-    await top.shows('1 features: all, named "mesh", by use');
+    await top.shows('1 feature: all, named "mesh", by use');
     top.terminal.resize(60, 8);
     await top.shows("\u001b[8;1H");
     top.terminal.write("q");
