@@ -1,6 +1,6 @@
 /** Runs every kind of test and sums them up; `scripts/test` calls it with the pinned Bun. */
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { prepareBase } from "./machine/base.ts";
 
@@ -12,8 +12,8 @@ const HELP = `scripts/test [--unit] [--e2e] [--systemd] [--slow] [arguments of \
   --slow     the tests that take their time too: load, chaos, thousands of streams
   --help     this text
 
-Without a part's name: --unit --e2e. Their test files run side by side, one for each core; with --slow one after the other,
-because slow tests measure.
+Without a part's name: --unit --e2e. Their test files run side by side, three for two cores, because many
+of them wait; with --slow one after the other, because slow tests measure.
 Everything else goes to \`bun test\`: a path such as test/e2e/cli, -t 'part of a test's name'.
 The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
 Exit code: 0 when all passed, 1 when one failed or none ran.`;
@@ -26,6 +26,9 @@ const SLOW_STEP_TIMEOUT_MS = 60 * 60_000;
 /** A guard against a test that hangs, not a bound of what is quick enough: that is for scripts/bench. */
 const TEST_TIMEOUT_MS = 300_000;
 const SLOW_TEST_TIMEOUT_MS = 600_000;
+
+/** End-to-end tests wait for half of their time: for polls, for groups of alerts, for processes that end. */
+const WORKERS = Math.ceil(1.5 * availableParallelism());
 
 const root = join(import.meta.dir, "../..");
 const bun = process.execPath;
@@ -126,7 +129,7 @@ async function bunTest(
       `--reporter-outfile=${reportFile}`,
       `--path-ignore-patterns=${LEFT_OUT[parts]}`,
       // Each worker keeps what it has loaded, as one process for all files would.
-      ...(slow || parts === "systemd" ? [] : ["--parallel", "--no-isolate"]),
+      ...(slow || parts === "systemd" ? [] : [`--parallel=${WORKERS}`, "--no-isolate"]),
       ...filters,
     ];
     const { output, exitCode } = await run(argv, ...how);
