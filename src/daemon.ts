@@ -34,7 +34,6 @@ import { createHistory } from "./history/history.ts";
 import { createRetention } from "./history/retention.ts";
 import { createPseudonyms, type Pseudonyms } from "./http/anonymous/anonymous.ts";
 import { type App, createApp } from "./http/app.ts";
-import { isSocketCaller } from "./http/exchange.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
@@ -47,9 +46,8 @@ import { createSampler, type Sampler } from "./live/sampler.ts";
 import type { ReportQueries } from "./reports/figures.ts";
 import { createClockWatch } from "./store/clock-watch.ts";
 import { createDenialSources, createDenials } from "./store/denials.ts";
-import type { Keys } from "./store/keys.ts";
 import type { Store } from "./store/open/open.ts";
-import { installationSecret } from "./store/secrets.ts";
+import { installationId, installationSecret } from "./store/secrets.ts";
 import { type BuildInfo, buildInfo } from "./system/build-info.ts";
 import { isClockSynchronised } from "./system/host-info.ts";
 import { type Logging, type LogSink, processLogging } from "./system/log.ts";
@@ -125,8 +123,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const lag = part("event loop", createLoopLag());
     const read = sampleReader(host, live.snapshot);
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
-    const pseudonyms = createPseudonyms(installationSecret(store));
-    const { hub, pictures } = openStreams(records, sampler, people.keys, pseudonyms);
+    const secret = installationSecret(store);
+    const pseudonyms = createPseudonyms(secret);
+    const { hub, pictures } = openStreams(records, sampler, people.holds, pseudonyms);
     const view = () => ({
       build,
       startedAt,
@@ -142,7 +141,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       createMeters({ bus, snapshot: live.snapshot, firing: alerts.firing, view }),
     );
     meters.add(requests.emit);
-    const answers = { ...records, ...people, ...polling, pseudonyms, host, hub, sampler, lag, denials };
+    const known = { pseudonyms, installationId: installationId(secret) };
+    const answers = { ...records, ...people, ...polling, ...known, host, hub, sampler, lag, denials };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
     const { listening, certificate } = openListeners(createApp(httpDeps, requests), hub.close);
@@ -268,12 +268,17 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     return watch;
   }
 
-  function openStreams({ bus, live }: Records, sampler: Sampler, keys: Keys, pseudonyms: Pseudonyms) {
+  function openStreams(
+    { bus, live }: Records,
+    sampler: Sampler,
+    keyHolds: (id: string) => boolean,
+    pseudonyms: Pseudonyms,
+  ) {
     const hub = createHub({
       encoder: createEncoder(pseudonyms),
       bus,
       requestSample: sampler.request,
-      keyHolds: (id) => isSocketCaller(id) || keys.get(id)?.state === "active",
+      keyHolds,
     });
     teardown.add("streams", () => hub.close());
     const feed = createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock });

@@ -29,6 +29,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       host: http.host ?? "0.0.0.0",
       /** 0 = any free port. */
       port: http.port ?? 8080,
+      /** Where people reach it; null = by its address. */
+      publicUrl: http.public_url ?? null,
       tls:
         cert === undefined || key === undefined
           ? null

@@ -2,10 +2,12 @@ import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
 import { type Clock, repeat, systemTimers, type Timers } from "../domain/time/clock.ts";
+import { socketCaller } from "../http/unix-sockets.ts";
 import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";
 import { createQuotas } from "../store/quotas.ts";
+import { createSignIns } from "../store/sign-ins.ts";
 
 /** Looks this often whether another process wrote: its changes to keys are logged within 5 s. */
 export const KEY_WATCH_MS = 2_000;
@@ -14,21 +16,30 @@ const KEY_FLUSH_MS = 10_000;
 /** Requests counted for quotas are written this often: what `kill -9` may forget. */
 const QUOTA_FLUSH_MS = 1_000;
 
-/** Keys, what the command line does to them, and what they have used. */
+/** Keys, what the command line does to them, what they have used, and the browsers that are signed in with them. */
 export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
+  const keyOf = (id: string) => socketCaller(id) ?? keys.get(id);
+  const signIns = createSignIns({ state: store.state, keyOf, clock });
   // What could not be written stays noted, and the next time it is written.
   const flushKeys = sayingOnce(log("store"), "Uses of keys were not written");
+  const flushSignIns = sayingOnce(log("store"), "Uses of sign-ins were not written");
   const flushQuotas = sayingOnce(log("store"), "Requests counted for quotas were not written");
   const ends = [
-    repeat(KEY_FLUSH_MS, () => flushKeys(keys.flush)),
+    repeat(KEY_FLUSH_MS, () => {
+      flushKeys(keys.flush);
+      flushSignIns(signIns.flush);
+    }),
     repeat(QUOTA_FLUSH_MS, () => flushQuotas(quotas.flush)),
   ];
   return {
     keys,
     quotas,
+    signIns,
+    /** Whether a key or a sign-in of this id holds: what it opened may go on. */
+    holds: (id: string) => signIns.holds(id) || keyOf(id)?.state === "active",
     /** Writes what is not written yet; throws when the store does not take it. */
     stop() {
       watch.stop();
@@ -37,6 +48,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
         quotas.flush();
       } finally {
         keys.flush();
+        signIns.flush(true);
       }
     },
   };

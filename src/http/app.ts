@@ -5,6 +5,7 @@ import type { Json } from "./docs/normalise.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { type Audit, createAudit } from "./exchange.ts";
 import { createGate } from "./gate.ts";
+import { createLimits, type Limits } from "./limits.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
@@ -20,6 +21,7 @@ import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
+import { signInRoutes } from "./routes/sign-ins.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
 
@@ -36,7 +38,8 @@ const SOCKETS = {
 /** The HTTP side of the daemon: the gate, and the routes behind it. */
 export function createApp(deps: AppDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
-  const api = apiRoutes(deps, counters, audit);
+  const limits = createLimits(deps);
+  const api = apiRoutes(deps, limits, counters, audit);
   const app = new Elysia({
     name: "licmond",
     handler: { standardHostname: false },
@@ -45,7 +48,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
     normalize: false,
   });
   return app
-    .use(createGate(deps, app, audit, counters))
+    .use(createGate(deps, app, limits, audit, counters))
     .use(api)
     .use(docsRoutes(api, deps.build.version));
 }
@@ -55,13 +58,14 @@ export type App = ReturnType<typeof createApp>;
 /** The document that an app with these dependencies would serve. Calls none of them. */
 export async function apiDocument(deps: AppDeps): Promise<Json> {
   const { openApiDocument } = await import("./docs/document.ts");
-  const api = apiRoutes(deps, createRequestCounters(), createAudit(deps.log("audit")));
+  const audit = createAudit(deps.log("audit"));
+  const api = apiRoutes(deps, createLimits(deps), createRequestCounters(), audit);
   return openApiDocument(api, deps.build.version);
 }
 
 /** Every route of the API, without the gate: for the app and for its document. */
-function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
-  const deps = createRouteDeps(http, audit, counters);
+function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
+  const deps = createRouteDeps(http, limits, audit, counters);
   return new Elysia({ name: "api" })
     .use(serviceRoutes(deps))
     .use(metricsRoutes(deps))
@@ -77,5 +81,6 @@ function apiRoutes(http: AppDeps, counters: RequestCounters, audit: Audit) {
     .use(executeRoutes(deps))
     .use(logRoutes(deps))
     .use(streamRoutes(deps))
-    .use(keyRoutes(deps));
+    .use(keyRoutes(deps))
+    .use(signInRoutes(deps));
 }

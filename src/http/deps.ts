@@ -10,6 +10,7 @@ import type { Emit } from "../export/family.ts";
 import type { HistoryClient } from "../history/client.ts";
 import type { Keys } from "../store/keys.ts";
 import type { Quotas } from "../store/quotas.ts";
+import type { SignIns } from "../store/sign-ins.ts";
 import type { BuildInfo } from "../system/build-info.ts";
 import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
@@ -42,6 +43,9 @@ export interface HttpDeps {
   };
   readonly execute: Executor;
   readonly keys: Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
+  readonly signIns: Pick<SignIns, "verify" | "touch" | "create" | "list" | "end" | "makeCode" | "takeCode">;
+  /** 8 hex digits that tell this installation from others. */
+  readonly installationId: string;
   readonly quotas: Pick<Quotas, "take">;
   /** Does the work; the route caches the answer for 1 s. Must not throw: a check says what fails. */
   health(): HealthChecks | Promise<HealthChecks>;
@@ -67,7 +71,10 @@ export interface HttpDeps {
 
 /** What of the config the HTTP side goes by, and the daemon's IANA zone. */
 export interface HttpSettings
-  extends Pick<Config["http"], "host" | "port" | "maxBodyBytes" | "corsOrigins" | "trustedProxies"> {
+  extends Pick<
+    Config["http"],
+    "host" | "port" | "publicUrl" | "tls" | "maxBodyBytes" | "corsOrigins" | "trustedProxies"
+  > {
   /** How long one rescan or refresh may take altogether. */
   readonly rescanTimeoutMs: number;
   readonly timezone: string;

@@ -6,6 +6,7 @@ import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
+import type { SignIn, SignInCheck } from "../store/sign-ins.ts";
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
@@ -22,10 +23,14 @@ export interface Exchange {
   readonly route: KnownRoute | null;
   /** The client's address, behind trusted proxies too; an IPv6 network instead of an address. */
   readonly address: string;
+  /** The daemon's origin as the client sees it, TLS of a trusted proxy included; null where the Host is none. */
+  readonly origin: string | null;
   /** What listens where it came; null where nothing does. */
   readonly listener: Server<unknown> | null;
   /** The key that holds, or what stands for one; null on open routes. */
   caller: KeyRecord | null;
+  /** The sign-in of the browser that sent it, whose key is the caller; null when a key was sent, or a socket's caller. */
+  signIn: SignIn | null;
   /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;
   /** Headers of the answer, whatever it becomes; names in lower case. */
@@ -129,10 +134,11 @@ const REFUSALS = {
   invalid: ["AUTH_INVALID", "This API key is not known here."],
   expired: ["AUTH_EXPIRED", "This API key has expired. Ask an administrator for a new one."],
   revoked: ["AUTH_REVOKED", "This API key was revoked. Ask an administrator for a new one."],
+  ended: ["AUTH_EXPIRED", "This sign-in has ended, or is not known here. Sign in again."],
 } as const;
 
 /** The key itself when it holds. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */
-export function validKey(check: KeyCheck | null): KeyRecord {
+export function validKey(check: KeyCheck | SignInCheck | null): KeyRecord {
   if (check?.outcome === "valid") return check.key;
   const [code, message] = REFUSALS[check?.outcome ?? "missing"];
   throw new ApiError(code, message, { headers: { "www-authenticate": "Bearer" } });
@@ -153,10 +159,10 @@ export type Audit = ReturnType<typeof createAudit>;
 
 /** The trail of who did what, when and from where: log lines of source `audit`, which no clearing deletes. */
 export function createAudit(log: Log) {
-  const from = ({ id, caller, address }: Exchange) => {
+  const from = ({ id, caller, address, signIn }: Exchange) => {
     const isBySocket = caller !== null && isSocketCaller(caller.id);
     const by = isBySocket ? { by: null, via: "socket", role: caller.role } : { by: caller?.id ?? null };
-    return { ...by, address, requestId: id };
+    return { ...by, ...(signIn !== null && { signIn: signIn.id }), address, requestId: id };
   };
   return {
     done: (exchange: Exchange, message: string, fields: LogFields = {}) =>

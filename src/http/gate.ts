@@ -1,6 +1,7 @@
 import { type AnyElysia, Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
 import { type KeyRecord, permits } from "../domain/keys.ts";
+import type { SignInCheck } from "../store/sign-ins.ts";
 import { readJson, tooLarge } from "./body.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -13,16 +14,20 @@ import {
   createRouteTable,
   type Exchange,
   gated,
+  isSocketCaller,
   type KnownRoute,
   presentedKey,
   requirePermission,
   validKey,
 } from "./exchange.ts";
-import { createLimits } from "./limits.ts";
+import type { Limits } from "./limits.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
+import { cookieName, cookieOf, isFromOwnPage, requirePage } from "./sign-in.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** A body for which no key is asked may have so many bytes. */
+const OPEN_BODY_BYTES = 4096;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
 const ALWAYS = {
   "x-content-type-options": "nosniff",
@@ -30,7 +35,7 @@ const ALWAYS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 };
 /** Shared caches must not mix up keys and formats. */
-const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization" };
+const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
 /**
  * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
  * managers have plain pages of their own.
@@ -55,12 +60,13 @@ type Root = Pick<AnyElysia, "routes" | "server">;
  * below, before a byte of its body is read. What it must know of a route is declared by the route.
  */
 export function createGate(
-  deps: Pick<HttpDeps, "clock" | "execute" | "keys" | "log" | "quotas" | "settings">,
+  deps: Pick<HttpDeps, "clock" | "execute" | "installationId" | "keys" | "log" | "settings" | "signIns">,
   root: Root,
+  limits: Limits,
   audit: Audit,
   counters: RequestCounters,
 ) {
-  const { clock, execute, keys, settings } = deps;
+  const { clock, execute, keys, settings, signIns } = deps;
   const log = deps.log("http");
   const authLog = deps.log("auth");
   const findRoute = createRouteTable(root);
@@ -68,7 +74,6 @@ export function createGate(
     (request) => root.server?.requestIP(request)?.address ?? null,
     () => settings().trustedProxies,
   );
-  const limits = createLimits(deps);
 
   return new Elysia({ name: "gate" })
     .use(gated)
@@ -87,7 +92,7 @@ export function createGate(
     })
     .onParse({ as: "global" }, ({ request, exchange }) => {
       // Not even the body of a route that takes none is left to Elysia's parsers.
-      return exchange.route?.takesBody === true ? readJson(request, settings().maxBodyBytes) : null;
+      return exchange.route?.takesBody === true ? readJson(request, maxBytesOf(exchange)) : null;
     })
     .onTransform({ as: "global" }, ({ exchange, route }) => {
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
@@ -128,10 +133,14 @@ export function createGate(
       get address() {
         return address.of(request);
       },
+      get origin() {
+        return originOf(request);
+      },
       get listener() {
         return arrival?.server ?? root.server;
       },
       caller: null,
+      signIn: null,
       acting: null,
       headers: { "x-request-id": id, ...ALWAYS, ...(isTls() && OVER_TLS), ...(isApi && OF_API) },
       answered: false,
@@ -143,7 +152,10 @@ export function createGate(
     const access = route?.access.get(request.method);
     const presented = access === "open" ? null : presentedKey(exchange);
     const bySocket = presented === null ? (arrivalOf(request)?.caller ?? null) : null;
-    const check = presented === null ? null : keys.verify(presented);
+    const cookie = access === "open" || presented !== null || bySocket !== null ? null : cookieIn(exchange);
+    const bySignIn = cookie === null ? null : signIns.verify(cookie);
+    const check = presented === null ? bySignIn : keys.verify(presented);
+    if (bySignIn?.outcome === "valid") exchange.signIn = bySignIn.signIn;
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
     // already (some µs). Keys can be guessed no faster than that: with an empty bucket a wrong key learns nothing.
@@ -160,35 +172,61 @@ export function createGate(
       const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
-    if (access !== "open") admitCaller(exchange, route, access, check, bySocket);
+    if (access !== "open") admitCaller(exchange, route, access, bySocket ?? checked(check, exchange));
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
-    const { maxBodyBytes } = settings();
-    if (Number(request.headers.get("content-length") ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+    const maxBytes = maxBytesOf(exchange);
+    if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
     return undefined;
+  }
+
+  function maxBytesOf({ request, route }: Exchange): number {
+    const { maxBodyBytes } = settings();
+    return route?.access.get(request.method) === "open"
+      ? Math.min(OPEN_BODY_BYTES, maxBodyBytes)
+      : maxBodyBytes;
+  }
+
+  function cookieIn({ request, origin }: Exchange): string | null {
+    if (!request.headers.has("cookie")) return null;
+    const isSecure = origin?.startsWith("https:") === true;
+    return cookieOf(request, cookieName(deps.installationId, isSecure));
+  }
+
+  function about({ address, id: requestId, route }: Exchange) {
+    return { address, requestId, path: route?.path };
+  }
+
+  /** 4: the key, or the sign-in. */
+  function checked(
+    check: ReturnType<typeof keys.verify> | SignInCheck | null,
+    exchange: Exchange,
+  ): KeyRecord {
+    if (check !== null && check.outcome !== "valid") {
+      const keyId = "key" in check ? check.key.id : null;
+      authLog.warn("API key refused", { outcome: check.outcome, keyId, ...about(exchange) });
+    }
+    return validKey(check);
   }
 
   function admitCaller(
     exchange: Exchange,
     route: KnownRoute,
     access: Exclude<Access, "open">,
-    check: ReturnType<typeof keys.verify> | null,
-    bySocket: KeyRecord | null,
+    caller: KeyRecord,
   ): void {
-    const who = () => ({ address: exchange.address, requestId: exchange.id, path: route.path });
-    // 4: the key
-    if (check !== null && check.outcome !== "valid") {
-      const keyId = check.outcome === "invalid" ? null : check.key.id;
-      authLog.warn("API key refused", { outcome: check.outcome, keyId, ...who() });
-    }
-    const caller = bySocket ?? validKey(check);
+    const { signIn } = exchange;
     exchange.caller = caller;
-    if (bySocket === null) keys.touch(caller.id, clock.now());
+    if (!isSocketCaller(caller.id)) keys.touch(caller.id, clock.now());
     // 5: its bucket and quotas
-    limits.drawOfKey(exchange, caller);
+    limits.drawOfKey(exchange, caller, signIn?.id);
+    if (signIn !== null) {
+      requirePage(exchange, settings().corsOrigins);
+      signIns.touch(signIn.id);
+    }
     // 6: its role. The trail has every command that was asked for.
     if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
     if (!permits(caller, access))
-      authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...who() });
+      authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...about(exchange) });
     requirePermission(exchange, access);
     if (access === "execute_operator" && !execute.enabled) {
       const message = "Commands are off: execute.enabled = true in the config turns them on.";
@@ -198,20 +236,22 @@ export function createGate(
   }
 
   /**
-   * CORS does not hold for sockets: a page of any site may open one. A browser names the page's origin (`Origin`,
-   * RFC 6455 10.2): it must be the daemon's own, or one that `http.cors_origins` lists. Programs send none.
+   * CORS does not hold for sockets: a page of any site may open one (RFC 6455 10.2). It must be the daemon's own, or of an
+   * origin that `http.cors_origins` lists.
    */
-  function checkSocketOrigin({ request }: Exchange): void {
-    const { headers } = request;
-    const origin = headers.get("origin");
-    if (origin === null || settings().corsOrigins.includes(origin)) return;
-    // A trusted proxy may have taken TLS off.
-    const forwarded = address.behindProxy(request) ? headers.get("x-forwarded-proto") : null;
-    const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
-    const own = `${isHttps ? "https" : "http"}://${headers.get("host") ?? ""}`;
-    if (URL.canParse(own) && new URL(own).origin === origin) return;
+  function checkSocketOrigin(exchange: Exchange): void {
+    if (isFromOwnPage(exchange, settings().corsOrigins)) return;
+    const origin = shown(exchange.request.headers.get("origin") ?? "");
     const why = "may not open a WebSocket here: http.cors_origins does not list it.";
-    throw new ApiError("AUTH_INSUFFICIENT", `Pages of the origin ${shown(origin)} ${why}`);
+    throw new ApiError("AUTH_INSUFFICIENT", `Pages of the origin ${origin} ${why}`);
+  }
+
+  function originOf(request: Request): string | null {
+    // A trusted proxy may have taken TLS off.
+    const forwarded = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
+    const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
+    const own = `${isHttps ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
+    return URL.parse(own)?.origin ?? null;
   }
 
   function isTls(): boolean {

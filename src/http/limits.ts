@@ -79,6 +79,8 @@ export function createBuckets(max = MAX_BUCKETS) {
   };
 }
 
+export type Limits = ReturnType<typeof createLimits>;
+
 /** The buckets of addresses and of keys, and the keys' quotas. What is drawn is said on whatever answer follows. */
 export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock" | "quotas" | "settings">) {
   const ofAddresses = createBuckets();
@@ -110,17 +112,19 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       drawFrom(ofAddresses, exchange.address, rate, exchange, "without a valid key from this address");
     },
     /**
-     * Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A request that passes the bucket counts once, whatever its answer;
+     * A sign-in has a bucket of its own (`signIn`: its id), filled as its key's, and does not count in the key's quotas:
+     * a key that a department shares is not used up by its browsers. Throws RATE_LIMIT_EXCEEDED or QUOTA_EXCEEDED. A request that passes the bucket counts once, whatever its answer;
      * what is refused here does not count. The key's own figures beat the config's.
      */
-    drawOfKey(exchange: Exchange, caller: KeyRecord): void {
+    drawOfKey(exchange: Exchange, caller: KeyRecord, signIn: string | null = null): void {
       const { burst, requestsPerMinute, dailyQuota, monthlyQuota } = settings().limits;
       const perMinute = caller.requestsPerMinute ?? requestsPerMinute;
       // A key made for 5 requests a minute must not get 100 of them at once.
       const capacity = Math.min(burst, caller.requestsPerMinute ?? burst);
-      drawFrom(ofKeys, caller.id, { capacity, perMinute }, exchange, "with this key");
+      const which = `with this ${signIn === null ? "key" : "sign-in"}`;
+      drawFrom(ofKeys, signIn ?? caller.id, { capacity, perMinute }, exchange, which);
       // Quotas are of keys.
-      if (isSocketCaller(caller.id)) return;
+      if (signIn !== null || isSocketCaller(caller.id)) return;
       const daily = caller.dailyQuota ?? dailyQuota;
       const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
       if (refusal === null) return;

@@ -35,6 +35,12 @@ function callerOf(role: (typeof SOCKETS)[number]["role"]): KeyRecord {
   };
 }
 
+/** Who stands behind the id of a socket's caller; null for another id. */
+export function socketCaller(id: string): KeyRecord | null {
+  const role = SOCKETS.find(({ role }) => id === `${SOCKET_CALLER}${role}`)?.role;
+  return role === undefined ? null : callerOf(role);
+}
+
 /** Serves the app on the sockets of a directory too. A directory that cannot be used is logged. */
 export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   const open = SOCKETS.flatMap(({ name, role, mode }) => {

@@ -42,7 +42,7 @@ export interface KeysDeps {
 type Row = typeof apiKeys.$inferSelect;
 
 /** Compared with when no key has the presented id, so that there is one way through. That an id is known is no secret. */
-const NO_HASH = new Uint8Array(32);
+export const NO_HASH = new Uint8Array(32);
 
 const MAX_KEPT = 1_000;
 
@@ -178,11 +178,12 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
 }
 
 /** The later of two uses; a known one that is more than a day ahead was noted by a clock that was wrong. */
-function laterUse(at: number, known: number): number {
+export function laterUse(at: number, known: number): number {
   return known > at && known - at <= DAY_MS ? known : at;
 }
 
-function hashOf(secret: string): Uint8Array {
+/** SHA-256, as it is stored of keys and sign-ins. */
+export function hashOf(secret: string): Uint8Array {
   const hash = new Uint8Array(NO_HASH.length);
   Bun.SHA256.hash(secret, hash);
   return hash;

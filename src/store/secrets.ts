@@ -32,6 +32,11 @@ export function storedSecret(read: Rows): Uint8Array | null {
   return secretIn(sqlite);
 }
 
+/** Tells this installation from others in public: 8 hex digits, of which the secret cannot be found. */
+export function installationId(secret: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256", secret).update("installation id").digest("hex").slice(0, 8);
+}
+
 /** Prepared SQL, because drizzle would cost the worker of history some megabytes of memory. */
 function secretIn(sqlite: Database): Buffer | null {
   const query = sqlite.query<{ value: Uint8Array }, []>(

@@ -97,7 +97,7 @@ describe("CORS", () => {
   test("without an Origin nothing is allowed and everything works", async () => {
     const response = await site({ corsOrigins: [WALL] }).get("/api/licenses/summary");
     expect([response.status, allowed(response)]).toEqual([200, []]);
-    expect(response.headers.get("vary")).toBe("Accept, X-API-Key, Authorization, Origin");
+    expect(response.headers.get("vary")).toBe("Accept, X-API-Key, Authorization, Cookie, Origin");
   });
 });
 
@@ -123,7 +123,7 @@ describe("a preflight", () => {
         "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
       "access-control-max-age": "600",
       allow: "GET, HEAD, DELETE, OPTIONS",
-      vary: "Accept, X-API-Key, Authorization, Origin",
+      vary: "Accept, X-API-Key, Authorization, Cookie, Origin",
       "x-content-type-options": "nosniff",
     });
     expect(response.headers.get("x-request-id")).toBeTruthy();

@@ -111,7 +111,7 @@ describe("headers of every answer", () => {
     for (const [path, ask] of PATHS.filter(([path]) => path.startsWith("/api"))) {
       const { headers } = await at.get(path, ask);
       expect(headers.get("cache-control")).toBe("private, no-cache");
-      expect(headers.get("vary")).toBe("Accept, X-API-Key, Authorization");
+      expect(headers.get("vary")).toBe("Accept, X-API-Key, Authorization, Cookie");
     }
   });
 });

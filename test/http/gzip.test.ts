@@ -44,7 +44,7 @@ describe("what Accept-Encoding takes", () => {
 });
 
 const GZIP = { "accept-encoding": "gzip" };
-const PLAIN_VARY = "Accept, X-API-Key, Authorization";
+const PLAIN_VARY = "Accept, X-API-Key, Authorization, Cookie";
 const VARY = `Accept-Encoding, ${PLAIN_VARY}`;
 const many = (count: number, used = 1) =>
   picture("eda", { features: Array.from({ length: count }, (_, n) => feature(`feature ${n}`, { used })) });

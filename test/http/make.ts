@@ -1,4 +1,5 @@
 import { type Treaty, treaty } from "@elysiajs/eden";
+import { drizzle } from "drizzle-orm/bun-sqlite";
 import { createExecutor } from "../../src/collector/execute/executor.ts";
 import type { RescanRow } from "../../src/collector/outcomes.ts";
 import type { CommandRequest, CommandResult } from "../../src/collector/run-command.ts";
@@ -17,7 +18,10 @@ import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import type { AppDeps } from "../../src/http/routes/deps.ts";
 import { perPicture } from "../../src/http/snapshot.ts";
+import { socketCaller } from "../../src/http/unix-sockets.ts";
+import { stateOf } from "../../src/store/database/precious.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
+import { createSignIns, type SignInsDeps } from "../../src/store/sign-ins.ts";
 import * as a from "../domain/make.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
 import { emptyHistory } from "./history-port.ts";
@@ -173,6 +177,10 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
   const failures = new Map<string, PollError | null>();
   const rescans: (readonly string[] | null)[] = [];
   const keys = memoryKeys(() => result.now);
+  const signIns = memorySignIns(
+    (id) => socketCaller(id) ?? keys.get(id),
+    () => result.now,
+  );
   const log: LogOf = (source) => {
     const write =
       (level: string): Log["info"] =>
@@ -192,6 +200,8 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
     settings: () => ({
       host: "127.0.0.1",
       port: 0,
+      publicUrl: null,
+      tls: null,
       maxBodyBytes: 1024,
       rescanTimeoutMs: 5_000,
       timezone: "Europe/Berlin",
@@ -217,9 +227,11 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
       raw: async (id) => (id === "eda" ? { ...RAW, at: NOW, unparsedLines: 0, unparsed: [] } : null),
     },
     keys,
+    signIns,
+    installationId: "0123abcd",
     quotas: { take: () => null },
     health: () => HEALTH,
-    streams: memoryStreams((id) => keys.get(id)?.state === "active"),
+    streams: memoryStreams((id) => signIns.holds(id) || keys.get(id)?.state === "active"),
     denials: { logging: () => [] },
     logs: { clear: () => Promise.resolve(0) },
     history: emptyHistory(() => NOW),
@@ -352,6 +364,14 @@ export const NEW_KEY: Omit<NewKey, "name"> = {
   monthlyQuota: null,
   requestsPerMinute: null,
 };
+
+/** The real sign-ins over a database in memory. */
+function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => number) {
+  const db = drizzle(stateOf(null));
+  const change = <T>(work: (on: typeof db) => T) => work(db);
+  const state = { db, read: <T>(work: () => T) => work(), change, transaction: <T>(work: () => T) => work() };
+  return createSignIns({ state: state as unknown as SignInsDeps["state"], keyOf, clock: { now } });
+}
 
 /** Keys in memory, with the outcomes of the real ones. */
 export function memoryKeys(

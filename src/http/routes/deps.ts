@@ -1,6 +1,7 @@
 import type { HttpDeps } from "../deps.ts";
 import type { Audit } from "../exchange.ts";
 import { createHistoryReader } from "../history.ts";
+import type { Limits } from "../limits.ts";
 import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
 import type { StreamsPort } from "../streams/hub.ts";
@@ -12,6 +13,7 @@ export interface AppDeps extends HttpDeps {
 
 /** What the routes are made of: the rest of the daemon, and what routes share. */
 export interface RouteDeps extends AppDeps {
+  readonly limits: Limits;
   readonly audit: Audit;
   readonly requests: RequestCounters;
   readonly snapshotFor: SnapshotFor;
@@ -19,10 +21,15 @@ export interface RouteDeps extends AppDeps {
   readonly reader: ReturnType<typeof createHistoryReader>;
 }
 
-export function createRouteDeps(deps: AppDeps, audit: Audit, requests: RequestCounters): RouteDeps {
+export function createRouteDeps(
+  deps: AppDeps,
+  limits: Limits,
+  audit: Audit,
+  requests: RequestCounters,
+): RouteDeps {
   const snapshotFor = createSnapshotFor(deps);
   const reader = createHistoryReader(deps, snapshotFor);
   // Inherited, not copied: those of `licmond openapi` are a proxy, which has every name and lists none.
   const inherited: AppDeps = Object.create(deps);
-  return Object.assign(inherited, { audit, requests, snapshotFor, answers: createAnswers(), reader });
+  return Object.assign(inherited, { limits, audit, requests, snapshotFor, answers: createAnswers(), reader });
 }

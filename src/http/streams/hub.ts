@@ -13,7 +13,7 @@ export const REPLAY_WAITING_BYTES = 128 * 1024;
 /** Why the daemon ends a stream, with the words for its client. */
 export const ENDINGS = {
   shutdown: "licmond is shutting down",
-  key: "the API key has ended",
+  key: "the API key or the sign-in has ended",
   slow: "reads too slowly",
   failed: "internal error",
 } as const;
@@ -32,7 +32,7 @@ export type StreamClient = ReturnType<typeof createClient>;
 
 /** The client of a stream, whatever carries it. `onGone` is called when the connection has ended, from either side. */
 export function createClient(
-  keyId: string,
+  holder: string,
   filter: StreamFilter,
   carrier: Carrier,
   onGone: () => void,
@@ -41,7 +41,8 @@ export function createClient(
   let wake = () => {};
   const client = {
     kind: carrier.kind,
-    keyId,
+    /** Id of the key or of the sign-in that opened it. */
+    holder,
     filter,
     gone: false,
     /** Does not block: a client for which too much waits is cut off. */
@@ -81,7 +82,7 @@ interface HubDeps {
   readonly bus: Pick<Bus, "subscribe" | "lastPublished">;
   /** Asks for a metrics sample: it comes through the bus. */
   readonly requestSample: () => void;
-  /** False once the key was revoked or has expired. */
+  /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
   readonly encoder: EventEncoder;
 }
@@ -136,7 +137,7 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     for (const client of members) client.send(HEARTBEAT);
   });
   const stopKeyCheck = repeat(KEY_CHECK_MS, () => {
-    for (const [id, clients] of Map.groupBy(members, ({ keyId }) => keyId))
+    for (const [id, clients] of Map.groupBy(members, ({ holder }) => holder))
       if (!keyHolds(id)) for (const client of clients) client.end("key");
   });
 
@@ -187,7 +188,8 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
       const sse = [...members].filter(({ kind }) => kind === "sse").length;
       return { sse, websocket: members.size - sse };
     },
-    ofKey: (id: string) => [...members].filter(({ keyId }) => keyId === id).length,
+    /** Streams that a key opened, or a sign-in. */
+    heldBy: (id: string) => [...members].filter(({ holder }) => holder === id).length,
     /** Ends every stream and takes no more events. */
     close() {
       unsubscribe();

@@ -11,6 +11,8 @@ import { createStreamFilter, HIDDEN_FROM_VIEWERS, type StreamName, type Wanted }
 
 /** Events read from the store at a time: a millisecond or two of work. */
 const PAGE_EVENTS = 200;
+/** The pages of one browser share a stream. */
+const STREAMS_OF_SIGN_IN = 8;
 /** Milliseconds that browsers wait before they connect again. */
 const RETRY = "retry: 3000\n\n";
 /** Seconds after which there may be room for another stream. */
@@ -28,7 +30,7 @@ export function openStream(
   lastEventId: string | null,
 ) {
   // What is named here alone is kept as long as the stream is open: not the whole exchange.
-  const { caller, request, id: requestId } = exchange;
+  const { caller, request, id: requestId, signIn } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
   const { hub } = port;
@@ -36,8 +38,14 @@ export function openStream(
   const { sse, websocket } = hub.counts();
   if (sse + websocket >= streams)
     throw full(`${streams} streams are open, which is the most (limits.streams).`);
-  if (hub.ofKey(caller.id) >= perKey)
-    throw full(`This key has ${perKey} streams open, which is the most (limits.streams_per_key).`);
+  // Browsers of one key must not keep each other out.
+  const holder = signIn?.id ?? caller.id;
+  const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
+  if (hub.heldBy(holder) >= most) {
+    const whose = signIn === null ? "key" : "sign-in";
+    const setting = signIn === null ? " (limits.streams_per_key)" : "";
+    throw full(`This ${whose} has ${most} streams open, which is the most${setting}.`);
+  }
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
   const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, anonymous: caller.anonymize };
   const about = { keyId: caller.id, stream };
@@ -49,7 +57,7 @@ export function openStream(
     /** Sends what was missed, then what comes. */
     start(carrier: Carrier, wanted: Wanted): StreamClient {
       const client: StreamClient = createClient(
-        about.keyId,
+        holder,
         filterOf(wanted),
         carrier,
         () => hub.leave(client),

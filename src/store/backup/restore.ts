@@ -86,6 +86,8 @@ export async function restore({
       return { report: { ...report, path: paths.history }, aside, ...takeIn(paths, true, now) };
     }
     const state = stateOf(readFileSync(fresh));
+    // Who signed out since must not be signed in again.
+    state.run("DELETE FROM sign_ins");
     removeDatabase(fresh);
     const carried = carryOver(state, paths.state, 0, false);
     const aside = putState(paths, state, "replaced", now);

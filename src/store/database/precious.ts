@@ -103,8 +103,8 @@ export function stateIn(sqlite: Database | null, path: string): Database | null 
   if (rows?.api_keys === undefined) return null;
   // Steps that licmond.db has yet to take change these rows, too.
   const ahead = MIGRATIONS.slice(sqlite === null ? 0 : schemaVersion(sqlite)).map(({ sql }) => sql);
-  const taken = STATE_MIGRATIONS.filter(({ sql }) => !ahead.includes(sql));
-  const state = stateWith(rows, taken);
+  const next = STATE_MIGRATIONS.findIndex(({ sql }) => ahead.includes(sql));
+  const state = stateWith(rows, next < 0 ? STATE_MIGRATIONS : STATE_MIGRATIONS.slice(0, next));
   // It was written before a revocation was answered.
   for (const row of side?.api_keys ?? []) revoke(state, row);
   return state;

@@ -37,6 +37,19 @@ export const apiKeys = sqliteTable("api_keys", {
   requestsPerMinute: integer("requests_per_minute"),
 });
 
+/** In state.db. */
+export const signIns = sqliteTable("sign_ins", {
+  id: text().primaryKey(),
+  tokenHash: blob("token_hash", { mode: "buffer" }).notNull(),
+  keyId: text("key_id").notNull(),
+  role: text({ enum: ROLES }),
+  stay: integer({ mode: "boolean" }).notNull(),
+  createdAt: integer("created_at").notNull(),
+  lastUsedAt: integer("last_used_at").notNull(),
+  expiresAt: integer("expires_at"),
+  browser: text(),
+});
+
 export const alerts = sqliteTable("alerts", {
   id: integer().primaryKey(),
   rule: text({ enum: ALERT_RULES }).notNull(),

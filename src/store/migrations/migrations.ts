@@ -25,6 +25,7 @@ import looksInCoverage from "./0024-looks-in-coverage.sql" with { type: "text" }
 import statusesOfServers from "./0025-statuses-of-servers.sql" with { type: "text" };
 import fullTimesByDay from "./0026-full-times-by-day.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
+import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
 /** One step of the schema. A step that was released is never changed again: a new one is added after it. */
 export interface Migration {
@@ -68,4 +69,5 @@ export const STATE_MIGRATIONS: readonly Migration[] = [
   { name: "0001-state", sql: state },
   // The same table stands in both files.
   { name: "0002-alerts-on-seats", sql: alertsOnSeats },
+  { name: "0003-sign-ins", sql: signIns },
 ];

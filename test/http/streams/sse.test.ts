@@ -326,7 +326,7 @@ describe("the end of a stream", () => {
     expect(streams.hub.counts()).toEqual({ sse: 1, websocket: 0 });
     await cancel();
     while (streams.hub.counts().sse > 0) await Bun.sleep(5);
-    expect(streams.hub.ofKey("any")).toBe(0);
+    expect(streams.hub.heldBy("any")).toBe(0);
   });
 
   test("too many are refused with a time to come back", async () => {
@@ -353,7 +353,7 @@ describe("the end of a stream", () => {
     const { rest, next } = await open("/stream/logs", {}, "viewer");
     await next();
     for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
-    expect((await rest()).at(-1)).toEqual({ comment: "the API key has ended" });
+    expect((await rest()).at(-1)).toEqual({ comment: "the API key or the sign-in has ended" });
     // Five seconds are promised.
     expect(KEY_CHECK_MS).toBeLessThan(5_000);
   });

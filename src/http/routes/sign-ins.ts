@@ -1,0 +1,273 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
+import { ApiError } from "../../domain/errors.ts";
+import { type KeyRecord, PERMISSIONS, permits } from "../../domain/keys.ts";
+import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { ROLES } from "../../domain/words.ts";
+import { whenFree } from "../../store/database/busy.ts";
+import type { Grant, SignIn } from "../../store/sign-ins.ts";
+import { formatOf, responseOf } from "../answers/answer.ts";
+import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
+import { fields } from "../body.ts";
+import { documented } from "../docs/documented.ts";
+import { type Exchange, gated, isSocketCaller, requirePermission, validKey } from "../exchange.ts";
+import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
+import { pick } from "../records.ts";
+import { browserOf, cookieName, cookieOf, requirePage, setCookie } from "../sign-in.ts";
+import type { RouteDeps } from "./deps.ts";
+
+/** So long a request waits for another program's lock on the database. */
+const PATIENCE = { patienceMs: () => 5_000 };
+
+const KeyId = nullable(Type.String({ description: "Null for a caller by a socket of the daemon's host" }));
+
+const SIGN_IN_FIELDS = {
+  id: Type.String(),
+  keyId: KeyId,
+  keyName: Type.String(),
+  role: words(ROLES),
+  stay: Type.Boolean({ description: "Does not end by being idle for 12 hours" }),
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp,
+  expiresAt: Type.String({ ...Timestamp, description: "When it ends unless it is used again" }),
+  browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
+  current: Type.Boolean({ description: "The one of this request" }),
+};
+const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
+type SignInRecord = Static<typeof SignInRecord>;
+
+const Me = record("Me", {
+  keyId: KeyId,
+  name: Type.String({ description: "Name of the key" }),
+  role: words(ROLES),
+  permissions: Type.Array(words(PERMISSIONS)),
+  anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
+  public: Type.Boolean({ description: "Without a key, as the built-in viewer" }),
+  signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
+  execute: Type.Boolean({ description: "Commands are switched on" }),
+  denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {
+    description: "Whether denials can be seen, of each server",
+  }),
+});
+
+const Credentials = fields({
+  key: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String({ description: "Of a link of `licmond open`, in place of a key" })),
+  stay: Type.Optional(Type.Boolean({ description: "For 30 days, used or not" })),
+});
+
+const LinkWanted = fields({
+  role: Type.Optional(words(["viewer", "operator", "admin"], "Not more than the caller's own")),
+  forSeconds: Type.Optional(Type.Integer({ minimum: 60, maximum: 31_536_000 })),
+});
+
+const Link = record("SignInLink", {
+  code: Type.String({ description: "Good for one sign-in" }),
+  codeExpiresAt: Timestamp,
+  url: Type.String({ description: "http.public_url, or the daemon's own address, with the code behind #" }),
+});
+
+const SIGN_INS: ListKind<SignInRecord> = { plural: "signins", record: SignInRecord, identity: ["id"] };
+const QUERY = queryOf({ sort: sortBy(sortable<SignInRecord>(SignInRecord)), ...STORED_LIST });
+const ID = Type.Object({ id: Type.String({ description: "Id of a sign-in", example: "k3v9x2m7q1ab" }) });
+const COOKIE = { "Set-Cookie": "The sign-in's cookie" };
+
+const keyIdOf = (id: string) => (isSocketCaller(id) ? null : id);
+
+function signInRecord(signIn: SignIn, current: SignIn | null): SignInRecord {
+  const { keyId, caller, createdAt, lastUsedAt, expiresAt } = signIn;
+  return {
+    ...pick(signIn, "id", "stay", "browser"),
+    keyId: keyIdOf(keyId),
+    keyName: caller.name,
+    role: caller.role,
+    createdAt: iso(createdAt),
+    lastUsedAt: iso(lastUsedAt),
+    expiresAt: iso(expiresAt),
+    current: signIn.id === current?.id,
+  };
+}
+
+/** Browsers that are signed in, and who a caller is. */
+export function signInRoutes(deps: RouteDeps) {
+  const { signIns, keys, clock, audit, limits, settings, execute, denials, host } = deps;
+  const authLog = deps.log("auth");
+
+  const cookieFor = ({ origin }: Exchange) => {
+    const isSecure = origin?.startsWith("https:") === true;
+    const name = cookieName(deps.installationId, isSecure);
+    return { name, set: (value: string, maxAge: number | null) => setCookie(name, value, isSecure, maxAge) };
+  };
+
+  /** What the sent key or code is good for. One that is not draws on the address's bucket: so keys are guessed no faster. */
+  function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
+    if ((key === undefined) === (code === undefined))
+      throw new ApiError("MISSING_FIELD", 'The body takes "key" or "code": one of them.');
+    const found = code === undefined ? null : signIns.takeCode(code);
+    const check = key === undefined ? null : keys.verify(key);
+    if (found === null && check?.outcome !== "valid") {
+      limits.drawOfAddress(exchange);
+      const who = { address: exchange.address, requestId: exchange.id };
+      authLog.warn("Sign-in refused", { outcome: check?.outcome ?? "code", ...who });
+      const over = "This link was used, is older than 10 minutes, or is not known here. Ask for another one.";
+      if (check === null) throw new ApiError("AUTH_INVALID", over);
+    }
+    if (found !== null) return found;
+    const caller = validKey(check);
+    return { caller, grant: { keyId: caller.id, role: null, expiresAt: null } satisfies Grant };
+  }
+
+  function visibleTo({ caller }: Exchange): readonly SignIn[] {
+    const all = signIns.list();
+    const seesAll = caller !== null && permits(caller, "keys");
+    return seesAll ? all : all.filter(({ keyId }) => keyId === caller?.id);
+  }
+
+  return new Elysia({ name: "routes/sign-ins" })
+    .use(gated)
+    .post(
+      "/api/signin",
+      async ({ request, exchange, body }) => {
+        requirePage(exchange, settings().corsOrigins);
+        const { caller, grant } = grantOf(exchange, body);
+        exchange.caller = caller;
+        requirePermission(exchange, "read", "Signing in");
+        // Its key's bucket, as each is written to the disk.
+        limits.drawOfKey(exchange, caller, caller.id);
+        if (!isSocketCaller(caller.id)) keys.touch(caller.id, clock.now());
+        const cookie = cookieFor(exchange);
+        const before = signIns.verify(cookieOf(request, cookie.name) ?? "");
+        const replaced = before.outcome === "valid" ? before.signIn.id : null;
+        const make = () => signIns.create(grant, body.stay === true, browserOf(request), replaced);
+        const { signIn, token, maxAge } = await whenFree(make, PATIENCE);
+        exchange.signIn = signIn;
+        audit.done(exchange, "Signed in", { role: signIn.caller.role, browser: signIn.browser });
+        return new Response(null, { status: 204, headers: { "set-cookie": cookie.set(token, maxAge) } });
+      },
+      documented("open", "Keys", "Sign a browser in", {
+        description:
+          "Exchanges a key, or the code of a link, for a cookie that scripts cannot read. Needs the header `X-Licmond: page`, as everything that is changed by cookie.",
+        body: Credentials,
+        example: { key: "lmk_k3v9x2m7q1ab_…", stay: true },
+        answers: { 204: { description: "Signed in", headers: COOKIE } },
+        errors: [
+          ...(["AUTH_INVALID", "AUTH_EXPIRED", "AUTH_REVOKED", "AUTH_INSUFFICIENT"] as const),
+          ...(["RATE_LIMIT_EXCEEDED", "DATABASE_ERROR"] as const),
+        ],
+      }),
+    )
+    .post(
+      "/api/signin/code",
+      ({ exchange, body, server, status }) => {
+        const caller = callerOf(exchange);
+        if (exchange.signIn !== null) {
+          const takes = "A link is made with a key, or on the daemon's own host.";
+          throw new ApiError("AUTH_INSUFFICIENT", takes);
+        }
+        const { role = caller.role, forSeconds } = body;
+        if (ROLES.indexOf(role) > ROLES.indexOf(caller.role)) {
+          const message = `A link may not be for more than the caller's own role, ${caller.role}.`;
+          throw new ApiError("AUTH_INSUFFICIENT", message);
+        }
+        const expiresAt = forSeconds === undefined ? null : clock.now() + 1000 * forSeconds;
+        const { code, until } = signIns.makeCode({
+          keyId: caller.id,
+          role: role === caller.role ? null : role,
+          expiresAt,
+        });
+        audit.done(exchange, "Sign-in link made", { role });
+        const url = `${settings().publicUrl?.replace(/\/+$/, "") ?? ownUrl(server?.port)}/signin#code=${code}`;
+        return status(201, { code, codeExpiresAt: iso(until), url });
+      },
+      documented("read", "Keys", "Make a link that signs a browser in", {
+        description: "Good once, for 10 minutes. The sign-in has the caller's role, or a smaller one.",
+        body: LinkWanted,
+        example: { role: "viewer", forSeconds: 28_800 },
+        answers: { 201: { description: "Made", schema: Link } },
+      }),
+    )
+    .post(
+      "/api/signout",
+      async ({ exchange }) => {
+        const { signIn } = exchange;
+        if (signIn === null)
+          throw new ApiError("CONFLICT", "This request came with a key: there is no sign-in to end.");
+        await whenFree(() => signIns.end(signIn.id), PATIENCE);
+        audit.done(exchange, "Signed out");
+        return new Response(null, {
+          status: 204,
+          headers: { "set-cookie": cookieFor(exchange).set("", 0) },
+        });
+      },
+      documented("read", "Keys", "Sign this browser out", {
+        answers: { 204: { description: "Signed out", headers: COOKIE } },
+        errors: ["CONFLICT"],
+      }),
+    )
+    .get(
+      "/api/signins",
+      ({ request, exchange, query }) => {
+        const rows = visibleTo(exchange).map((each) => signInRecord(each, exchange.signIn));
+        const page = { ...query, ...storedPage(query) };
+        return responseOf(listAnswer(SIGN_INS, rows, page, formatOf(query, request)));
+      },
+      documented("read", "Keys", "Browsers that are signed in", {
+        description: "Those of the caller's key; all for an admin. Oldest first.",
+        query: QUERY,
+        answers: { 200: listDoc("signins", SignInRecord, "Sign-ins that hold") },
+      }),
+    )
+    .delete(
+      "/api/signins/:id",
+      async ({ exchange, params: { id } }) => {
+        const found = visibleTo(exchange).find((each) => each.id === id);
+        if (found === undefined) {
+          const message = `There is no sign-in with the id ${shown(id)}; /api/signins lists them.`;
+          throw new ApiError("NOT_FOUND", message);
+        }
+        await whenFree(() => signIns.end(id), PATIENCE);
+        audit.done(exchange, "Sign-in ended", { ended: id, keyId: found.keyId });
+        return new Response(null, { status: 204 });
+      },
+      documented("read", "Keys", "End a sign-in", {
+        params: ID,
+        answers: { 204: { description: "Ended; its streams end within 5 s" } },
+      }),
+    )
+    .get(
+      "/api/me",
+      ({ exchange }) => {
+        const caller = callerOf(exchange);
+        const { signIn } = exchange;
+        return {
+          keyId: keyIdOf(caller.id),
+          ...pick(caller, "name", "role", "anonymize"),
+          permissions: PERMISSIONS.filter((each) => permits(caller, each)),
+          public: false,
+          signIn: signIn && signInRecord(signIn, signIn),
+          execute: execute.enabled,
+          denials: denials.logging().map((each) => pick(each, "server", "state")),
+        };
+      },
+      documented("read", "Keys", "Who the caller is, and what it may do", {
+        answers: { 200: { description: "The caller", schema: Me } },
+      }),
+    );
+
+  /** Where others reach it, as far as the daemon knows. */
+  function ownUrl(port: number | undefined): string {
+    const { host: listens, port: configured, tls } = settings();
+    const isAnywhere = listens === "0.0.0.0" || listens === "::" || listens === "";
+    const name = isAnywhere ? host.info().hostname : listens;
+    const shownName = name.includes(":") ? `[${name}]` : name;
+    return `${tls === null ? "http" : "https"}://${shownName}:${port ?? configured}`;
+  }
+}
+
+function callerOf({ caller }: Exchange): KeyRecord {
+  // The gate lets nobody in without.
+  if (caller === null) throw new Error("A caller is needed");
+  return caller;
+}

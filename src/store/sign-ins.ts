@@ -1,0 +1,192 @@
+import { eq, inArray } from "drizzle-orm";
+import { type KeyRecord, makeKey, type RandomBytes, systemRandom } from "../domain/keys.ts";
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
+import type { Role } from "../domain/words.ts";
+import { signIns } from "./database/schema.ts";
+import { hashOf, laterUse, NO_HASH } from "./keys.ts";
+import type { Store } from "./open/open.ts";
+
+/** A sign-in ends when it was not used for so long, unless it is to stay. */
+const IDLE_MS = 12 * HOUR_MS;
+/** One that is to stay ends so long after it began, used or not. */
+export const STAY_MS = 30 * DAY_MS;
+/** A link of `licmond open` is good for so long. */
+const CODE_MS = 10 * MINUTE_MS;
+/** A use is written to state.db when the one that is written there is so much older. */
+const USE_MS = MINUTE_MS;
+/** More sign-ins of one key end that which was not used for longest; more codes, the oldest. */
+const MAX_OF_KEY = 1_000;
+const MAX_CODES = 1_000;
+
+/** What a sign-in may be: of which key, with which part of its rights, and until when. Times are epoch ms. */
+export interface Grant {
+  /** Id of the key, or of the socket by which a link was asked for. */
+  readonly keyId: string;
+  /** Null = the key's own. */
+  readonly role: Role | null;
+  /** It ends then at the latest; null = the key's end alone counts. */
+  readonly expiresAt: number | null;
+}
+
+export interface SignIn extends Omit<Grant, "expiresAt"> {
+  readonly id: string;
+  /** Does not end by being idle. */
+  readonly stay: boolean;
+  readonly createdAt: number;
+  readonly lastUsedAt: number;
+  /** When it ends if it is not used any more. */
+  readonly expiresAt: number;
+  /** `Firefox 140 on Linux`; null when the browser said nothing that is known. */
+  readonly browser: string | null;
+  /** The key as the sign-in has it: with the sign-in's role. */
+  readonly caller: KeyRecord;
+}
+
+/** What came of a cookie. `ended`: not known here, signed out, or idle for too long. */
+export type SignInCheck =
+  | { readonly outcome: "valid"; readonly signIn: SignIn; readonly key: KeyRecord }
+  | { readonly outcome: "expired" | "revoked"; readonly key: KeyRecord }
+  | { readonly outcome: "ended" };
+
+export interface SignInsDeps {
+  readonly state: Pick<Store["state"], "db" | "read" | "change" | "transaction">;
+  /** The key of an id, or what stands for it; null when there is none. */
+  readonly keyOf: (id: string) => KeyRecord | null;
+  readonly clock: Clock;
+  readonly random?: RandomBytes;
+}
+
+type Row = typeof signIns.$inferSelect;
+type Known = Row & { writtenUse: number };
+
+export type SignIns = ReturnType<typeof createSignIns>;
+
+/** Browsers that are signed in. All are in memory: the daemon alone writes them. */
+export function createSignIns({ state, keyOf, clock, random = systemRandom }: SignInsDeps) {
+  const rows = state.read(() => state.db.select().from(signIns).all());
+  const known = new Map<string, Known>(rows.map((row) => [row.id, { ...row, writtenUse: row.lastUsedAt }]));
+  /** Links that were made and not followed yet, by the hash of their code. They end with the daemon. */
+  const codes = new Map<string, Grant & { readonly until: number }>();
+
+  function check(row: Known | undefined): SignInCheck {
+    const key = row === undefined ? null : keyOf(row.keyId);
+    if (row === undefined || key === null) return { outcome: "ended" };
+    if (key.state !== "active") return { outcome: key.state, key };
+    const { tokenHash: _, writtenUse: __, ...kept } = row;
+    const ends = [row.expiresAt, key.expiresAt, row.stay ? null : row.lastUsedAt + IDLE_MS];
+    const expiresAt = Math.min(...ends.map((end) => end ?? Number.POSITIVE_INFINITY));
+    if (expiresAt <= clock.now()) return { outcome: "ended" };
+    const caller = row.role === null ? key : { ...key, role: row.role };
+    return { outcome: "valid", key: caller, signIn: { ...kept, expiresAt, caller } };
+  }
+
+  return {
+    /**
+     * Signs a browser in, in place of the sign-in that it had. `token` is the cookie's value: shown once, here, and stored
+     * nowhere; `maxAge`: seconds for which the browser may keep it. Throws StoreError, or Error when the grant has ended.
+     */
+    create(
+      { keyId, role, expiresAt }: Grant,
+      stay: boolean,
+      browser: string | null,
+      replaced: string | null = null,
+    ) {
+      const { id, secret } = makeKey(random);
+      const now = clock.now();
+      const end = stay ? Math.min(expiresAt ?? Number.POSITIVE_INFINITY, now + STAY_MS) : expiresAt;
+      const times = { createdAt: now, lastUsedAt: now, expiresAt: end };
+      const row: Known = {
+        id,
+        tokenHash: Buffer.from(hashOf(secret)),
+        keyId,
+        role,
+        stay,
+        browser,
+        ...times,
+        writtenUse: now,
+      };
+      const made = check(row);
+      if (made.outcome !== "valid") throw new Error("The key of a sign-in has ended");
+      const isOver = (each: Known) => each.id === replaced || check(each).outcome !== "valid";
+      const over = [...known.values()].filter(isOver);
+      const ofKey = [...known.values()].filter((each) => each.keyId === keyId);
+      const oldest = ofKey.sort((a, b) => b.lastUsedAt - a.lastUsedAt).slice(MAX_OF_KEY - 1);
+      const { writtenUse: _, ...stored } = row;
+      const ended = [...over, ...oldest].map((each) => each.id);
+      state.change((db) => {
+        db.delete(signIns).where(inArray(signIns.id, ended)).run();
+        db.insert(signIns).values(stored).run();
+      });
+      for (const each of ended) known.delete(each);
+      known.set(id, row);
+      const maxAge = stay ? Math.floor(((end ?? now) - now) / 1000) : null;
+      return { signIn: made.signIn, token: `${id}.${secret}`, maxAge };
+    },
+
+    verify(token: string): SignInCheck {
+      const [id = "", secret = ""] = token.slice(0, 100).split(".", 2);
+      const row = known.get(id);
+      const equal = crypto.timingSafeEqual(hashOf(secret), row?.tokenHash ?? NO_HASH);
+      return check(equal ? row : undefined);
+    },
+
+    /** Whether the sign-in and its key hold. */
+    holds: (id: string): boolean => check(known.get(id)).outcome === "valid",
+
+    /** Those that hold, oldest first. */
+    list: (): readonly SignIn[] =>
+      [...known.values()]
+        .map(check)
+        .flatMap((checked) => (checked.outcome === "valid" ? [checked.signIn] : []))
+        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)),
+
+    /** Signs it out for good. Throws StoreError. */
+    end(id: string): void {
+      state.change((db) => void db.delete(signIns).where(eq(signIns.id, id)).run());
+      known.delete(id);
+    },
+
+    /** Notes a use, so that the sign-in does not end. */
+    touch(id: string): void {
+      const row = known.get(id);
+      if (row !== undefined) row.lastUsedAt = laterUse(clock.now(), row.lastUsedAt);
+    },
+
+    /** Writes uses to state.db; `all` = also those that are hardly newer than what is written. Throws StoreError. */
+    flush(all = false): void {
+      const due = [...known.values()].filter(
+        (row) => Math.abs(row.lastUsedAt - row.writtenUse) >= (all ? 1 : USE_MS),
+      );
+      if (due.length === 0) return;
+      state.transaction(() => {
+        for (const { id, lastUsedAt } of due)
+          state.db.update(signIns).set({ lastUsedAt }).where(eq(signIns.id, id)).run();
+      });
+      for (const row of due) row.writtenUse = row.lastUsedAt;
+    },
+
+    /** A code that signs in one browser, once, until `until`. */
+    makeCode(grant: Grant) {
+      const code = makeKey(random).secret;
+      const until = clock.now() + CODE_MS;
+      codes.set(codeHash(code), { ...grant, until });
+      for (const [hash, { until: end }] of codes)
+        if (end <= clock.now() || codes.size > MAX_CODES) codes.delete(hash);
+      return { code, until };
+    },
+
+    /** What a code is good for, and for whom; null when it is unknown, used or too old, or its key has ended. It is used up. */
+    takeCode(code: string): { readonly grant: Grant; readonly caller: KeyRecord } | null {
+      const hash = codeHash(code);
+      const found = codes.get(hash);
+      codes.delete(hash);
+      if (found === undefined || found.until <= clock.now()) return null;
+      const { until: _, ...grant } = found;
+      const caller = keyOf(grant.keyId);
+      return caller?.state === "active" ? { grant, caller } : null;
+    },
+  };
+}
+
+/** Found by its hash: a comparison that ends early tells nothing of the code. */
+const codeHash = (code: string) => Buffer.from(hashOf(code)).toString("base64");
