@@ -8,6 +8,8 @@ import { hostZone } from "../domain/time/zone.ts";
 import { aheadFor } from "../simulator/calendar.ts";
 import { createKeys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
+import type { SignInLink } from "./ask/open.ts";
+import { createClient } from "./client/client.ts";
 import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
 import { createDemoLogs, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
 import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
@@ -28,6 +30,7 @@ const REAL = {
   createDaemon: async (config: Config): Promise<Record<"start" | "stop", () => Promise<unknown>>> =>
     (await import("../daemon.ts")).createDaemon(config),
   makeHistory,
+  signInLink,
   /** Resolves `wanted` when the demo is to end (Ctrl-C or `kill`), until `quit`; a second one ends the process at once. */
   listenForEnd() {
     const { promise: wanted, resolve: stop } = Promise.withResolvers<unknown>();
@@ -85,7 +88,9 @@ export function demoCommand(deps: DemoDeps): Command {
           const key = await makeAdminKey(directory, io);
           if (port !== wanted && wanted !== 0)
             io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-          io.out(welcome(demo.config, options.seed, key, temporary));
+          const url = `http://${reachableHost(options.host)}:${port}`;
+          const link = await deps.signInLink(url, key);
+          io.out(welcome(demo.config, options.seed, url, link, key, temporary));
           await end.wanted;
         } finally {
           stopLogs();
@@ -159,9 +164,20 @@ async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
   throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
 }
 
-function welcome(config: Config, seed: number, key: string, temporary: boolean): string {
-  const { http, storage, servers, collector } = config;
-  const url = `http://${reachableHost(http.host)}:${http.port}`;
+/** A link that signs a browser in as the owner of the key. */
+async function signInLink(url: string, key: string): Promise<string> {
+  const client = createClient({ where: url, url, unix: null, key });
+  return `${url}/signin#code=${(await client.post<SignInLink>("/api/signin/code", {})).code}`;
+}
+
+function welcome(
+  { storage, servers, collector }: Config,
+  seed: number,
+  url: string,
+  link: string,
+  key: string,
+  temporary: boolean,
+): string {
   const curl = (path: string) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`;
   return `
 licmond demo: ${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
@@ -169,6 +185,8 @@ licmond demo: ${servers.length} simulated license servers (seed ${seed}), polled
 ${servers.map(({ id, name, manager }) => `  ${id.padEnd(10)} ${manager.padEnd(8)} ${name}`).join("\n")}
 
 Address    ${url}
+Sign in    ${link}
+           (once, within 10 minutes)
 Documents  ${url}/swagger
 Admin key  ${key}
 Data       ${storage.directory}${temporary ? " (removed at the end)" : ""}

@@ -24,6 +24,7 @@ const PROGRAM: Group = {
     expiring: async () => (await import("./ask/lists.ts")).expiring,
     outages: async () => (await import("./ask/lists.ts")).outages,
     top: async () => (await import("./ask/top.ts")).top,
+    open: async () => (await import("./ask/open.ts")).open,
     completion: async () => (await import("./ask/completion.ts")).completionCommand(createProgram),
     probe: async () => (await import("./probe.ts")).probe,
     parse: async () => (await import("./parse.ts")).parse,

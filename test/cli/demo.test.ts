@@ -25,6 +25,7 @@ async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
     end();
   };
   const deps: DemoDeps = {
+    signInLink: async (url) => `${url}/signin#code=once`,
     makeHistory: (_, days) => note(`history ${days}`),
     async createDaemon(config) {
       seen.config = config;
@@ -58,7 +59,7 @@ describe("licmond demo", () => {
     expect(checkKey(folder, key)).toBe("admin");
     expect(config?.http.port).toBeGreaterThan(0);
     const url = `http://127.0.0.1:${config?.http.port}`;
-    expect(out).toContain(`Address    ${url}\n`);
+    expect(out).toContain(`Address    ${url}\nSign in    ${url}/signin#code=once\n`);
     const requests = out.match(/^ {2}curl .*$/gm) ?? [];
     expect(requests).toHaveLength(4);
     for (const line of requests) expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);

@@ -122,7 +122,9 @@ describe("nothing that an anonymized key can get names anybody", () => {
 
   test("acting and what needs another role is refused without a word of them", async () => {
     const at = site();
-    for (const { method, path } of at.app.routes.filter(({ method }) => method !== "GET")) {
+    // What signs browsers in and out is for every key that reads, and says nothing of people.
+    const acting = at.app.routes.filter(({ method, path }) => method !== "GET" && !/\/api\/sign/.test(path));
+    for (const { method, path } of acting) {
       const response = await at.get(path.replace(":id", "eda"), { key: at.keys.anonymous, method });
       expect([path, response.status]).toEqual([path, 403]);
       expect(await everyByte(response)).not.toMatch(REAL);

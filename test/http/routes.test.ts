@@ -67,6 +67,7 @@ const READ = [
   ...["licenses/sessions", "licenses/denials", "licenses/heatmap", "licenses/efficiency", "licenses/usage"],
   ...["licenses/outages", "licenses/waits"],
   ...["licenses/expirations", "licenses/expirations.ics", "licenses/alerts", "keys", "keys/key000000001"],
+  ...["me", "signins", "signins?format=csv"],
   ...["logs/recent", "logs/recent?format=csv", "logs/search?q=x", "logs/stats"],
 ];
 const CHANGED: readonly [asked: string, body: object, status: number][] = [
@@ -76,24 +77,30 @@ const CHANGED: readonly [asked: string, body: object, status: number][] = [
   ["execute", { command: "status" }, 403],
   ["keys", { name: "n", role: "viewer" }, 201],
   ["reload", {}, 200],
+  ["signin", {}, 403],
+  ["signin/code", {}, 201],
+  ["signout", {}, 409],
   ["logs/clear", {}, 200],
 ];
 
 describe("answers are what the document says", () => {
-  test.each([...READ.map((path) => [path, 200] as const), ["keys/nobody", 404] as const])(
-    "GET %s: %p",
-    async (path, status) => {
-      const at = site();
-      expect((await at.get(`/api/${path}`, { key: at.keys.admin })).status).toBe(status);
-    },
-  );
+  test.each([
+    ...READ.map((path) => [path, 200] as const),
+    ["keys/nobody", 404] as const,
+    ["signins/nobody", 405] as const,
+  ])("GET %s: %p", async (path, status) => {
+    const at = site();
+    expect((await at.get(`/api/${path}`, { key: at.keys.admin })).status).toBe(status);
+  });
 
   test.each(CHANGED)("POST %s %j: %p", async (path, body, status) => {
     expect((await site().post(`/api/${path}`, body)).status).toBe(status);
   });
 
   test("every documented path is tried above", () => {
-    const tried = [...READ, ...CHANGED.map(([path]) => path)].map((path) => `/api/${path.split("?", 1)[0]}`);
+    const tried = [...READ, "signins/nobody", ...CHANGED.map(([path]) => path)].map(
+      (path) => `/api/${path.split("?", 1)[0]}`,
+    );
     const isTried = (path: string) => {
       const form = new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`);
       return tried.some((one) => form.test(one));

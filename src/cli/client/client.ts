@@ -20,12 +20,16 @@ export type Client = ReturnType<typeof createClient>;
 
 /** Asks one daemon. What fails is a Failure with a sentence for people. */
 export function createClient({ where, url, unix, key }: Target) {
-  async function ask(path: string, signal: AbortSignal): Promise<Response> {
+  async function ask(path: string, signal: AbortSignal, body?: object): Promise<Response> {
     const headers = new Headers({ "user-agent": "licmond-cli" });
     if (key !== null) headers.set("x-api-key", key);
     // Within a host packing costs more than it saves.
     if (unix !== null) headers.set("accept-encoding", "identity");
     const options: BunFetchRequestInit = { headers, redirect: "manual", signal };
+    if (body !== undefined) {
+      headers.set("content-type", "application/json");
+      Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+    }
     const asked = fetch(url + path, unix === null ? options : { ...options, unix });
     const response = await asked.catch((error) => {
       throw unreachable(error);
@@ -47,19 +51,23 @@ export function createClient({ where, url, unix, key }: Target) {
     return new Refusal(`${words}${details === undefined ? "" : ` (${details})`}${hint}`, status);
   }
 
+  async function answerOf<T>(path: string, signals: readonly AbortSignal[], sent?: object): Promise<T> {
+    const response = await ask(path, AbortSignal.any([AbortSignal.timeout(SILENT_MS), ...signals]), sent);
+    const body = await response.text().catch((error) => {
+      throw unreachable(error);
+    });
+    const value = jsonOf<T>(body);
+    if (value === null) throw new Failure(`${where} answers no JSON: is it the right address?`);
+    return value;
+  }
+
   return {
     where,
     /** The JSON of a GET; `path` begins with `/`. */
-    async get<T>(path: string, ended?: AbortSignal): Promise<T> {
-      const silence = AbortSignal.timeout(SILENT_MS);
-      const response = await ask(path, ended === undefined ? silence : AbortSignal.any([silence, ended]));
-      const body = await response.text().catch((error) => {
-        throw unreachable(error);
-      });
-      const value = jsonOf<T>(body);
-      if (value === null) throw new Failure(`${where} answers no JSON: is it the right address?`);
-      return value;
-    },
+    get: <T>(path: string, ended?: AbortSignal): Promise<T> =>
+      answerOf(path, ended === undefined ? [] : [ended]),
+    /** The JSON of a POST. */
+    post: <T>(path: string, body: object): Promise<T> => answerOf(path, [], body),
     /** The data of the events of one connection to a stream, null once it is open. Throws Failure when it breaks. */
     async *events<T>(path: string, ended: AbortSignal): AsyncGenerator<T | null> {
       const silence = new AbortController();

@@ -1,5 +1,6 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
+import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
 import { ALERT_RULES, ALERT_STATES, SEVERITIES } from "../../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
 import { ERROR_CODES, ERROR_STATUS } from "../../domain/errors.ts";
@@ -25,6 +26,9 @@ const DESCRIPTION = `What license servers say: who holds seats, since when, what
 
 **Keys** go in \`X-API-Key\` or \`Authorization: Bearer\`; streams and WebSockets also take \`?api_key=\`, because
 their clients cannot set headers. \`x-permission\` of an operation says what its key must be allowed to do.
+
+**Browsers** sign in at \`POST /api/signin\` and send a cookie from then on. What is changed by cookie needs the header
+\`X-Licmond: page\` too, and no page of another origin may use it: AUTH_INSUFFICIENT. A key beats the cookie.
 
 **Values.** Times are ISO 8601 UTC with milliseconds; unknown is null, never 0. A query time is ISO 8601 (UTC without
 a zone) or epoch milliseconds. Lists of a query take commas or repetition, but \`feature\` is repeated, because names
@@ -59,6 +63,7 @@ const WORDS = {
   AlertState: ALERT_STATES,
   DataState: DATA_STATES,
   DenialOutcome: DENIAL_OUTCOMES,
+  DenialState: DENIAL_STATES,
   EndReason: END_REASONS,
   ErrorCode: ERROR_CODES,
   FrameName: FRAME_NAMES,
