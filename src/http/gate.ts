@@ -201,8 +201,9 @@ export function createGate(
     check: ReturnType<typeof keys.verify> | SignInCheck | null,
     exchange: Exchange,
   ): KeyRecord {
-    if (check !== null && check.outcome !== "valid") {
-      const keyId = "key" in check ? check.key.id : null;
+    // That a sign-in ends is nothing to warn of.
+    if (check !== null && check.outcome !== "valid" && check.outcome !== "ended") {
+      const keyId = check.outcome === "invalid" ? null : check.key.id;
       authLog.warn("API key refused", { outcome: check.outcome, keyId, ...about(exchange) });
     }
     return validKey(check);

@@ -48,12 +48,13 @@ export function requirePage(exchange: Exchange, listed: readonly string[]): void
   const isRead = method === "GET" || method === "HEAD";
   const changes = !isRead || new URLSearchParams(exchange.query).has("refresh");
   if (changes && headers.get("x-licmond") !== "page") {
-    const message = "What a browser that is signed in changes needs the header X-Licmond: page.";
+    const message = "Signing in, and what is changed by cookie, needs the header X-Licmond: page.";
     throw new ApiError("AUTH_INSUFFICIENT", message);
   }
   if (isFromOwnPage(exchange, changes ? listed : [])) return;
   const named = shown(headers.get("origin") ?? "");
-  const message = `Pages of the origin ${named} may not act for a browser that is signed in here.`;
+  const proxy = "A proxy must hand on the Host, and over TLS be in http.trusted_proxies.";
+  const message = `Pages of the origin ${named} may not act for a browser that is signed in here. ${proxy}`;
   throw new ApiError("AUTH_INSUFFICIENT", message);
 }
 

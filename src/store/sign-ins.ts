@@ -68,13 +68,12 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
   /** Links that were made and not followed yet, by the hash of their code. They end with the daemon. */
   const codes = new Map<string, Grant & { readonly until: number }>();
 
-  function check(row: Known | undefined): SignInCheck {
-    const key = row === undefined ? null : keyOf(row.keyId);
+  function check(row: Known | undefined, find = keyOf): SignInCheck {
+    const key = row === undefined ? null : find(row.keyId);
     if (row === undefined || key === null) return { outcome: "ended" };
     if (key.state !== "active") return { outcome: key.state, key };
     const { tokenHash: _, writtenUse: __, ...kept } = row;
-    const ends = [row.expiresAt, key.expiresAt, row.stay ? null : row.lastUsedAt + IDLE_MS];
-    const expiresAt = Math.min(...ends.map((end) => end ?? Number.POSITIVE_INFINITY));
+    const expiresAt = Math.min(endOf(row), key.expiresAt ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= clock.now()) return { outcome: "ended" };
     const caller = row.role === null ? key : { ...key, role: row.role };
     return { outcome: "valid", key: caller, signIn: { ...kept, expiresAt, caller } };
@@ -107,7 +106,7 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
       };
       const made = check(row);
       if (made.outcome !== "valid") throw new Error("The key of a sign-in has ended");
-      const isOver = (each: Known) => each.id === replaced || check(each).outcome !== "valid";
+      const isOver = (each: Known) => each.id === replaced || endOf(each) <= now;
       const over = [...known.values()].filter(isOver);
       const ofKey = [...known.values()].filter((each) => each.keyId === keyId);
       const oldest = ofKey.sort((a, b) => b.lastUsedAt - a.lastUsedAt).slice(MAX_OF_KEY - 1);
@@ -134,11 +133,14 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
     holds: (id: string): boolean => check(known.get(id)).outcome === "valid",
 
     /** Those that hold, oldest first. */
-    list: (): readonly SignIn[] =>
-      [...known.values()]
-        .map(check)
+    list(): readonly SignIn[] {
+      const keys = new Map<string, KeyRecord | null>();
+      const find = (id: string) => keys.getOrInsertComputed(id, keyOf);
+      return [...known.values()]
+        .map((row) => check(row, find))
         .flatMap((checked) => (checked.outcome === "valid" ? [checked.signIn] : []))
-        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)),
+        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+    },
 
     /** Signs it out for good. Throws StoreError. */
     end(id: string): void {
@@ -186,6 +188,12 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
       return caller?.state === "active" ? { grant, caller } : null;
     },
   };
+}
+
+/** When a sign-in ends by itself, whatever becomes of its key. */
+function endOf({ expiresAt, stay, lastUsedAt }: Row): number {
+  const idle = stay ? Number.POSITIVE_INFINITY : lastUsedAt + IDLE_MS;
+  return Math.min(expiresAt ?? Number.POSITIVE_INFINITY, idle);
 }
 
 /** Found by its hash: a comparison that ends early tells nothing of the code. */

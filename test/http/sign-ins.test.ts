@@ -1,0 +1,390 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { HttpSettings } from "../../src/http/deps.ts";
+import { browserOf } from "../../src/http/sign-in.ts";
+import { createQuotas } from "../../src/store/quotas.ts";
+import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
+import { plainKey } from "../store/plain-key.ts";
+import { closeDoors, handshake, serve } from "./doors.ts";
+import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
+
+afterEach(cleanUp);
+afterEach(closeDoors);
+
+const HOUR = 3_600_000;
+const WALL = "https://wall.example";
+const PAGE = { "x-licmond": "page" };
+type Who = keyof Bench["keys"];
+type Headers = Record<string, string>;
+
+function site(more: Partial<HttpSettings> = {}): Bench {
+  const settings = { ...bench().deps.settings(), ...more };
+  return bench({ settings: () => settings });
+}
+
+/** `POST /api/signin` as the page sends it. */
+const attempt = (at: Bench, body: object, headers: Headers = {}) =>
+  at.get("/api/signin", {
+    key: null,
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...PAGE, ...headers },
+  });
+
+/** The header of a browser that has signed in with a key. */
+async function signIn(at: Bench, key: string, stay = false): Promise<{ cookie: string }> {
+  const answer = await attempt(at, { key, stay });
+  if (answer.status !== 204) throw new Error(await answer.text());
+  return { cookie: answer.headers.get("set-cookie")?.split(";")[0] ?? "" };
+}
+
+const by = (headers: Headers, more: Ask = {}): Ask => ({
+  key: null,
+  ...more,
+  headers: { ...headers, ...more.headers },
+});
+
+async function outcome(response: Response): Promise<string> {
+  const { status } = response;
+  return status < 400 ? String(status) : `${status} ${((await response.json()) as { code: string }).code}`;
+}
+
+async function codeFor(at: Bench, key: string, body: object = {}): Promise<string> {
+  const answer = await at.post("/api/signin/code", body, key);
+  return ((await answer.json()) as { code: string }).code;
+}
+
+describe("signing in", () => {
+  test.each<[string, Partial<HttpSettings>, boolean, Headers, RegExp]>([
+    [
+      "plain",
+      {},
+      false,
+      {},
+      /^licmond_0123abcd=[a-z0-9]{12}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+    ],
+    ["to stay", {}, true, {}, /^licmond_0123abcd=\S+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/],
+    [
+      "TLS that a trusted proxy took off",
+      { trustedProxies: ["127.0.0.1"] },
+      false,
+      { "x-forwarded-proto": "https", origin: "https://lic", host: "lic" },
+      /^__Host-licmond_0123abcd=\S+; Path=\/; Secure; HttpOnly; SameSite=Strict$/,
+    ],
+    ["TLS that a stranger claims", {}, false, { "x-forwarded-proto": "https" }, /^licmond_0123abcd=/],
+  ])("%s: its cookie, and a request by it", async (_, settings, stay, headers, form) => {
+    const at = site(settings);
+    const { port } = serve(at);
+    const url = `http://127.0.0.1:${port}`;
+    const answer = await fetch(`${url}/api/signin`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...PAGE, ...headers },
+      body: JSON.stringify({ key: at.keys.viewer, stay }),
+    });
+    expect([answer.status, answer.headers.get("set-cookie")]).toEqual([204, expect.stringMatching(form)]);
+    const [cookie = ""] = answer.headers.get("set-cookie")?.split(";") ?? [];
+    const me = await fetch(`${url}/api/me`, { headers: { ...headers, cookie: `a=b; ${cookie}; c="d` } });
+    expect(await me.json()).toMatchObject({ role: "viewer", signIn: { stay, current: true } });
+    // Over the other scheme it has another name, and does not count.
+    const plain = await fetch(`${url}/api/me`, { headers: { cookie } });
+    expect(plain.status).toBe(cookie.startsWith("__Host-") ? 401 : 200);
+  });
+
+  test.each<[string, (at: Bench) => object, string]>([
+    ...(["viewer", "operator", "admin", "anonymous"] as const).map(
+      (who) =>
+        [who, (at: Bench) => ({ key: at.keys[who] }), "204"] as [string, (at: Bench) => object, string],
+    ),
+    ["calendar", (at) => ({ key: at.keys.calendar }), "403 AUTH_INSUFFICIENT"],
+    ["nonsense", () => ({ key: "nonsense" }), "401 AUTH_INVALID"],
+    [
+      "a revoked key",
+      (at) => ({ key: at.deps.keys.revoke("key000000001") && at.keys.viewer }),
+      "401 AUTH_REVOKED",
+    ],
+    ["no code of ours", () => ({ code: "x" }), "401 AUTH_INVALID"],
+    ["nothing", () => ({}), "400 MISSING_FIELD"],
+    ["both", (at) => ({ key: at.keys.viewer, code: "x" }), "400 MISSING_FIELD"],
+    ["another field", (at) => ({ key: at.keys.viewer, forever: true }), "400 INVALID_FIELD"],
+    ["a long body", () => ({ key: "x".repeat(5000) }), "413 BODY_TOO_LARGE"],
+  ])("with %s", async (_, body, expected) => {
+    const at = site({ maxBodyBytes: 100_000 });
+    const answer = await attempt(at, body(at));
+    expect(answer.headers.has("set-cookie")).toBe(answer.status === 204);
+    expect(await outcome(answer)).toBe(expected);
+  });
+
+  test("again in the same browser takes the place of the sign-in before", async () => {
+    const at = bench();
+    const first = await signIn(at, at.keys.viewer);
+    await attempt(at, { key: at.keys.operator }, first);
+    expect((await at.get("/api/me", by(first))).status).toBe(401);
+    expect(at.deps.signIns.list()).toMatchObject([{ caller: { role: "operator" } }]);
+  });
+
+  test("nothing of it is in a log, and the trail has who and where", async () => {
+    const at = bench();
+    const { cookie } = await signIn(at, at.keys.operator);
+    await at.get("/api/licenses?limit=x", by({ cookie }));
+    await at.get("/api/signout", by({ cookie, ...PAGE }, { method: "POST" }));
+    await at.get("/api/me", by({ cookie }));
+    const [, id = "", secret = ""] = /=(\w+)\.(.+)/.exec(cookie) ?? [];
+    expect(JSON.stringify(at.logged)).not.toContain(secret);
+    const of = { by: "key000000002", signIn: id, address: "local" };
+    expect(at.linesOf("audit")).toMatchObject([
+      { message: "Signed in", fields: of },
+      { message: "Signed out", fields: of },
+    ]);
+  });
+});
+
+describe("a request by cookie", () => {
+  const OWN = "http://lic";
+  const PORT = "http://lic:9090";
+  const REFUSED = "403 AUTH_INSUFFICIENT";
+  const post = { method: "POST" };
+  test.each<[string, string, Ask, Headers, string]>([
+    ["reads", "/api/licenses/summary", {}, {}, "200"],
+    ["reads for its own page", "/api/licenses/summary", {}, { origin: OWN }, "200"],
+    ["reads nothing for a page of another port", "/api/licenses/summary", {}, { origin: PORT }, REFUSED],
+    ["opens a stream", "/stream/metrics", {}, {}, "200"],
+    ["opens none for another port", "/stream/metrics", {}, { origin: PORT }, REFUSED],
+    ["opens none for a listed origin", "/stream/metrics", {}, { origin: WALL }, REFUSED],
+    ["opens none for a sandboxed page", "/stream/metrics", {}, { origin: "null" }, REFUSED],
+    ["polls", "/api/licenses?refresh=true", {}, { ...PAGE }, "200"],
+    ["does not poll without the header", "/api/licenses?refresh=true", {}, {}, REFUSED],
+    ["however it is written", "/api/licenses?%72efresh=true", {}, {}, REFUSED],
+    ["changes", "/api/licenses/rescan", post, { ...PAGE, origin: OWN }, "200"],
+    ["changes where no page is named", "/api/licenses/rescan", post, PAGE, "200"],
+    [
+      "changes for a listed origin, TLS taken off",
+      "/api/licenses/rescan",
+      post,
+      { ...PAGE, origin: WALL },
+      "200",
+    ],
+    ["changes nothing without the header", "/api/licenses/rescan", post, { origin: OWN }, REFUSED],
+    ["nor with another", "/api/licenses/rescan", post, { "x-licmond": "form", origin: OWN }, REFUSED],
+    ["nor for another port", "/api/licenses/rescan", post, { ...PAGE, origin: PORT }, REFUSED],
+    ["nor for a sandboxed page", "/api/licenses/rescan", post, { ...PAGE, origin: "null" }, REFUSED],
+    ["deletes nothing without the header", "/api/signins/x", { method: "DELETE" }, {}, REFUSED],
+  ])("%s", async (_, path, ask, headers, expected) => {
+    const at = site({ corsOrigins: [WALL] });
+    const { cookie } = await signIn(at, at.keys.operator);
+    const answer = await at.get(path, by({ cookie, host: "lic", ...headers }, ask));
+    expect(await outcome(answer)).toBe(expected);
+    if (answer.status === 200 && path.startsWith("/stream")) await answer.body?.cancel();
+    expect(at.rescans.length).toBe(expected === "200" && /rescan|refresh/.test(path) ? 1 : 0);
+  });
+
+  test.each<[string, Headers, string]>([
+    ["no page", {}, "101"],
+    ["its own page", { Origin: "http://lic" }, "101"],
+    ["another port", { Origin: "http://lic:9090" }, "403"],
+    ["a listed origin", { Origin: WALL }, "403"],
+  ])("opens a socket, or not: %s", async (_, headers, status) => {
+    const at = site({ corsOrigins: [WALL] });
+    const { cookie } = await signIn(at, at.keys.viewer);
+    const answer = await handshake(serve(at).port, { Host: "lic", Cookie: cookie, ...headers });
+    expect(answer.slice(9, 12)).toBe(status);
+  });
+
+  test.each<[string, Headers]>([
+    ["another port", { ...PAGE, origin: "http://lic:9090" }],
+    ["a form", { "x-licmond": "" }],
+  ])("nobody is signed in by %s", async (_, headers) => {
+    const at = site();
+    expect(await outcome(await attempt(at, { key: at.keys.viewer }, { host: "lic", ...headers }))).toBe(
+      REFUSED,
+    );
+  });
+
+  test("is the key's where a key is sent too", async () => {
+    const at = bench();
+    const cookie = await signIn(at, at.keys.viewer);
+    const me = async (ask: Ask) => at.json("/api/me", ask);
+    expect(await me(by(cookie, { key: at.keys.admin }))).toMatchObject({ role: "admin", signIn: null });
+    expect((await at.get("/api/me", by(cookie, { key: "nonsense" }))).status).toBe(401);
+    const stream = await at.get(`/stream/logs?api_key=${at.keys.anonymous}`, by(cookie));
+    expect(stream.status).toBe(403);
+  });
+
+  test.each(["", "x", ".", "a.b.c", "%00", "licmond_0123abcd", "=".repeat(9000), "\u00e9", '"'])(
+    "with the hostile cookie %p is as one without",
+    async (value) => {
+      const at = bench();
+      await signIn(at, at.keys.viewer);
+      const headers = { cookie: `licmond_0123abcd=${value}; licmond_0123abcd; =; ;${value}` };
+      expect((await at.get("/api/me", by(headers))).status).toBe(401);
+    },
+  );
+});
+
+describe("every role", () => {
+  const ALL = "viewer operator admin anonymous";
+  const NEW: [method: string, path: string, body: object | null, roles: string, status: number][] = [
+    ["GET", "/api/me", null, ALL, 200],
+    ["GET", "/api/signins", null, ALL, 200],
+    ["DELETE", "/api/signins/nobody", null, ALL, 404],
+    ["POST", "/api/signin/code", {}, ALL, 201],
+    ["POST", "/api/signin/code", { role: "operator" }, "operator admin", 201],
+    ["POST", "/api/signin/code", { role: "admin", forSeconds: 60 }, "admin", 201],
+    ["POST", "/api/signout", null, ALL, 409],
+  ];
+  test.each(NEW)("%s %s %j: %s", async (method, path, body, roles, status) => {
+    const at = bench();
+    const sent = body === null ? {} : { body: JSON.stringify(body) };
+    const headers = { ...PAGE, "content-type": "application/json" };
+    for (const who of Object.keys(at.keys) as Who[]) {
+      const answer = await at.get(path, { key: at.keys[who], method, headers, ...sent });
+      expect([who, answer.status]).toEqual([who, roles.split(" ").includes(who) ? status : 403]);
+      if (who === "calendar") continue;
+      // The same by cookie, but that a browser makes no links and can sign out.
+      const asBrowser = await at.get(path, by(await signIn(at, at.keys[who]), { method, headers, ...sent }));
+      const own = path === "/api/signout" ? 204 : path.endsWith("code") ? 403 : status;
+      expect([who, asBrowser.status]).toEqual([who, own]);
+    }
+    expect((await at.get(path, { key: null, method, headers, ...sent })).status).toBe(401);
+  });
+
+  test("sees and ends the sign-ins of its key, an admin all", async () => {
+    const at = bench();
+    const [viewer, operator, admin] = [
+      await signIn(at, at.keys.viewer),
+      await signIn(at, at.keys.operator),
+      await signIn(at, at.keys.admin),
+    ];
+    const seen = async (who: Headers) =>
+      (
+        await at.json<{ signins: { id: string; current: boolean; keyName: string }[] }>(
+          "/api/signins",
+          by(who),
+        )
+      ).signins;
+    expect((await seen(viewer)).map(({ keyName }) => keyName)).toEqual(["viewer 1"]);
+    expect((await seen(admin)).map(({ current }) => current).toSorted()).toEqual([false, false, true]);
+    const [target] = await seen(operator);
+    const end = (who: Headers) =>
+      at.get(`/api/signins/${target?.id}`, by({ ...who, ...PAGE }, { method: "DELETE" }));
+    expect([(await end(viewer)).status, (await end(admin)).status]).toEqual([404, 204]);
+    expect((await at.get("/api/me", by(operator))).status).toBe(401);
+  });
+});
+
+describe("a sign-in", () => {
+  test.each<[string, boolean, (at: Bench) => void, string]>([
+    ["goes on while it is used", false, (at) => (at.now += 11 * HOUR), "200"],
+    ["ends when it is idle", false, (at) => (at.now += 12 * HOUR), "401 AUTH_EXPIRED"],
+    ["stays when it is to", true, (at) => (at.now += 29 * 24 * HOUR), "200"],
+    ["ends even then", true, (at) => (at.now += 30 * 24 * HOUR), "401 AUTH_EXPIRED"],
+    ["ends with its key", true, (at) => void at.deps.keys.revoke("key000000001"), "401 AUTH_REVOKED"],
+  ])("%s", async (_, stay, happens, expected) => {
+    const at = bench();
+    const cookie = await signIn(at, at.keys.viewer, stay);
+    at.now += HOUR / 2;
+    expect((await at.get("/api/me", by(cookie))).status).toBe(200);
+    if (stay) at.now -= HOUR / 2;
+    happens(at);
+    expect(await outcome(await at.get("/api/licenses", by(cookie)))).toBe(expected);
+  });
+
+  test("ends when its key expires, and says when", async () => {
+    const at = bench();
+    const made = at.deps.keys.create(plainKey({ name: "short", expiresAt: at.now + HOUR }));
+    if (made.outcome !== "created") throw new Error("not made");
+    const cookie = await signIn(at, made.presented, true);
+    expect(await at.json("/api/me", by(cookie))).toMatchObject({
+      signIn: { expiresAt: new Date(at.now + HOUR).toISOString() },
+    });
+    at.now += HOUR;
+    expect(await outcome(await at.get("/api/me", by(cookie)))).toBe("401 AUTH_EXPIRED");
+  });
+
+  test("has a bucket of its own and counts in no quota; a wrong key draws on the address's", async () => {
+    const limits = { ...PLENTY, burst: 3, requestsPerMinute: 60, anonymousPerMinute: 6, dailyQuota: 1 };
+    const settings = { ...bench().deps.settings(), limits };
+    const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => at.now } });
+    const at: Bench = bench({ quotas, settings: () => settings });
+    const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
+    const asked = async (who: Headers) => (await at.get("/api/licenses", by(who))).status;
+    expect([await asked(first), await asked(first), await asked(first), await asked(first)]).toEqual([
+      200, 200, 200, 429,
+    ]);
+    expect(await asked(second)).toBe(200);
+    expect(quotas.used("key000000001").day).toBe(0);
+    const wrong = async () => (await attempt(at, { key: "nonsense" })).status;
+    expect([await wrong(), await wrong(), await wrong(), await wrong()]).toEqual([401, 401, 401, 429]);
+    // Nobody else's wrong keys keep a right one out.
+    expect((await attempt(at, { key: at.keys.operator })).status).toBe(204);
+  });
+
+  test("has 8 streams at most, which are none of its key's", async () => {
+    const at = bench();
+    const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
+    const opened = await Promise.all(Array.from({ length: 8 }, () => at.get("/stream/metrics", by(first))));
+    expect(opened.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    const ninth = await at.get("/stream/metrics", by(first));
+    expect([ninth.status, await ninth.text()]).toEqual([
+      503,
+      expect.stringContaining("sign-in has 8 streams"),
+    ]);
+    const others = [await at.get("/stream/metrics", by(second)), await at.get("/stream/metrics")];
+    expect(others.map(({ status }) => status)).toEqual([200, 200]);
+    for (const each of [...opened, ...others]) await each.body?.cancel();
+  });
+});
+
+describe("a link", () => {
+  test("is good once, for 10 minutes, with no more than it was made for", async () => {
+    const at = bench();
+    const code = await codeFor(at, at.keys.admin, { role: "viewer", forSeconds: 3600 });
+    const answers = [await attempt(at, { code, stay: true }), await attempt(at, { code })];
+    expect(answers.map(({ status }) => status)).toEqual([204, 401]);
+    const [cookie = ""] = answers[0]?.headers.get("set-cookie")?.split(";") ?? [];
+    expect(answers[0]?.headers.get("set-cookie")).toContain("Max-Age=3600;");
+    const role = { role: "viewer", name: "admin 3", signIn: { role: "viewer", stay: true } };
+    expect(await at.json("/api/me", by({ cookie }))).toMatchObject(role);
+    expect((await at.get("/api/keys", by({ cookie }))).status).toBe(403);
+    at.now += HOUR;
+    expect((await at.get("/api/me", by({ cookie }))).status).toBe(401);
+
+    const late = await codeFor(at, at.keys.viewer);
+    at.now += 10 * 60_000;
+    expect((await attempt(at, { code: late })).status).toBe(401);
+    const ended = await codeFor(at, at.keys.viewer);
+    at.deps.keys.revoke("key000000001");
+    expect((await attempt(at, { code: ended })).status).toBe(401);
+    expect(JSON.stringify(at.logged)).not.toContain(code);
+  });
+
+  test.each<[Partial<HttpSettings>, string]>([
+    [{}, "http://127.0.0.1:0"],
+    [{ publicUrl: "https://licenses.site.example/lm/" }, "https://licenses.site.example/lm"],
+    [{ host: "0.0.0.0", port: 8080, tls: { cert: "c", key: "k" } }, "https://mon1:8080"],
+    [{ host: "fd00::1", port: 80 }, "http://[fd00::1]:80"],
+  ])("leads to where the page is: %j", async (settings, address) => {
+    const at = site(settings);
+    const link = (await (await at.post("/api/signin/code", {})).json()) as { url: string; code: string };
+    expect(link.url).toBe(`${address}/signin#code=${link.code}`);
+  });
+});
+
+test.each([
+  ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox 140 on Linux"],
+  [
+    "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36 Edg/141.0",
+    "Edge 141 on Windows",
+  ],
+  [
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15",
+    "Safari 18 on macOS",
+  ],
+  [
+    "Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Mobile Safari/537.36",
+    "Chrome 141 on Android",
+  ],
+  ["Firefox/99999999999 <script>", "Firefox 9999"],
+  ["curl/8.5", null],
+  [`${"x".repeat(600)} Firefox/140`, null],
+])("the browser of %p is %p", (agent, name) => {
+  expect(browserOf(new Request("http://lic", { headers: { "user-agent": agent } }))).toBe(name);
+});
