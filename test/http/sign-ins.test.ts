@@ -344,6 +344,8 @@ describe("a link", () => {
     const role = { role: "viewer", name: "admin 3", signIn: { role: "viewer", stay: true } };
     expect(await at.json("/api/me", by({ cookie }))).toMatchObject(role);
     expect((await at.get("/api/keys", by({ cookie }))).status).toBe(403);
+    await signIn(at, at.keys.admin);
+    expect(await at.json("/api/signins", by({ cookie }))).toMatchObject({ total: 1 });
     at.now += HOUR;
     expect((await at.get("/api/me", by({ cookie }))).status).toBe(401);
 

@@ -119,10 +119,12 @@ export function signInRoutes(deps: RouteDeps) {
     return { caller, grant: { keyId: caller.id, role: null, expiresAt: null } satisfies Grant };
   }
 
-  function visibleTo({ caller }: Exchange): readonly SignIn[] {
+  function visibleTo({ caller, signIn }: Exchange): readonly SignIn[] {
     const all = signIns.list();
-    const seesAll = caller !== null && permits(caller, "keys");
-    return seesAll ? all : all.filter(({ keyId }) => keyId === caller?.id);
+    if (caller !== null && permits(caller, "keys")) return all;
+    // One that a link made smaller than its key has nothing to do with the others of the key.
+    const isSmaller = signIn !== null && signIn.role !== null;
+    return all.filter((each) => (isSmaller ? each.id === signIn.id : each.keyId === caller?.id));
   }
 
   return new Elysia({ name: "routes/sign-ins" })
