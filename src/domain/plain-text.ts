@@ -17,15 +17,16 @@ export function escapeControls(text: string): string {
   );
 }
 
-/** API keys in any of the ways in which they travel, and the credentials of a URL. */
+/** API keys in any of the ways in which they travel, cookies of sign-ins, and the credentials of a URL. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/lmk_[A-Za-z0-9_-]*/g, "lmk_***"],
+  [/(licmond_[0-9a-f]{8}=)[^;\s"']+/g, "$1***"],
   [/([?&;]|\b)(api_key|apikey)(=|%3D)[^&\s"'#]*/gi, "$1$2$3***"],
   [/\bBearer\s+[^\s"',]+/gi, "Bearer ***"],
   [/(\bauthorization["']?\s*[:=]\s*["']?Basic\s+)[^\s"',]+/gi, "$1***"],
   [/(:\/\/)[^/\s@"']+@/g, "$1***@"],
 ];
-const MAYBE_SECRET = /lmk_|api_?key|bearer|authorization|@/i;
+const MAYBE_SECRET = /lmk_|licmond_|api_?key|bearer|authorization|@/i;
 
 /** The text with everything masked that looks like a key. A last line of defence: no code should have put it there. */
 export function maskSecrets(text: string): string {

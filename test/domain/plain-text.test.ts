@@ -20,6 +20,7 @@ test.each<[string, string]>([
   ["/x?a=1&API_KEY=secret#top", "/x?a=1&API_KEY=***#top"],
   ["?api_key%3Dsecret", "?api_key%3D***"],
   ["Authorization: Bearer secret, next", "Authorization: Bearer ***, next"],
+  ["Cookie: licmond_0123abcd=k3v9x2m7q1ab.secret; a=b", "Cookie: licmond_0123abcd=***; a=b"],
   ['{"Authorization":"Basic c2VjcmV0"}', '{"Authorization":"Basic ***"}'],
   ["Basic authentication is needed", "Basic authentication is needed"],
   ["https://me:secret@a.example/x", "https://***@a.example/x"],

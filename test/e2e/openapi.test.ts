@@ -59,11 +59,14 @@ describe("on the demo's site", () => {
     expect(argv.join(" ")).toContain("simulate");
   });
 
-  /** The demo runs no commands, and ids of keys are random. */
+  /** The demo runs no commands, ids of keys are random, and a key has nothing to sign out. */
   const NOT_HERE = new Map([
     ["POST /api/execute", "AUTH_INSUFFICIENT"],
     ["GET /api/keys/{id}", "NOT_FOUND"],
     ["DELETE /api/keys/{id}", "NOT_FOUND"],
+    ["POST /api/signin", "AUTH_INVALID"],
+    ["POST /api/signout", "CONFLICT"],
+    ["DELETE /api/signins/{id}", "NOT_FOUND"],
   ]);
 
   test("every example, sent as it is, is answered with 2xx", async () => {

@@ -151,6 +151,7 @@ export function signInRoutes(deps: RouteDeps) {
       documented("open", "Keys", "Sign a browser in", {
         description:
           "Exchanges a key, or the code of a link, for a cookie that scripts cannot read. Needs the header `X-Licmond: page`, as everything that is changed by cookie.",
+        requestHeaders: { "X-Licmond": { description: "`page`, which no form can send", example: "page" } },
         body: Credentials,
         example: { key: "lmk_k3v9x2m7q1ab_…", stay: true },
         answers: { 204: { description: "Signed in", headers: COOKIE } },
