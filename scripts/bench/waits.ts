@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
+import { demoSite, makeDemoHistory } from "../../src/cli/demo/demo-site.ts";
 import { LEAST_STRETCHES } from "../../src/domain/stats/waits.ts";
 import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { createReader } from "../../src/history/reader.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { demoSite, makeDemoHistory } from "../../src/cli/demo-site.ts";
+import { demoSite, makeDemoHistory } from "../../src/cli/demo/demo-site.ts";
 import { coveredMs, NO_ROLLUP } from "../../src/domain/stats/rollup.ts";
 import { hostZone } from "../../src/domain/time/zone.ts";
 import type { KnownFeature } from "../../src/history/buckets.ts";

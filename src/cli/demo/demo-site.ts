@@ -1,20 +1,20 @@
 import { appendFileSync, mkdirSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { createDenialWatch } from "../collector/log-tail/denial-watch.ts";
-import { buildConfig } from "../config/config.ts";
-import type { Log } from "../domain/log.ts";
-import type { PollOutcome } from "../domain/poll.ts";
-import { shuffle } from "../domain/polls/track-sessions.ts";
-import type { MonitoredServer } from "../domain/server.ts";
-import { DAY_MS } from "../domain/time/clock.ts";
-import { hostZone } from "../domain/time/zone.ts";
-import { createBackFill, hasHistory } from "../live/back-fill.ts";
-import { createSimulatedLog } from "../simulator/debug-log.ts";
-import { SERVERS, type ServerSpec } from "../simulator/servers.ts";
-import { createSite, type Site } from "../simulator/site.ts";
-import { createDenialSources, createDenials } from "../store/denials.ts";
-import { openStore } from "../store/open/open.ts";
-import { outcomeOf } from "./parse.ts";
+import { createDenialWatch } from "../../collector/log-tail/denial-watch.ts";
+import { buildConfig } from "../../config/config.ts";
+import type { Log } from "../../domain/log.ts";
+import type { PollOutcome } from "../../domain/poll.ts";
+import { shuffle } from "../../domain/polls/track-sessions.ts";
+import type { MonitoredServer } from "../../domain/server.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
+import { hostZone } from "../../domain/time/zone.ts";
+import { createBackFill, hasHistory } from "../../live/back-fill.ts";
+import { createSimulatedLog } from "../../simulator/debug-log.ts";
+import { SERVERS, type ServerSpec } from "../../simulator/servers.ts";
+import { createSite, type Site } from "../../simulator/site.ts";
+import { createDenialSources, createDenials } from "../../store/denials.ts";
+import { openStore } from "../../store/open/open.ts";
+import { outcomeOf } from "../parse.ts";
 
 /** The site that a demo shows. */
 export type DemoSite = ReturnType<typeof demoSite>;

@@ -1,20 +1,20 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Config } from "../config/config.ts";
-import { codeOf, messageOf } from "../domain/error-code.ts";
-import { parseDuration, parseMomentOfWeek, systemClock } from "../domain/time/clock.ts";
-import { hostZone } from "../domain/time/zone.ts";
-import { aheadFor } from "../simulator/calendar.ts";
-import { createKeys } from "../store/keys.ts";
-import { openStore } from "../store/open/open.ts";
-import type { SignInLink } from "./ask/open.ts";
-import { createClient } from "./client/client.ts";
-import { type Command, command, integer, option, optionOr, reader, text } from "./command.ts";
+import type { Config } from "../../config/config.ts";
+import { codeOf, messageOf } from "../../domain/error-code.ts";
+import { parseDuration, parseMomentOfWeek, systemClock } from "../../domain/time/clock.ts";
+import { hostZone } from "../../domain/time/zone.ts";
+import { aheadFor } from "../../simulator/calendar.ts";
+import { createKeys } from "../../store/keys.ts";
+import { openStore } from "../../store/open/open.ts";
+import type { SignInLink } from "../ask/open.ts";
+import { createClient } from "../client/client.ts";
+import { type Command, command, integer, option, optionOr, reader, text } from "../command.ts";
+import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "../io.ts";
+import { reachableHost } from "../serve.ts";
+import { createProgress } from "../terminal.ts";
 import { createDemoLogs, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
-import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "./io.ts";
-import { reachableHost } from "./serve.ts";
-import { createProgress } from "./terminal.ts";
 
 /** Where a demo listens by default, unless the port is taken. */
 const DEFAULT_PORT = 8080;
@@ -28,7 +28,7 @@ export type DemoDeps = typeof REAL;
 const REAL = {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
   createDaemon: async (config: Config): Promise<Record<"start" | "stop", () => Promise<unknown>>> =>
-    (await import("../daemon.ts")).createDaemon(config),
+    (await import("../../daemon.ts")).createDaemon(config),
   makeHistory,
   signInLink,
   /** Resolves `wanted` when the demo is to end (Ctrl-C or `kill`), until `quit`; a second one ends the process at once. */
