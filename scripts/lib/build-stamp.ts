@@ -6,6 +6,7 @@ const INPUTS = [
   "systemd/*",
   "scripts/build.ts",
   "scripts/lib/compile.ts",
+  "scripts/lib/page.ts",
   "scripts/lib/licenses/*.ts",
   "docs/licenses/**/*",
   "LICENSE",

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { collectLicenses } from "./licenses/collect.ts";
+import { buildPage, withPage } from "./page.ts";
 
 export interface CompileOptions {
   /** The project's root. */
@@ -33,7 +34,8 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
     define: { BUILD_VERSION: JSON.stringify(version), BUILD_COMMIT: JSON.stringify(commit) },
     throw: false,
   } satisfies Bun.BuildConfig;
-  const licenses = await licensesOf(root, shared);
+  const page = await buildPage(root);
+  const licenses = await licensesOf(root, { ...shared, plugins: [withPage(page)] }, page.inputs);
 
   // The name of the outfile is embedded: a folder of its own keeps it (and writing over an executable that runs fails
   // with ETXTBSY).
@@ -44,7 +46,7 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
       ...shared,
       bytecode: true,
       sourcemap: "linked",
-      plugins: [withLicenses(licenses)],
+      plugins: [withPage(page), withLicenses(licenses)],
       // A daemon started in somebody's folder must not run what lies there.
       compile: {
         outfile: join(fresh, "licmond"),
@@ -79,12 +81,12 @@ function withLicenses(contents: string): Bun.BunPlugin {
   };
 }
 
-/** Bundles once without writing anything, to see which files are inside, and collects their licenses. */
-async function licensesOf(root: string, shared: Bun.BuildConfig): Promise<string> {
+/** Bundles once without writing anything, to see which files are inside, and collects the licenses of these and `others`. */
+async function licensesOf(root: string, shared: Bun.BuildConfig, others: readonly string[]): Promise<string> {
   const result = await Bun.build({ ...shared, metafile: true });
   if (!result.success || result.metafile === undefined)
     throw new Error(`the build failed:\n${result.logs.map(String).join("\n")}`);
-  const paths = Object.keys(result.metafile.inputs).map((path) => resolve(path));
+  const paths = [...Object.keys(result.metafile.inputs).map((path) => resolve(path)), ...others];
   return collectLicenses({ root, paths, bun: Bun.version });
 }
 

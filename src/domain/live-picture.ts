@@ -1,35 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type FeatureRecord, nullable, record, ServerRecord, type UserRecord } from "./records.ts";
+import { FEATURE_COLUMNS, type FeatureValues, ROW_COLUMNS, type RowValues } from "./picture.ts";
+import { nullable, record, ServerRecord } from "./records.ts";
 
 /**
  * What `GET /api/picture` holds: every server with its features and rows, slim, and how a patch (the event `picture`)
- * changes it. Features and rows are arrays; each begins with a key that is unique within its server.
+ * changes it (`polls/kept-picture.ts`). Features and rows are arrays; each begins with a key that is unique within its server.
  */
-
-/** What a feature's array holds behind its key: fields of the feature's record. */
-export const FEATURE_COLUMNS = [
-  ...(["daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"] as const),
-  ...(["utilization", "shared", "expiresOn", "expiresAt", "permanent"] as const),
-  ...(["state", "error", "collectedAt"] as const),
-] as const satisfies readonly (keyof FeatureRecord)[];
-
-/** A checkout, reservation or queue entry: fields of a row of `users[]`, the key of its feature, and `since`. */
-interface SlimRow
-  extends Pick<UserRecord, "feature" | "kind" | "user" | "host" | "count" | "session" | "display">,
-    Pick<UserRecord, "version" | "handle" | "borrowed" | "reservedFor"> {
-  /** From when its duration counts; null when that is not known. */
-  readonly since: string | null;
-}
-
-/** What a row's array holds behind its key. */
-export const ROW_COLUMNS = [
-  ...(["feature", "kind", "user", "host", "count", "since", "session"] as const),
-  ...(["display", "version", "handle", "borrowed", "reservedFor"] as const),
-] as const satisfies readonly (keyof SlimRow)[];
-
-type Values<R, C extends readonly (keyof R)[]> = { readonly [I in keyof C]: R[C[I]] };
-export type FeatureValues = readonly [key: string, ...Values<FeatureRecord, typeof FEATURE_COLUMNS>];
-export type RowValues = readonly [key: string, ...Values<SlimRow, typeof ROW_COLUMNS>];
 
 /** An array of one value a column. OpenAPI 3.0 has no word for that: the order stands in the description. */
 const columns = <T extends readonly unknown[]>(title: string, names: readonly string[], more: string) => {
@@ -87,39 +63,3 @@ export const PATCH_FIELDS = {
 };
 const Patch = Type.Object(PATCH_FIELDS);
 export type Patch = Static<typeof Patch>;
-
-/** A feature's array with its names. */
-export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
-
-/** A server's picture as its reader keeps it, features and rows by their keys. */
-export interface KeptServer extends Omit<PictureServer, "features" | "rows"> {
-  readonly features: Map<string, PictureFeature>;
-  readonly rows: Map<string, RowValues>;
-}
-
-export function keptServer(server: PictureServer): KeptServer {
-  return put({ ...server, features: new Map(), rows: new Map() }, server);
-}
-
-function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
-  for (const [key, ...values] of features) {
-    const named = FEATURE_COLUMNS.map((name, index) => [name, values[index]]);
-    kept.features.set(key, Object.fromEntries(named) as PictureFeature);
-  }
-  for (const values of rows) kept.rows.set(values[0], values);
-  return kept;
-}
-
-/**
- * The picture after a patch; the maps are changed in place. Null when the server is no longer configured; `refetch` when
- * a patch was missed: then `GET /api/picture?server=` has the whole. A patch of before the picture changes nothing.
- */
-export function applyPatch(kept: KeptServer | null, patch: Patch): KeptServer | null | "refetch" {
-  const { to, changed, gone } = patch;
-  if (to === null) return null;
-  if (kept !== null && to <= kept.snapshot) return kept;
-  if (kept === null || patch.from !== kept.snapshot) return "refetch";
-  for (const key of gone.features) kept.features.delete(key);
-  for (const key of gone.rows) kept.rows.delete(key);
-  return { ...put(kept, patch), ...changed, snapshot: to };
-}

@@ -7,6 +7,7 @@ import type {
   QueueReading,
   Reading,
 } from "./reading.ts";
+import type { FeatureRecord, UserRecord } from "./records.ts";
 import type { MonitoredServer } from "./server.ts";
 import type { DataState, ServerStatus } from "./words.ts";
 
@@ -94,3 +95,28 @@ export interface Snapshot {
   /** In the order of the config. */
   readonly servers: readonly ServerPicture[];
 }
+
+/** What a feature's array holds behind its key: fields of the feature's record. */
+export const FEATURE_COLUMNS = [
+  ...(["daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"] as const),
+  ...(["utilization", "shared", "expiresOn", "expiresAt", "permanent"] as const),
+  ...(["state", "error", "collectedAt"] as const),
+] as const satisfies readonly (keyof FeatureRecord)[];
+
+/** A checkout, reservation or queue entry: fields of a row of `users[]`, the key of its feature, and `since`. */
+interface SlimRow
+  extends Pick<UserRecord, "feature" | "kind" | "user" | "host" | "count" | "session" | "display">,
+    Pick<UserRecord, "version" | "handle" | "borrowed" | "reservedFor"> {
+  /** From when its duration counts; null when that is not known. */
+  readonly since: string | null;
+}
+
+/** What a row's array holds behind its key. */
+export const ROW_COLUMNS = [
+  ...(["feature", "kind", "user", "host", "count", "since", "session"] as const),
+  ...(["display", "version", "handle", "borrowed", "reservedFor"] as const),
+] as const satisfies readonly (keyof SlimRow)[];
+
+type Values<R, C extends readonly (keyof R)[]> = { readonly [I in keyof C]: R[C[I]] };
+export type FeatureValues = readonly [key: string, ...Values<FeatureRecord, typeof FEATURE_COLUMNS>];
+export type RowValues = readonly [key: string, ...Values<SlimRow, typeof ROW_COLUMNS>];

@@ -6,6 +6,7 @@ import { docsRoutes } from "./docs/routes.ts";
 import { type Audit, createAudit } from "./exchange.ts";
 import { createGate } from "./gate.ts";
 import { createLimits, type Limits } from "./limits.ts";
+import { pageRoutes } from "./page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
@@ -50,7 +51,8 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
   return app
     .use(createGate(deps, app, limits, audit, counters))
     .use(api)
-    .use(docsRoutes(api, deps.build.version));
+    .use(docsRoutes(api, deps.build.version))
+    .use(pageRoutes());
 }
 
 export type App = ReturnType<typeof createApp>;

@@ -1,5 +1,6 @@
-import { FEATURE_COLUMNS, type Patch } from "../domain/live-picture.ts";
+import type { Patch } from "../domain/live-picture.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { FEATURE_COLUMNS } from "../domain/picture.ts";
 import type { CheckoutReading } from "../domain/reading.ts";
 import { iso } from "../domain/time/clock.ts";
 import { featureRecord, serverRecord } from "./records.ts";

@@ -1,15 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  applyPatch,
-  type KeptServer,
-  keptServer,
-  type Patch,
-  type Picture,
-  type PictureServer,
-  ROW_COLUMNS,
-} from "../../src/domain/live-picture.ts";
+import type { Patch, Picture, PictureServer } from "../../src/domain/live-picture.ts";
 import type { FeaturePicture, ServerPicture } from "../../src/domain/picture.ts";
+import { ROW_COLUMNS } from "../../src/domain/picture.ts";
+import { applyPatch, type KeptServer, keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
 import { featureRecord, userRecords } from "../../src/http/records.ts";

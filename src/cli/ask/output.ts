@@ -1,5 +1,5 @@
-import type { PictureFeature } from "../../domain/live-picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
+import type { PictureFeature } from "../../domain/polls/kept-picture.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
 import { iso, MINUTE_MS } from "../../domain/time/clock.ts";

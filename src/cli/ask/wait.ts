@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
-import type { PictureFeature } from "../../domain/live-picture.ts";
 import { countOf, escapeControls } from "../../domain/plain-text.ts";
+import type { PictureFeature } from "../../domain/polls/kept-picture.ts";
 import { parseDuration, span } from "../../domain/time/clock.ts";
 import { CLIENT_OPTIONS } from "../client/target.ts";
 import { watchPicture } from "../client/watch-picture.ts";

@@ -1,12 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { messageOf } from "../../domain/error-code.ts";
-import {
-  applyPatch,
-  type KeptServer,
-  keptServer,
-  type Patch,
-  type Picture,
-} from "../../domain/live-picture.ts";
+import type { Patch, Picture } from "../../domain/live-picture.ts";
+import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept-picture.ts";
 import { Failure } from "../io.ts";
 import { type Client, Refusal } from "./client.ts";
 

@@ -120,10 +120,15 @@ function textPreferences(accept: string | null): Readonly<Record<TextFormat, num
  * A client that does not mention `identity` accepts it with the lowest preference (RFC 9110, 12.5.3).
  */
 export function takesGzip(acceptEncoding: string | null): boolean {
+  return takesEncoding(acceptEncoding, "gzip");
+}
+
+/** The same for another encoding. */
+export function takesEncoding(acceptEncoding: string | null, encoding: "gzip" | "br"): boolean {
   // RFC 9110, 8.4.1.3: a recipient takes x-gzip for gzip.
   const header = acceptEncoding?.replaceAll(/\bx-gzip\b/gi, "gzip") ?? null;
-  const gzip = preference(header, "gzip");
-  return gzip > 0 && gzip >= preference(header, "identity", EXACT);
+  const liked = preference(header, encoding);
+  return liked > 0 && liked >= preference(header, "identity", EXACT);
 }
 
 /** How closely a range names an offer: itself, its family (`text/*`), or by a wildcard for everything. */

@@ -17,7 +17,7 @@ const CSS = asset("text/css");
 /** Not in the document: it describes the API, not its own page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 
-/** The page at `/`, the OpenAPI document at `/swagger/json`, and Swagger UI at `/swagger` from files inside the binary. */
+/** The OpenAPI document at `/swagger/json`, and Swagger UI at `/swagger` from files inside the binary. */
 export function docsRoutes(described: AnyElysia, version: string) {
   let document: Promise<Answer> | null = null;
   const file = async (path: string, headers: Answer["headers"]) => ({
@@ -25,7 +25,6 @@ export function docsRoutes(described: AnyElysia, version: string) {
     headers,
   });
   return new Elysia({ name: "docs" })
-    .get("/", () => new Response(homePage(version), { headers: HTML }), PUBLIC)
     .get(
       "/swagger",
       () => new Response(PAGE, { headers: { ...HTML, "content-security-policy": PAGE_POLICY } }),
@@ -50,17 +49,6 @@ export function docsRoutes(described: AnyElysia, version: string) {
     )
     .get("/swagger/assets/ui.css", async ({ request }) => send(request, await file(style, CSS)), PUBLIC);
 }
-
-/** Which version this is, and the way to the docs. */
-const homePage = (version: string) => `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>licmond</title></head>
-<body>
-<h1>licmond ${Bun.escapeHTML(version)}</h1>
-<p>The license monitoring daemon is running. <a href="/swagger">The API and its documentation</a></p>
-</body>
-</html>
-`;
 
 /** The Swagger UI page: no inline script, nothing from another host. */
 const PAGE = `<!doctype html>

@@ -3,7 +3,8 @@ import type { LiveFeature } from "../../../src/cli/ask/output.ts";
 import { afterKey, FIRST_VIEW, frame, shownFeatures, type View } from "../../../src/cli/ask/top-view.ts";
 import { freeOf } from "../../../src/cli/ask/wait.ts";
 import type { Site } from "../../../src/cli/client/watch-picture.ts";
-import { type KeptServer, keptServer, type PictureServer } from "../../../src/domain/live-picture.ts";
+import type { PictureServer } from "../../../src/domain/live-picture.ts";
+import { type KeptServer, keptServer } from "../../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../../src/http/picture.ts";
 import { feature, NOW, picture } from "../../http/make.ts";
 

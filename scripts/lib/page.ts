@@ -1,0 +1,105 @@
+import { join, relative, sep } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+
+/** A file of the page, in every form in which it can be sent. */
+export interface BuiltFile {
+  /** Path below the page's address: `index.html`, `assets/index-1a2b3c.js`. */
+  readonly name: string;
+  readonly type: string;
+  readonly etag: string;
+  readonly forms: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
+}
+
+export const ENCODINGS = ["identity", "gzip", "br"] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+export interface BuiltPage {
+  readonly files: readonly BuiltFile[];
+  /** What went in, as absolute paths. */
+  readonly inputs: readonly string[];
+}
+
+/**
+ * Bundles the page (`src/page`): names in `assets/` carry a hash of their content, the others stay the same. Every link
+ * is relative, so that the page works below any prefix: that is why `publicPath` is not set.
+ */
+export async function buildPage(root: string): Promise<BuiltPage> {
+  const source = join(root, "src/page");
+  const result = await Bun.build({
+    entrypoints: ["index.html", "stream-worker.ts", "theme.ts"].map((name) => join(source, name)),
+    root: source,
+    target: "browser",
+    splitting: true,
+    minify: true,
+    metafile: true,
+    define: { "process.env.NODE_ENV": '"production"' },
+    naming: {
+      entry: "[name].[ext]",
+      chunk: "assets/[name]-[hash].[ext]",
+      asset: "assets/[name]-[hash].[ext]",
+    },
+    throw: false,
+  });
+  if (!result.success) throw new Error(`the page does not build:\n${result.logs.map(String).join("\n")}`);
+  const files = await Promise.all(
+    result.outputs.map(async (output) => {
+      const name = relative(".", output.path).replaceAll(sep, "/");
+      const text = await output.text();
+      return builtFile(name, output.type, name === "index.html" ? withTheme(text) : text);
+    }),
+  );
+  const inputs = Object.keys(result.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path));
+  return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), inputs };
+}
+
+/**
+ * The theme that a browser keeps must hold before the first paint. Bun merges every script of a page into its one deferred
+ * module, so the script that blocks is put in afterwards.
+ */
+function withTheme(html: string): string {
+  const place = '<link rel="stylesheet"';
+  if (!html.includes(place))
+    throw new Error("index.html has no style sheet before which theme.js could stand");
+  return html.replace(place, `<script src="./theme.js"></script>${place}`);
+}
+
+async function builtFile(name: string, type: string, text: string): Promise<BuiltFile> {
+  const identity = new TextEncoder().encode(text);
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
+  const br = new Uint8Array(await promisify(brotliCompress)(identity, quality));
+  const zipped = new Uint8Array(await promisify(gzip)(identity, { level: 9 }));
+  const hash = new Bun.CryptoHasher("sha256").update(identity).digest("base64url").slice(0, 16);
+  return { name, type, etag: hash, forms: { identity, gzip: zipped, br } };
+}
+
+/**
+ * Puts the built files in the place of `src/http/page/files.ts`, which builds them when it is asked: inside the executable
+ * there are no sources. Not by the build's option `files`, for the reason that `compile.ts` gives.
+ */
+export function withPage({ files }: Pick<BuiltPage, "files">): Bun.BunPlugin {
+  const forms = files.flatMap((file, at) =>
+    ENCODINGS.map((encoding) => ({ id: `${at}-${encoding}`, bytes: file.forms[encoding] })),
+  );
+  const imports = forms.map(
+    ({ id }, at) => `import f${at} from ${JSON.stringify(`page:${id}`)} with { type: "file" };`,
+  );
+  const entries = files.map(({ name, type, etag }, at) => {
+    const paths = ENCODINGS.map(
+      (encoding, form) => `${encoding}: Bun.file(f${ENCODINGS.length * at + form})`,
+    );
+    return `{ ...${JSON.stringify({ name, type, etag })}, forms: { ${paths.join(", ")} } }`;
+  });
+  const contents = `${imports.join("\n")}\nexport const pageFiles = async () => [${entries.join(",\n")}];`;
+  return {
+    name: "page",
+    setup(build) {
+      build.onLoad({ filter: /\/src\/http\/page\/files\.ts$/ }, () => ({ contents, loader: "js" }));
+      build.onResolve({ filter: /^page:/ }, ({ path }) => ({ path: path.slice(5), namespace: "page" }));
+      build.onLoad({ filter: /./, namespace: "page" }, ({ path }) => ({
+        contents: forms.find(({ id }) => id === path)?.bytes ?? "",
+        loader: "file",
+      }));
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import type { Patch, PictureServer } from "../live-picture.ts";
+import { FEATURE_COLUMNS, type RowValues } from "../picture.ts";
+import type { FeatureRecord } from "../records.ts";
+
+/** A feature's array with its names. */
+export type PictureFeature = Pick<FeatureRecord, (typeof FEATURE_COLUMNS)[number]>;
+
+/** A server's picture as its reader keeps it, features and rows by their keys. */
+export interface KeptServer extends Omit<PictureServer, "features" | "rows"> {
+  readonly features: Map<string, PictureFeature>;
+  readonly rows: Map<string, RowValues>;
+}
+
+export function keptServer(server: PictureServer): KeptServer {
+  return put({ ...server, features: new Map(), rows: new Map() }, server);
+}
+
+function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
+  for (const [key, ...values] of features) {
+    const named = FEATURE_COLUMNS.map((name, index) => [name, values[index]]);
+    kept.features.set(key, Object.fromEntries(named) as PictureFeature);
+  }
+  for (const values of rows) kept.rows.set(values[0], values);
+  return kept;
+}
+
+/**
+ * The picture after a patch; the maps are changed in place. Null when the server is no longer configured; `refetch` when
+ * a patch was missed: then `GET /api/picture?server=` has the whole. A patch of before the picture changes nothing.
+ */
+export function applyPatch(kept: KeptServer | null, patch: Patch): KeptServer | null | "refetch" {
+  const { to, changed, gone } = patch;
+  if (to === null) return null;
+  if (kept !== null && to <= kept.snapshot) return kept;
+  if (kept === null || patch.from !== kept.snapshot) return "refetch";
+  for (const key of gone.features) kept.features.delete(key);
+  for (const key of gone.rows) kept.rows.delete(key);
+  return { ...put(kept, patch), ...changed, snapshot: to };
+}

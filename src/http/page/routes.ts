@@ -1,0 +1,60 @@
+import { Elysia } from "elysia";
+import { PAGE_PATHS } from "../../domain/page-paths.ts";
+import { BY_ENCODING, takesEncoding } from "../answers/answer.ts";
+import { noSuchPath } from "../errors.ts";
+import { matches } from "../snapshot.ts";
+import { type PageFile, pageFiles } from "./files.ts";
+
+/** Scripts, styles and data come from here alone; no string becomes a script, but the one address that `licmond` makes. */
+const PAGE_POLICY = [
+  ...["default-src 'none'", "script-src 'self'", "worker-src 'self'", "style-src 'self'", "img-src 'self'"],
+  ...["connect-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'self'"],
+  ...["frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types licmond"],
+].join("; ");
+/** Not in the document: it describes the API, not the page. */
+const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
+/** Files whose names stay the same while their content changes. */
+const TOP = ["stream-worker.js", "theme.js"];
+
+/** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
+export function pageRoutes() {
+  let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
+  const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
+  const answer = async (request: Request, name: string) => {
+    const file = (await files()).get(name);
+    if (file === undefined) throw noSuchPath();
+    return respond(request, file);
+  };
+
+  const routes = new Elysia({ name: "page" }).get(
+    "/assets/:file",
+    ({ request, params }) => answer(request, `assets/${params.file}`),
+    PUBLIC,
+  );
+  for (const path of ["", ...PAGE_PATHS])
+    routes.get(`/${path}`, ({ request }) => answer(request, "index.html"), PUBLIC);
+  for (const name of TOP) routes.get(`/${name}`, ({ request }) => answer(request, name), PUBLIC);
+  return routes;
+}
+
+function respond({ headers: sent }: Request, { name, type, etag, forms }: PageFile): Response {
+  const accepted = sent.get("accept-encoding");
+  const encoding = (["br", "gzip"] as const).find((each) => takesEncoding(accepted, each)) ?? "identity";
+  const tag = `"${etag}-${encoding}"`;
+  const isHashed = name.startsWith("assets/");
+  const headers = {
+    etag: tag,
+    vary: BY_ENCODING,
+    "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+  };
+  if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });
+  return new Response(forms[encoding], {
+    headers: {
+      ...headers,
+      "content-type": type,
+      ...(encoding !== "identity" && { "content-encoding": encoding }),
+      // A worker has the policy of its own file, not of the page.
+      "content-security-policy": PAGE_POLICY,
+    },
+  });
+}

@@ -1,0 +1,42 @@
+const NUMBER = new Intl.NumberFormat("en-GB");
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const DAY_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const WEEKDAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const DAY_MS = 86_400_000;
+
+export const number = (value: number): string => NUMBER.format(value);
+
+/** `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: two units at most. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const days = Math.floor(hours / 24);
+  if (minutes === 0) return `${seconds} s`;
+  if (hours === 0) return `${minutes} min`;
+  if (days === 0) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
+}
+
+/** A calendar day (`2026-11-24`) as `24 Nov`, with the year where it is more than ten months away. */
+export function day(on: string, now: number): string {
+  const at = Date.parse(`${on}T12:00:00Z`);
+  if (Number.isNaN(at)) return on;
+  return (Math.abs(at - now) > 300 * DAY_MS ? DAY_OF_YEAR : DAY).format(at);
+}
+
+/** A moment in the reader's zone: `08:02` today, `Wed 07:40` within six days, else `4 Nov, 07:40`. */
+export function moment(at: number, now: number): string {
+  if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
+  return (Math.abs(now - at) < 6 * DAY_MS ? WEEKDAY : DATE).format(at);
+}
+
+/** Days until then; 0 = within a day, negative = over. */
+export function daysUntil(at: string, now: number): number {
+  return Math.floor((Date.parse(at) - now) / DAY_MS);
+}
+
+/** Names by their numbers, whatever their case: `seat9` before `seat10`. */
+export const byName = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;

@@ -1,0 +1,120 @@
+import { computed, effect, signal } from "@preact/signals";
+import type { Patch } from "../../domain/live-picture.ts";
+import { get, Refusal, serverNow } from "../api.ts";
+import { createReader, type Site } from "./reader.ts";
+import { openStream, type StreamNews } from "./stream.ts";
+
+declare global {
+  interface Window {
+    /** https://www.w3.org/TR/trusted-types/; TypeScript's DOM has no word for it yet. */
+    readonly trustedTypes?: {
+      createPolicy(
+        name: string,
+        rules: { createScriptURL(input: string): string },
+      ): { createScriptURL(input: string): { toString(): string } };
+    };
+  }
+}
+
+/** Null until the picture was read once. */
+export const site = signal<Site | null>(null);
+/** Epoch ms since when it is not live; null while it is, and before the first picture. */
+export const lostSince = signal<number | null>(null);
+/** Why the picture cannot be had: `signedOut` = there is no sign-in that holds. */
+export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null);
+/** Epoch ms by the server's clock, once a second: what shows an age reads this. */
+export const now = signal(serverNow());
+/** When the servers were polled last. */
+export const polledAt = computed(() =>
+  Math.max(0, ...[...(site.value?.values() ?? [])].map(({ lastPollAt }) => Date.parse(lastPollAt ?? "") || 0)),
+);
+
+const GATHER_MS = 200;
+/** A tab with a stream of its own gives it back after it was hidden for so long. */
+const HIDDEN_MS = 60_000;
+
+const reader = createReader({
+  async load(ids) {
+    const { servers } = await get("/api/picture", ids === null ? {} : { server: ids });
+    trouble.value = null;
+    return servers;
+  },
+  changed(next) {
+    site.value = next;
+  },
+  failed(error) {
+    lostSince.value ??= serverNow();
+    if (!(error instanceof Refusal)) trouble.value = "unreachable";
+    else trouble.value = error.status === 401 ? "signedOut" : error;
+  },
+});
+
+let gathered: Patch[] = [];
+
+function hear(news: StreamNews): void {
+  if (news.type === "patch") {
+    if (gathered.push(news.patch) === 1) setTimeout(() => reader.apply(gathered.splice(0)), GATHER_MS);
+    return;
+  }
+  gathered = [];
+  if (news.type === "lost") lostSince.value ??= serverNow();
+  // Also after a loss: the answer tells whether the sign-in ended.
+  void reader.reload().then(() => {
+    if (news.type === "open" && trouble.value === null) lostSince.value = null;
+  });
+}
+
+let retry: () => void = () => {};
+
+/** Begins to read, and keeps the picture live as long as the tab is there. */
+export function startLive(): void {
+  setInterval(() => {
+    if (!document.hidden) now.value = serverNow();
+  }, 1_000);
+  effect(() => {
+    // Ages are right at once after a picture, and after the tab was hidden.
+    if (site.value !== null) now.value = serverNow();
+  });
+  void reader.reload();
+  retry = typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
+  // A tab that was asleep, or kept for the way back, may have missed anything.
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) void reader.reload();
+  });
+  document.addEventListener("resume", () => void reader.reload());
+}
+
+/** After a sign-in: reads the picture at once. */
+export function again(): Promise<void> {
+  retry();
+  return reader.reload();
+}
+
+function sharedStream(): () => void {
+  // Trusted Types: a worker's address must come from a policy. This one knows a single address.
+  const address = new URL("./stream-worker.js", document.baseURI).href;
+  const policy = window.trustedTypes?.createPolicy("licmond", { createScriptURL: () => address });
+  // TypeScript takes no TrustedScriptURL here, which is what the browser wants.
+  const trusted = (policy?.createScriptURL("") ?? address) as string;
+  const worker = new SharedWorker(trusted, { type: "module" });
+  worker.port.onmessage = ({ data }: MessageEvent<StreamNews>) => hear(data);
+  addEventListener("pagehide", ({ persisted }) => {
+    if (!persisted) worker.port.postMessage("bye");
+  });
+  return () => worker.port.postMessage("retry");
+}
+
+function ownStream(): () => void {
+  let stream: ReturnType<typeof openStream> | null = openStream(hear);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(timer);
+    if (!document.hidden) stream ??= openStream(hear);
+    else
+      timer = setTimeout(() => {
+        stream?.close();
+        stream = null;
+      }, HIDDEN_MS);
+  });
+  return () => stream?.retry();
+}

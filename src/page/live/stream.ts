@@ -1,0 +1,49 @@
+import type { Patch } from "../../domain/live-picture.ts";
+
+/** What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live. */
+export type StreamNews =
+  | { readonly type: "open" }
+  | { readonly type: "lost" }
+  | { readonly type: "patch"; readonly patch: Patch };
+
+const FIRST_RETRY_MS = 1_000;
+const LONGEST_RETRY_MS = 15_000;
+/** Beside a picture after each poll, nothing: metrics come once an hour, the longest there is. */
+const STREAM = "./stream/combined?events=picture&interval=3600000";
+
+/** Keeps an event stream open until `close`. A browser gives up after an HTTP error; this goes on trying. */
+export function openStream(tell: (news: StreamNews) => void) {
+  let source: EventSource | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wait = FIRST_RETRY_MS;
+
+  function connect(): void {
+    clearTimeout(timer);
+    source?.close();
+    const opened = new EventSource(STREAM);
+    source = opened;
+    opened.addEventListener("open", () => {
+      wait = FIRST_RETRY_MS;
+      tell({ type: "open" });
+    });
+    opened.addEventListener("picture", ({ data }) => tell({ type: "patch", patch: JSON.parse(data) as Patch }));
+    opened.addEventListener("error", () => {
+      tell({ type: "lost" });
+      if (opened.readyState !== EventSource.CLOSED) return;
+      timer = setTimeout(connect, wait);
+      wait = Math.min(2 * wait, LONGEST_RETRY_MS);
+    });
+  }
+
+  connect();
+  return {
+    /** Tries at once, e.g. after a sign-in, unless it is open. */
+    retry(): void {
+      if (source?.readyState !== EventSource.OPEN) connect();
+    },
+    close(): void {
+      clearTimeout(timer);
+      source?.close();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { post, Refusal } from "../api.ts";
+import { again } from "../live/live.ts";
+import { loadMe } from "../me.ts";
+import { go, linkTo, page } from "../router.ts";
+import { words } from "../words.ts";
+
+/** A key, or a link with a one-time code behind `#code=`, becomes a cookie of this browser. */
+export function SignIn() {
+  const problem = useSignal<string | null>(null);
+  const isBusy = useSignal(false);
+  const field = useRef<HTMLInputElement>(null);
+
+  const signIn = async (body: { key: string; stay: boolean } | { code: string }) => {
+    isBusy.value = true;
+    problem.value = null;
+    try {
+      await post("/api/signin", body);
+      await Promise.all([again(), loadMe()]);
+      if (page.value === "signin") go(linkTo(""));
+    } catch (error) {
+      problem.value = wordsOf(error, "code" in body);
+      field.current?.focus();
+    } finally {
+      isBusy.value = false;
+    }
+  };
+
+  useEffect(() => {
+    field.current?.focus();
+    const code = new URLSearchParams(location.hash.slice(1)).get("code");
+    if (code === null) return;
+    // It is good once: it need not stay in the address.
+    history.replaceState(null, "", location.pathname + location.search);
+    void signIn({ code });
+  }, []);
+
+  return (
+    <div class="in">
+      <main id="main">
+        <div>
+          <span class="brand">
+            <svg width="39" height="24" viewBox="0 0 26 16" aria-hidden="true">
+              <use href="#mark" />
+            </svg>
+            licmond
+          </span>
+          <h1>{words.signInHead}</h1>
+        </div>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            const form = new FormData(event.currentTarget);
+            void signIn({ key: String(form.get("key")).trim(), stay: form.has("stay") });
+          }}
+        >
+          <div>
+            <label for="key">{words.key}</label>
+            <input
+              ref={field}
+              id="key"
+              name="key"
+              type="password"
+              required
+              autocomplete="current-password"
+              placeholder="lmk_"
+              spellcheck={false}
+              aria-describedby="problem"
+            />
+            <p id="problem" class="problem st-crit" role="alert">
+              {problem.value}
+            </p>
+          </div>
+          <label class="stay">
+            <input name="stay" type="checkbox" checked />
+            {words.stay}
+          </label>
+          <button class="btn pri" type="submit" disabled={isBusy.value}>
+            {words.signIn}
+          </button>
+        </form>
+        <div class="help">
+          <p>
+            <b>{words.noKey}</b> {words.whoMakesKeys}
+          </p>
+          <p>
+            {words.onTheServer} <code>licmond open --role viewer --for 8h</code>
+          </p>
+        </div>
+      </main>
+      <footer>
+        <span>{location.host}</span>
+        <span>{words.hostAlone}</span>
+      </footer>
+    </div>
+  );
+}
+
+function wordsOf(error: unknown, isCode: boolean): string {
+  if (!(error instanceof Refusal)) return words.unreachable;
+  if (error.status === 401) return isCode ? words.codeRefused : words.keyRefused;
+  return error.message;
+}

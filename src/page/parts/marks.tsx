@@ -1,0 +1,38 @@
+import type { ComponentChildren } from "preact";
+import { duration } from "../format.ts";
+import { now } from "../live/live.ts";
+import { words } from "../words.ts";
+
+export type Mark = "ok" | "warn" | "crit" | "stale" | "partial" | "unknown";
+export type IconName = Mark | "find" | "theme" | "people" | "find20" | "out";
+
+/** A drawing of the sprite in index.html. */
+export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {
+  return (
+    <svg class="ic" width={size} height={size} aria-hidden="true">
+      <use href={`#i-${name}`} />
+    </svg>
+  );
+}
+
+/** A state: shape, colour, and a word that is always there, for readers of screens alone where `quiet`. */
+export function State(props: { readonly is: Mark; readonly quiet?: boolean; readonly children: ComponentChildren }) {
+  return (
+    <span class={`st st-${props.is}`}>
+      <Icon name={props.is} />
+      <span class={props.quiet === true ? "vh" : undefined}>{props.children}</span>
+    </span>
+  );
+}
+
+/** Something that is not known: never 0. */
+export const Unknown = () => (
+  <State is="unknown" quiet>
+    {words.notKnown}
+  </State>
+);
+
+/** How long ago that was; counts on by itself. */
+export function Age({ at }: { readonly at: number }) {
+  return <>{duration(now.value - at)}</>;
+}

@@ -1,0 +1,56 @@
+import { query, setQuery } from "../router.ts";
+import { Icon } from "./marks.tsx";
+
+/** The search of a list: what is typed stands in the address, and Back leads to before it. */
+export function SearchField(props: { readonly label: string; readonly hint: string; readonly example?: string }) {
+  return (
+    <div class="seek">
+      <form class="find" role="search" onSubmit={(event) => event.preventDefault()}>
+        <Icon name="find" size={16} />
+        <input
+          id="search"
+          type="search"
+          name="q"
+          aria-label={props.label}
+          placeholder={props.hint}
+          autocomplete="off"
+          spellcheck={false}
+          value={query.value.get("q") ?? ""}
+          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
+        />
+        {props.example !== undefined && (
+          <span class="hint" aria-hidden="true">
+            {props.example}
+          </span>
+        )}
+        <kbd>/</kbd>
+      </form>
+    </div>
+  );
+}
+
+/** One of several values that stands in the address, as a chip; the first option is "any". */
+export function Choice(props: {
+  readonly name: string;
+  readonly any: string;
+  readonly values: readonly string[];
+  readonly word: (value: string) => string;
+}) {
+  const chosen = query.value.get(props.name) ?? "";
+  return (
+    <select
+      class="chip opt"
+      aria-label={props.any.replace(/:.*/, "")}
+      data-chosen={chosen !== ""}
+      value={chosen}
+      onChange={({ currentTarget }) => setQuery({ [props.name]: currentTarget.value }, true)}
+    >
+      <option value="">{props.any}</option>
+      {props.values.map((value) => (
+        <option key={value} value={value}>
+          {props.word(value)}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,24 @@
+/**
+ * The one event stream of a browser, for all tabs: over HTTP/1.1 a browser opens six connections to a host, and each
+ * tab's own stream would take one. Tabs read the picture themselves and get every event passed on.
+ */
+import { openStream, type StreamNews } from "./live/stream.ts";
+
+const tabs = new Set<MessagePort>();
+let latest: StreamNews | null = null;
+
+const stream = openStream((news) => {
+  if (news.type !== "patch") latest = news;
+  for (const tab of tabs) tab.postMessage(news);
+});
+
+addEventListener("connect", (event) => {
+  const [tab] = (event as MessageEvent).ports;
+  if (tab === undefined) return;
+  tabs.add(tab);
+  tab.onmessage = ({ data }: MessageEvent<"retry" | "bye">) => {
+    if (data === "bye") tabs.delete(tab);
+    else stream.retry();
+  };
+  if (latest !== null) tab.postMessage(latest);
+});
