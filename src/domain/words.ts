@@ -42,3 +42,7 @@ export const LOG_SOURCES = [
   "system",
 ] as const;
 export type LogSource = (typeof LOG_SOURCES)[number];
+
+/** The page's paths behind `/`: one segment each, so that relative links hold below any prefix of a proxy. */
+export const PAGE_PATHS = ["features", "feature", "people", "signin"] as const;
+export type PagePath = (typeof PAGE_PATHS)[number];

@@ -51,9 +51,9 @@ export async function get<P extends keyof Answers>(
 }
 
 /** Changes something: says that it is the page, which a form of another origin cannot. Throws as `get` does. */
-export async function post(path: "/api/signin" | "/api/signout", body: unknown): Promise<void> {
+export async function post(path: "/api/signin" | "/api/signout", body: object | null): Promise<void> {
   const headers = { "content-type": "application/json", "x-licmond": "page" };
-  await ask(path, { method: "POST", headers, body: JSON.stringify(body) });
+  await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
 }
 
 /** A relative address, so that it holds below any prefix. */

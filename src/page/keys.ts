@@ -17,7 +17,8 @@ export function startKeys(): void {
       else if (event.key === "ArrowDown" && target.id === "search" && step(1)) event.preventDefault();
       return;
     }
-    const place = performance.now() - goesAt < GOES_ON_MS ? PLACES[event.key as keyof typeof PLACES] : undefined;
+    const place =
+      performance.now() - goesAt < GOES_ON_MS ? PLACES[event.key as keyof typeof PLACES] : undefined;
     goesAt = event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
     if (place !== undefined) go(linkTo(place));
     else if (event.key === "t") nextTheme();
@@ -38,7 +39,8 @@ export function startKeys(): void {
 function step(by: number): boolean {
   const links = [...document.querySelectorAll<HTMLElement>('[role="row"] a.name')];
   const here = links.indexOf(document.activeElement as HTMLElement);
-  if (here === -1 && document.activeElement?.id !== "search" && document.activeElement !== document.body) return false;
+  if (here === -1 && document.activeElement?.id !== "search" && document.activeElement !== document.body)
+    return false;
   const next = links[here === -1 ? 0 : here + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });

@@ -67,7 +67,14 @@ function NoServers() {
 effect(() => {
   const name = page.value === "feature" ? query.value.get("name") : null;
   document.title = words.title(
-    name ?? { "": words.features, features: words.features, feature: "", people: words.people, signin: words.signIn }[page.value],
+    name ??
+      {
+        "": words.features,
+        features: words.features,
+        feature: "",
+        people: words.people,
+        signin: words.signIn,
+      }[page.value],
   );
 });
 startRouter();

@@ -64,10 +64,16 @@ function perServer<T>(make: (server: KeptServer) => T): (server: KeptServer) => 
   };
 }
 
-const featuresOf = perServer((server): readonly FeatureRow[] =>
+export const featuresOf = perServer((server): readonly FeatureRow[] =>
   [...server.features].map(([key, feature]) => {
     const free = feature.available;
-    return { id: `${server.id} ${key}`, key, server, feature, free: free === null ? null : Math.max(0, free) };
+    return {
+      id: `${server.id} ${key}`,
+      key,
+      server,
+      feature,
+      free: free === null ? null : Math.max(0, free),
+    };
   }),
 );
 export const holdersOf = perServer((server): readonly HolderRow[] =>
@@ -128,8 +134,8 @@ export interface Filter {
 }
 
 /**
- * Words must all occur, in any order. `server:eda` and `free:0` mean that alone; a name that holds a colon is still
- * found, because a word that is neither is taken as it is.
+ * Words must all occur, in any order. `server:eda` and `free:0` mean a server and a number of free seats; a name that
+ * holds such a word is found, too.
  */
 export function matching(rows: readonly FeatureRow[], { search, server, label }: Filter): FeatureRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -138,9 +144,11 @@ export function matching(rows: readonly FeatureRow[], { search, server, label }:
     if (label !== null && !labelsOf(row.server).includes(label)) return false;
     return words.every((word) => {
       const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
-      if (name === "server") return row.server.id.toLowerCase() === value;
-      if (name === "free" && /^\d+$/.test(value)) return row.free === Number(value);
-      return haystacksOf(row.server).get(row.key)?.includes(word) ?? false;
+      const isMeant =
+        name === "server"
+          ? row.server.id.toLowerCase() === value
+          : name === "free" && String(row.free) === value;
+      return isMeant || (haystacksOf(row.server).get(row.key)?.includes(word) ?? false);
     });
   });
 }
@@ -162,17 +170,53 @@ const ORDERS = {
   free: (row: FeatureRow) => row.free,
   expires: (row: FeatureRow) => row.feature.expiresAt,
 } as const;
-export type Order = keyof typeof ORDERS;
-export const isOrder = (word: string): word is Order => Object.hasOwn(ORDERS, word);
+
+const HOLDER_ORDERS = {
+  user: (row: HolderRow) => row.user,
+  host: (row: HolderRow) => row.host,
+  feature: (row: HolderRow) => nameOf(row),
+  server: (row: HolderRow) => row.server.id,
+  count: (row: HolderRow) => row.count,
+  since: (row: HolderRow) => row.since,
+} as const;
+
+/** The name of a row's feature. */
+export const nameOf = ({ server, feature }: HolderRow): string =>
+  server.features.get(feature)?.name ?? feature;
+
+/** Who holds or waits for something that all words of the search occur in; `feature` is the id of one feature. */
+export function matchingHolders(
+  rows: readonly HolderRow[],
+  { search, server, feature }: { search: string; server: string | null; feature: string | null },
+): HolderRow[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter((row) => {
+    if (row.kind === "reservation" || (server !== null && row.server.id !== server)) return false;
+    if (feature !== null && `${row.server.id} ${row.feature}` !== feature) return false;
+    if (words.length === 0) return true;
+    const text = [row.user, row.host, nameOf(row), row.server.id, row.server.name].join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+/** By `since` or `-since` and so on, then by user and id. */
+export function sortedHolders(rows: HolderRow[], sort: string): HolderRow[] {
+  const falling = sort.startsWith("-");
+  const word = sort.replace(/^-/, "") as keyof typeof HOLDER_ORDERS;
+  const keyFor = HOLDER_ORDERS[word] ?? HOLDER_ORDERS.since;
+  return rows.sort(
+    (a, b) => compare(keyFor(a), keyFor(b), falling) || compare(a.user, b.user, false) || byName(a.id, b.id),
+  );
+}
 
 /** By `free` or `-free`; unknown and unlimited last, then by who waits, then by name. */
 export function sorted(rows: FeatureRow[], sort: string): FeatureRow[] {
   const falling = sort.startsWith("-");
-  const word = sort.replace(/^-/, "");
-  const valueOf = ORDERS[isOrder(word) ? word : "free"];
+  const word = sort.replace(/^-/, "") as keyof typeof ORDERS;
+  const keyFor = ORDERS[word] ?? ORDERS.free;
   return rows.sort(
     (a, b) =>
-      compare(valueOf(a), valueOf(b), falling) ||
+      compare(keyFor(a), keyFor(b), falling) ||
       (b.feature.queued ?? 0) - (a.feature.queued ?? 0) ||
       byName(a.feature.name, b.feature.name) ||
       byName(a.id, b.id),
@@ -180,8 +224,24 @@ export function sorted(rows: FeatureRow[], sort: string): FeatureRow[] {
 }
 
 /** Null is last in both directions. */
-export function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
+function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
   if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
   const order = typeof a === "string" ? byName(a, String(b)) : a - Number(b);
   return falling ? -order : order;
+}
+
+export interface Identified {
+  readonly id: string;
+}
+
+/** `fresh` in the order of `before`, new ones at the end; and how many are then at another place than in `fresh`. */
+export function steady<T extends Identified>(fresh: readonly T[], before: readonly string[]) {
+  const left = new Map(fresh.map((row) => [row.id, row]));
+  const rows: T[] = [];
+  for (const id of before) {
+    const row = left.get(id);
+    if (row !== undefined && left.delete(id)) rows.push(row);
+  }
+  rows.push(...left.values());
+  return { rows, moved: rows.filter((row, at) => row.id !== fresh[at]?.id).length };
 }

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { PAGE_PATHS, type PagePath } from "../domain/page-paths.ts";
+import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { search } from "./api.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });

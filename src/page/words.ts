@@ -31,7 +31,8 @@ export const words = {
   onTheServer: "On the server:",
   hostAlone: "This page works with cookies of this host alone.",
   keyRefused: "This key is not taken. It may be mistyped, expired or revoked.",
-  codeRefused: "This link was used already, or is older than 10 minutes. Ask for another one, or sign in with a key.",
+  codeRefused:
+    "This link was used already, or is older than 10 minutes. Ask for another one, or sign in with a key.",
   unreachable: "licmond does not answer. Is it running, and is the network there?",
 
   searchFeatures: "Search features",
@@ -64,6 +65,7 @@ export const words = {
     free: "Free",
     peak: "Peak 24 h",
     denied: "Denied 24 h",
+    feature: "Feature",
     expires: "Expires",
     age: "Age",
     user: "User",
@@ -74,6 +76,7 @@ export const words = {
     waits: "Waits",
   },
   noMatch: "Nothing matches.",
+  onlyFeature: (name: string) => `Feature: ${name}`,
   clear: "Clear the filters",
   noServers: "No license server is configured.",
   howToBegin: "Add one to the config, then reload. To try a server before:",
@@ -95,13 +98,16 @@ export const words = {
   inUseOpen: (used: string) => [used, " in use, no limit"] as const,
   waitingFor: (people: number, seats: number) =>
     [`${number(people)} waiting`, ` for ${number(seats)} ${seats === 1 ? "seat" : "seats"}`] as const,
-  polled: (age: string) => `polled ${age} ago`,
-  readAgo: (age: string) => `read ${age} ago`,
+  polledBefore: "polled",
+  readBefore: "read",
+  ago: "ago",
+  expires: "expires",
   inDays: (days: number) => (days === 0 ? "today" : days < 0 ? `${-days} d ago` : `in ${days} d`),
   whoHasIt: "Who has it",
   whoWaits: "Waiting",
   reservations: "Reserved",
   nobody: "Nobody has it.",
+  nobodyWaits: "Nobody waits.",
   peopleSeats: (people: number, seats: number) =>
     `${number(people)} ${people === 1 ? "person" : "people"}, ${number(seats)} ${seats === 1 ? "seat" : "seats"}`,
   openInPeople: "Open in People",
@@ -111,7 +117,9 @@ export const words = {
   allFeatures: "All features",
   waits: (count: number, half: string | null, most: string | null) =>
     `In 30 days it was full ${count === 1 ? "once" : `${number(count)} times`}.` +
-    (half === null || most === null ? "" : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
+    (half === null || most === null
+      ? ""
+      : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
   neverFull: "In 30 days it was never full.",
   seatsInUse: "Seats in use",
   seatsWaited: "Seats waited for",
@@ -122,8 +130,8 @@ export const words = {
 
   searchPeople: "Search people",
   searchPeopleHint: "Person, host, feature or server",
-  holderCount: (people: number, seats: number) => words.peopleSeats(people, seats),
-  kinds: { checkout: "has it", queued: "waits", reservation: "reserved" },
+  kind: "State",
+  waitsNow: "waits",
 } as const;
 
 /** A seat bar for those who do not see it. */
@@ -137,7 +145,9 @@ export function seatsInWords({
 }: Pick<PictureFeature, "total" | "used" | "unlimited" | "reserved" | "queued" | "state">): string {
   if (used === null) return words.notKnown;
   const parts = [
-    unlimited ? words.inUseOpen(number(used)).join("") : words.inUse(number(used), number(total ?? 0)).join(""),
+    unlimited
+      ? words.inUseOpen(number(used)).join("")
+      : words.inUse(number(used), number(total ?? 0)).join(""),
     ...((reserved ?? 0) > 0 ? [words.reserved(reserved ?? 0)] : []),
     ...((queued ?? 0) > 0 ? [`${number(queued ?? 0)} waiting`] : []),
     ...(state === "stale" ? ["stale"] : []),

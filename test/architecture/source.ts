@@ -18,7 +18,7 @@ export async function filesOf(pattern: string): Promise<SourceFile[]> {
 }
 
 export function isTypeScript(file: SourceFile): boolean {
-  return file.path.endsWith(".ts");
+  return /\.tsx?$/.test(file.path);
 }
 
 export interface Import {
@@ -45,14 +45,20 @@ export function importsOf(source: SourceFile): Import[] {
   }));
 }
 
+const loaderOf = ({ path }: SourceFile) => (path.endsWith("x") ? "tsx" : "ts");
+
 /** The code of a TypeScript file: without comments and types. */
 export function codeOf(source: SourceFile): string {
-  return new Bun.Transpiler({ loader: "ts", target: "bun" }).transformSync(source.text);
+  return new Bun.Transpiler({ loader: loaderOf(source), target: "bun" }).transformSync(source.text);
 }
 
 /** The imports that Bun sees: without those that are only types. */
 export function runtimeImportsOf(source: SourceFile): string[] {
-  return new Bun.Transpiler({ loader: "ts", target: "bun" })
-    .scanImports(source.text)
-    .map((found) => found.path);
+  return (
+    new Bun.Transpiler({ loader: loaderOf(source), target: "bun" })
+      .scanImports(source.text)
+      .map((found) => found.path)
+      // What JSX becomes is not written in the file.
+      .filter((path) => !/^react(?:\/|$)/.test(path))
+  );
 }

@@ -1,11 +1,62 @@
 import { expect, test } from "bun:test";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { bench } from "./make.ts";
 
-test("x", async () => {
-  const at = bench();
-  for (const p of ["/", "/features", "/theme.js", "/stream-worker.js", "/assets/nope.js"]) {
-    const r = await at.get(p, { key: null, headers: { "accept-encoding": "br" } } as never);
-    console.log(p, r.status, [...r.headers].flat().join(" "), (await r.bytes()).length);
-    expect(r.status).toBe(200);
+const at = bench();
+const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+  at.app.handle(new Request(`http://localhost${path}`, { headers, method }));
+const html = await (await get("/")).text();
+const links = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, link = ""]) => link);
+
+test("each path of the page is the same document, without a key and whatever its query", async () => {
+  for (const path of PAGE_PATHS) expect(await (await get(`/${path}?q=x&whatever=1`)).text()).toBe(html);
+  expect((await get("/feature/more")).status).toBe(404);
+  expect((await get("/features", {}, "POST")).status).toBe(405);
+});
+
+test("nothing in it runs but its own files, by links that hold below any prefix", async () => {
+  const { headers } = await get("/");
+  const policy = headers.get("content-security-policy");
+  expect(policy).toContain("script-src 'self';");
+  expect(policy).toContain("require-trusted-types-for 'script'; trusted-types licmond");
+  expect(policy).not.toMatch(/unsafe|data:|\*/);
+  expect(headers.get("cache-control")).toBe("no-cache");
+  expect(html).not.toMatch(/<script>|\sstyle="|\son\w+="/);
+  expect(links.length).toBeGreaterThanOrEqual(5);
+  for (const link of links.filter((link) => link !== "./swagger")) {
+    expect(link).toStartWith("./");
+    const file = await get(link.slice(1));
+    expect([link, file.status]).toEqual([link, 200]);
+    const isHashed = link.startsWith("./assets/");
+    expect(file.headers.get("cache-control")).toContain(isHashed ? "immutable" : "no-cache");
+    expect(await file.text()).not.toMatch(/sinclair|data:image|https?:\/\/(?!www\.w3\.org|\$\{)/);
   }
+  expect((await get("/assets/nothing.js")).status).toBe(404);
+});
+
+test.each([
+  ["br, gzip", "br"],
+  ["gzip, deflate", "gzip"],
+  ["identity", null],
+  ["", null],
+])("for Accept-Encoding %p it is %p, with a tag of its own", async (accept, encoding) => {
+  const plain = await (await get("/theme.js")).bytes();
+  const answer = await get("/theme.js", { "accept-encoding": accept });
+  const { headers } = answer;
+  expect(headers.get("content-encoding")).toBe(encoding);
+  expect(headers.get("vary")).toBe("Accept-Encoding");
+  const bytes = await answer.bytes();
+  const open = { br: brotliDecompressSync, gzip: gunzipSync }[encoding ?? ""] ?? Buffer.from;
+  expect(Buffer.from(open(bytes)).equals(plain)).toBe(true);
+  const etag = headers.get("etag") ?? "";
+  const again = await get("/theme.js", { "accept-encoding": accept, "if-none-match": etag });
+  expect([again.status, again.headers.get("etag"), (await again.bytes()).length]).toEqual([304, etag, 0]);
+});
+
+test("what a browser loads before it shows something is small", async () => {
+  let bytes = 0;
+  for (const link of ["./", ...links.filter((link) => link !== "./swagger")])
+    bytes += (await (await get(link.slice(1), { "accept-encoding": "br" })).bytes()).length;
+  expect(bytes).toBeLessThanOrEqual(40 * 1024);
 });

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { PAGE_PATHS } from "../../domain/page-paths.ts";
+import { PAGE_PATHS } from "../../domain/words.ts";
 import { BY_ENCODING, takesEncoding } from "../answers/answer.ts";
 import { noSuchPath } from "../errors.ts";
 import { matches } from "../snapshot.ts";

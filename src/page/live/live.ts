@@ -26,7 +26,10 @@ export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null
 export const now = signal(serverNow());
 /** When the servers were polled last. */
 export const polledAt = computed(() =>
-  Math.max(0, ...[...(site.value?.values() ?? [])].map(({ lastPollAt }) => Date.parse(lastPollAt ?? "") || 0)),
+  Math.max(
+    0,
+    ...[...(site.value?.values() ?? [])].map(({ lastPollAt }) => Date.parse(lastPollAt ?? "") || 0),
+  ),
 );
 
 const GATHER_MS = 200;

@@ -26,7 +26,9 @@ export function openStream(tell: (news: StreamNews) => void) {
       wait = FIRST_RETRY_MS;
       tell({ type: "open" });
     });
-    opened.addEventListener("picture", ({ data }) => tell({ type: "patch", patch: JSON.parse(data) as Patch }));
+    opened.addEventListener("picture", ({ data }) =>
+      tell({ type: "patch", patch: JSON.parse(data) as Patch }),
+    );
     opened.addEventListener("error", () => {
       tell({ type: "lost" });
       if (opened.readyState !== EventSource.CLOSED) return;

@@ -1,1 +1,201 @@
-export function Feature() { return null; }
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { WaitsRecord } from "../../domain/history-records.ts";
+import { get } from "../api.ts";
+import { byName, day, duration, number } from "../format.ts";
+import { now, site } from "../live/live.ts";
+import { daysLeft, type FeatureRow, featuresOf, type HolderRow, holdersOf, isFull } from "../model.ts";
+import { CopyLink } from "../parts/copy-link.tsx";
+import { HolderTable } from "../parts/holder-table.tsx";
+import { Age, State } from "../parts/marks.tsx";
+import { Strip } from "../parts/strip.tsx";
+import { linkTo, query } from "../router.ts";
+import { words } from "../words.ts";
+
+/** One feature, now: how many seats are free, who has them since when, who waits. */
+export function Feature() {
+  const [id, daemon, name] = ["server", "daemon", "name"].map((word) => query.value.get(word) ?? "");
+  const server = site.value?.get(id ?? "");
+  const row =
+    server && featuresOf(server).find(({ feature }) => feature.daemon === daemon && feature.name === name);
+  if (row === undefined) {
+    return (
+      <div class="empty">
+        <h1>{name}</h1>
+        <p>{words.noSuchFeature}</p>
+        <a class="btn" href={linkTo("features")}>
+          {words.allFeatures}
+        </a>
+      </div>
+    );
+  }
+  const rows = holdersOf(row.server).filter(({ feature }) => feature === row.key);
+  const kind = (word: HolderRow["kind"]) =>
+    rows.filter((each) => each.kind === word).sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
+  const [holders, waiting, reserved] = [kind("checkout"), kind("queued"), kind("reservation")];
+  return (
+    <>
+      <div class="crumbs">
+        <ol>
+          <li>
+            <a href={linkTo("features", { server: row.server.id })}>{row.server.id}</a>
+          </li>
+          <li aria-hidden="true">›</li>
+          <li>{row.feature.daemon}</li>
+          <li aria-hidden="true">›</li>
+        </ol>
+        <h1>{row.feature.name}</h1>
+        <div class="acts">
+          <CopyLink />
+        </div>
+      </div>
+      <section class="hero" aria-label={words.seatsInUse}>
+        <Free row={row} />
+        <div>
+          <Facts row={row} waiting={waiting} />
+          <Waits row={row} />
+        </div>
+        <Strip row={row} holders={holders} waiting={waiting} />
+      </section>
+      <div class="cols c2">
+        <section class="sec">
+          <div class="h">
+            <h2>{words.whoHasIt}</h2>
+            <span class="q">{countOf(holders)}</span>
+            <a class="more" href={linkTo("people", { feature: row.id })}>
+              {words.openInPeople}
+            </a>
+          </div>
+          {holders.length === 0 ? (
+            <p class="q">{row.feature.used === null ? words.notKnown : words.nobody}</p>
+          ) : (
+            <HolderTable rows={holders} label={words.whoHasIt} lasts={words.columns.held} />
+          )}
+        </section>
+        <section class="sec">
+          <div class="h">
+            <h2>{words.whoWaits}</h2>
+            {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
+          </div>
+          {waiting.length === 0 ? (
+            <p class="q">{row.feature.used === null ? words.notKnown : words.nobodyWaits}</p>
+          ) : (
+            <HolderTable rows={waiting} label={words.whoWaits} lasts={words.columns.waits} />
+          )}
+          {reserved.length > 0 && <Reservations rows={reserved} />}
+        </section>
+      </div>
+    </>
+  );
+}
+
+const seatsOf = (rows: readonly HolderRow[]) => rows.reduce((sum, { count }) => sum + count, 0);
+const countOf = (rows: readonly HolderRow[]) =>
+  words.peopleSeats(new Set(rows.map(({ user }) => user)).size, seatsOf(rows));
+
+function Free({ row }: { readonly row: FeatureRow }) {
+  const { free, feature } = row;
+  const colour = (daysLeft(row, now.peek()) ?? 0) < 0 ? "n-crit" : isFull(row) ? "n-full" : "";
+  return (
+    <p class={`free0 ${colour} ${feature.state === "stale" ? "stale-row" : ""}`}>
+      {feature.unlimited ? words.noLimit : free === null ? words.notKnown : number(free)}
+      {free !== null && <small>{words.free}</small>}
+    </p>
+  );
+}
+
+function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: readonly HolderRow[] }) {
+  const { feature, server } = row;
+  const used = feature.used === null ? null : number(feature.used);
+  const [strong, rest] = feature.unlimited
+    ? words.inUseOpen(used ?? "")
+    : words.inUse(used ?? "", number(feature.total ?? 0));
+  const left = daysLeft(row, now.value);
+  const readAt = feature.collectedAt ?? server.collectedAt;
+  const [wait, seats] = words.waitingFor(waiting.length, seatsOf(waiting));
+  return (
+    <p class="facts">
+      {used !== null && (
+        <span>
+          <b>{strong}</b>
+          {rest}
+        </span>
+      )}
+      {waiting.length > 0 && (
+        <span class="n-full">
+          <b>{wait}</b>
+          {seats}
+        </span>
+      )}
+      {(feature.reserved ?? 0) > 0 && <span>{words.reserved(feature.reserved ?? 0)}</span>}
+      {feature.permanent && <span>{words.permanent}</span>}
+      {feature.expiresOn !== null && left !== null && (
+        <span class={left < 0 ? "n-crit" : undefined}>
+          {left < 0 ? words.expired : words.expires} <b>{day(feature.expiresOn, now.value)}</b>,{" "}
+          {words.inDays(left)}
+        </span>
+      )}
+      {readAt !== null && feature.state === "stale" && (
+        <State is="stale">
+          {words.readBefore} <Age at={Date.parse(readAt)} /> {words.ago}
+        </State>
+      )}
+      {readAt !== null && feature.state !== "stale" && (
+        <span class="q">
+          {words.polledBefore} <Age at={Date.parse(readAt)} /> {words.ago}
+        </span>
+      )}
+      {feature.state === "partial" && <State is="partial">{words.partialState}</State>}
+      {feature.error !== null && <span class="n-crit">{feature.error}</span>}
+      {feature.state !== "ok" && server.error !== null && <span class="q">{server.error.message}</span>}
+    </p>
+  );
+}
+
+/** How long those waited who found it full: nothing until it is known. */
+function Waits({ row }: { readonly row: FeatureRow }) {
+  const found = useSignal<WaitsRecord | "never" | null>(null);
+  const { daemon, name } = row.feature;
+  useEffect(() => {
+    const end = new AbortController();
+    const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
+    get("/api/licenses/waits", asked, end.signal).then(
+      ({ waits }) => {
+        found.value = waits[0] ?? "never";
+      },
+      // The sentence stays away; what the page is for is there.
+      () => {},
+    );
+    return () => end.abort();
+  }, [row.server.id, daemon, name]);
+  const { value } = found;
+  if (value === null) return null;
+  const long = (seconds: number | null) => (seconds === null ? null : duration(seconds * 1000));
+  const sentence =
+    value === "never" || value.count === 0
+      ? words.neverFull
+      : words.waits(value.count, long(value.p50Seconds), long(value.p80Seconds));
+  return <p class="waits">{sentence}</p>;
+}
+
+function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {
+  const named = [...rows].sort((a, b) => byName(a.reservedFor?.name ?? "", b.reservedFor?.name ?? ""));
+  return (
+    <>
+      <div class="h mt">
+        <h2>{words.reservations}</h2>
+        <span class="q">{words.seats(seatsOf(rows))}</span>
+      </div>
+      <ul class="rows">
+        {named.map(({ id, reservedFor, count }) => (
+          <li key={id} class="pair">
+            <span class="el">
+              {reservedFor?.name ?? words.notKnown} <span class="q">{reservedFor?.type.toLowerCase()}</span>
+            </span>
+            <span class="r">{number(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -11,8 +11,8 @@ import {
   isFull,
   labelsOf,
   matching,
-  type State as StateWord,
   STATES,
+  type State as StateWord,
   sorted,
 } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";

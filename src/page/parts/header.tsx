@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { PagePath } from "../../domain/page-paths.ts";
+import type { PagePath } from "../../domain/words.ts";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
 import { again, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
@@ -125,7 +125,7 @@ function SignedIn() {
   if (me.value === null) return null;
   const { name, role } = me.value;
   const leave = async () => {
-    await post("/api/signout", {});
+    await post("/api/signout", null);
     site.value = null;
     trouble.value = "signedOut";
     go(linkTo("signin"));

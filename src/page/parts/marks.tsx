@@ -16,7 +16,11 @@ export function Icon({ name, size = 12 }: { readonly name: IconName; readonly si
 }
 
 /** A state: shape, colour, and a word that is always there, for readers of screens alone where `quiet`. */
-export function State(props: { readonly is: Mark; readonly quiet?: boolean; readonly children: ComponentChildren }) {
+export function State(props: {
+  readonly is: Mark;
+  readonly quiet?: boolean;
+  readonly children: ComponentChildren;
+}) {
   return (
     <span class={`st st-${props.is}`}>
       <Icon name={props.is} />

@@ -2,7 +2,11 @@ import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
 /** The search of a list: what is typed stands in the address, and Back leads to before it. */
-export function SearchField(props: { readonly label: string; readonly hint: string; readonly example?: string }) {
+export function SearchField(props: {
+  readonly label: string;
+  readonly hint: string;
+  readonly example?: string;
+}) {
   return (
     <div class="seek">
       <form class="find" role="search" onSubmit={(event) => event.preventDefault()}>

@@ -1,0 +1,83 @@
+import type { ComponentChildren } from "preact";
+import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
+import { words } from "../words.ts";
+
+/** More seats than that are lengths. */
+const MOST_CELLS = 40;
+/** Of the strip's seats: less has no room for a name; the table below has all of them. */
+const LEAST_NAMED = 1 / 18;
+
+/** Each seat above the name of who has it, and behind them the seats that are waited for. */
+export function Strip(props: {
+  readonly row: FeatureRow;
+  readonly holders: readonly HolderRow[];
+  readonly waiting: readonly HolderRow[];
+}) {
+  const { feature } = props.row;
+  const held = props.holders.reduce((sum, { count }) => sum + count, 0);
+  const asked = props.waiting.reduce((sum, { count }) => sum + count, 0);
+  const free = Math.max(0, feature.available ?? 0);
+  const reserved = Math.min(feature.reserved ?? 0, Math.max(0, (feature.total ?? 0) - free));
+  const all = held + reserved + free;
+  if (feature.state === "failed" || all + asked === 0) return null;
+  const isCells = all <= MOST_CELLS;
+  const isNamed = ({ count }: HolderRow) => count / (all + asked) >= LEAST_NAMED;
+  return (
+    <div
+      class={`strip ${isFull(props.row) ? "full" : ""}`}
+      style={{
+        gridTemplateColumns: asked > 0 ? `minmax(0, ${all}fr) minmax(0, ${asked}fr)` : "minmax(0, 1fr)",
+      }}
+    >
+      <ol aria-label={words.seatsInUse}>
+        {props.holders.map((row) => (
+          <Seats key={row.id} count={row.count} isCells={isCells}>
+            {isNamed(row) && row.user}
+            {isNamed(row) && row.count > 1 && <span class="q">{words.seats(row.count)}</span>}
+          </Seats>
+        ))}
+        {reserved > 0 && (
+          <Seats count={reserved} isCells={isCells} kind="kept">
+            <span class="q">{words.reserved(reserved)}</span>
+          </Seats>
+        )}
+        {free > 0 && (
+          <Seats count={free} isCells={isCells} kind="free">
+            <span class="q">
+              {free} {words.free}
+            </span>
+          </Seats>
+        )}
+      </ol>
+      {asked > 0 && (
+        <ol class="asked" aria-label={words.seatsWaited}>
+          {props.waiting.map((row) => (
+            <Seats key={row.id} count={row.count} isCells={asked <= MOST_CELLS}>
+              {isNamed(row) && row.user}
+              {isNamed(row) && row.count > 1 && <span class="q">{words.waitsFor(row.count)}</span>}
+            </Seats>
+          ))}
+        </ol>
+      )}
+    </div>
+  );
+}
+
+function Seats(props: {
+  readonly count: number;
+  readonly isCells: boolean;
+  readonly kind?: "kept" | "free";
+  readonly children: ComponentChildren;
+}) {
+  const cells = props.isCells ? props.count : 1;
+  return (
+    <li class={props.kind} style={{ flexGrow: props.count }}>
+      <div class="grp">
+        {Array.from({ length: cells }, (_, at) => (
+          <i key={at} />
+        ))}
+      </div>
+      <span>{props.children}</span>
+    </li>
+  );
+}
