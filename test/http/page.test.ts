@@ -52,6 +52,8 @@ test.each([
   const etag = headers.get("etag") ?? "";
   const again = await get("/theme.js", { "accept-encoding": accept, "if-none-match": etag });
   expect([again.status, again.headers.get("etag"), (await again.bytes()).length]).toEqual([304, etag, 0]);
+  // A browser puts a 304's headers in the place of those that it kept.
+  expect(again.headers.get("content-security-policy")).toBe(headers.get("content-security-policy"));
 });
 
 test("what a browser loads before it shows something is small", async () => {

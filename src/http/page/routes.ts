@@ -46,6 +46,9 @@ function respond({ headers: sent }: Request, { name, type, etag, forms }: PageFi
     etag: tag,
     vary: BY_ENCODING,
     "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+    // A worker has the policy of its own file, not of the page. A 304 has it too: its headers replace those of the
+    // kept answer, and the API's own policy would let the page load nothing.
+    "content-security-policy": PAGE_POLICY,
   };
   if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });
   return new Response(forms[encoding], {
@@ -53,8 +56,6 @@ function respond({ headers: sent }: Request, { name, type, etag, forms }: PageFi
       ...headers,
       "content-type": type,
       ...(encoding !== "identity" && { "content-encoding": encoding }),
-      // A worker has the policy of its own file, not of the page.
-      "content-security-policy": PAGE_POLICY,
     },
   });
 }
