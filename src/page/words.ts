@@ -84,6 +84,7 @@ export const words = {
   notKnown: "not known",
   waiting: (count: number) => `+${number(count)} waiting`,
   reserved: (count: number) => `${number(count)} reserved`,
+  atLeast: (count: number) => `≥ ${number(count)}`,
   expired: "expired",
   permanent: "permanent",
   old: (age: string) => `${age} old`,
@@ -115,12 +116,12 @@ export const words = {
   copied: "Copied",
   noSuchFeature: "There is no such feature now.",
   allFeatures: "All features",
-  waits: (count: number, half: string | null, most: string | null) =>
-    `In 30 days it was full ${count === 1 ? "once" : `${number(count)} times`}.` +
+  /** `covered`: percent of the time in which the server was read. */
+  waits: (covered: number, count: number, half: string | null, most: string | null) =>
+    `In 30 days${covered < 99 ? `, of which ${covered} % are known,` : ""} it was full ${count === 1 ? "once" : `${number(count)} times`}.` +
     (half === null || most === null
       ? ""
       : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
-  neverFull: "In 30 days it was never full.",
   seatsInUse: "Seats in use",
   seatsWaited: "Seats waited for",
   seats: (count: number) => `${number(count)} seats`,

@@ -3,7 +3,7 @@ import type { StatsRecord } from "../../domain/history-records.ts";
 import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
 
-type Day = Pick<StatsRecord, "peakUsed" | "denials">;
+type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage">;
 const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 

@@ -152,29 +152,26 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
   );
 }
 
-/** How long those waited who found it full: nothing until it is known. */
+/** How often it was full, and how long those waited: nothing where that is not known, or where it never was. */
 function Waits({ row }: { readonly row: FeatureRow }) {
-  const found = useSignal<WaitsRecord | "never" | null>(null);
+  const found = useSignal<WaitsRecord | null>(null);
   const { daemon, name } = row.feature;
   useEffect(() => {
     const end = new AbortController();
     const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
     get("/api/licenses/waits", asked, end.signal).then(
       ({ waits }) => {
-        found.value = waits[0] ?? "never";
+        found.value = waits[0] ?? null;
       },
       // The sentence stays away; what the page is for is there.
       () => {},
     );
     return () => end.abort();
   }, [row.server.id, daemon, name]);
-  const { value } = found;
-  if (value === null) return null;
+  if (found.value === null) return null;
+  const { count, coverage, p50Seconds, p80Seconds } = found.value;
   const long = (seconds: number | null) => (seconds === null ? null : duration(seconds * 1000));
-  const sentence =
-    value === "never" || value.count === 0
-      ? words.neverFull
-      : words.waits(value.count, long(value.p50Seconds), long(value.p80Seconds));
+  const sentence = words.waits(Math.floor(100 * coverage), count, long(p50Seconds), long(p80Seconds));
   return <p class="waits">{sentence}</p>;
 }
 

@@ -179,7 +179,7 @@ function Row({ row, index }: { readonly row: FeatureRow; readonly index: number 
       </span>
       <Free row={row} />
       <span role="cell" class="r opt">
-        {past === undefined || past.peakUsed === null ? <Unknown /> : number(past.peakUsed)}
+        <Peak past={past} />
       </span>
       <span role="cell" class={`r opt ${(past?.denials ?? 0) > 0 ? "n-crit" : "q"}`}>
         {past === undefined || past.denials === null ? <Unknown /> : number(past.denials)}
@@ -192,6 +192,14 @@ function Row({ row, index }: { readonly row: FeatureRow; readonly index: number 
       </span>
     </div>
   );
+}
+
+/** Of less than this share of a day, a peak is only what was seen. */
+const COVERED = 0.9;
+
+function Peak({ past }: { readonly past: ReturnType<typeof dayOf> }) {
+  if (past === undefined || past.peakUsed === null) return <Unknown />;
+  return <>{past.coverage < COVERED ? words.atLeast(past.peakUsed) : number(past.peakUsed)}</>;
 }
 
 function Free({ row }: { readonly row: FeatureRow }) {

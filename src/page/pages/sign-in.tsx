@@ -64,7 +64,7 @@ export function SignIn() {
               type="password"
               required
               autocomplete="current-password"
-              placeholder="lmk_"
+              placeholder="lmk_…"
               spellcheck={false}
               aria-describedby="problem"
             />
