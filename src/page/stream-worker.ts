@@ -2,7 +2,7 @@
  * The one event stream of a browser, for all tabs: over HTTP/1.1 a browser opens six connections to a host, and each
  * tab's own stream would take one. Tabs read the picture themselves and get every event passed on.
  */
-import { openStream, type StreamNews } from "./live/stream.ts";
+import { openStream, type StreamNews, type TabWord } from "./live/stream.ts";
 
 const tabs = new Set<MessagePort>();
 let latest: StreamNews | null = null;
@@ -16,9 +16,9 @@ addEventListener("connect", (event) => {
   const [tab] = (event as MessageEvent).ports;
   if (tab === undefined) return;
   tabs.add(tab);
-  tab.onmessage = ({ data }: MessageEvent<"retry" | "bye">) => {
+  tab.onmessage = ({ data }: MessageEvent<TabWord>) => {
     if (data === "bye") tabs.delete(tab);
-    else stream.retry();
+    else stream[data]();
   };
   if (latest !== null) tab.postMessage(latest);
 });

@@ -2,7 +2,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
 import { get, Refusal, serverNow } from "../api.ts";
 import { createReader, type Site } from "./reader.ts";
-import { openStream, type StreamNews } from "./stream.ts";
+import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 
 declare global {
   interface Window {
@@ -47,8 +47,9 @@ const reader = createReader({
   },
   failed(error) {
     lostSince.value ??= serverNow();
-    if (!(error instanceof Refusal)) trouble.value = "unreachable";
-    else trouble.value = error.status === 401 ? "signedOut" : error;
+    const isSignedOut = error instanceof Refusal && error.status === 401;
+    if (isSignedOut) tell("rest");
+    trouble.value = isSignedOut ? "signedOut" : error instanceof Refusal ? error : "unreachable";
   },
 });
 
@@ -61,13 +62,14 @@ function hear(news: StreamNews): void {
   }
   gathered = [];
   if (news.type === "lost") lostSince.value ??= serverNow();
-  // Also after a loss: the answer tells whether the sign-in ended.
+  // After a loss, too: the answer tells whether the sign-in ended.
   void reader.reload().then(() => {
     if (news.type === "open" && trouble.value === null) lostSince.value = null;
   });
 }
 
-let retry: () => void = () => {};
+/** Says something to the one who holds the stream. */
+let tell: (word: "retry" | "rest") => void = () => {};
 
 /** Begins to read, and keeps the picture live as long as the tab is there. */
 export function startLive(): void {
@@ -78,8 +80,8 @@ export function startLive(): void {
     // Ages are right at once after a picture, and after the tab was hidden.
     if (site.value !== null) now.value = serverNow();
   });
+  tell = typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
   void reader.reload();
-  retry = typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
   // A tab that was asleep, or kept for the way back, may have missed anything.
   addEventListener("pageshow", ({ persisted }) => {
     if (persisted) void reader.reload();
@@ -89,11 +91,11 @@ export function startLive(): void {
 
 /** After a sign-in: reads the picture at once. */
 export function again(): Promise<void> {
-  retry();
+  tell("retry");
   return reader.reload();
 }
 
-function sharedStream(): () => void {
+function sharedStream(): typeof tell {
   // Trusted Types: a worker's address must come from a policy. This one knows a single address.
   const address = new URL("./stream-worker.js", document.baseURI).href;
   const policy = window.trustedTypes?.createPolicy("licmond", { createScriptURL: () => address });
@@ -104,10 +106,10 @@ function sharedStream(): () => void {
   addEventListener("pagehide", ({ persisted }) => {
     if (!persisted) worker.port.postMessage("bye");
   });
-  return () => worker.port.postMessage("retry");
+  return (word) => worker.port.postMessage(word satisfies TabWord);
 }
 
-function ownStream(): () => void {
+function ownStream(): typeof tell {
   let stream: ReturnType<typeof openStream> | null = openStream(hear);
   let timer: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
@@ -115,9 +117,9 @@ function ownStream(): () => void {
     if (!document.hidden) stream ??= openStream(hear);
     else
       timer = setTimeout(() => {
-        stream?.close();
+        stream?.rest();
         stream = null;
       }, HIDDEN_MS);
   });
-  return () => stream?.retry();
+  return (word) => stream?.[word]();
 }

@@ -6,12 +6,15 @@ export type StreamNews =
   | { readonly type: "lost" }
   | { readonly type: "patch"; readonly patch: Patch };
 
+/** What a tab says to the one who holds the stream. */
+export type TabWord = "retry" | "rest" | "bye";
+
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
 /** Beside a picture after each poll, nothing: metrics come once an hour, the longest there is. */
 const STREAM = "./stream/combined?events=picture&interval=3600000";
 
-/** Keeps an event stream open until `close`. A browser gives up after an HTTP error; this goes on trying. */
+/** Keeps an event stream open until `rest`. A browser gives up after an HTTP error; this goes on trying. */
 export function openStream(tell: (news: StreamNews) => void) {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -43,7 +46,8 @@ export function openStream(tell: (news: StreamNews) => void) {
     retry(): void {
       if (source?.readyState !== EventSource.OPEN) connect();
     },
-    close(): void {
+    /** Until `retry`: for want of a sign-in there is nothing to try. */
+    rest(): void {
       clearTimeout(timer);
       source?.close();
     },

@@ -29,11 +29,17 @@ export function SignIn() {
 
   useEffect(() => {
     field.current?.focus();
-    const code = new URLSearchParams(location.hash.slice(1)).get("code");
-    if (code === null) return;
-    // It is good once: it need not stay in the address.
-    history.replaceState(null, "", location.pathname + location.search);
-    void signIn({ code });
+    const useCode = () => {
+      const code = new URLSearchParams(location.hash.slice(1)).get("code");
+      if (code === null) return;
+      // It is good once: it need not stay in the address.
+      history.replaceState(null, "", location.pathname + location.search);
+      void signIn({ code });
+    };
+    useCode();
+    // A link that is opened where the page already is loads nothing.
+    addEventListener("hashchange", useCode);
+    return () => removeEventListener("hashchange", useCode);
   }, []);
 
   return (
