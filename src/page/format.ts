@@ -39,8 +39,8 @@ export function moment(at: number, now: number): string {
 }
 
 /** Days until then; 0 = within a day, negative = over. */
-export function daysUntil(at: string, now: number): number {
-  return Math.floor((Date.parse(at) - now) / DAY_MS);
+export function daysUntil(at: number, now: number): number {
+  return Math.floor((at - now) / DAY_MS);
 }
 
 /** Names by their numbers, whatever their case: `seat9` before `seat10`. */

@@ -1,6 +1,6 @@
 import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
-import { byName, daysUntil } from "./format.ts";
+import { daysUntil } from "./format.ts";
 import type { Site } from "./live/reader.ts";
 
 /** A feature with its server, as lists show it. */
@@ -13,6 +13,17 @@ export interface FeatureRow {
   readonly feature: PictureFeature;
   /** Seats that nobody holds and nobody is kept; null when unlimited or unknown. */
   readonly free: number | null;
+  readonly facts: Facts;
+}
+
+/** What is made of a feature once, because search and order ask for it at every keystroke. */
+interface Facts {
+  /** Lower-case name and daemon. */
+  readonly text: string;
+  /** Comes in the order of names, whatever their case: `seat9` before `seat10`. */
+  readonly order: string;
+  /** Epoch ms; null when it is permanent or not known. */
+  readonly expiresAt: number | null;
 }
 
 /** What a row's array holds, by name. */
@@ -34,6 +45,8 @@ export interface HolderRow {
   /** Epoch ms; null when not known. */
   readonly since: number | null;
   readonly reservedFor: RowValues[12];
+  /** Comes in the order of users and hosts, whatever their case. */
+  readonly order: string;
 }
 
 function holderOf(server: KeptServer, row: RowValues): HolderRow {
@@ -49,47 +62,44 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
     count: row[COUNT] as number,
     since: since === null ? null : Date.parse(since),
     reservedFor: row[RESERVED_FOR] as HolderRow["reservedFor"],
+    order: personOf(row),
   };
 }
 
-/** A server's object is another one after each change, so what is made of it is kept as long as it lives. */
-function perServer<T>(make: (server: KeptServer) => T): (server: KeptServer) => T {
-  const kept = new WeakMap<KeptServer, T>();
-  return (server) => {
-    const known = kept.get(server);
-    if (known !== undefined) return known;
-    const made = make(server);
-    kept.set(server, made);
+/** What is made of an object is kept as long as it lives; a server's is another one after each change. */
+function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
+  const known = new WeakMap<K, T>();
+  return (of) => {
+    const before = known.get(of);
+    if (before !== undefined) return before;
+    const made = make(of);
+    known.set(of, made);
     return made;
   };
 }
 
-export const featuresOf = perServer((server): readonly FeatureRow[] =>
-  [...server.features].map(([key, feature]) => {
-    const free = feature.available;
-    return {
-      id: `${server.id} ${key}`,
-      key,
-      server,
-      feature,
-      free: free === null ? null : Math.max(0, free),
-    };
+const orderOf = (name: string) => name.toLowerCase().replaceAll(/\d+/g, (digits) => digits.padStart(12, "0"));
+
+const factsOf = kept(
+  ({ name, daemon, permanent, expiresAt }: PictureFeature): Facts => ({
+    text: `${name}\n${daemon}`.toLowerCase(),
+    order: orderOf(name),
+    expiresAt: permanent || expiresAt === null ? null : Date.parse(expiresAt),
   }),
 );
-export const holdersOf = perServer((server): readonly HolderRow[] =>
+/** Lower-case user and host of a row. */
+const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
+
+export const featuresOf = kept((server: KeptServer): readonly FeatureRow[] =>
+  [...server.features].map(([key, feature]) => {
+    const { available } = feature;
+    const free = available === null ? null : Math.max(0, available);
+    return { id: `${server.id} ${key}`, key, server, feature, free, facts: factsOf(feature) };
+  }),
+);
+export const holdersOf = kept((server: KeptServer): readonly HolderRow[] =>
   [...server.rows.values()].map((row) => holderOf(server, row)),
 );
-
-/** Lower-case words of each feature: its name, daemon, server, and who holds it or waits, where. */
-const haystacksOf = perServer((server): ReadonlyMap<string, string> => {
-  const holders = Map.groupBy(server.rows.values(), (row) => row[FEATURE] as string);
-  return new Map(
-    [...server.features].map(([key, { daemon, name }]) => {
-      const people = (holders.get(key) ?? []).flatMap((row) => [row[USER], row[HOST]]);
-      return [key, [name, daemon, server.id, server.name, ...people].join("\n").toLowerCase()];
-    }),
-  );
-});
 
 export const allFeatures = (site: Site): FeatureRow[] => [...site.values()].flatMap(featuresOf);
 export const allHolders = (site: Site): HolderRow[] => [...site.values()].flatMap(holdersOf);
@@ -101,8 +111,8 @@ const NEARLY = 0.9;
 const EXPIRES_SOON_DAYS = 30;
 
 /** Negative = expired; null when it is permanent or not known. */
-export function daysLeft({ feature }: FeatureRow, now: number): number | null {
-  return feature.permanent || feature.expiresAt === null ? null : daysUntil(feature.expiresAt, now);
+export function daysLeft({ facts }: FeatureRow, now: number): number | null {
+  return facts.expiresAt === null ? null : daysUntil(facts.expiresAt, now);
 }
 
 export const STATES = ["full", "nearly", "waiting", "expiring", "stale", "partial"] as const;
@@ -134,23 +144,37 @@ export interface Filter {
 }
 
 /**
- * Words must all occur, in any order. `server:eda` and `free:0` mean a server and a number of free seats; a name that
- * holds such a word is found, too.
+ * Words must all occur: in the name, the daemon, the server, or in a user or host that has the feature or waits for it.
+ * `server:eda` and `free:0` mean a server and a number of free seats; a name that holds such a word is found, too.
  */
 export function matching(rows: readonly FeatureRow[], { search, server, label }: Filter): FeatureRow[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const tests = search.toLowerCase().split(/\s+/).filter(Boolean).map(testOf);
   return rows.filter((row) => {
     if (server !== null && row.server.id !== server) return false;
     if (label !== null && !labelsOf(row.server).includes(label)) return false;
-    return words.every((word) => {
-      const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
-      const isMeant =
-        name === "server"
-          ? row.server.id.toLowerCase() === value
-          : name === "free" && String(row.free) === value;
-      return isMeant || (haystacksOf(row.server).get(row.key)?.includes(word) ?? false);
-    });
+    return tests.every((test) => test(row));
   });
+}
+
+function testOf(word: string): (row: FeatureRow) => boolean {
+  const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
+  const ofServer = new Map<KeptServer, { readonly isNamed: boolean; readonly held: ReadonlySet<string> }>();
+  const look = (server: KeptServer) => {
+    const { id, rows } = server;
+    const isNamed =
+      `${id}\n${server.name}`.toLowerCase().includes(word) ||
+      (name === "server" && id.toLowerCase() === value);
+    const held = new Set<string>();
+    for (const row of rows.values()) if (personOf(row).includes(word)) held.add(row[FEATURE] as string);
+    const seen = { isNamed, held };
+    ofServer.set(server, seen);
+    return seen;
+  };
+  return ({ server, key, facts, free }) => {
+    if (facts.text.includes(word) || (name === "free" && String(free) === value)) return true;
+    const { isNamed, held } = ofServer.get(server) ?? look(server);
+    return isNamed || held.has(key);
+  };
 }
 
 export const inState = (rows: readonly FeatureRow[], state: State | null, now: number): FeatureRow[] =>
@@ -162,17 +186,17 @@ export function labelsOf({ labels }: KeptServer): string[] {
 }
 
 const ORDERS = {
-  name: (row: FeatureRow) => row.feature.name,
+  name: (row: FeatureRow) => row.facts.order,
   server: (row: FeatureRow) => row.server.id,
   daemon: (row: FeatureRow) => row.feature.daemon,
   seats: (row: FeatureRow) => row.feature.total,
   used: (row: FeatureRow) => row.feature.used,
   free: (row: FeatureRow) => row.free,
-  expires: (row: FeatureRow) => row.feature.expiresAt,
+  expires: (row: FeatureRow) => row.facts.expiresAt,
 } as const;
 
 const HOLDER_ORDERS = {
-  user: (row: HolderRow) => row.user,
+  user: (row: HolderRow) => row.order,
   host: (row: HolderRow) => row.host,
   feature: (row: HolderRow) => nameOf(row),
   server: (row: HolderRow) => row.server.id,
@@ -205,7 +229,10 @@ export function sortedHolders(rows: HolderRow[], sort: string): HolderRow[] {
   const word = sort.replace(/^-/, "") as keyof typeof HOLDER_ORDERS;
   const keyFor = HOLDER_ORDERS[word] ?? HOLDER_ORDERS.since;
   return rows.sort(
-    (a, b) => compare(keyFor(a), keyFor(b), falling) || compare(a.user, b.user, false) || byName(a.id, b.id),
+    (a, b) =>
+      compare(keyFor(a), keyFor(b), falling) ||
+      compare(a.order, b.order, false) ||
+      compare(a.id, b.id, false),
   );
 }
 
@@ -218,16 +245,16 @@ export function sorted(rows: FeatureRow[], sort: string): FeatureRow[] {
     (a, b) =>
       compare(keyFor(a), keyFor(b), falling) ||
       (b.feature.queued ?? 0) - (a.feature.queued ?? 0) ||
-      byName(a.feature.name, b.feature.name) ||
-      byName(a.id, b.id),
+      compare(a.facts.order, b.facts.order, false) ||
+      compare(a.id, b.id, false),
   );
 }
 
 /** Null is last in both directions. */
 function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
-  if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-  const order = typeof a === "string" ? byName(a, String(b)) : a - Number(b);
-  return falling ? -order : order;
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? 1 : -1;
+  return a < b === falling ? 1 : -1;
 }
 
 export interface Identified {

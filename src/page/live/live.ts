@@ -71,7 +71,7 @@ function hear(news: StreamNews): void {
 /** Says something to the one who holds the stream. */
 let tell: (word: "retry" | "rest") => void = () => {};
 
-/** Begins to read, and keeps the picture live as long as the tab is there. */
+/** Begins to read once the stream is open, so that nothing is missed between; keeps the picture live as long as the tab is there. */
 export function startLive(): void {
   setInterval(() => {
     if (!document.hidden) now.value = serverNow();
@@ -81,12 +81,18 @@ export function startLive(): void {
     if (site.value !== null) now.value = serverNow();
   });
   tell = typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
-  void reader.reload();
   // A tab that was asleep, or kept for the way back, may have missed anything.
   addEventListener("pageshow", ({ persisted }) => {
     if (persisted) void reader.reload();
   });
   document.addEventListener("resume", () => void reader.reload());
+}
+
+/** After a sign-out: forgets the picture, which may be another one for who signs in next. */
+export function forget(): void {
+  tell("rest");
+  site.value = null;
+  trouble.value = "signedOut";
 }
 
 /** After a sign-in: reads the picture at once. */
@@ -102,6 +108,9 @@ function sharedStream(): typeof tell {
   // TypeScript takes no TrustedScriptURL here, which is what the browser wants.
   const trusted = (policy?.createScriptURL("") ?? address) as string;
   const worker = new SharedWorker(trusted, { type: "module" });
+  worker.addEventListener("error", () => {
+    tell = ownStream();
+  });
   worker.port.onmessage = ({ data }: MessageEvent<StreamNews>) => hear(data);
   addEventListener("pagehide", ({ persisted }) => {
     if (!persisted) worker.port.postMessage("bye");

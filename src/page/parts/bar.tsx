@@ -7,8 +7,16 @@ const HEIGHT = 12;
 const OUTLINED = new Set<Part["kind"]>(["r", "e", "s", "es", "w"]);
 const round = (value: number) => Math.round(value * 10) / 10;
 
+/** A rectangle with round corners as part of a path: one element for all seats of a kind, as a list has many bars. */
+function outline({ kind, x, width }: Part): string {
+  const line = OUTLINED.has(kind) ? 0.5 : 0;
+  const [w, h] = [round(Math.max(2, width - 2 * line) - 2), HEIGHT - 2 * line - 2];
+  return `M${round(x + line + 1)} ${line}h${w}q1 0 1 1v${h}q0 1-1 1h${-w}q-1 0-1-1v${-h}q0-1 1-1z`;
+}
+
 export function SeatBar({ feature }: { readonly feature: PictureFeature }) {
   const isOpen = feature.unlimited || feature.total === null;
+  const kinds = Map.groupBy(partsOf(feature), ({ kind }) => kind);
   return (
     <svg
       class="seats"
@@ -21,20 +29,9 @@ export function SeatBar({ feature }: { readonly feature: PictureFeature }) {
     >
       {isOpen && <path class="inf" d={`M.5 6H${WIDTH - 0.5}`} />}
       {isOpen && (feature.used ?? 0) > 0 && <rect class="u" x="0" y="0" width="93" height={HEIGHT} rx="1" />}
-      {partsOf(feature).map(({ kind, x, width }, at) => {
-        const line = OUTLINED.has(kind) ? 0.5 : 0;
-        return (
-          <rect
-            key={at}
-            class={kind === "es" ? "e es" : kind}
-            x={round(x + line)}
-            y={line}
-            width={round(Math.max(0.5, width - 2 * line))}
-            height={HEIGHT - 2 * line}
-            rx="1"
-          />
-        );
-      })}
+      {[...kinds].map(([kind, parts]) => (
+        <path key={kind} class={kind === "es" ? "e es" : kind} d={parts.map(outline).join("")} />
+      ))}
     </svg>
   );
 }

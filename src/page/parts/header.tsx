@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import type { PagePath } from "../../domain/words.ts";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
-import { again, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
+import { again, forget, lostSince, now, polledAt, site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
@@ -126,8 +126,7 @@ function SignedIn() {
   const { name, role } = me.value;
   const leave = async () => {
     await post("/api/signout", null);
-    site.value = null;
-    trouble.value = "signedOut";
+    forget();
     go(linkTo("signin"));
   };
   return (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** Rows beyond the window at each end, so that a scroll shows no hole. */
-const SPARE = 8;
+const SPARE = 4;
 
 interface Props<T> {
   readonly rows: readonly T[];
@@ -13,7 +13,7 @@ interface Props<T> {
 /** The rows that are in the window, as the page is scrolled, with room for the others. */
 export function VirtualRows<T>({ rows, children }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ from: 0, count: 40, height: 32 });
+  const [view, setView] = useState({ from: 0, count: 30, height: 32 });
 
   useLayoutEffect(() => {
     const look = () => {
