@@ -22,7 +22,8 @@ export interface BuiltPage {
 
 /**
  * Bundles the page (`src/page`): names in `assets/` carry a hash of their content, the others stay the same. Every link
- * is relative, so that the page works below any prefix: that is why `publicPath` is not set.
+ * is relative, so that the page works below any prefix: that is why `publicPath` is not set. Equal sources make equal bytes
+ * where the working directory is `root`: the hashes depend on it.
  */
 export async function buildPage(root: string): Promise<BuiltPage> {
   const source = join(root, "src/page");

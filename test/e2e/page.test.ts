@@ -37,7 +37,7 @@ async function startDemo(): Promise<Daemon & { readonly key: string }> {
     args: ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30"],
     port,
   });
-  const key = await until("the key", () => /lmk_\w+/.exec(demo.output())?.[0]);
+  const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
   return { ...demo, key };
 }
 
@@ -92,6 +92,20 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await page.title()).toBe(`${first} · licmond`);
     await page.goBack();
     expect(await page.locator("#search").inputValue()).toBe("synth");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("p");
+    await page.getByRole("heading", { name: "People", level: 1 }).waitFor({ state: "attached" });
+    await page.evaluate("scrollTo(0, 900)");
+    await until(
+      "rows of there",
+      async () => (await page.locator('[aria-rowindex="40"]').count()) > 0 || undefined,
+    );
+    await page.locator('[aria-rowindex="40"] a.name').click();
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    expect(await page.evaluate("scrollY")).toBe(0);
+    await page.goBack();
+    await until("it is scrolled", async () => (await page.evaluate("scrollY")) === 900 || undefined);
     expect(await page.evaluate("window.stays")).toBe(true);
   });
 

@@ -11,6 +11,12 @@ const links = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, link = ""])
 
 test("each path of the page is the same document, without a key and whatever its query", async () => {
   for (const path of PAGE_PATHS) expect(await (await get(`/${path}?q=x&whatever=1`)).text()).toBe(html);
+  const head = await get("/features", {}, "HEAD");
+  expect([head.status, await head.text(), head.headers.get("etag")]).toEqual([
+    200,
+    "",
+    (await get("/features")).headers.get("etag"),
+  ]);
   expect((await get("/feature/more")).status).toBe(404);
   expect((await get("/features", {}, "POST")).status).toBe(405);
 });

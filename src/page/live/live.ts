@@ -36,10 +36,13 @@ const GATHER_MS = 200;
 /** A tab with a stream of its own gives it back after it was hidden for so long. */
 const HIDDEN_MS = 60_000;
 
+let isOpen = false;
+
 const reader = createReader({
   async load(ids) {
     const { servers } = await get("/api/picture", ids === null ? {} : { server: ids });
     trouble.value = null;
+    if (isOpen) lostSince.value = null;
     return servers;
   },
   changed(next) {
@@ -61,11 +64,10 @@ function hear(news: StreamNews): void {
     return;
   }
   gathered = [];
-  if (news.type === "lost") lostSince.value ??= serverNow();
+  isOpen = news.type === "open";
+  if (!isOpen) lostSince.value ??= serverNow();
   // After a loss, too: the answer tells whether the sign-in ended.
-  void reader.reload().then(() => {
-    if (news.type === "open" && trouble.value === null) lostSince.value = null;
-  });
+  void reader.reload();
 }
 
 /** Says something to the one who holds the stream. */
