@@ -1,4 +1,6 @@
-import { ROLES, type Role } from "./words.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { nullable, record, Timestamp, words } from "./records.ts";
+import { DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
 /**
  * API keys as pure rules: what one looks like, what its role may do, when it holds.
@@ -35,7 +37,7 @@ export function makeKey(random: RandomBytes): KeyParts {
       if (byte < FAIR_BYTES && id.length < ID_LENGTH) id += ID_ALPHABET[byte % ID_ALPHABET.length];
     }
   }
-  return { id, secret: Buffer.from(random(SECRET_BYTES)).toString("base64url") };
+  return { id, secret: random(SECRET_BYTES).toBase64({ alphabet: "base64url", omitPadding: true }) };
 }
 
 export function printKey({ id, secret }: KeyParts): string {
@@ -132,3 +134,37 @@ export function permits(key: Pick<NewKey, "role" | "anonymize">, permission: Per
   if (key.anonymize && permission === "logs") return false;
   return OF_ROLE[key.role].has(permission);
 }
+
+const KeyId = nullable(Type.String({ description: "Null for a caller by a socket of the daemon's host" }));
+
+const SIGN_IN_FIELDS = {
+  id: Type.String(),
+  keyId: KeyId,
+  keyName: Type.String(),
+  role: words(ROLES),
+  stay: Type.Boolean({ description: "Does not end by being idle for 12 hours" }),
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp,
+  expiresAt: Type.String({ ...Timestamp, description: "When it ends unless it is used again" }),
+  browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
+  current: Type.Boolean({ description: "The one of this request" }),
+};
+/** A browser that is signed in. */
+export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
+export type SignInRecord = Static<typeof SignInRecord>;
+
+/** Who a caller is, and what it may do. */
+export const Me = record("Me", {
+  keyId: KeyId,
+  name: Type.String({ description: "Name of the key" }),
+  role: words(ROLES),
+  permissions: Type.Array(words(PERMISSIONS)),
+  anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
+  public: Type.Boolean({ description: "Without a key, as the built-in viewer" }),
+  signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
+  execute: Type.Boolean({ description: "Commands are switched on" }),
+  denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {
+    description: "Whether denials can be seen, of each server",
+  }),
+});
+export type Me = Static<typeof Me>;

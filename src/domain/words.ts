@@ -19,6 +19,10 @@ export type DataState = (typeof DATA_STATES)[number];
 export const USER_KINDS = ["checkout", "reservation", "queued"] as const;
 export type UserKind = (typeof USER_KINDS)[number];
 
+/** Whether denials of a server can be seen. */
+export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
+export type DenialState = (typeof DENIAL_STATES)[number];
+
 /** How a pool's seats are bound. */
 export const POOL_KINDS = ["floating", "nodelocked", "uncounted", "token", "roam", "unknown"] as const;
 export type PoolKind = (typeof POOL_KINDS)[number];

@@ -1,7 +1,7 @@
 import type { StatsRecord, WaitsRecord } from "../domain/history-records.ts";
+import type { Me } from "../domain/keys.ts";
 import type { Picture } from "../domain/live-picture.ts";
 import type { ErrorBody } from "../domain/records.ts";
-import type { Role } from "../domain/words.ts";
 
 /** What the page reads, by path, with the type of its answer. */
 interface Answers {
@@ -9,12 +9,6 @@ interface Answers {
   readonly "/api/me": Me;
   readonly "/api/licenses/stats": { readonly features: readonly StatsRecord[] };
   readonly "/api/licenses/waits": { readonly waits: readonly WaitsRecord[] };
-}
-
-/** Who is signed in. */
-export interface Me {
-  readonly role: Role;
-  readonly name: string | null;
 }
 
 type Query = Readonly<Record<string, string | readonly string[]>>;

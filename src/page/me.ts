@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
-import { get, type Me } from "./api.ts";
+import type { Me } from "../domain/keys.ts";
+import { get } from "./api.ts";
 
 /** Who is signed in; null while that is not known. */
 export const me = signal<Me | null>(null);

@@ -12,6 +12,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
+import type { DenialState } from "../../domain/words.ts";
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
 import type { CommandRunner } from "../run-command.ts";
@@ -19,12 +20,10 @@ import { type CommandPlace, createCommandFollower } from "./follow-command.ts";
 import { createFileFollower, type FilePlace } from "./follow-file.ts";
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
-export const DENIAL_STATES = ["on", "off", "unreadable"] as const;
-
 /** Whether denials of a server can be seen: "nothing was denied" is not "nothing was read". */
 export interface DenialLogging {
   readonly server: string;
-  readonly state: (typeof DENIAL_STATES)[number];
+  readonly state: DenialState;
   readonly source: "debug_log" | "counters" | null;
   /** Since when without a break, epoch ms; null unless `on`. */
   readonly since: number | null;

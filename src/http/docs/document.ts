@@ -1,6 +1,5 @@
 import { swagger } from "@elysiajs/swagger";
 import { type AnyElysia, Elysia } from "elysia";
-import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
 import { ALERT_RULES, ALERT_STATES, SEVERITIES } from "../../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
 import { ERROR_CODES, ERROR_STATUS } from "../../domain/errors.ts";
@@ -10,6 +9,7 @@ import { OUTAGE_STATUSES } from "../../domain/outages.ts";
 import { END_REASONS } from "../../domain/session.ts";
 import {
   DATA_STATES,
+  DENIAL_STATES,
   LOG_LEVELS,
   PART_STATUSES,
   ROLES,

@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
 import { DenialRecord } from "../../domain/denials.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { nullable, record, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
+import { DENIAL_STATES } from "../../domain/words.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { listDoc, sortOf } from "../answers/list.ts";

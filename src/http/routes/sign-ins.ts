@@ -1,9 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DENIAL_STATES } from "../../collector/log-tail/denial-watch.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { type KeyRecord, PERMISSIONS, permits } from "../../domain/keys.ts";
-import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { type KeyRecord, Me, PERMISSIONS, permits, SignInRecord } from "../../domain/keys.ts";
+import { record, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
@@ -20,37 +19,6 @@ import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
-
-const KeyId = nullable(Type.String({ description: "Null for a caller by a socket of the daemon's host" }));
-
-const SIGN_IN_FIELDS = {
-  id: Type.String(),
-  keyId: KeyId,
-  keyName: Type.String(),
-  role: words(ROLES),
-  stay: Type.Boolean({ description: "Does not end by being idle for 12 hours" }),
-  createdAt: Timestamp,
-  lastUsedAt: Timestamp,
-  expiresAt: Type.String({ ...Timestamp, description: "When it ends unless it is used again" }),
-  browser: nullable(Type.String({ examples: ["Firefox 140 on Linux"] })),
-  current: Type.Boolean({ description: "The one of this request" }),
-};
-const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
-type SignInRecord = Static<typeof SignInRecord>;
-
-const Me = record("Me", {
-  keyId: KeyId,
-  name: Type.String({ description: "Name of the key" }),
-  role: words(ROLES),
-  permissions: Type.Array(words(PERMISSIONS)),
-  anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
-  public: Type.Boolean({ description: "Without a key, as the built-in viewer" }),
-  signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
-  execute: Type.Boolean({ description: "Commands are switched on" }),
-  denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {
-    description: "Whether denials can be seen, of each server",
-  }),
-});
 
 const Credentials = fields({
   key: Type.Optional(Type.String()),
