@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { type Daemon, freePort, start, until } from "./harness.ts";
-import { keyProxy } from "./page-proxy.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
@@ -31,26 +30,56 @@ const streamsOf = async (site: Watching) =>
   (await site.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
 const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
 
-async function startDemo(): Promise<Daemon & { readonly key: string }> {
+async function startDemo(): Promise<Daemon & { readonly key: string; readonly code: string }> {
   const port = await freePort();
   const demo = await start({
     args: ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30"],
     port,
   });
   const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
-  return { ...demo, key };
+  const code = /#code=[\w-]+/.exec(demo.output())?.[0] ?? "";
+  return { ...demo, key, code };
+}
+
+/** A proxy that serves the daemon below a prefix, which begins and ends with `/`, and hands on the browser's `Host`. */
+function belowPrefix(daemon: string, prefix: string) {
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    fetch({ url, method, headers, body, signal }) {
+      const path = url.slice(new URL(url).origin.length);
+      if (!path.startsWith(prefix)) return new Response("elsewhere", { status: 404 });
+      return fetch(`${daemon}/${path.slice(prefix.length)}`, {
+        method,
+        headers,
+        body,
+        signal,
+        decompress: false,
+      });
+    },
+  });
+}
+
+async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel("Key", { exact: true }).fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
 }
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("shows the demo's features as the API has them, with nothing to complain of, and is accessible", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
-    await using proxy = keyProxy(demo.url, demo.key, "/tools/licenses/");
-    const page = await browser.blank();
-    const heard = await listenTo(page, proxy.url);
+    const prefix = "/tools/licenses/";
+    await using proxy = belowPrefix(demo.url, prefix);
+    const address = proxy.url.origin + prefix;
+    const page = await browser.open(`${address}signin${demo.code}`);
+    await isLive(page);
+    expect(page.url()).toBe(address);
+    const heard = await listenTo(page, address);
     const feature = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
     for (const path of ["features", feature, "people", "signin"]) {
-      await page.goto(`${proxy.url}${path}`);
+      await page.goto(`${address}${path}`);
       if (path !== "signin") await isLive(page);
       for (const width of WIDTHS) {
         for (const colorScheme of THEMES) {
@@ -62,7 +91,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         }
       }
     }
-    await page.goto(`${proxy.url}features`);
+    await page.goto(`${address}features`);
     await isLive(page);
     const { features } = await demo.json<{ features: { name: string }[] }>(
       "/api/licenses/features",
@@ -76,8 +105,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("filters by its address; keys, Back and links work without loading it again", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
-    await using proxy = keyProxy(demo.url, demo.key);
-    const page = await browser.open(`${proxy.url}features?server=eda&sort=name`);
+    const page = await browser.open(`${demo.url}/features?server=eda&sort=name`);
+    await signIn(page, demo.key);
     await isLive(page);
     const all = await namesIn(page);
     await page.evaluate("window.stays = true");
@@ -120,8 +149,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     });
     const first = await site.watch();
     await first.poll(seats("ada"));
-    await using proxy = keyProxy(first.daemon.url, first.key);
-    const page = await browser.open(`${proxy.url}people`);
+    const page = await browser.open(`${first.daemon.url}/people`);
+    await signIn(page, first.key);
     const users = () => page.locator("#main .a-n").allTextContents();
     const untilUsers = (...wanted: string[]) =>
       until(
@@ -129,7 +158,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         async () => Bun.deepEquals((await users()).sort(), wanted.sort()) || undefined,
       );
     await untilUsers("ada");
-    for (let tabs = 1; tabs < 12; tabs++) await isLive(await browser.open(`${proxy.url}features`));
+    for (let tabs = 1; tabs < 12; tabs++) await isLive(await browser.open(`${first.daemon.url}/features`));
     expect(await streamsOf(first)).toBe(1);
     await first.poll(seats("ada", hostile.replaceAll(" ", "_")));
     await untilUsers("ada", hostile.replaceAll(" ", "_"));
@@ -144,15 +173,35 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await streamsOf(second)).toBe(1);
   });
 
-  test("asks for a key when there is none, and says what is wrong with one", async () => {
+  test("asks for a key where there is no sign-in, and again in every tab when it or its key has ended", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
-    const page = await browser.open(`${watching.daemon.url}/features`);
-    await page.getByRole("heading", { name: "Sign in with your key" }).waitFor();
-    await page.getByLabel("Key").fill("lmk_aaaaaaaaaaaa_wrong");
-    await page.getByRole("button", { name: "Sign in" }).click();
-    expect(await page.getByRole("alert").textContent()).not.toBe("");
+    const address = `${watching.daemon.url}/features?sort=name`;
+    const page = await browser.open(address);
+    const asks = (tab: Page) => tab.getByRole("heading", { name: "Sign in with your key" }).waitFor();
+    await asks(page);
+    await signIn(page, "lmk_aaaaaaaaaaaa_wrong");
+    await page.getByRole("alert").filter({ hasText: /./ }).waitFor();
+    await signIn(page, await site.key("viewer"));
+    await isLive(page);
+    expect(page.url()).toBe(address);
+    await page.locator(".me", { hasText: "test-2 viewer" }).waitFor();
+
+    const other = await browser.open(`${watching.daemon.url}/people`);
+    await isLive(other);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await Promise.all([asks(page), asks(other)]);
+    // Each tab is where it was as soon as one of them has signed in.
+    const operator = await site.key("operator");
+    await signIn(other, operator);
+    await Promise.all([isLive(other), page.goBack().then(() => isLive(page))]);
+
+    const [, id = ""] = operator.split("_");
+    expect((await site.run(["keys", "revoke", id])).exitCode).toBe(0);
+    const revokedAt = performance.now();
+    await Promise.all([asks(page), asks(other)]);
+    expect(performance.now() - revokedAt).toBeLessThan(5_000);
   });
 });
 

@@ -50,9 +50,8 @@ const reader = createReader({
   },
   failed(error) {
     lostSince.value ??= serverNow();
-    const isSignedOut = error instanceof Refusal && error.status === 401;
-    if (isSignedOut) tell("rest");
-    trouble.value = isSignedOut ? "signedOut" : error instanceof Refusal ? error : "unreachable";
+    if (error instanceof Refusal && error.status === 401) forget();
+    else trouble.value = error instanceof Refusal ? error : "unreachable";
   },
 });
 
@@ -90,7 +89,7 @@ export function startLive(): void {
   document.addEventListener("resume", () => void reader.reload());
 }
 
-/** After a sign-out: forgets the picture, which may be another one for who signs in next. */
+/** After a sign-in has ended: forgets the picture, which may be another one for who signs in next. */
 export function forget(): void {
   tell("rest");
   site.value = null;

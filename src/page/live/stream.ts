@@ -49,7 +49,10 @@ export function openStream(tell: (news: StreamNews) => void) {
     /** Until `retry`: for want of a sign-in there is nothing to try. */
     rest(): void {
       clearTimeout(timer);
-      source?.close();
+      if (source === null || source.readyState === EventSource.CLOSED) return;
+      source.close();
+      // Another tab may have signed out.
+      tell({ type: "lost" });
     },
   };
 }

@@ -123,9 +123,14 @@ function ThemeButton() {
 
 function SignedIn() {
   if (me.value === null) return null;
-  const { name, role } = me.value;
+  const { name, role, signIn } = me.value;
   const leave = async () => {
-    await post("/api/signout", null);
+    try {
+      await post("/api/signout", null);
+    } catch {
+      // Whether the sign-in has ended by itself or nothing answers, the picture tells.
+      return again();
+    }
     forget();
     go(linkTo("signin"));
   };
@@ -134,15 +139,17 @@ function SignedIn() {
       <span class="me">
         {name} <span class="q">{role}</span>
       </span>
-      <button
-        class="icon"
-        type="button"
-        aria-label={words.signOut}
-        title={words.signOut}
-        onClick={() => void leave()}
-      >
-        <Icon name="out" size={16} />
-      </button>
+      {signIn !== null && (
+        <button
+          class="icon"
+          type="button"
+          aria-label={words.signOut}
+          title={words.signOut}
+          onClick={() => void leave()}
+        >
+          <Icon name="out" size={16} />
+        </button>
+      )}
     </>
   );
 }
