@@ -1,12 +1,32 @@
 import type { Server } from "bun";
 import { type AnyElysia, Elysia } from "elysia";
-import Memoirist from "memoirist";
 import { ApiError, type ErrorCode } from "../domain/errors.ts";
-import { type KeyRecord, PERMISSIONS, type Permission, permits } from "../domain/keys.ts";
+import { type KeyRecord, type Permission, permits } from "../domain/keys.ts";
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
 import type { SignIn, SignInCheck } from "../store/sign-ins.ts";
+import { createClientAddress } from "./client-address.ts";
+import type { HttpDeps } from "./deps.ts";
+import { createRouteTable, type KnownRoute } from "./route-table.ts";
+
+const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
+const ALWAYS = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+/** Shared caches must not mix up keys and formats. */
+const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
+/**
+ * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
+ * managers have plain pages of their own.
+ */
+const OVER_TLS = { "strict-transport-security": "max-age=86400" };
+
+/** What of the root app the gate needs: its routes, and the listening server, which alone knows the connection. */
+export type Root = Pick<AnyElysia, "routes" | "server">;
 
 /** What the gate knows of one request. It makes this before anything else, and hands it to the route. */
 export interface Exchange {
@@ -60,61 +80,65 @@ const unset = null as unknown as Exchange;
 /** Routes `.use` this and get the typed `exchange`. */
 export const gated = new Elysia({ name: "gated" }).decorate("exchange", unset);
 
-/** A route is open to everyone, or to keys with this permission. */
-export type Access = "open" | Permission;
+/** Makes the exchange of a request, at the head of the gate. */
+export function createExchanges(root: Root, settings: HttpDeps["settings"]): (request: Request) => Exchange {
+  const findRoute = createRouteTable(root);
+  const address = createClientAddress(
+    (request) => root.server?.requestIP(request)?.address ?? null,
+    () => settings().trustedProxies,
+  );
 
-/** One path of the API with what the gate must know of it. */
-export interface KnownRoute {
-  readonly path: string;
-  /** Access by method (HEAD as GET), in the order of `Allow`. */
-  readonly access: Map<string, Access>;
-  /** Takes the key as `?api_key=` too: streams, sockets and the calendar, whose clients cannot set headers. */
-  keyInQuery: boolean;
-  /** Some method of it takes a body. */
-  takesBody: boolean;
+  return (request) => {
+    // Its client's own when it is harmless.
+    const sent = request.headers.get("x-request-id");
+    const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
+    const { path, query } = splitUrl(request.url);
+    const isApi = path.startsWith("/api") || path.startsWith("/metrics");
+    const arrival = arrivalOf(request);
+    return {
+      request,
+      id,
+      path,
+      query,
+      startedAt: performance.now(),
+      route: findRoute(path),
+      get address() {
+        return address.of(request);
+      },
+      get origin() {
+        return originOf(request);
+      },
+      get listener() {
+        return arrival?.server ?? root.server;
+      },
+      caller: null,
+      signIn: null,
+      acting: null,
+      headers: { "x-request-id": id, ...ALWAYS, ...(isTls() && OVER_TLS), ...(isApi && OF_API) },
+      answered: false,
+    };
+  };
+
+  function originOf(request: Request): string | null {
+    // A trusted proxy may have taken TLS off.
+    const forwarded = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
+    const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
+    const own = `${isHttps ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
+    return URL.parse(own)?.origin ?? null;
+  }
+
+  function isTls(): boolean {
+    return root.server?.protocol === "https";
+  }
 }
 
 /**
- * Finds the route of a path as sent; null when there is none, also where the path is not decodable. A trailing slash
- * is tolerated. The table is made of Elysia's own routes and with its router (https://github.com/SaltyAom/memoirist),
- * so that a permission is declared in one place and a route without one cannot be served. It is made at the first
- * request: by then every route is registered.
+ * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
+ * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
  */
-export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string) => KnownRoute | null {
-  let router: Memoirist<KnownRoute> | null = null;
-
-  function build(): Memoirist<KnownRoute> {
-    const routes = new Map<string, KnownRoute>();
-    // Decoding throws where a part of the path is no percent-encoded UTF-8.
-    const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
-    for (const { method, path, hooks } of app.routes) {
-      const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
-      const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
-      if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
-      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false, takesBody: false };
-      known.access.set(method, access);
-      if (method === "GET") known.access.set("HEAD", access);
-      known.keyInQuery ||= keyInQuery === true;
-      known.takesBody ||= hooks.body !== undefined;
-      if (!routes.has(path)) made.add("", path, known);
-      routes.set(path, known);
-    }
-    return made;
-  }
-
-  return (path) => {
-    router ??= build();
-    try {
-      return router.find("", path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path)?.store ?? null;
-    } catch {
-      return null;
-    }
-  };
-}
-
-/** The value of the header `Allow`. */
-export function allowOf({ access }: KnownRoute): string {
-  return [...access.keys(), "OPTIONS"].join(", ");
+function splitUrl(url: string): { path: string; query: string } {
+  const [, path, query = ""] = /^(?:[a-z]+:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
+  return { path: path || "/", query };
 }
 
 /** The key that a request presents; null when there is none. The header beats the query, X-API-Key beats Authorization. */

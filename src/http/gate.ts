@@ -1,60 +1,31 @@
-import { type AnyElysia, Elysia, ElysiaStatus, ParseError } from "elysia";
+import { Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
 import { type KeyRecord, permits } from "../domain/keys.ts";
 import type { SignInCheck } from "../store/sign-ins.ts";
 import { readJson, tooLarge } from "./body.ts";
-import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps } from "./deps.ts";
 import { apiErrorOf, errorAnswer, noSuchPath } from "./errors.ts";
 import {
-  type Access,
   type Audit,
-  allowOf,
   arrivalOf,
-  createRouteTable,
+  createExchanges,
   type Exchange,
   gated,
   isSocketCaller,
-  type KnownRoute,
   presentedKey,
+  type Root,
   requirePermission,
   validKey,
 } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
+import { answerCors, requireOwnPage } from "./origins.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
-import { cookieName, cookieOf, isFromOwnPage, requirePage } from "./sign-in.ts";
+import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
+import { cookieName, cookieOf, requirePage } from "./sign-in.ts";
 
-const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** A body for which no key is asked may have so many bytes. */
 const OPEN_BODY_BYTES = 4096;
-/** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
-const ALWAYS = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-};
-/** Shared caches must not mix up keys and formats. */
-const OF_API = { "cache-control": "private, no-cache", vary: "Accept, X-API-Key, Authorization, Cookie" };
-/**
- * Over TLS: come back over TLS. For a day only, because it holds for all ports of the host's name, and license
- * managers have plain pages of their own.
- */
-const OVER_TLS = { "strict-transport-security": "max-age=86400" };
-
-/** What scripts of a listed origin may send beyond what browsers always allow, and how long a browser may keep that. */
-const PREFLIGHT = {
-  "access-control-allow-headers":
-    "X-API-Key, Authorization, Content-Type, Last-Event-ID, X-Request-ID, If-None-Match",
-  "access-control-max-age": "600",
-};
-/** What they may read. */
-const EXPOSED_HEADERS =
-  "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag";
-
-/** What of the root app the gate needs: its routes, and the listening server, which alone knows the connection. */
-type Root = Pick<AnyElysia, "routes" | "server">;
-
 /**
  * The gate: one hook before the router, which makes the exchange and checks the request in the order of the steps
  * below, before a byte of its body is read. What it must know of a route is declared by the route.
@@ -69,11 +40,7 @@ export function createGate(
   const { clock, execute, keys, settings, signIns } = deps;
   const log = deps.log("http");
   const authLog = deps.log("auth");
-  const findRoute = createRouteTable(root);
-  const address = createClientAddress(
-    (request) => root.server?.requestIP(request)?.address ?? null,
-    () => settings().trustedProxies,
-  );
+  const openExchange = createExchanges(root, settings);
 
   return new Elysia({ name: "gate" })
     .use(gated)
@@ -85,7 +52,10 @@ export function createGate(
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {
-      const exchange = open(context.request);
+      // A rescan waits for polls: it is no reason to leave them less of the event loop.
+      if (context.request.method !== "POST") counters.begun();
+      // 1: its id
+      const exchange = openExchange(context.request);
       context.exchange = exchange;
       const answer = answerCors(exchange, settings().corsOrigins) ?? admit(exchange);
       return answer === undefined ? undefined : finish(exchange, answer);
@@ -113,39 +83,6 @@ export function createGate(
       const value: unknown = responseValue;
       return value instanceof Promise ? value.then(respond) : respond(value);
     });
-
-  /** 1: the request's id, its client's own when it is harmless. */
-  function open(request: Request): Exchange {
-    const sent = request.headers.get("x-request-id");
-    const id = sent !== null && CLIENT_ID.test(sent) ? sent : Bun.randomUUIDv7();
-    const { path, query } = splitUrl(request.url);
-    const isApi = path.startsWith("/api") || path.startsWith("/metrics");
-    // A rescan waits for polls: it is no reason to leave them less of the event loop.
-    if (request.method !== "POST") counters.begun();
-    const arrival = arrivalOf(request);
-    return {
-      request,
-      id,
-      path,
-      query,
-      startedAt: performance.now(),
-      route: findRoute(path),
-      get address() {
-        return address.of(request);
-      },
-      get origin() {
-        return originOf(request);
-      },
-      get listener() {
-        return arrival?.server ?? root.server;
-      },
-      caller: null,
-      signIn: null,
-      acting: null,
-      headers: { "x-request-id": id, ...ALWAYS, ...(isTls() && OVER_TLS), ...(isApi && OF_API) },
-      answered: false,
-    };
-  }
 
   function admit(exchange: Exchange): Response | undefined {
     const { request, route } = exchange;
@@ -233,30 +170,7 @@ export function createGate(
       const message = "Commands are off: execute.enabled = true in the config turns them on.";
       throw new ApiError("AUTH_INSUFFICIENT", message);
     }
-    if (route.path.startsWith("/ws/")) checkSocketOrigin(exchange);
-  }
-
-  /**
-   * CORS does not hold for sockets: a page of any site may open one (RFC 6455 10.2). It must be the daemon's own, or of an
-   * origin that `http.cors_origins` lists.
-   */
-  function checkSocketOrigin(exchange: Exchange): void {
-    if (isFromOwnPage(exchange, settings().corsOrigins)) return;
-    const origin = shown(exchange.request.headers.get("origin") ?? "");
-    const why = "may not open a WebSocket here: http.cors_origins does not list it.";
-    throw new ApiError("AUTH_INSUFFICIENT", `Pages of the origin ${origin} ${why}`);
-  }
-
-  function originOf(request: Request): string | null {
-    // A trusted proxy may have taken TLS off.
-    const forwarded = address.behindProxy(request) ? request.headers.get("x-forwarded-proto") : null;
-    const isHttps = forwarded === null ? isTls() : forwarded.trim().toLowerCase() === "https";
-    const own = `${isHttps ? "https" : "http"}://${request.headers.get("host") ?? ""}`;
-    return URL.parse(own)?.origin ?? null;
-  }
-
-  function isTls(): boolean {
-    return root.server?.protocol === "https";
+    if (route.path.startsWith("/ws/")) requireOwnPage(exchange, settings().corsOrigins);
   }
 
   /**
@@ -286,38 +200,4 @@ export function createGate(
     });
     return answer;
   }
-}
-
-/**
- * Path and query of a request's URL, as sent: no decoding, no normalising, so that the gate and the router see the
- * same. Bun gives a URL without scheme and host where the Host header is missing (HTTP/1.0) or invalid.
- */
-function splitUrl(url: string): { path: string; query: string } {
-  const [, path, query = ""] = /^(?:[a-z]+:\/\/[^/]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? [];
-  return { path: path || "/", query };
-}
-
-/**
- * Cross-origin reading (https://fetch.spec.whatwg.org/#http-cors-protocol), off unless `http.cors_origins` lists the
- * origin: exactly, as there is no wildcard. Keys travel in headers that a script sets, never by themselves, so
- * credentials stay forbidden.
- *
- * Comes before every check, so that a script can read each refusal. Answers a preflight for a known path, which
- * carries no key, reveals nothing and precedes every request of such a script; it draws on no bucket.
- */
-function answerCors({ request, headers, route }: Exchange, listed: readonly string[]): Response | undefined {
-  if (listed.length === 0) return undefined;
-  headers.vary = headers.vary === undefined ? "Origin" : `${headers.vary}, Origin`;
-  const origin = request.headers.get("origin");
-  if (origin === null || !listed.includes(origin)) return undefined;
-  headers["access-control-allow-origin"] = origin;
-
-  const isPreflight = request.method === "OPTIONS" && request.headers.has("access-control-request-method");
-  if (!isPreflight || route === null) {
-    headers["access-control-expose-headers"] = EXPOSED_HEADERS;
-    return undefined;
-  }
-  const allow = allowOf(route);
-  const answer = { allow, "access-control-allow-methods": allow, ...PREFLIGHT };
-  return new Response(null, { status: 204, headers: answer });
 }

@@ -1,5 +1,6 @@
 import { ApiError } from "../domain/errors.ts";
 import type { Exchange } from "./exchange.ts";
+import { isFromOwnPage } from "./origins.ts";
 import { shown } from "./query.ts";
 
 /**
@@ -27,15 +28,6 @@ export function setCookie(name: string, value: string, isSecure: boolean, maxAge
     ...(maxAge !== null && { maxAge }),
   });
   return cookie.serialize();
-}
-
-/**
- * Whether a request comes from a page of the daemon's own origin or of a listed one, or from no page: a browser names the
- * page's origin (`Origin`, RFC 6454) in whatever a page of another one may send, programs send none.
- */
-export function isFromOwnPage({ request, origin }: Exchange, listed: readonly string[] = []): boolean {
-  const named = request.headers.get("origin");
-  return named === null || listed.includes(named) || named === origin;
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
+import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
 import { daysUntil } from "./format.ts";
 import type { Site } from "./live/reader.ts";
 

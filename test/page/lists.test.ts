@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { PictureServer } from "../../src/domain/live-picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
-import type { PictureServer } from "../../src/domain/polls/live-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
 import { day, duration } from "../../src/page/format.ts";
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Patch, PictureServer } from "../../src/domain/live-picture.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
-import type { Patch, PictureServer } from "../../src/domain/polls/live-picture.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
 import { createReader, type Site } from "../../src/page/live/reader.ts";
 import { checkout, feature, picture } from "../http/make.ts";

@@ -2,8 +2,8 @@ import type { Static, TObject, TSchema, TUnknown } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import { ErrorBody } from "../../domain/records.ts";
-import type { Access } from "../exchange.ts";
 import { queryOf } from "../query.ts";
+import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
 
 /** What a route says of itself, once: Elysia validates with its schemas, the gate reads the access, the document all. */

@@ -1,5 +1,5 @@
-import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept-picture.ts";
 import type { Patch, PictureServer } from "../../domain/live-picture.ts";
+import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept-picture.ts";
 
 /** The servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;

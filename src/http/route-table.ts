@@ -1,0 +1,60 @@
+import type { AnyElysia } from "elysia";
+import Memoirist from "memoirist";
+import { PERMISSIONS, type Permission } from "../domain/keys.ts";
+
+/** A route is open to everyone, or to keys with this permission. */
+export type Access = "open" | Permission;
+
+/** One path of the API with what the gate must know of it. */
+export interface KnownRoute {
+  readonly path: string;
+  /** Access by method (HEAD as GET), in the order of `Allow`. */
+  readonly access: Map<string, Access>;
+  /** Takes the key as `?api_key=` too: streams, sockets and the calendar, whose clients cannot set headers. */
+  keyInQuery: boolean;
+  /** Some method of it takes a body. */
+  takesBody: boolean;
+}
+
+/**
+ * Finds the route of a path as sent; null when there is none, also where the path is not decodable. A trailing slash
+ * is tolerated. The table is made of Elysia's own routes and with its router (https://github.com/SaltyAom/memoirist),
+ * so that a permission is declared in one place and a route without one cannot be served. It is made at the first
+ * request: by then every route is registered.
+ */
+export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string) => KnownRoute | null {
+  let router: Memoirist<KnownRoute> | null = null;
+
+  function build(): Memoirist<KnownRoute> {
+    const routes = new Map<string, KnownRoute>();
+    // Decoding throws where a part of the path is no percent-encoded UTF-8.
+    const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
+    for (const { method, path, hooks } of app.routes) {
+      const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
+      const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
+      if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
+      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false, takesBody: false };
+      known.access.set(method, access);
+      if (method === "GET") known.access.set("HEAD", access);
+      known.keyInQuery ||= keyInQuery === true;
+      known.takesBody ||= hooks.body !== undefined;
+      if (!routes.has(path)) made.add("", path, known);
+      routes.set(path, known);
+    }
+    return made;
+  }
+
+  return (path) => {
+    router ??= build();
+    try {
+      return router.find("", path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path)?.store ?? null;
+    } catch {
+      return null;
+    }
+  };
+}
+
+/** The value of the header `Allow`. */
+export function allowOf({ access }: KnownRoute): string {
+  return [...access.keys(), "OPTIONS"].join(", ");
+}
