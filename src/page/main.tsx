@@ -1,6 +1,5 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { startKeys } from "./keys.ts";
 import { again, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
 import { Feature } from "./pages/feature.tsx";
@@ -8,6 +7,7 @@ import { Features } from "./pages/features.tsx";
 import { People } from "./pages/people.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Dock, Header } from "./parts/header.tsx";
+import { startKeys } from "./parts/keys.ts";
 import { Icon } from "./parts/marks.tsx";
 import { page, query, startRouter } from "./router.ts";
 import { words } from "./words.ts";

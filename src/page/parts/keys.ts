@@ -1,5 +1,5 @@
-import { nextTheme } from "./parts/header.tsx";
-import { go, linkTo } from "./router.ts";
+import { go, linkTo } from "../router.ts";
+import { nextTheme } from "./header.tsx";
 
 const TYPING = "input, select, textarea, [contenteditable]";
 const PLACES = { f: "", p: "people" } as const;
