@@ -42,19 +42,34 @@ export function createMaintenance(windows: readonly MaintenanceWindow[], zone = 
   return (server, at) => list.some(({ window, isServer }) => isServer(server) && isOpen(window, at, zone()));
 }
 
+/** Whether a window is open at an instant, see {@link occurrences}. */
+export function isOpen(window: MaintenanceWindow, at: number, zone: string): boolean {
+  return occurrences(window, at, zone).running !== null;
+}
+
+/** One occurrence of a window: [start, end), epoch ms. `end` is null where the next one begins before it. */
+export interface Occurrence {
+  readonly start: number;
+  readonly end: number | null;
+}
+
 /**
- * Whether a window is open at an instant: it is [start, start + duration). Windows that repeat do so at the same time of
- * day on the clocks of the zone, also over a change of theirs.
+ * The occurrence of a window that is open at an instant, and the next one to begin; null = there is none. Windows that
+ * repeat do so at the same time of day on the clocks of the zone, also over a change of theirs.
  */
-export function isOpen({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string): boolean {
-  if (at < startAt) return false;
-  if (every === null) return at < startAt + durationMs;
+export function occurrences({ startAt, durationMs, every }: MaintenanceWindow, at: number, zone: string) {
   const periodMs = every === "day" ? DAY_MS : 7 * DAY_MS;
-  if (durationMs >= periodMs) return true;
-  const about = Math.floor((at - startAt) / periodMs);
+  const about = every === null ? 0 : Math.max(0, Math.floor((at - startAt) / periodMs));
   // The clocks may have been changed by an hour since: the occurrence before or after it may be the one.
-  return [about - 1, about, about + 1].some((count) => {
-    const start = fromWallClock(zone, wallClock(zone, startAt) + count * periodMs);
-    return count >= 0 && start <= at && at < start + durationMs;
+  const counts =
+    every === null ? [0] : [about - 1, about, about + 1, about + 2].filter((count) => count >= 0);
+  const isEndless = every !== null && durationMs >= periodMs;
+  const found = counts.map((count): Occurrence => {
+    const start = count === 0 ? startAt : fromWallClock(zone, wallClock(zone, startAt) + count * periodMs);
+    return { start, end: isEndless ? null : start + durationMs };
   });
+  return {
+    running: found.findLast(({ start, end }) => start <= at && at < (end ?? Infinity)) ?? null,
+    next: found.find(({ start }) => start > at) ?? null,
+  };
 }

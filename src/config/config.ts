@@ -59,6 +59,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     notifications: (file.notifications ?? []).map((each) => buildNotification(each, environment)),
     products: (file.products ?? []).map(buildProduct),
     reports: (file.reports ?? []).map(buildReport),
+    /** `people`: from which role the page and the API answer about one person. */
+    page: { people: file.page?.people ?? "viewer" },
     limits: {
       requestsPerMinute: limits.requests_per_minute ?? 600,
       burst: limits.burst ?? 100,

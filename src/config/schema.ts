@@ -188,6 +188,7 @@ export const ConfigFile = table({
     target: text(someText),
     labels: labels(LABEL_NAME),
   }),
+  page: section({ people: optional(words(["viewer", "operator", "off"])) }),
   limits: section({
     requests_per_minute: integer(1, MILLION),
     burst: integer(1, MILLION),

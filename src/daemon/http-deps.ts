@@ -38,11 +38,13 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
-function settingsOf({ http, limits, collector, products }: Config): HttpSettings {
+function settingsOf({ http, limits, collector, products, maintenance, page }: Config): HttpSettings {
   return {
     ...http,
     limits,
     products,
+    maintenance,
+    page,
     rescanTimeoutMs: collector.rescanTimeoutMs,
     // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
     get timezone() {

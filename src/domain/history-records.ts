@@ -104,6 +104,20 @@ export const SessionFields = {
 export const SessionRecord = record("Session", { id: Type.Integer(), ...SessionFields });
 export type SessionRecord = Static<typeof SessionRecord>;
 
+export const PERSON_KINDS = ["user", "host"] as const;
+export type PersonKind = (typeof PERSON_KINDS)[number];
+
+export const PersonRecord = record("Person", {
+  kind: words(PERSON_KINDS),
+  name: Type.String({ description: "Of a host as the tool printed it last" }),
+  lastSeenAt: {
+    ...Timestamp,
+    description:
+      "When seats were last held or a request waited (the last reading, while they are) or was denied",
+  } as typeof Timestamp,
+});
+export type PersonRecord = Static<typeof PersonRecord>;
+
 export const HeatCellRecord = record("HeatCell", {
   weekday: Type.Integer({ minimum: 1, maximum: 7, description: "Monday = 1" }),
   hour: Type.Integer({ minimum: 0, maximum: 23 }),

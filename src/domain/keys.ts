@@ -110,7 +110,7 @@ export function keyProblem(
   return wrong === undefined ? null : problem(wrong, "takes an integer of at least 1");
 }
 
-const VIEWER = ["calendar", "read", "logs"] as const;
+const VIEWER = ["calendar", "read", "people", "commands", "logs"] as const;
 const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
@@ -127,6 +127,7 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
 
 /**
  * True when a key may do this. `logs` is reading logs at all, which an anonymized key may not (they name people);
+ * `people` is answers about one person, which `[page] people` may withhold; `commands` is which commands there are;
  * `protected_logs` adds the sources auth, audit and http; `execute_operator` runs the commands that ask for no more
  * than an operator, `execute` all of them.
  */

@@ -15,8 +15,10 @@ import { expirationRoutes } from "./routes/expirations.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
+import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { outageRoutes } from "./routes/outages.ts";
+import { peopleRoutes } from "./routes/people.ts";
 import { pictureRoutes } from "./routes/picture.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
@@ -78,9 +80,11 @@ function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, aud
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps))
     .use(outageRoutes(deps))
+    .use(peopleRoutes(deps))
     .use(expirationRoutes(deps))
     .use(alertRoutes(deps))
     .use(executeRoutes(deps))
+    .use(maintenanceRoutes(deps))
     .use(logRoutes(deps))
     .use(streamRoutes(deps))
     .use(keyRoutes(deps))

@@ -79,6 +79,8 @@ export interface HttpSettings
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
   readonly products: Config["products"];
+  readonly maintenance: Config["maintenance"];
+  readonly page: Config["page"];
   readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey">;
 }
 

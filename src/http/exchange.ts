@@ -7,7 +7,7 @@ import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
 import type { SignIn, SignInCheck } from "../store/sign-ins.ts";
 import { createClientAddress } from "./client-address.ts";
-import type { HttpDeps } from "./deps.ts";
+import type { HttpDeps, HttpSettings } from "./deps.ts";
 import { createRouteTable, type KnownRoute } from "./route-table.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -177,6 +177,18 @@ export function requirePermission({ caller }: Exchange, needed: Permission, subj
     ? "this key is an anonymized one"
     : `this ${what}'s role is ${caller?.role ?? "none"}`;
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
+}
+
+/** Throws AUTH_INSUFFICIENT where `[page] people` keeps answers about one person from the caller. */
+export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["people"], hint = ""): void {
+  const role = caller?.role ?? "none";
+  if (from === "viewer" || (from === "operator" && (role === "operator" || role === "admin"))) return;
+  const why =
+    from === "off"
+      ? "has nobody read"
+      : `has operators and admins alone read, and this key's role is ${role}:`;
+  const what = `The config's [page] people = "${from}" ${why} answers about one person.`;
+  throw new ApiError("AUTH_INSUFFICIENT", hint === "" ? what : `${what} ${hint}`);
 }
 
 export type Audit = ReturnType<typeof createAudit>;

@@ -14,6 +14,7 @@ import {
   isSocketCaller,
   presentedKey,
   type Root,
+  requirePeople,
   requirePermission,
   validKey,
 } from "./exchange.ts";
@@ -166,7 +167,8 @@ export function createGate(
     if (!permits(caller, access))
       authLog.warn("API key lacks a permission", { keyId: caller.id, needed: access, ...about(exchange) });
     requirePermission(exchange, access);
-    if (access === "execute_operator" && !execute.enabled) {
+    if (access === "people") requirePeople(exchange, settings().page.people);
+    if ((access === "execute_operator" || access === "commands") && !execute.enabled) {
       const message = "Commands are off: execute.enabled = true in the config turns them on.";
       throw new ApiError("AUTH_INSUFFICIENT", message);
     }

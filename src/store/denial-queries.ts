@@ -54,6 +54,17 @@ export function deniedPeople(rows: Rows, filter: DenialFilter) {
   return peopleIn(rows, `denials WHERE ${sql}`, values);
 }
 
+/** Users and hosts with a denial that the filter lets through, each with the last attempt, epoch ms. */
+export function lastDenied(rows: Rows, filter: DenialFilter) {
+  const { sql, values } = conditionOf(filter);
+  return (["user", "host"] as const).flatMap((kind) =>
+    rows.all<{ kind: "user" | "host"; name: string; at: number }>(
+      `SELECT '${kind}' AS kind, ${kind} AS name, max(until) AS at FROM denials WHERE ${sql} AND ${kind} <> '' GROUP BY ${kind}`,
+      ...values,
+    ),
+  );
+}
+
 function conditionOf({ start, end, ...filter }: DenialFilter): Condition {
   const known = (names: readonly string[] | null) => names?.filter((name) => name !== "") ?? null;
   const named = { ...filter, features: known(filter.features), users: known(filter.users) };

@@ -180,7 +180,7 @@ http = 5
 [collector]|interval = "4s"
 2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, limits, execute, export)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}

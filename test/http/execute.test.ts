@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { Ajv } from "ajv";
 import { createCommandRunner } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
@@ -40,6 +41,56 @@ function site(commands: readonly ConfiguredCommand[] | null = COMMANDS, run = ru
 const ask = (at: Bench, value: object, key = at.keys.operator) => at.post("/api/execute", value, key);
 const audited = (at: Bench) => at.linesOf("audit").map(({ fields }) => fields);
 const broken = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
+
+describe("the commands that there are", () => {
+  const list = async (at: Bench, key = at.keys.viewer) => {
+    const response = await at.get("/api/execute", { key });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  test.each<["viewer" | "anonymous" | "operator" | "admin", string[]]>([
+    ["viewer", []],
+    ["anonymous", []],
+    ["operator", ["status", "diagnose", "exit", "say", "spam", "hang", "gone", "crash"]],
+    ["admin", ["status", "diagnose", "reread", "remove", ...COMMANDS.map(({ name }) => name)]],
+  ])("%s may run %p", async (role, names) => {
+    const at = site();
+    const { body } = await list(at, at.keys[role]);
+    const commands = body.commands as { command: string; allowed: boolean }[];
+    expect(commands.length).toBe(4 + COMMANDS.length);
+    expect(commands.flatMap(({ command, allowed }) => (allowed ? command : []))).toEqual(names);
+    expect(JSON.stringify(body)).not.toMatch(/hunter2|fake-tools/);
+    expect(at.linesOf("audit")).toEqual([]);
+  });
+
+  test("say what they take, as JSON Schema by which a request can be checked", async () => {
+    const { body } = await list(site());
+    const byName = Object.fromEntries(
+      (body.commands as { command: string }[]).map((one) => [one.command, one]),
+    );
+    expect(byName.say).toMatchObject({ role: "operator", needsServer: true, timeoutMs: 5000 });
+    expect(byName.exit).toMatchObject({ needsServer: false, args: { properties: {}, required: [] } });
+    const takes = (command: string, args: object) =>
+      new Ajv().compile((byName[command] as unknown as { args: object }).args)(args);
+    for (const [command, args, taken] of [
+      ["status", {}, true],
+      ["status", { feature: "x" }, false],
+      ["say", { feature: "x" }, true],
+      ["say", { feature: "-x" }, false],
+      ["say", {}, false],
+      ["remove", { handle: "1" }, true],
+      ["remove", { feature: "f", user: "u", host: "h", display: "d" }, true],
+      ["remove", { feature: "f" }, false],
+      ["remove", { handle: 1 }, false],
+    ] as const)
+      expect([command, args, takes(command, args)]).toEqual([command, args, taken]);
+  });
+
+  test("are not told while execute is off", async () => {
+    const { status, body } = await list(site(null));
+    expect([status, body.code]).toEqual([403, "AUTH_INSUFFICIENT"]);
+    expect(body.message).toContain("execute.enabled = true");
+  });
+});
 
 describe("a command that is run", () => {
   test("answers what it said", async () => {

@@ -206,6 +206,8 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
       rescanTimeoutMs: 5_000,
       timezone: "Europe/Berlin",
       products: [],
+      maintenance: [],
+      page: { people: "viewer" },
       corsOrigins: [],
       trustedProxies: [],
       limits: PLENTY,

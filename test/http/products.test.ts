@@ -184,7 +184,7 @@ test.each([
 describe("label", () => {
   const LISTS = [
     ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions", "outages", "waits"],
-    ...["stats", "efficiency", "usage?group_by=server&"],
+    ...["stats", "efficiency", "usage?group_by=server&", "people"],
   ];
   test.each(LISTS)("%s is of the servers that have it", async (path) => {
     const at = await site();
@@ -198,7 +198,7 @@ describe("label", () => {
       const rows = await list("label=location:stu", key);
       const ids = new Set((rows as { server?: string; id?: string }[]).map(({ server, id }) => server ?? id));
       expect([...ids].filter((id) => id !== "cae")).toEqual([]);
-      if (!["expirations", "alerts", "denials", "waits"].includes(path)) expect(ids.size).toBe(1);
+      if (!["expirations", "alerts", "denials", "waits", "people"].includes(path)) expect(ids.size).toBe(1);
       // All must hold, and the server's id too.
       expect(await list("label=location:muc&label=note:a,b:c&server=cae", key)).toEqual([]);
       expect(await list("label=location:st", key)).toMatchObject({
@@ -215,6 +215,12 @@ describe("label", () => {
     const at = await site();
     const { body } = await ask(at, "?label=location:muc".replace("?", "../licenses?"));
     expect(body.servers).toMatchObject([{ id: "eda" }]);
+    for (const [query, features] of [
+      ["label=location:stu", 1],
+      ["server=eda", 2],
+      ["", 3],
+    ] as const)
+      expect((await ask(at, `summary?${query}`)).body).toMatchObject({ features });
     expect((await ask(at, `heatmap?${RANGE}&label=location:muc`)).body.features).toBe(2 as never);
     const calendar = await at.get("/api/licenses/expirations.ics?label=location:x", { key: at.keys.viewer });
     expect(calendar.status).toBe(404);

@@ -28,6 +28,7 @@ export function createExecutor(deps: ExecutorDeps) {
     get enabled() {
       return deps.settings().enabled;
     },
+    list: (): CatalogueEntry[] => [...catalogueOf(deps.settings().commands).values()],
     /** Throws INVALID_FIELD, which lists the commands there are. */
     find(command: string): CatalogueEntry {
       const catalogue = catalogueOf(deps.settings().commands);

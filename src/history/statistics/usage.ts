@@ -125,7 +125,7 @@ export function* daysOf(start: number, end: number): Generator<Holding> {
 }
 
 /** The seats held in a part of a UTC day, at least. */
-async function heldIn(
+export async function heldIn(
   source: HistorySource,
   from: number,
   to: number,

@@ -2,12 +2,13 @@ import { closestNames } from "../../config/closest-word.ts";
 import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
 import { type Denial, DenialRecord, denialRecord } from "../../domain/denials.ts";
 import { LogEvent } from "../../domain/events.ts";
-import { SessionRecord } from "../../domain/history-records.ts";
+import { type PersonKind, PersonRecord, SessionRecord } from "../../domain/history-records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { LogSource } from "../../domain/words.ts";
 import { knownNames } from "../../history/feature-counts.ts";
 import { type LogFilter, logStats, searchLogs } from "../../history/log-queries.ts";
 import type { Reader } from "../../history/reader.ts";
+import { type PeopleQuery, peopleQuery } from "../../history/sessions/people.ts";
 import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessions/session-list.ts";
 import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
@@ -36,6 +37,7 @@ export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
     sessions: forAudience(sessionsAnswer),
     usage: forAudience(usageAnswer),
     denials: forAudience(denialsAnswer),
+    people: forAudience(peopleAnswer),
     alerts: alertsAnswer,
     outages: outagesAnswer,
     waits: waitsAnswer,
@@ -141,6 +143,17 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   const { field, descending } = sort;
   const sorted = ordered(rows.map(masked), { field, descending }, ["at", "server"]);
   return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
+}
+
+async function peopleAnswer(
+  read: Reader,
+  asked: PeopleQuery & Formatted,
+  pseudonyms: Pseudonyms | null,
+): Promise<Answer> {
+  const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));
+  const { rows, total } = await peopleQuery(read, asked, shown);
+  const records = rows.map((row) => ({ ...row, lastSeenAt: iso(row.lastSeenAt) }));
+  return rowsAnswer("people", PersonRecord, records, total, asked);
 }
 
 interface StoredPage extends Formatted {

@@ -19,6 +19,7 @@ const QUERY = queryOf({
   server: names("Ids of servers to show (and to refresh). An unknown one is 404.", "eda"),
   label: NAMED.label,
 });
+const SUMMARY = queryOf({ server: NAMED.server, label: NAMED.label });
 
 const ServerWithFeatures = record("ServerWithFeatures", {
   ...ServerRecord.properties,
@@ -80,13 +81,16 @@ export function licenseRoutes(deps: RouteDeps) {
     )
     .get(
       "/api/licenses/summary",
-      ({ exchange }) => {
+      ({ exchange, query }) => {
         const snapshot = snapshotFor(exchange);
-        const counts = alerts.counts(null);
-        const make = () => valueAnswer(summaryRecord(snapshot, counts));
+        const { server: named = null } = byLabels(snapshot, query);
+        const servers = namedServers(snapshot, named);
+        const counts = alerts.counts(named);
+        const make = () => valueAnswer(summaryRecord({ ...snapshot, servers }, counts));
         return answers.respond(exchange, snapshot, "json", make, JSON.stringify(counts));
       },
-      documented("read", "Licenses", "Totals over all servers", {
+      documented("read", "Licenses", "Totals over all servers, or over those named", {
+        query: SUMMARY,
         answers: { 200: { description: "Totals", schema: SummaryRecord }, 304: NOT_MODIFIED },
       }),
     )

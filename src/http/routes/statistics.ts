@@ -21,7 +21,7 @@ import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
-import { gated } from "../exchange.ts";
+import { gated, requirePeople } from "../exchange.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
   FORMAT,
@@ -209,6 +209,9 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
       "/api/licenses/usage",
       async ({ exchange, query }) => {
         const groupBy = checkedKeys(query.group_by ?? ["user"]);
+        const byPerson = groupBy.some((key) => key === "user" || key === "host");
+        if (byPerson || query.user !== undefined || query.host !== undefined)
+          requirePeople(exchange, settings().page.people, "Usage by anything else needs no user or host.");
         const sort = sortOf(query.sort) ?? { field: "heldSeatHours", descending: true };
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
           throw new ApiError(

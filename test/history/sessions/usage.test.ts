@@ -5,6 +5,7 @@ import type { UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/clock.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
+import { peopleQuery } from "../../../src/history/sessions/people.ts";
 import { heldHours, usageQuery } from "../../../src/history/statistics/usage.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
@@ -52,7 +53,7 @@ const question = fc.record({
   }),
 });
 
-test("usage is the same whichever days are packed, and as told by every session by itself", async () => {
+test("usage and people are the same whichever days are packed, and as told by every session by itself", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
   const putSession = sessionPutter(store);
@@ -70,6 +71,7 @@ test("usage is the same whichever days are packed, and as told by every session 
       const now = 200 * HOUR_MS;
       const read = createReader(store.sqlite, { now });
       const asked = { now, intervals: INTERVALS };
+      const lastSeen = new Map<string, number>();
       const plain = createPlainUsage(by, start, end, timezone);
       const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
       for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
@@ -77,12 +79,39 @@ test("usage is the same whichever days are packed, and as told by every session 
         if (servers !== null && !servers.includes(row.server)) continue;
         if (daemons !== null && !daemons.includes(row.daemon)) continue;
         if (features !== null && !features.includes(row.feature)) continue;
-        if (users !== null && !users.includes(row.user)) continue;
         const host = row.host?.toLowerCase();
+        const { to } = holdingOf(row);
+        for (const [kind, name] of [
+          ["user", row.user],
+          ["host", host],
+        ] as const)
+          if (name?.includes("s"))
+            lastSeen.set(
+              `${kind} ${name}`,
+              Math.max(
+                lastSeen.get(`${kind} ${name}`) ?? 0,
+                row.endedAt === null ? Math.min(to, row.lastSeenAt) : to,
+              ),
+            );
+        if (users !== null && !users.includes(row.user)) continue;
         if (hosts !== null && !hosts.some((one) => one.toLowerCase() === host)) continue;
         plain.add(row, holdingOf(row));
       }
       const more = { intervals: INTERVALS, filter, groupBy: by, timezone };
+      const found = {
+        ...asked,
+        filter: { ...filter, users: null, hosts: null },
+        kinds: null,
+        start,
+        q: "S",
+        live: [],
+      };
+      const page = { sort: { field: "name", descending: false }, limit: 100, offset: 0 } as const;
+      const people = await peopleQuery(read, { ...found, ...page }, null);
+      const told = people.rows.map(
+        ({ kind, name, lastSeenAt }): [string, number] => [`${kind} ${name.toLowerCase()}`, lastSeenAt],
+      );
+      expect(new Map(told)).toEqual(new Map([...lastSeen].filter(([, at]) => at >= start)));
       const { rows } = await usageQuery(read, questionOver(start, end, now, more));
       expect(byKeys(rows)).toEqual(byKeys(plain.groups()));
       // The hours of a feature are the same, whether it is named or one of all.

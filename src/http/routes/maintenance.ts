@@ -1,0 +1,72 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type Occurrence, occurrences } from "../../alerts/settings.ts";
+import { globPattern } from "../../domain/plain-text.ts";
+import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { documented } from "../docs/documented.ts";
+import { gated } from "../exchange.ts";
+import { NAMED, queryOf } from "../query.ts";
+import { namedServers } from "../snapshot.ts";
+import type { RouteDeps } from "./deps.ts";
+
+const QUERY = queryOf({ server: NAMED.server, label: NAMED.label });
+
+const Span = Type.Object({
+  start: Timestamp,
+  end: nullable({
+    ...Timestamp,
+    description: "Null where a window is as long as the time after which it comes again",
+  } as typeof Timestamp),
+});
+const Window = record("MaintenanceWindow", {
+  patterns: Type.Array(Type.String({ description: "Ids of servers with * and ?, as the config has them" })),
+  servers: Type.Array(Type.String(), { description: "Ids of the servers asked for that it is for now" }),
+  every: nullable(words(["day", "week"], "Null: once")),
+  durationSeconds: Type.Integer({ minimum: 60 }),
+  running: nullable(Span),
+  next: nullable(Span),
+});
+const Maintenance = record("Maintenance", {
+  windows: Type.Array(Window, { description: "In the order of the config, those that are over included" }),
+  timezone: Type.String({ description: "IANA zone of the clock by which windows come again" }),
+});
+
+/** The maintenance windows of the config: when they are open and what they are for. */
+export function maintenanceRoutes({ settings, clock, snapshotFor }: RouteDeps) {
+  return new Elysia({ name: "routes/maintenance" }).use(gated).get(
+    "/api/maintenance",
+    ({ exchange, query }) => {
+      const { maintenance, timezone } = settings();
+      const ids = namedServers(snapshotFor(exchange), query.server, query.label).map(
+        ({ server }) => server.id,
+      );
+      const now = clock.now();
+      const isNarrowed = query.server !== undefined || query.label !== undefined;
+      const windows = maintenance.map((window) => {
+        const patterns = window.servers.map(globPattern);
+        const { running, next } = occurrences(window, now, timezone);
+        return {
+          patterns: [...window.servers],
+          servers: ids.filter((id) => patterns.some((pattern) => pattern.test(id))),
+          every: window.every,
+          durationSeconds: window.durationMs / 1000,
+          running: spanOf(running),
+          next: spanOf(next),
+        };
+      });
+      return { windows: windows.filter(({ servers }) => !isNarrowed || servers.length > 0), timezone };
+    },
+    documented("read", "Licenses", "Maintenance windows: which are running, and when each comes next", {
+      description:
+        "No alert fires for the servers of a window that is running. `server` and `label` narrow the list to the windows of " +
+        "these servers.",
+      query: QUERY,
+      answers: { 200: { description: "The windows", schema: Maintenance } },
+    }),
+  );
+}
+
+function spanOf(occurrence: Occurrence | null) {
+  return occurrence && { start: iso(occurrence.start), end: iso(occurrence.end) };
+}

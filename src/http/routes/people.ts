@@ -1,0 +1,69 @@
+import { Elysia } from "elysia";
+import { PERSON_KINDS, PersonRecord } from "../../domain/history-records.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
+import type { Seen } from "../../history/sessions/people.ts";
+import { listDoc, sortable, sortOf } from "../answers/list.ts";
+import { documented } from "../docs/documented.ts";
+import { gated } from "../exchange.ts";
+import { NAMED, queryOf, STORED_LIST, sortBy, text, wordList } from "../query.ts";
+import { openRange, startTime } from "../query-time.ts";
+import type { RouteDeps } from "./deps.ts";
+
+const QUERY = queryOf({
+  q: text("Part of the name, whatever the case.", "ada"),
+  kind: wordList(PERSON_KINDS, "Users, hosts."),
+  ...NAMED,
+  start: startTime(
+    "Only those who were seen at this time or later. Default: as far back as sessions are kept.",
+  ),
+  sort: sortBy(sortable<PersonRecord>(PersonRecord)),
+  ...STORED_LIST,
+});
+
+/** Users and hosts, now and as far back as history goes. */
+export function peopleRoutes({ reader, live }: RouteDeps) {
+  return new Elysia({ name: "routes/people" }).use(gated).get(
+    "/api/licenses/people",
+    async ({ exchange, query }) => {
+      const { asked, servers } = await reader.read(exchange, query, openRange);
+      const ids = new Set(servers.map(({ server }) => server.id));
+      // Under their real names: the worker makes pseudonyms of all alike.
+      const pictures = live.snapshot().servers.filter(({ server }) => ids.has(server.id));
+      return reader.answer(exchange, "people", {
+        ...asked,
+        q: query.q ?? "",
+        kinds: query.kind ?? null,
+        live: pictures.flatMap((picture) => notInSessions(picture, asked.filter)),
+        sort: sortOf(query.sort) ?? { field: "lastSeenAt", descending: true },
+      });
+    },
+    documented("people", "Licenses", "Users and hosts seen, the last seen first", {
+      description:
+        "All who hold seats, wait, or have held seats or been denied as long as sessions are kept: with `feature`, `daemon`, " +
+        "`server` or `label` those of these. `q` of an anonymized key finds pseudonyms, never names. `[page] people` in the " +
+        "config says from which role this is answered.",
+      query: QUERY,
+      answers: { 200: listDoc("people", PersonRecord, "Users and hosts") },
+      errors: ["TIMEOUT"],
+    }),
+  );
+}
+
+/** Who stands in a live picture without a session: those who wait, and those whose session is not stored yet. */
+function notInSessions(
+  { features }: ServerPicture,
+  named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },
+): Seen[] {
+  return features
+    .filter(
+      ({ name, daemon }) =>
+        (named.features?.includes(name) ?? true) && (named.daemons?.includes(daemon) ?? true),
+    )
+    .flatMap(({ checkouts, queue, collectedAt }) =>
+      [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(({ user, host }) => {
+        const at = collectedAt ?? 0;
+        const own: Seen = { kind: "user", name: user, at };
+        return host === null ? own : [own, { kind: "host" as const, name: host, at }];
+      }),
+    );
+}

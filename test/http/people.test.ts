@@ -1,0 +1,155 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { PersonRecord } from "../../src/domain/history-records.ts";
+import { createDenials } from "../../src/store/denials.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../history/rig.ts";
+import { cleanUp } from "../store/place.ts";
+import { historyPort } from "./history-port.ts";
+import { type Bench, bench, denial, feature, monitored, picture } from "./make.ts";
+import { PSEUDONYMS } from "./streams/rig.ts";
+
+afterEach(cleanUp);
+
+const MINUTE = 60_000;
+const START = a.NOON;
+const NOW = START + 60 * MINUTE;
+const HOSTILE = '=cmd()"\n<script>';
+const iso = (minute: number) => new Date(START + minute * MINUTE).toISOString();
+
+/** `ann` holds to the end, `Bob` for ten minutes, HOSTILE on another server; `dan` was denied; `eve` waits, live alone. */
+async function site(people: "viewer" | "operator" | "off" = "viewer"): Promise<Bench> {
+  const rig = createRig([a.server({ id: "eda" }), a.server({ id: "cae" })]);
+  const seats = (name: string, ...users: string[]) => {
+    const checkouts = users.map((user) =>
+      a.checkout({ user, handle: user, host: user === "ann" ? "WS-North" : "ws-north", startedAt: null }),
+    );
+    return a.feature({ daemon: "acmed", name, total: 9, used: users.length, checkouts });
+  };
+  for (let minute = 0; minute <= 60; minute++) {
+    const poll = { startedAt: START + minute * MINUTE - 200, finishedAt: START + minute * MINUTE };
+    const eda = seats("solver", "ann", ...(minute < 10 ? ["Bob"] : []));
+    const cae = seats("mesher", ...(minute < 30 ? [HOSTILE] : []));
+    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features: [eda] }) }));
+    await rig.poll(a.outcome({ ...poll, serverId: "cae", reading: a.reading({ features: [cae] }) }));
+  }
+  const denied = denial(START + 5 * MINUTE, { user: "dan", host: null });
+  rig.store.transaction(() => createDenials(rig.store).write([{ denial: denied, told: true }]));
+  const settings = { ...bench().deps.settings(), page: { people } };
+  const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
+  at.now = NOW;
+  const eve = { ...a.checkout({ user: "eve", host: "ws-eve" }), count: 1 };
+  const own = { collectedAt: START + 59 * MINUTE, checkouts: [] };
+  at.show(
+    picture("eda", { features: [feature("solver", { ...own, queue: [eve] })] }),
+    picture("cae", {
+      server: monitored("cae", { labels: { site: "stu" } }),
+      features: [feature("mesher", own)],
+    }),
+  );
+  return at;
+}
+
+interface People {
+  readonly people: PersonRecord[];
+  readonly total: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+async function ask(at: Bench, query: string, key = at.keys.viewer) {
+  const response = await at.get(`/api/licenses/people${query}`, { key });
+  return { status: response.status, body: (await response.json()) as People };
+}
+
+describe("people", () => {
+  test.each<[string, string[]]>([
+    ["", ["WS-North 60", "ann 60", "ws-eve 59", "eve 59", `${HOSTILE} 30`, "Bob 10", "dan 5"]],
+    ["?kind=host", ["WS-North 60", "ws-eve 59"]],
+    ["?q=B", ["Bob 10"]],
+    ["?q=S-N", ["WS-North 60"]],
+    ["?q=nobody", []],
+    [`?q=${encodeURIComponent(HOSTILE)}`, [`${HOSTILE} 30`]],
+    ["?server=cae", ["ws-north 30", `${HOSTILE} 30`]],
+    ["?label=site:stu&kind=user", [`${HOSTILE} 30`]],
+    ["?feature=solver&kind=user&sort=name", ["Bob 10", "ann 60", "dan 5", "eve 59"]],
+    ["?daemon=acmed&kind=user&sort=-name&limit=2&offset=1", ["dan 5", "ann 60"]],
+    ["?sort=-kind&limit=1", [`${HOSTILE} 30`]],
+    ["?sort=lastSeenAt&limit=2", ["dan 5", "Bob 10"]],
+    [`?start=${START + 30 * MINUTE}&kind=user`, ["ann 60", "eve 59", `${HOSTILE} 30`]],
+  ])("%s", async (query, rows) => {
+    const { status, body } = await ask(await site(), query);
+    expect(status).toBe(200);
+    const minute = (at: string) => (Date.parse(at) - START) / MINUTE;
+    expect(body.people.map(({ name, lastSeenAt }) => `${name} ${minute(lastSeenAt)}`).sort()).toEqual(
+      rows.toSorted(),
+    );
+  });
+
+  test("stand in the order that is asked for, and in CSV", async () => {
+    const at = await site();
+    const { body } = await ask(at, "?limit=2&offset=1");
+    expect(body).toEqual({
+      people: [
+        { kind: "user", name: "ann", lastSeenAt: iso(60) },
+        { kind: "host", name: "ws-eve", lastSeenAt: iso(59) },
+      ],
+      ...{ total: 7, limit: 2, offset: 1 },
+    } as never);
+    const csv = await at.get("/api/licenses/people?format=csv&server=cae&kind=user");
+    expect([await csv.text(), csv.headers.get("x-total-count")]).toEqual([
+      `kind,name,lastSeenAt\r\nuser,"'=cmd()""\n<script>",${iso(30)}\r\n`,
+      "1",
+    ]);
+  });
+
+  test("have pseudonyms for anonymized keys, which alone are searched and sorted by", async () => {
+    const at = await site();
+    const key = at.keys.anonymous;
+    const [ann, bob] = ["ann", "Bob"].map(PSEUDONYMS.user);
+    expect((await ask(at, "?q=ann", key)).body.total).toBe(0);
+    const found = await ask(at, `?q=${bob?.toUpperCase()}`, key);
+    expect(found.body.people).toEqual([{ kind: "user", name: bob ?? "", lastSeenAt: iso(10) }]);
+    const { people } = (await ask(at, "?sort=name", key)).body;
+    expect(people.map(({ name }) => name)).toEqual(people.map(({ name }) => name).sort());
+    expect(people.map(({ name }) => name)).toContain(ann ?? "");
+    expect(JSON.stringify(people)).not.toMatch(/ann|bob|dan|eve"|script|north/i);
+  });
+
+  test.each([
+    ["?label=site:st", 404, "NOT_FOUND", 'No license server has the label "site:st". The closest'],
+    ["?server=edda", 404, "NOT_FOUND", 'There is no server "edda"'],
+    ["?feature=solvr", 404, "NOT_FOUND", "No license server has or had a feature"],
+    ["?kind=person", 400, "INVALID_QUERY", 'Query parameter "kind" got "person"; it takes user, host'],
+    ["?sort=at", 400, "INVALID_QUERY", "one of kind, name, lastSeenAt"],
+    ["?user=ann", 400, "INVALID_QUERY", 'Query parameter "user" is not known here.'],
+  ])("%s is %d %s", async (query, status, code, message) => {
+    const told = await ask(await site(), query);
+    expect(told).toMatchObject({ status, body: { code, message: expect.stringContaining(message) } });
+  });
+});
+
+const OF_ONE = ["people", "usage", "usage?group_by=host,feature", "usage?group_by=feature&user=ann"];
+const OF_MANY = ["usage?group_by=feature", "usage?group_by=server,day", "sessions", "denials", "users"];
+
+test.each([
+  ["viewer", ["anonymous", "viewer", "operator", "admin"]],
+  ["operator", ["operator", "admin"]],
+  ["off", []],
+] as const)('with [page] people = "%s" answers about one person go to %p', async (from, roles) => {
+  const at = await site(from);
+  for (const role of ["anonymous", "viewer", "operator", "admin"] as const) {
+    const statusOf = async (path: string) => {
+      const response = await at.get(`/api/licenses/${path}`, { key: at.keys[role] });
+      if (response.status === 403)
+        expect(await response.json()).toMatchObject({
+          code: "AUTH_INSUFFICIENT",
+          message: expect.stringContaining(`[page] people = "${from}"`),
+        });
+      return response.status;
+    };
+    const wanted = roles.some((one) => one === role) ? 200 : 403;
+    for (const path of OF_ONE) expect([role, path, await statusOf(path)]).toEqual([role, path, wanted]);
+    for (const path of OF_MANY) expect([role, path, await statusOf(path)]).toEqual([role, path, 200]);
+  }
+  expect((await at.get("/api/licenses/people", { key: at.keys.calendar })).status).toBe(403);
+});
