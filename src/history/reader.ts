@@ -58,7 +58,7 @@ export type Reader = ReturnType<typeof createReader>;
 type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
   ? (...asked: Asked) => Answer | Promise<Answer>
   : never;
-type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "users" | "namesOfDay";
+type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "users";
 
 /** What statistics read, and all that they know of the store: another one than SQLite may answer later. */
 export type HistorySource = Pick<Reader, "checkpoint"> & {

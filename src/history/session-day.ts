@@ -41,17 +41,12 @@ export function packSessionDay(
   return Buffer.concat([Uint8Array.from(length), head, Uint8Array.from(bytes)]);
 }
 
-/** The names in a packed day, and where its numbers begin. */
-export function sessionDayNames(data: Uint8Array): { readonly names: HeldNames; readonly body: number } {
+/** The seats of those that a filter lets through. */
+export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
   const head = new ByteReader(data);
   const length = head.number();
   const body = head.at + length;
-  return { names: namesIn(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString()), body };
-}
-
-/** The seats of those that a filter lets through. */
-export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
-  const { names, body } = sessionDayNames(data);
+  const names = namesIn(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
   const reader = new ByteReader(data, body);
   const wanted = wantedOf(names, filter);
   const size = reader.number();

@@ -1,5 +1,5 @@
 import type { FeatureId } from "../domain/history.ts";
-import type { HeldNames, HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
+import type { HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import {
   allOf,
@@ -11,7 +11,7 @@ import {
 } from "../store/conditions.ts";
 import type { KnownFeature } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
-import { sessionDayNames, unpackSessionDay } from "./session-day.ts";
+import { unpackSessionDay } from "./session-day.ts";
 
 /** Ids of users who stand in no rollup yet; stored ones are lower. */
 const UNSTORED_USERS = 2 ** 40;
@@ -165,11 +165,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     heldDay(day: number, filter: SessionFilter): HeldSeats | null {
       const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
       return row?.data ? unpackSessionDay(day, row.data, filter) : null;
-    },
-    /** Who stands in a packed day; null where it is not packed. */
-    namesOfDay(day: number): HeldNames | null {
-      const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
-      return row?.data ? sessionDayNames(row.data).names : null;
     },
     daysPacked(first: number, behind: number): ReadonlySet<number> {
       const sql = "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?";

@@ -110,8 +110,9 @@ describe("a name that two daemons have", () => {
   });
 });
 
-const LISTS =
-  "features users stats sessions usage heatmap efficiency denials expirations alerts waits people".split(" ");
+const LISTS = "features users stats sessions usage heatmap efficiency denials expirations alerts waits".split(
+  " ",
+);
 
 describe("a name that nobody knows", () => {
   test.each([...LISTS, "expirations.ics"])("%s", async (list) => {

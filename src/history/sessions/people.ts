@@ -1,21 +1,19 @@
 import type { PersonKind, PersonRecord } from "../../domain/history-records.ts";
-import { type Asked, type HeldSeats, holdingsAt } from "../../domain/stats/held-seats.ts";
+import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { lastDenied } from "../../store/denial-queries.ts";
 import { dayOf } from "../buckets.ts";
+import { type LastSeen, lastHeld, storedLastSeen } from "../last-seen.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { Reader } from "../reader.ts";
 import { heldIn } from "../statistics/usage.ts";
 
 /** A user or a host, and when it was last seen, epoch ms. */
-export interface Seen {
-  readonly kind: PersonKind;
-  readonly name: string;
-  readonly at: number;
-}
+export type Seen = Omit<LastSeen, "server">;
 
 export interface PeopleQuery extends Asked {
+  /** Its servers alone count. */
   readonly filter: SessionFilter;
   /** Null = both. */
   readonly kinds: readonly PersonKind[] | null;
@@ -32,10 +30,8 @@ export interface PeopleQuery extends Asked {
 
 /**
  * Users and hosts that held seats, were denied or wait, sorted and cut; `total` counts all that match. `shown` makes the
- * names that a caller sees who may not see the real ones: those alone are searched and sorted by.
- *
- * Days are read from the newest one back: of a packed day the seats are unpacked only where it has a name that no newer
- * day has.
+ * names that a caller sees who may not see the real ones: those alone are searched and sorted by. What the stored sum
+ * does not have is read day by day.
  */
 export async function peopleQuery(
   read: Reader,
@@ -44,57 +40,42 @@ export async function peopleQuery(
 ) {
   const { now, filter, kinds, limit, offset } = query;
   const q = query.q.toLowerCase();
-  const start = query.start ?? Number.NEGATIVE_INFINITY;
+  const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, read.sessionsFrom());
   const seen = { user: new Map<string, Seen>(), host: new Map<string, Seen>() };
-  const keyOf = (kind: PersonKind, name: string) => (kind === "host" ? name.toLowerCase() : name);
-  const isFound = (name: string) => name.toLowerCase().includes(q);
-  const isWanted = (kind: PersonKind, name: string) =>
-    name !== "" && (kinds?.includes(kind) ?? true) && (shown !== null || isFound(name));
-  const isNew = (kind: PersonKind) => (name: string | null) =>
-    name !== null && !seen[kind].has(keyOf(kind, name)) && isWanted(kind, name);
+  const isFound = (name: string) => q === "" || name.toLowerCase().includes(q);
 
-  function see(one: Seen): void {
-    const key = keyOf(one.kind, one.name);
-    if ((seen[one.kind].get(key)?.at ?? Number.NEGATIVE_INFINITY) < one.at && isWanted(one.kind, one.name))
-      seen[one.kind].set(key, one);
+  function see({ kind, name, at }: Seen): void {
+    if (name === "" || at < start || kinds?.includes(kind) === false) return;
+    if (shown === null && !isFound(name)) return;
+    const key = kind === "host" ? name.toLowerCase() : name;
+    const known = seen[kind].get(key);
+    if (known === undefined || known.at < at) seen[kind].set(key, { kind, name, at });
   }
 
+  const servers = filter.servers && new Set(filter.servers);
+  for (const one of storedLastSeen(read)) if (servers?.has(one.server) ?? true) see(one);
   const { holdingOf, lastReading } = holdingsAt(read.lastReadings(), query);
   const [first] = read.all<{ at: number | null }>("SELECT min(first_seen_at) AS at FROM sessions");
-  const oldest = dayOf(Math.max(start, read.sessionsFrom(), first?.at ?? now));
-  for (let day = dayOf(now); day >= oldest; day--) {
+  const stored = read.all<{ day: number }>("SELECT day FROM session_days WHERE seen = 1");
+  const days = new Set(stored.map(({ day }) => day));
+  for (let day = dayOf(now); day >= dayOf(Math.max(start, first?.at ?? now)); day--) {
+    if (days.has(day)) continue;
     read.checkpoint();
-    const names = read.namesOfDay(day);
-    if (names !== null && !names.users.some(isNew("user")) && !names.hosts.some(isNew("host"))) continue;
     const held = await heldIn(read, day * DAY_MS, (day + 1) * DAY_MS, filter, (session) => {
       const holding = holdingOf(session);
       // Nobody has looked since the last reading.
       const readAt = Math.max(session.lastSeenAt, lastReading(session.server) ?? 0);
       return session.endedAt === null ? { ...holding, to: Math.min(holding.to, readAt) } : holding;
     });
-    // What ended before the day is looked for in its own day.
-    for (const one of [...lastHeld(held, "user"), ...lastHeld(held, "host")])
-      if (one.at >= day * DAY_MS) see(one);
+    lastHeld(held).forEach(see);
   }
   read.checkpoint();
-  for (const one of lastDenied(read, { ...filter, start: null, end: null })) see(one);
-  for (const one of query.live) see(one);
+  lastDenied(read, { ...filter, start: null, end: null }).forEach(see);
+  query.live.forEach(see);
   read.checkpoint();
   const rows = [...seen.user.values(), ...seen.host.values()]
-    .filter(({ at }) => at >= start)
     .map(({ kind, name, at }) => ({ kind, name: shown?.(kind, name) ?? name, lastSeenAt: at }))
     .filter(({ name }) => shown === null || isFound(name));
   const ties = (["kind", "name"] as const).map((field) => ({ field, descending: false }));
   return { rows: sortedBy(rows, query.sort, ...ties).slice(offset, offset + limit), total: rows.length };
-}
-
-/** When each user, or each host, last held seats, epoch ms. */
-function lastHeld({ names, holders, whose, to }: HeldSeats, kind: PersonKind): Seen[] {
-  const list: readonly (string | null)[] = names[`${kind}s`];
-  const last = new Float64Array(list.length).fill(Number.NEGATIVE_INFINITY);
-  for (let place = 0; place < whose.length; place++) {
-    const name = holders[kind][whose[place] ?? 0] ?? 0;
-    last[name] = Math.max(last[name] ?? Number.NEGATIVE_INFINITY, to[place] ?? 0);
-  }
-  return list.flatMap((name, place) => (name === null ? [] : { kind, name, at: last[place] ?? 0 }));
 }

@@ -12,7 +12,8 @@ import type { RouteDeps } from "./deps.ts";
 const QUERY = queryOf({
   q: text("Part of the name, whatever the case.", "ada"),
   kind: wordList(PERSON_KINDS, "Users, hosts."),
-  ...NAMED,
+  server: NAMED.server,
+  label: NAMED.label,
   start: startTime(
     "Only those who were seen at this time or later. Default: as far back as sessions are kept.",
   ),
@@ -33,14 +34,14 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
         ...asked,
         q: query.q ?? "",
         kinds: query.kind ?? null,
-        live: pictures.flatMap((picture) => notInSessions(picture, asked.filter)),
+        live: pictures.flatMap(notInSessions),
         sort: sortOf(query.sort) ?? { field: "lastSeenAt", descending: true },
       });
     },
     documented("people", "Licenses", "Users and hosts seen, the last seen first", {
       description:
-        "All who hold seats, wait, or have held seats or been denied as long as sessions are kept: with `feature`, `daemon`, " +
-        "`server` or `label` those of these. `q` of an anonymized key finds pseudonyms, never names. `[page] people` in the " +
+        "All who hold seats, wait, or have held seats or been denied as long as sessions are kept: with `server` or " +
+        "`label` those of these. `q` of an anonymized key finds pseudonyms, never names. `[page] people` in the " +
         "config says from which role this is answered.",
       query: QUERY,
       answers: { 200: listDoc("people", PersonRecord, "Users and hosts") },
@@ -50,20 +51,14 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
 }
 
 /** Who stands in a live picture without a session: those who wait, and those whose session is not stored yet. */
-function notInSessions(
-  { features }: ServerPicture,
-  named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },
-): Seen[] {
-  return features
-    .filter(
-      ({ name, daemon }) =>
-        (named.features?.includes(name) ?? true) && (named.daemons?.includes(daemon) ?? true),
-    )
-    .flatMap(({ checkouts, queue, collectedAt }) =>
-      [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(({ user, host }) => {
+function notInSessions({ features }: ServerPicture): Seen[] {
+  return features.flatMap(({ checkouts, queue, collectedAt }) =>
+    [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(
+      ({ user, host }): Seen[] => {
         const at = collectedAt ?? 0;
-        const own: Seen = { kind: "user", name: user, at };
-        return host === null ? own : [own, { kind: "host" as const, name: host, at }];
-      }),
-    );
+        const own = { kind: "user", name: user, at } as const;
+        return host === null ? [own] : [own, { kind: "host", name: host, at }];
+      },
+    ),
+  );
 }

@@ -24,6 +24,7 @@ import alertsOnSeats from "./0023-alerts-on-seats.sql" with { type: "text" };
 import looksInCoverage from "./0024-looks-in-coverage.sql" with { type: "text" };
 import statusesOfServers from "./0025-statuses-of-servers.sql" with { type: "text" };
 import fullTimesByDay from "./0026-full-times-by-day.sql" with { type: "text" };
+import lastSeen from "./0027-last-seen.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -62,6 +63,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0024-looks-in-coverage", sql: looksInCoverage },
   { name: "0025-statuses-of-servers", sql: statusesOfServers },
   { name: "0026-full-times-by-day", sql: fullTimesByDay },
+  { name: "0027-last-seen", sql: lastSeen },
 ];
 
 /** The same of `state.db`. */
