@@ -117,14 +117,15 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
   }
 
   const unseen = sqlite.query<{ days: number }, []>(
-    "SELECT count(*) AS days FROM session_days WHERE data IS NOT NULL AND seen = 0",
+    `SELECT count(*) AS days FROM session_days
+     WHERE data IS NOT NULL AND day NOT IN (SELECT day FROM last_seen_days)`,
   );
   const putSeen = sqlite.query<null, [Uint8Array]>(
     "INSERT OR REPLACE INTO last_seen (id, data) VALUES (1, ?)",
   );
   // A day that was deleted meanwhile is packed once more, and added once more.
   const markSeen = sqlite.query<null, [number]>(
-    "UPDATE session_days SET seen = 1 WHERE day = ? AND data IS NOT NULL",
+    "INSERT OR IGNORE INTO last_seen_days SELECT day FROM session_days WHERE day = ? AND data IS NOT NULL",
   );
 
   /** Adds packed days to who was last seen when; false when all are in it. */

@@ -3,16 +3,20 @@ import type { HeldSeats } from "../domain/stats/held-seats.ts";
 import type { Rows } from "../store/conditions.ts";
 import type { Reader } from "./reader.ts";
 
-/** A user or a host, and when it was last seen on a server, epoch ms. */
-export interface LastSeen {
+/** A user or a host, and when it was last seen, epoch ms. */
+export interface Seen {
   readonly kind: PersonKind;
   readonly name: string;
+  readonly lastSeenAt: number;
+}
+
+/** The same on one server. */
+export interface SeenOn extends Seen {
   readonly server: string;
-  readonly at: number;
 }
 
 /** Days laid over what is stored in one step: of a large site each takes some tenths of a second. */
-const DAYS_AT_ONCE = 20;
+const DAYS_AT_ONCE = 5;
 
 /** The stored sum, in columns: a name or a server is its place in its list. JSON under zstd. */
 interface Columns {
@@ -26,16 +30,16 @@ interface Columns {
 
 const KINDS = ["user", "host"] as const;
 
-export function packLastSeen(seen: Iterable<LastSeen>): Uint8Array {
+export function packLastSeen(seen: Iterable<SeenOn>): Uint8Array {
   const column = () => ({ name: [] as number[], server: [] as number[], at: [] as number[] });
   const rows = { user: column(), host: column() };
   const places = { user: new Map<string, number>(), host: new Map<string, number>() };
   const servers = new Map<string, number>();
-  for (const { kind, name, server, at } of seen) {
+  for (const { kind, name, server, lastSeenAt } of seen) {
     const own = places[kind];
     rows[kind].name.push(own.getOrInsertComputed(name, () => own.size));
     rows[kind].server.push(servers.getOrInsertComputed(server, () => servers.size));
-    rows[kind].at.push(at);
+    rows[kind].at.push(lastSeenAt);
   }
   const names = { user: [...places.user.keys()], host: [...places.host.keys()] };
   const columns: Columns = { names, servers: [...servers.keys()], rows };
@@ -43,7 +47,7 @@ export function packLastSeen(seen: Iterable<LastSeen>): Uint8Array {
 }
 
 /** What is stored of the days that are marked. */
-export function* storedLastSeen({ all }: Rows): Generator<LastSeen> {
+export function* storedLastSeen({ all }: Rows): Generator<SeenOn> {
   const [stored] = all<{ data: Uint8Array }>("SELECT data FROM last_seen");
   if (stored === undefined) return;
   const { names, servers, rows }: Columns = JSON.parse(Bun.zstdDecompressSync(stored.data).toString());
@@ -51,37 +55,43 @@ export function* storedLastSeen({ all }: Rows): Generator<LastSeen> {
     const { name, server, at } = rows[kind];
     for (let row = 0; row < at.length; row++) {
       const who = names[kind][name[row] ?? 0] ?? "";
-      yield { kind, name: who, server: servers[server[row] ?? 0] ?? "", at: at[row] ?? 0 };
+      yield { kind, name: who, server: servers[server[row] ?? 0] ?? "", lastSeenAt: at[row] ?? 0 };
     }
   }
 }
 
 /** Who held seats, and when last; several rows a name where it held several. */
-export function lastHeld({ names, holders, whose, to }: HeldSeats): LastSeen[] {
+export function lastHeld({ names, holders, whose, to }: HeldSeats): SeenOn[] {
   const last = new Float64Array(holders.feature.length).fill(Number.NEGATIVE_INFINITY);
   for (let place = 0; place < whose.length; place++) {
     const holder = whose[place] ?? 0;
     last[holder] = Math.max(last[holder] ?? 0, to[place] ?? 0);
   }
-  return Array.from(last).flatMap((at, holder): LastSeen[] => {
-    if (at === Number.NEGATIVE_INFINITY) return [];
+  return Array.from(last).flatMap((lastSeenAt, holder): SeenOn[] => {
+    if (lastSeenAt === Number.NEGATIVE_INFINITY) return [];
     const [server] = names.features[holders.feature[holder] ?? 0] ?? [""];
-    const user = { kind: "user", name: names.users[holders.user[holder] ?? 0] ?? "", server, at } as const;
+    const user = {
+      kind: "user",
+      name: names.users[holders.user[holder] ?? 0] ?? "",
+      server,
+      lastSeenAt,
+    } as const;
     const host = names.hosts[holders.host[holder] ?? 0] ?? null;
-    return host === null ? [user] : [user, { kind: "host", name: host, server, at }];
+    return host === null ? [user] : [user, { kind: "host", name: host, server, lastSeenAt }];
   });
 }
 
 /** The stored sum with packed days that are not in it yet, without whom sessions are no longer kept of. */
 export function addLastSeen(read: Reader): { readonly data: Uint8Array; readonly days: readonly number[] } {
-  const sum = new Map<string, LastSeen>();
-  const add = (one: LastSeen) => {
+  const sum = new Map<string, SeenOn>();
+  const add = (one: SeenOn) => {
     const key = `${one.kind}\0${one.server}\0${one.name}`;
-    if ((sum.get(key)?.at ?? Number.NEGATIVE_INFINITY) < one.at) sum.set(key, one);
+    if ((sum.get(key)?.lastSeenAt ?? Number.NEGATIVE_INFINITY) < one.lastSeenAt) sum.set(key, one);
   };
   const kept = read.sessionsFrom();
-  for (const one of storedLastSeen(read)) if (one.at >= kept) add(one);
-  const packed = "SELECT day FROM session_days WHERE data IS NOT NULL AND seen = 0 ORDER BY day DESC LIMIT ?";
+  for (const one of storedLastSeen(read)) if (one.lastSeenAt >= kept) add(one);
+  const packed = `SELECT day FROM session_days WHERE data IS NOT NULL AND day NOT IN (SELECT day FROM last_seen_days)
+    ORDER BY day DESC LIMIT ?`;
   const days = read.all<{ day: number }>(packed, DAYS_AT_ONCE).map(({ day }) => day);
   for (const day of days) {
     read.checkpoint();

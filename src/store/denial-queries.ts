@@ -58,8 +58,8 @@ export function deniedPeople(rows: Rows, filter: DenialFilter) {
 export function lastDenied(rows: Rows, filter: DenialFilter) {
   const { sql, values } = conditionOf(filter);
   return (["user", "host"] as const).flatMap((kind) =>
-    rows.all<{ kind: "user" | "host"; name: string; at: number }>(
-      `SELECT '${kind}' AS kind, ${kind} AS name, max(until) AS at FROM denials WHERE ${sql} AND ${kind} <> '' GROUP BY ${kind}`,
+    rows.all<{ kind: "user" | "host"; name: string; lastSeenAt: number }>(
+      `SELECT '${kind}' AS kind, ${kind} AS name, max(until) AS lastSeenAt FROM denials WHERE ${sql} AND ${kind} <> '' GROUP BY ${kind}`,
       ...values,
     ),
   );

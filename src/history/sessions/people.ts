@@ -4,13 +4,10 @@ import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { lastDenied } from "../../store/denial-queries.ts";
 import { dayOf } from "../buckets.ts";
-import { type LastSeen, lastHeld, storedLastSeen } from "../last-seen.ts";
+import { lastHeld, type Seen, storedLastSeen } from "../last-seen.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { Reader } from "../reader.ts";
 import { heldIn } from "../statistics/usage.ts";
-
-/** A user or a host, and when it was last seen, epoch ms. */
-export type Seen = Omit<LastSeen, "server">;
 
 export interface PeopleQuery extends Asked {
   /** Its servers alone count. */
@@ -44,19 +41,20 @@ export async function peopleQuery(
   const seen = { user: new Map<string, Seen>(), host: new Map<string, Seen>() };
   const isFound = (name: string) => q === "" || name.toLowerCase().includes(q);
 
-  function see({ kind, name, at }: Seen): void {
-    if (name === "" || at < start || kinds?.includes(kind) === false) return;
+  function see(one: Seen): void {
+    const { kind, name, lastSeenAt } = one;
+    if (name === "" || lastSeenAt < start || kinds?.includes(kind) === false) return;
     if (shown === null && !isFound(name)) return;
     const key = kind === "host" ? name.toLowerCase() : name;
     const known = seen[kind].get(key);
-    if (known === undefined || known.at < at) seen[kind].set(key, { kind, name, at });
+    if (known === undefined || known.lastSeenAt < lastSeenAt) seen[kind].set(key, one);
   }
 
   const servers = filter.servers && new Set(filter.servers);
   for (const one of storedLastSeen(read)) if (servers?.has(one.server) ?? true) see(one);
   const { holdingOf, lastReading } = holdingsAt(read.lastReadings(), query);
   const [first] = read.all<{ at: number | null }>("SELECT min(first_seen_at) AS at FROM sessions");
-  const stored = read.all<{ day: number }>("SELECT day FROM session_days WHERE seen = 1");
+  const stored = read.all<{ day: number }>("SELECT day FROM last_seen_days");
   const days = new Set(stored.map(({ day }) => day));
   for (let day = dayOf(now); day >= dayOf(Math.max(start, first?.at ?? now)); day--) {
     if (days.has(day)) continue;
@@ -73,9 +71,9 @@ export async function peopleQuery(
   lastDenied(read, { ...filter, start: null, end: null }).forEach(see);
   query.live.forEach(see);
   read.checkpoint();
-  const rows = [...seen.user.values(), ...seen.host.values()]
-    .map(({ kind, name, at }) => ({ kind, name: shown?.(kind, name) ?? name, lastSeenAt: at }))
-    .filter(({ name }) => shown === null || isFound(name));
+  const all: Seen[] = [...seen.user.values(), ...seen.host.values()];
+  const masked = shown && all.map((one) => ({ ...one, name: shown(one.kind, one.name) }));
+  const rows = masked?.filter(({ name }) => isFound(name)) ?? all;
   const ties = (["kind", "name"] as const).map((field) => ({ field, descending: false }));
   return { rows: sortedBy(rows, query.sort, ...ties).slice(offset, offset + limit), total: rows.length };
 }

@@ -152,7 +152,7 @@ async function peopleAnswer(
 ): Promise<Answer> {
   const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));
   const { rows, total } = await peopleQuery(read, asked, shown);
-  const records = rows.map((row) => ({ ...row, lastSeenAt: iso(row.lastSeenAt) }));
+  const records = rows.map(({ kind, name, lastSeenAt }) => ({ kind, name, lastSeenAt: iso(lastSeenAt) }));
   return rowsAnswer("people", PersonRecord, records, total, asked);
 }
 

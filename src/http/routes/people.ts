@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { PERSON_KINDS, PersonRecord } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import type { Seen } from "../../history/sessions/people.ts";
+import type { Seen } from "../../history/last-seen.ts";
 import { listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
@@ -55,9 +55,9 @@ function notInSessions({ features }: ServerPicture): Seen[] {
   return features.flatMap(({ checkouts, queue, collectedAt }) =>
     [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(
       ({ user, host }): Seen[] => {
-        const at = collectedAt ?? 0;
-        const own = { kind: "user", name: user, at } as const;
-        return host === null ? [own] : [own, { kind: "host", name: host, at }];
+        const lastSeenAt = collectedAt ?? 0;
+        const own = { kind: "user", name: user, lastSeenAt } as const;
+        return host === null ? [own] : [own, { kind: "host", name: host, lastSeenAt }];
       },
     ),
   );

@@ -1,8 +1,11 @@
--- When users and hosts were last seen, by server, as far as the packed days say that are marked with `seen`.
+-- When users and hosts were last seen, by server, as far as the packed days of the second table say.
 CREATE TABLE last_seen (
   id INTEGER PRIMARY KEY NOT NULL CHECK (id = 1),
   data BLOB NOT NULL
 ) STRICT;
+CREATE TABLE last_seen_days (day INTEGER PRIMARY KEY NOT NULL) STRICT;
 
--- A day that is packed again begins with 0.
-ALTER TABLE session_days ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
+CREATE TRIGGER session_days_open_last_seen AFTER DELETE ON session_days
+BEGIN
+  DELETE FROM last_seen_days WHERE day = OLD.day;
+END;

@@ -133,7 +133,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
       fc.array(question, { minLength: 4, maxLength: 4 }),
       fc.integer({ min: 0, max: 170 }),
       async (list, late, questions, packedAt) => {
-        for (const table of ["sessions", "session_days", "last_seen"])
+        for (const table of ["sessions", "session_days", "last_seen", "last_seen_days"])
           store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
