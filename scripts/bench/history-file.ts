@@ -166,7 +166,7 @@ function writeNames(store: Store, size: YearSize, first: number): void {
 async function writeSums(store: Store, { servers, features, end }: YearSize): Promise<void> {
   const polled = serversOf({ servers, features, days: 0, end });
   const ask = async (name: keyof DayQueries, asked: QueryParams<DayQueries, keyof DayQueries>) =>
-    await DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked as never);
+    await DAY_QUERIES[name](createReader(store.sqlite, { now: end }), asked);
   const keeper = createDayKeeper({
     store,
     clock: { now: () => end + HOUR_MS },

@@ -40,7 +40,7 @@ export const DAY_QUERIES = {
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
     return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
   },
-  lastSeen: addLastSeen,
+  lastSeen: (read: Reader, { day }: DayAsked) => addLastSeen(read, day),
 };
 
 interface MadeDay {
@@ -131,7 +131,8 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
   /** Adds packed days to who was last seen when; false when all are in it. */
   async function addSeen(): Promise<boolean> {
     if (store.read(() => unseen.get()?.days ?? 0) === 0) return false;
-    const { data, days } = await history.query("lastSeen", undefined, ASKING);
+    const asked = { day: dayOf(clock.now()), now: clock.now(), intervals: intervals() };
+    const { data, days } = await history.query("lastSeen", asked, ASKING);
     store.transaction(() => {
       putSeen.run(data);
       for (const day of days) markSeen.run(day);

@@ -81,8 +81,11 @@ export function lastHeld({ names, holders, whose, to }: HeldSeats): SeenOn[] {
   });
 }
 
-/** The stored sum with packed days that are not in it yet, without whom sessions are no longer kept of. */
-export function addLastSeen(read: Reader): { readonly data: Uint8Array; readonly days: readonly number[] } {
+/** The stored sum with packed days, up to one, that are not in it yet, without whom sessions are no longer kept of. */
+export function addLastSeen(
+  read: Reader,
+  through: number,
+): { readonly data: Uint8Array; readonly days: readonly number[] } {
   const sum = new Map<string, SeenOn>();
   const add = (one: SeenOn) => {
     const key = `${one.kind}\0${one.server}\0${one.name}`;
@@ -90,9 +93,9 @@ export function addLastSeen(read: Reader): { readonly data: Uint8Array; readonly
   };
   const kept = read.sessionsFrom();
   for (const one of storedLastSeen(read)) if (one.lastSeenAt >= kept) add(one);
-  const packed = `SELECT day FROM session_days WHERE data IS NOT NULL AND day NOT IN (SELECT day FROM last_seen_days)
+  const packed = `SELECT day FROM session_days WHERE data IS NOT NULL AND day <= ? AND day NOT IN (SELECT day FROM last_seen_days)
     ORDER BY day DESC LIMIT ?`;
-  const days = read.all<{ day: number }>(packed, DAYS_AT_ONCE).map(({ day }) => day);
+  const days = read.all<{ day: number }>(packed, through, DAYS_AT_ONCE).map(({ day }) => day);
   for (const day of days) {
     read.checkpoint();
     const seats = read.heldDay(day, {

@@ -183,11 +183,11 @@ export function requirePermission({ caller }: Exchange, needed: Permission, subj
 export function requirePeople({ caller }: Exchange, from: HttpSettings["page"]["people"], hint = ""): void {
   const role = caller?.role ?? "none";
   if (from === "viewer" || (from === "operator" && (role === "operator" || role === "admin"))) return;
-  const why =
+  const setting = `[page] people = "${from}" in the config`;
+  const what =
     from === "off"
-      ? "has nobody read"
-      : `has operators and admins alone read, and this key's role is ${role}:`;
-  const what = `The config's [page] people = "${from}" ${why} answers about one person.`;
+      ? `Answers about one person are off: ${setting}.`
+      : `Answers about one person need the role operator or admin (${setting}); this key's role is ${role}.`;
   throw new ApiError("AUTH_INSUFFICIENT", hint === "" ? what : `${what} ${hint}`);
 }
 

@@ -4,6 +4,7 @@ import { createDenials } from "../../src/store/denials.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
+import type { ApiDocument } from "./document.ts";
 import { historyPort } from "./history-port.ts";
 import { type Bench, bench, denial, feature, picture } from "./make.ts";
 
@@ -108,6 +109,21 @@ describe("a name that two daemons have", () => {
       { daemon: "acmed", host: "WS-North" },
     ]);
   });
+});
+
+test("whatever takes a feature takes its daemon and server, and whatever takes a server a label, but for the picture", async () => {
+  const { paths } = (await bench().json<unknown>("/swagger/json")) as ApiDocument;
+  const parameters = Object.entries(paths).flatMap(([path, { get }]) => {
+    const names = get?.parameters?.map(({ name }) => name) ?? [];
+    return path === "/api/picture" || !names.some((name) => ["feature", "server"].includes(name))
+      ? []
+      : [{ path, names }];
+  });
+  expect(parameters.length).toBeGreaterThan(15);
+  for (const { path, names } of parameters) {
+    const wanted = names.includes("feature") ? ["daemon", "server", "label"] : ["label"];
+    expect([path, wanted.filter((name) => !names.includes(name))]).toEqual([path, []]);
+  }
 });
 
 const LISTS = "features users stats sessions usage heatmap efficiency denials expirations alerts waits".split(

@@ -4,6 +4,7 @@ import { ALERT_RULES, ALERT_STATES, SEVERITIES } from "../../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../../domain/denials.ts";
 import { ERROR_CODES, ERROR_STATUS } from "../../domain/errors.ts";
 import { FRAME_NAMES } from "../../domain/events.ts";
+import { PERSON_KINDS } from "../../domain/history-records.ts";
 import { KEY_STATES } from "../../domain/keys.ts";
 import { OUTAGE_STATUSES } from "../../domain/outages.ts";
 import { END_REASONS } from "../../domain/session.ts";
@@ -78,6 +79,7 @@ const WORDS = {
   OutageStatus: OUTAGE_STATUSES,
   ServerStatus: SERVER_STATUSES,
   Severity: SEVERITIES,
+  PersonKind: PERSON_KINDS,
   UserKind: USER_KINDS,
 };
 

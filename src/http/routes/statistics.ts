@@ -82,6 +82,7 @@ const HEATMAP = queryOf({
   ...FORMAT,
 });
 
+const PEOPLE_HINT = "Other groups are answered to every viewer, where neither user nor host is given.";
 const KEY_WORDS = [...USAGE_KEYS, "label:<name>"].join(", ");
 const USAGE_KEY = {
   takes: `${KEY_WORDS} (one or more, separated by commas)`,
@@ -211,7 +212,7 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
         const groupBy = checkedKeys(query.group_by ?? ["user"]);
         const byPerson = groupBy.some((key) => key === "user" || key === "host");
         if (byPerson || query.user !== undefined || query.host !== undefined)
-          requirePeople(exchange, settings().page.people, "Usage by anything else needs no user or host.");
+          requirePeople(exchange, settings().page.people, PEOPLE_HINT);
         const sort = sortOf(query.sort) ?? { field: "heldSeatHours", descending: true };
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
           throw new ApiError(

@@ -21,10 +21,7 @@ export async function makeDays(
     intervals: () => intervals,
     history: {
       async query(name, asked) {
-        const answer = await DAY_QUERIES[name](
-          createReader(store.sqlite, { now: clock.now() }),
-          asked as never,
-        );
+        const answer = await DAY_QUERIES[name](createReader(store.sqlite, { now: clock.now() }), asked);
         meanwhile();
         return answer as never;
       },
