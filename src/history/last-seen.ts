@@ -18,46 +18,10 @@ export interface SeenOn extends Seen {
 /** Days laid over what is stored in one step: of a large site each takes some tenths of a second. */
 const DAYS_AT_ONCE = 5;
 
-/** The stored sum, in columns: a name or a server is its place in its list. JSON under zstd. */
-interface Columns {
-  readonly names: Record<PersonKind, readonly string[]>;
-  readonly servers: readonly string[];
-  readonly rows: Record<
-    PersonKind,
-    { readonly name: number[]; readonly server: number[]; readonly at: number[] }
-  >;
-}
-
-const KINDS = ["user", "host"] as const;
-
-export function packLastSeen(seen: Iterable<SeenOn>): Uint8Array {
-  const column = () => ({ name: [] as number[], server: [] as number[], at: [] as number[] });
-  const rows = { user: column(), host: column() };
-  const places = { user: new Map<string, number>(), host: new Map<string, number>() };
-  const servers = new Map<string, number>();
-  for (const { kind, name, server, lastSeenAt } of seen) {
-    const own = places[kind];
-    rows[kind].name.push(own.getOrInsertComputed(name, () => own.size));
-    rows[kind].server.push(servers.getOrInsertComputed(server, () => servers.size));
-    rows[kind].at.push(lastSeenAt);
-  }
-  const names = { user: [...places.user.keys()], host: [...places.host.keys()] };
-  const columns: Columns = { names, servers: [...servers.keys()], rows };
-  return Bun.zstdCompressSync(JSON.stringify(columns));
-}
-
 /** What is stored of the days that are marked. */
-export function* storedLastSeen({ all }: Rows): Generator<SeenOn> {
+export function storedLastSeen({ all }: Rows): readonly SeenOn[] {
   const [stored] = all<{ data: Uint8Array }>("SELECT data FROM last_seen");
-  if (stored === undefined) return;
-  const { names, servers, rows }: Columns = JSON.parse(Bun.zstdDecompressSync(stored.data).toString());
-  for (const kind of KINDS) {
-    const { name, server, at } = rows[kind];
-    for (let row = 0; row < at.length; row++) {
-      const who = names[kind][name[row] ?? 0] ?? "";
-      yield { kind, name: who, server: servers[server[row] ?? 0] ?? "", lastSeenAt: at[row] ?? 0 };
-    }
-  }
+  return stored === undefined ? [] : JSON.parse(Bun.zstdDecompressSync(stored.data).toString());
 }
 
 /** Who held seats, and when last; several rows a name where it held several. */
@@ -107,5 +71,5 @@ export function addLastSeen(
     });
     for (const one of seats === null ? [] : lastHeld(seats)) add(one);
   }
-  return { data: packLastSeen(sum.values()), days };
+  return { data: Bun.zstdCompressSync(JSON.stringify([...sum.values()])), days };
 }

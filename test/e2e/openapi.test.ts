@@ -61,6 +61,7 @@ describe("on the demo's site", () => {
 
   /** The demo runs no commands, ids of keys are random, and a key has nothing to sign out. */
   const NOT_HERE = new Map([
+    ["GET /api/execute", "AUTH_INSUFFICIENT"],
     ["POST /api/execute", "AUTH_INSUFFICIENT"],
     ["GET /api/keys/{id}", "NOT_FOUND"],
     ["DELETE /api/keys/{id}", "NOT_FOUND"],

@@ -65,7 +65,7 @@ const READ = [
     "picture",
   ],
   ...["licenses/sessions", "licenses/denials", "licenses/heatmap", "licenses/efficiency", "licenses/usage"],
-  ...["licenses/outages", "licenses/waits"],
+  ...["licenses/outages", "licenses/waits", "licenses/people", "maintenance"],
   ...["licenses/expirations", "licenses/expirations.ics", "licenses/alerts", "keys", "keys/key000000001"],
   ...["me", "signins", "signins?format=csv"],
   ...["logs/recent", "logs/recent?format=csv", "logs/search?q=x", "logs/stats"],
