@@ -125,7 +125,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
     const secret = installationSecret(store);
     const pseudonyms = createPseudonyms(secret);
-    const { hub, pictures } = openStreams(records, sampler, people.holds, pseudonyms);
+    const holds = (id: string) => people.holds(id, running.current().page);
+    const { hub, pictures } = openStreams(records, sampler, holds, pseudonyms);
     const view = () => ({
       build,
       startedAt,

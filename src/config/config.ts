@@ -59,8 +59,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     notifications: (file.notifications ?? []).map((each) => buildNotification(each, environment)),
     products: (file.products ?? []).map(buildProduct),
     reports: (file.reports ?? []).map(buildReport),
-    /** `people`: from which role the page and the API answer about one person. */
-    page: { people: file.page?.people ?? "viewer" },
+    page: buildPage(file.page ?? {}),
     limits: {
       requestsPerMinute: limits.requests_per_minute ?? 600,
       burst: limits.burst ?? 100,
@@ -102,6 +101,23 @@ function buildServer(
     labels: server.labels ?? {},
     logFile: server.log_file ?? null,
     logCommand: server.log_command ?? null,
+  };
+}
+
+function buildPage(page: Section<"page">) {
+  return {
+    /** From which role the page and the API answer about one person. */
+    people: page.people ?? "viewer",
+    /** What everybody sees without a key. */
+    public: page.public ?? "off",
+    /** Origins whose pages may show this one in a frame, as in a Content-Security-Policy. */
+    frameAncestors: (page.frame_ancestors ?? []).map((one) => (one === "self" ? "'self'" : one)),
+    /** The header by which a trusted proxy names who has signed in there; null = none does. */
+    userHeader: page.user_header ?? null,
+    /** The header with a person's groups; null = `roles` goes by the name of the person. */
+    roleHeader: page.role_header ?? null,
+    /** Roles by group, `*` for all others; null = the groups are roles, and without groups everybody is a viewer. */
+    roles: page.roles ?? null,
   };
 }
 

@@ -18,6 +18,7 @@ export function crossCheck(
 ): Finding[] {
   return [
     ...tls(file),
+    ...signOn(file),
     ...servers(file, locate),
     ...thresholds(file),
     ...namedServers(file),
@@ -34,6 +35,17 @@ function* tls({ http }: Partial): Generator<Finding> {
   if (http === undefined || (http.tls_cert === undefined) === (http.tls_key === undefined)) return;
   const [missing, given] = http.tls_cert === undefined ? ["tls_cert", "tls_key"] : ["tls_key", "tls_cert"];
   yield { path: ["http", missing], message: `is missing: it goes with ${given}` };
+}
+
+/** Single sign-on by a proxy. */
+function* signOn({ http, page }: Partial): Generator<Finding> {
+  if (page === undefined) return;
+  const { user_header: user, role_header, roles } = page;
+  if (user !== undefined && (http?.trusted_proxies ?? []).length === 0)
+    yield { path: ["page", "user_header"], message: "needs http.trusted_proxies: nobody else is believed" };
+  for (const [key, value] of Object.entries({ role_header, roles }))
+    if (value !== undefined && user === undefined)
+      yield { path: ["page", key], message: "goes with user_header" };
 }
 
 function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Finding> {

@@ -47,6 +47,13 @@ export const origin = textRule(
   'an origin: scheme and host, with the port where it is not the scheme\'s own, e.g. "https://wall.example"',
   (text) => webUrl(text)?.origin === text.toLowerCase(),
 );
+export const frameAncestor = textRule(
+  '"self", or the origin of pages that may show licmond\'s in a frame, e.g. "https://intranet.example"',
+  (text) => text === "self" || webUrl(text)?.origin === text.toLowerCase(),
+);
+export const headerName = textRule('the name of a header, e.g. "X-Remote-User"', (text) =>
+  /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text),
+);
 export const network = textRule(
   'an IP address or a network, e.g. "10.0.0.0/8" or "::1"',
   (text) => parseNetwork(text) !== null,

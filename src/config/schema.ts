@@ -3,14 +3,16 @@ import { ALERT_RULES, presentRule, SEVERITIES } from "../domain/alerts.ts";
 import { globPattern } from "../domain/plain-text.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
-import { LOG_LEVELS } from "../domain/words.ts";
+import { AUDIENCES, LOG_LEVELS } from "../domain/words.ts";
 import { MANAGERS } from "../managers/registry.ts";
 import {
   absolutePath,
   durationFrom,
   featureGlob,
+  frameAncestor,
   glob,
   handedFile,
+  headerName,
   listenHost,
   mailAddress,
   momentOfWeek,
@@ -188,7 +190,14 @@ export const ConfigFile = table({
     target: text(someText),
     labels: labels(LABEL_NAME),
   }),
-  page: section({ people: optional(words(["viewer", "operator", "off"])) }),
+  page: section({
+    people: optional(words(["viewer", "operator", "off"])),
+    public: optional(words(["off", ...AUDIENCES])),
+    frame_ancestors: optional(Type.Array(text(frameAncestor), { uniqueItems: true })),
+    user_header: optional(text(headerName)),
+    role_header: optional(text(headerName)),
+    roles: optional(Type.Record(Type.String(), words(["viewer", "operator", "admin"]))),
+  }),
   limits: section({
     requests_per_minute: integer(1, MILLION),
     burst: integer(1, MILLION),

@@ -1,8 +1,9 @@
+import type { Config } from "../config/config.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
 import { type Clock, repeat, systemTimers, type Timers } from "../domain/time/clock.ts";
-import { socketCaller } from "../http/unix-sockets.ts";
+import { keylessHolds, kindOf, socketCallerOf } from "../http/without-key.ts";
 import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import type { Store } from "../store/open/open.ts";
@@ -21,7 +22,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const watch = createKeyWatch(store, createKeys({ store, clock }), log("audit"), systemTimers);
   const { keys } = watch;
   const quotas = createQuotas({ store, clock });
-  const keyOf = (id: string) => socketCaller(id) ?? keys.get(id);
+  const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
   const signIns = createSignIns({ state: store.state, keyOf, clock });
   // What could not be written stays noted, and the next time it is written.
   const flushKeys = sayingOnce(log("store"), "Uses of keys were not written");
@@ -38,8 +39,9 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
     keys,
     quotas,
     signIns,
-    /** Whether a key or a sign-in of this id holds: what it opened may go on. */
-    holds: (id: string) => signIns.holds(id) || keyOf(id)?.state === "active",
+    /** Whether a key or a sign-in of this id holds, or a caller without one: what it opened may go on. */
+    holds: (id: string, page: Config["page"]) =>
+      kindOf(id) === "key" ? signIns.holds(id) || keys.get(id)?.state === "active" : keylessHolds(id, page),
     /** Writes what is not written yet; throws when the store does not take it. */
     stop() {
       watch.stop();

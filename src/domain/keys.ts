@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { nullable, record, Timestamp, words } from "./records.ts";
-import { DENIAL_STATES, ROLES, type Role } from "./words.ts";
+import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
 /**
  * API keys as pure rules: what one looks like, what its role may do, when it holds.
@@ -83,6 +83,8 @@ export interface KeyRecord extends NewKey {
   readonly revokedAt: number | null;
   /** Null when never used; up to some seconds old in the eyes of another process. */
   readonly lastUsedAt: number | null;
+  /** Of no key: the caller without one, where `[page] public` is `counts`. */
+  readonly countsOnly?: boolean;
 }
 
 const MAX_NAME = 100;
@@ -110,7 +112,7 @@ export function keyProblem(
   return wrong === undefined ? null : problem(wrong, "takes an integer of at least 1");
 }
 
-const VIEWER = ["calendar", "read", "people", "commands", "logs"] as const;
+const VIEWER = ["calendar", "read", "holders", "people", "commands", "logs"] as const;
 const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
@@ -125,18 +127,30 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   admin: new Set(PERMISSIONS),
 };
 
+/** What tells of single people, be it under pseudonyms. */
+const OF_PEOPLE: readonly Permission[] = ["holders", "people", "logs"];
+
+/** As whom a caller sees people. */
+type Seeing = Pick<KeyRecord, "anonymize" | "countsOnly">;
+
+export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
+  if (countsOnly) return "counts";
+  return anonymize ? "pseudonyms" : "names";
+}
+
 /**
- * True when a key may do this. `logs` is reading logs at all, which an anonymized key may not (they name people);
- * `people` is answers about one person, which `[page] people` may withhold; `commands` is which commands there are;
- * `protected_logs` adds the sources auth, audit and http; `execute_operator` runs the commands that ask for no more
- * than an operator, `execute` all of them.
+ * True when a key may do this. `holders` is who holds seats, held them or was denied; `people` is answers about one person,
+ * which `[page] people` may withhold; `commands` is which commands there are; `logs` is reading logs at all, which an
+ * anonymized key may not (they name people); `protected_logs` adds the sources auth, audit and http; `execute_operator` runs
+ * the commands that ask for no more than an operator, `execute` all of them.
  */
-export function permits(key: Pick<NewKey, "role" | "anonymize">, permission: Permission): boolean {
+export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permission): boolean {
   if (key.anonymize && permission === "logs") return false;
+  if (key.countsOnly && OF_PEOPLE.includes(permission)) return false;
   return OF_ROLE[key.role].has(permission);
 }
 
-const KeyId = nullable(Type.String({ description: "Null for a caller by a socket of the daemon's host" }));
+const KeyId = nullable(Type.String({ description: "Null for a caller without a key" }));
 
 const SIGN_IN_FIELDS = {
   id: Type.String(),
@@ -161,7 +175,8 @@ export const Me = record("Me", {
   role: words(ROLES),
   permissions: Type.Array(words(PERMISSIONS)),
   anonymize: Type.Boolean({ description: "Users and hosts are pseudonyms" }),
-  public: Type.Boolean({ description: "Without a key, as the built-in viewer" }),
+  via: words(["key", "sign_in", "socket", "proxy", "public"], "`public`: the built-in viewer, without a key"),
+  public: words(["off", ...AUDIENCES], "What [page] public lets everybody see without a key"),
   signIn: nullable(Type.Object(SIGN_IN_FIELDS)),
   execute: Type.Boolean({ description: "Commands are switched on" }),
   denials: Type.Array(Type.Object({ server: Type.String(), state: words(DENIAL_STATES) }), {

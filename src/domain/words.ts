@@ -31,6 +31,10 @@ export type PoolKind = (typeof POOL_KINDS)[number];
 export const ROLES = ["calendar", "viewer", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What a caller may see of people, least first: only how many they are; pseudonyms; names. */
+export const AUDIENCES = ["counts", "pseudonyms", "names"] as const;
+export type Audience = (typeof AUDIENCES)[number];
+
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 

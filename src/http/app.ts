@@ -54,7 +54,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
     .use(createGate(deps, app, limits, audit, counters))
     .use(api)
     .use(docsRoutes(api, deps.build.version))
-    .use(pageRoutes());
+    .use(pageRoutes(deps.settings));
 }
 
 export type App = ReturnType<typeof createApp>;

@@ -9,6 +9,7 @@ import type { SignIn, SignInCheck } from "../store/sign-ins.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps, HttpSettings } from "./deps.ts";
 import { createRouteTable, type KnownRoute } from "./route-table.ts";
+import { kindOf } from "./without-key.ts";
 
 const CLIENT_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** Nothing of the API is a page. The pages (docs) send their own policy, which beats this one. */
@@ -45,6 +46,8 @@ export interface Exchange {
   readonly address: string;
   /** The daemon's origin as the client sees it, TLS of a trusted proxy included; null where the Host is none. */
   readonly origin: string | null;
+  /** Whether a trusted proxy sent it. */
+  readonly isProxied: boolean;
   /** What listens where it came; null where nothing does. */
   readonly listener: Server<unknown> | null;
   /** The key that holds, or what stands for one; null on open routes. */
@@ -70,10 +73,6 @@ const arrivals = new WeakMap<Request, Arrival>();
 export const arrivedBySocket = (request: Request, by: Arrival) => void arrivals.set(request, by);
 /** Null for a request that came by the port. */
 export const arrivalOf = (request: Request): Arrival | null => arrivals.get(request) ?? null;
-
-/** How the ids of callers by socket begin: ids of keys have no dash. */
-export const SOCKET_CALLER = "socket-";
-export const isSocketCaller = (keyId: string) => keyId.startsWith(SOCKET_CALLER);
 
 // The gate sets it before a route runs.
 const unset = null as unknown as Exchange;
@@ -107,6 +106,9 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
       },
       get origin() {
         return originOf(request);
+      },
+      get isProxied() {
+        return address.behindProxy(request);
       },
       get listener() {
         return arrival?.server ?? root.server;
@@ -164,18 +166,23 @@ const REFUSALS = {
 /** The key itself when it holds. Throws AUTH_MISSING, AUTH_INVALID, AUTH_EXPIRED or AUTH_REVOKED. */
 export function validKey(check: KeyCheck | SignInCheck | null): KeyRecord {
   if (check?.outcome === "valid") return check.key;
-  const [code, message] = REFUSALS[check?.outcome ?? "missing"];
-  throw new ApiError(code, message, { headers: { "www-authenticate": "Bearer" } });
+  throw noCaller(check?.outcome ?? "missing");
+}
+
+export function noCaller(why: keyof typeof REFUSALS | "valid"): ApiError {
+  const [code, message] = REFUSALS[why === "valid" ? "missing" : why];
+  return new ApiError(code, message, { headers: { "www-authenticate": "Bearer" } });
 }
 
 /** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */
 export function requirePermission({ caller }: Exchange, needed: Permission, subject = "This"): void {
   if (caller !== null && permits(caller, needed)) return;
   const roles = ROLES.filter((role) => permits({ role, anonymize: false }, needed)).join(" or ");
-  const what = caller !== null && isSocketCaller(caller.id) ? "socket" : "key";
-  const whose = caller?.anonymize
-    ? "this key is an anonymized one"
-    : `this ${what}'s role is ${caller?.role ?? "none"}`;
+  const kind = kindOf(caller?.id ?? "");
+  let whose = `this ${kind === "socket" ? kind : "key"}'s role is ${caller?.role ?? "none"}`;
+  if (caller?.anonymize) whose = "this key is an anonymized one";
+  if (kind === "public") whose = "without one [page] public in the config does not let it be seen";
+  if (kind === "proxy") whose = `the proxy's user is ${caller?.role}`;
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
 }
 
@@ -196,8 +203,9 @@ export type Audit = ReturnType<typeof createAudit>;
 /** The trail of who did what, when and from where: log lines of source `audit`, which no clearing deletes. */
 export function createAudit(log: Log) {
   const from = ({ id, caller, address, signIn }: Exchange) => {
-    const isBySocket = caller !== null && isSocketCaller(caller.id);
-    const by = isBySocket ? { by: null, via: "socket", role: caller.role } : { by: caller?.id ?? null };
+    const via = kindOf(caller?.id ?? "");
+    const user = via === "proxy" && { user: caller?.name };
+    const by = via === "key" ? { by: caller?.id ?? null } : { by: null, via, ...user, role: caller?.role };
     return { ...by, ...(signIn !== null && { signIn: signIn.id }), address, requestId: id };
   };
   return {

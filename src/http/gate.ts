@@ -1,6 +1,7 @@
 import { Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
 import { type KeyRecord, permits } from "../domain/keys.ts";
+import type { KeyCheck } from "../store/keys.ts";
 import type { SignInCheck } from "../store/sign-ins.ts";
 import { readJson, tooLarge } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -11,19 +12,26 @@ import {
   createExchanges,
   type Exchange,
   gated,
-  isSocketCaller,
+  noCaller,
   presentedKey,
   type Root,
   requirePeople,
   requirePermission,
-  validKey,
 } from "./exchange.ts";
 import type { Limits } from "./limits.ts";
 import { answerCors, requireOwnPage } from "./origins.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
 import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
-import { cookieName, cookieOf, requirePage } from "./sign-in.ts";
+import { asksWhoItIs, cookieName, cookieOf, endedCookie, requirePage } from "./sign-in.ts";
+import { kindOf, proxyCaller, publicCaller } from "./without-key.ts";
+
+/** Who sends a request, and what was found of its key or cookie. */
+interface Found {
+  readonly caller: KeyRecord | null;
+  readonly check: KeyCheck | SignInCheck | null;
+}
+const NOBODY: Found = { caller: null, check: null };
 
 /** A body for which no key is asked may have so many bytes. */
 const OPEN_BODY_BYTES = 4096;
@@ -88,17 +96,13 @@ export function createGate(
   function admit(exchange: Exchange): Response | undefined {
     const { request, route } = exchange;
     const access = route?.access.get(request.method);
-    const presented = access === "open" ? null : presentedKey(exchange);
-    const bySocket = presented === null ? (arrivalOf(request)?.caller ?? null) : null;
-    const cookie = access === "open" || presented !== null || bySocket !== null ? null : cookieIn(exchange);
-    const bySignIn = cookie === null ? null : signIns.verify(cookie);
-    const check = presented === null ? bySignIn : keys.verify(presented);
-    if (bySignIn?.outcome === "valid") exchange.signIn = bySignIn.signIn;
+    const { caller, check } = access === "open" ? NOBODY : callerOf(exchange, access);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.
     // A valid key neither draws on it nor is kept out by neighbours that emptied it, so the key is checked here
     // already (some µs). Keys can be guessed no faster than that: with an empty bucket a wrong key learns nothing.
     // Health, ping, the docs and the page's files need no key and draw on nothing.
-    if (access !== "open" && check?.outcome !== "valid" && bySocket === null) limits.drawOfAddress(exchange);
+    const isUnknown = caller === null || kindOf(caller.id) === "public";
+    if (access !== "open" && isUnknown) limits.drawOfAddress(exchange);
     // 3: paths are public, so this comes before the key. Elysia itself would answer 404 to all three.
     if (route === null) {
       const what = shown(exchange.path);
@@ -110,7 +114,9 @@ export function createGate(
       const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
-    if (access !== "open") admitCaller(exchange, route, access, bySocket ?? checked(check, exchange));
+    if (caller === null && check === null && asksWhoItIs(exchange))
+      return new Response(null, { status: 204 });
+    if (access !== "open") admitCaller(exchange, route, access, caller ?? refused(check, exchange));
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
     const maxBytes = maxBytesOf(exchange);
     if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
@@ -124,27 +130,52 @@ export function createGate(
       : maxBodyBytes;
   }
 
-  function cookieIn({ request, origin }: Exchange): string | null {
+  function cookieIn(exchange: Exchange): string | null {
+    const { request } = exchange;
     if (!request.headers.has("cookie")) return null;
-    const isSecure = origin?.startsWith("https:") === true;
-    return cookieOf(request, cookieName(deps.installationId, isSecure));
+    return cookieOf(request, cookieName(deps.installationId, exchange));
   }
 
   function about({ address, id: requestId, route }: Exchange) {
     return { address, requestId, path: route?.path };
   }
 
-  /** 4: the key, or the sign-in. */
-  function checked(
-    check: ReturnType<typeof keys.verify> | SignInCheck | null,
-    exchange: Exchange,
-  ): KeyRecord {
+  /**
+   * Who sends it. A key beats the socket, that a cookie, and that the proxy's user; who brings none of them is the viewer
+   * of `[page] public` where it reads. Without a caller `check` says what is wrong with the key or the sign-in.
+   */
+  function callerOf(exchange: Exchange, access: Access | undefined): Found {
+    const { request } = exchange;
+    const { page } = settings();
+    const presented = presentedKey(exchange);
+    const key = presented === null ? null : keys.verify(presented);
+    if (key !== null) return { caller: key.outcome === "valid" ? key.key : null, check: key };
+    const bySocket = arrivalOf(request)?.caller;
+    if (bySocket !== undefined) return { caller: bySocket, check: null };
+    const cookie = cookieIn(exchange);
+    const check = cookie === null ? null : signIns.verify(cookie);
+    if (check?.outcome === "valid") {
+      exchange.signIn = check.signIn;
+      return { caller: check.key, check };
+    }
+    const byProxy = access !== undefined && exchange.isProxied ? proxyCaller(request.headers, page) : null;
+    if (byProxy !== null) return { caller: byProxy, check: null };
+    // That a sign-in has ended is said, but to the page that asks: it begins anew.
+    const isAsking = asksWhoItIs(exchange);
+    if (check !== null && !isAsking) return { caller: null, check };
+    if (check !== null) exchange.headers["set-cookie"] = endedCookie(deps.installationId, exchange);
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    return { caller: isRead ? publicCaller(page, exchange.address) : null, check: null };
+  }
+
+  /** 4: why there is no caller. Throws. */
+  function refused(check: Found["check"], exchange: Exchange): never {
     // That a sign-in ends is nothing to warn of.
     if (check !== null && check.outcome !== "valid" && check.outcome !== "ended") {
       const keyId = check.outcome === "invalid" ? null : check.key.id;
       authLog.warn("API key refused", { outcome: check.outcome, keyId, ...about(exchange) });
     }
-    return validKey(check);
+    throw noCaller(check?.outcome ?? "missing");
   }
 
   function admitCaller(
@@ -155,13 +186,14 @@ export function createGate(
   ): void {
     const { signIn } = exchange;
     exchange.caller = caller;
-    if (!isSocketCaller(caller.id)) keys.touch(caller.id, clock.now());
+    const kind = kindOf(caller.id);
+    if (kind === "key") keys.touch(caller.id, clock.now());
     // 5: its bucket and quotas
-    limits.drawOfKey(exchange, caller, signIn?.id);
-    if (signIn !== null) {
-      requirePage(exchange, settings().corsOrigins);
-      signIns.touch(signIn.id);
-    }
+    const isByProxy = kind === "proxy" && signIn === null;
+    if (kind !== "public") limits.drawOfKey(exchange, caller, isByProxy ? caller.id : signIn?.id);
+    // What a browser sends by itself
+    if (signIn !== null || isByProxy) requirePage(exchange, settings().corsOrigins);
+    if (signIn !== null) signIns.touch(signIn.id);
     // 6: its role. The trail has every command that was asked for.
     if (access === "execute_operator") exchange.acting = { message: "Command", fields: {} };
     if (!permits(caller, access))

@@ -2,7 +2,8 @@ import { ApiError } from "../domain/errors.ts";
 import type { KeyRecord } from "../domain/keys.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type Exchange, isSocketCaller } from "./exchange.ts";
+import type { Exchange } from "./exchange.ts";
+import { kindOf } from "./without-key.ts";
 
 /** How much may be asked. */
 export interface Rate {
@@ -124,7 +125,7 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
       const which = `with this ${signIn === null ? "key" : "sign-in"}`;
       drawFrom(ofKeys, signIn ?? caller.id, { capacity, perMinute }, exchange, which);
       // Quotas are of keys.
-      if (signIn !== null || isSocketCaller(caller.id)) return;
+      if (signIn !== null || kindOf(caller.id) !== "key") return;
       const daily = caller.dailyQuota ?? dailyQuota;
       const refusal = quotas.take(caller.id, { daily, monthly: caller.monthlyQuota ?? monthlyQuota });
       if (refusal === null) return;

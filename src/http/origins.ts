@@ -44,10 +44,14 @@ export function answerCors(
 /**
  * Whether a request comes from a page of the daemon's own origin or of a listed one, or from no page: a browser names the
  * page's origin (`Origin`, RFC 6454) in whatever a page of another one may send, programs send none.
+ *
+ * Behind a proxy that changes the Host, the daemon does not know its own origin. The browser does: over TLS and on
+ * loopback it says so itself (https://www.w3.org/TR/fetch-metadata/), in a header that no script can set.
  */
 export function isFromOwnPage({ request, origin }: Exchange, listed: readonly string[] = []): boolean {
   const named = request.headers.get("origin");
-  return named === null || listed.includes(named) || named === origin;
+  if (named === null || listed.includes(named) || named === origin) return true;
+  return request.headers.get("sec-fetch-site") === "same-origin";
 }
 
 /**

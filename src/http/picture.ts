@@ -69,15 +69,15 @@ function otherRows({ reservations, queue }: FeaturePicture): readonly [kind: str
   ].map((values) => [...values]);
 }
 
-/** A server of `GET /api/picture` as JSON. */
-export function serverJson(picture: ServerPicture, snapshot: number): string {
+/** A server of `GET /api/picture` as JSON; without rows for who may see no people. */
+export function serverJson(picture: ServerPicture, snapshot: number, hasRows = true): string {
   const { record, features, rows } = partsOf(picture);
   const head = [["snapshot", String(snapshot)], ...record].map(([name, json]) => `"${name}":${json}`);
-  return `{${head},"features":[${[...features.values()]}],"rows":[${[...rows.values()]}]}`;
+  return `{${head},"features":[${[...features.values()]}],"rows":[${hasRows ? [...rows.values()] : ""}]}`;
 }
 
 /** What makes one picture of a server the next, but for its `from` and `to`, as JSON without its braces. */
-export function patchJson(before: ServerPicture | null, after: ServerPicture): string {
+export function patchJson(before: ServerPicture | null, after: ServerPicture, hasRows = true): string {
   const was = before === null ? null : partsOf(before);
   const now = partsOf(after);
   const changed = [...now.record].flatMap(([name, json]) =>
@@ -87,6 +87,7 @@ export function patchJson(before: ServerPicture | null, after: ServerPicture): s
     [...now[part]].flatMap(([key, json]) => (was?.[part].get(key) === json ? [] : [json]));
   const gone = (part: "features" | "rows") =>
     [...(was?.[part].keys() ?? [])].filter((key) => !now[part].has(key));
-  const keys: Patch["gone"] = { features: gone("features"), rows: gone("rows") };
-  return `"changed":{${changed}},"features":[${news("features")}],"rows":[${news("rows")}],"gone":${JSON.stringify(keys)}`;
+  const keys: Patch["gone"] = { features: gone("features"), rows: hasRows ? gone("rows") : [] };
+  const rows = hasRows ? news("rows") : [];
+  return `"changed":{${changed}},"features":[${news("features")}],"rows":[${rows}],"gone":${JSON.stringify(keys)}`;
 }

@@ -8,8 +8,12 @@ import { shown } from "./query.ts";
  * daemons of one host must not overwrite each other's. `__Host-` (RFC 6265bis 4.1.3.2) keeps other hosts of the domain and
  * plain pages from setting it.
  */
-export function cookieName(installationId: string, isSecure: boolean): string {
-  return `${isSecure ? "__Host-" : ""}licmond_${installationId}`;
+export function cookieName(installationId: string, exchange: Exchange): string {
+  return `${isSecure(exchange) ? "__Host-" : ""}licmond_${installationId}`;
+}
+
+function isSecure({ origin }: Exchange): boolean {
+  return origin?.startsWith("https:") === true;
 }
 
 /** The value of a cookie that a request brings; null when it brings none. */
@@ -19,15 +23,32 @@ export function cookieOf({ headers }: Request, name: string): string | null {
 }
 
 /** The value of `Set-Cookie`. `maxAge`: seconds; null = until the browser is closed. */
-export function setCookie(name: string, value: string, isSecure: boolean, maxAge: number | null): string {
-  const cookie = new Bun.Cookie(name, value, {
+export function setCookie(
+  installationId: string,
+  exchange: Exchange,
+  value: string,
+  maxAge: number | null,
+): string {
+  const cookie = new Bun.Cookie(cookieName(installationId, exchange), value, {
     path: "/",
     httpOnly: true,
     sameSite: "strict",
-    secure: isSecure,
+    secure: isSecure(exchange),
     ...(maxAge !== null && { maxAge }),
   });
   return cookie.serialize();
+}
+
+/** The same, to have the browser forget it. */
+export const endedCookie = (installationId: string, exchange: Exchange) =>
+  setCookie(installationId, exchange, "", 0);
+
+/**
+ * Whether the page asks who it is, which it does first of all: where that is nobody it is told so without an error, as
+ * browsers write those into their console.
+ */
+export function asksWhoItIs({ request, route }: Exchange): boolean {
+  return route?.path === "/api/me" && request.headers.get("x-licmond") === "page";
 }
 
 /**
@@ -45,9 +66,14 @@ export function requirePage(exchange: Exchange, listed: readonly string[]): void
   }
   if (isFromOwnPage(exchange, changes ? listed : [])) return;
   const named = shown(headers.get("origin") ?? "");
-  const proxy = "A proxy must hand on the Host, and over TLS be in http.trusted_proxies.";
-  const message = `Pages of the origin ${named} may not act for a browser that is signed in here. ${proxy}`;
-  throw new ApiError("AUTH_INSUFFICIENT", message);
+  const seen = exchange.origin === null ? "no name" : shown(exchange.origin);
+  const remedy =
+    "A proxy that speaks plain HTTP must hand on the Host (nginx: proxy_set_header Host $http_host;). " +
+    "Over TLS current browsers need nothing; for others the proxy must stand in http.trusted_proxies, too.";
+  throw new ApiError(
+    "AUTH_INSUFFICIENT",
+    `Pages of the origin ${named} may not act for a browser that is signed in here: this is ${seen}. ${remedy}`,
+  );
 }
 
 const BROWSERS = [

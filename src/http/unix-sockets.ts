@@ -6,8 +6,9 @@ import { websocket } from "elysia/ws";
 import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord } from "../domain/keys.ts";
 import type { Log } from "../domain/log.ts";
-import { arrivedBySocket, SOCKET_CALLER } from "./exchange.ts";
+import { arrivedBySocket } from "./exchange.ts";
 import { SERVING, stopServers } from "./listen.ts";
+import { socketCaller } from "./without-key.ts";
 
 /**
  * Whoever can open a socket has the rights of its role and needs no key. Root can open every file; the directory of the
@@ -18,35 +19,12 @@ const SOCKETS = [
   { name: "viewer.sock", role: "viewer", mode: 0o660 },
 ] as const;
 
-function callerOf(role: (typeof SOCKETS)[number]["role"]): KeyRecord {
-  return {
-    id: `${SOCKET_CALLER}${role}`,
-    name: `socket (${role})`,
-    role,
-    state: "active",
-    anonymize: false,
-    createdAt: 0,
-    expiresAt: null,
-    revokedAt: null,
-    lastUsedAt: null,
-    dailyQuota: null,
-    monthlyQuota: null,
-    requestsPerMinute: null,
-  };
-}
-
-/** Who stands behind the id of a socket's caller; null for another id. */
-export function socketCaller(id: string): KeyRecord | null {
-  const role = SOCKETS.find(({ role }) => id === `${SOCKET_CALLER}${role}`)?.role;
-  return role === undefined ? null : callerOf(role);
-}
-
 /** Serves the app on the sockets of a directory too. A directory that cannot be used is logged. */
 export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   const open = SOCKETS.flatMap(({ name, role, mode }) => {
     const path = join(directory, name);
     try {
-      return [{ path, server: openSocket(app, path, mode, callerOf(role)) }];
+      return [{ path, server: openSocket(app, path, mode, socketCaller(role)) }];
     } catch (error) {
       const cause = { path, error: messageOf(error) };
       log.warn("A socket cannot be opened: commands on this host need a key", cause);

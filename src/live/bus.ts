@@ -6,6 +6,7 @@ import {
   type StoredEvent,
 } from "../domain/events.ts";
 import { type Clock, iso, type Timers } from "../domain/time/clock.ts";
+import type { Audience } from "../domain/words.ts";
 import type { Events } from "../store/events.ts";
 
 /** How far ahead of the clock an id may be and still be taken as its time. */
@@ -77,8 +78,8 @@ export interface Published {
   readonly json: string;
   /** False for metrics and pictures, and for events that the store could not take. */
   readonly stored: boolean;
-  /** Makes the rest of a picture's fields, as JSON without braces; `anonymize` = as anonymized keys may see them. */
-  readonly patch?: (anonymize: boolean) => string;
+  /** Makes the rest of a picture's fields, as JSON without braces, as an audience may see them. */
+  readonly patch?: (audience: Audience) => string;
 }
 
 /** Ids from the first to the last event that went out without being stored. */
@@ -222,7 +223,7 @@ export function createBus({ ids, sink, timers, isWorthWaiting = () => false, onS
     sample: (event: Omit<MetricsEvent, "id" | "timestamp">): void =>
       enqueue({ work: null, events: [encoded(event, false)], done: null }),
     /** Queues a picture's event, which is not stored either; `patch` is called when a client wants it. */
-    pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (anonymize: boolean) => string): void =>
+    pass: (notice: Omit<PictureNotice, "id" | "timestamp">, patch: (audience: Audience) => string): void =>
       enqueue({ work: null, events: [{ ...encoded(notice, false), patch }], done: null }),
     /**
      * Queues facts with their events: one transaction, so that neither stands without the other. Resolves once

@@ -6,7 +6,8 @@ import type { ErrorBody } from "../domain/records.ts";
 /** What the page reads, by path, with the type of its answer. */
 interface Answers {
   readonly "/api/picture": Picture;
-  readonly "/api/me": Me;
+  /** Null: nobody is signed in. */
+  readonly "/api/me": Me | null;
   readonly "/api/licenses/stats": { readonly features: readonly StatsRecord[] };
   readonly "/api/licenses/waits": { readonly waits: readonly WaitsRecord[] };
 }
@@ -34,19 +35,21 @@ export function serverNow(): number {
   return Date.now() + offset;
 }
 
+const PAGE = { "x-licmond": "page" };
+
 /** Throws a Refusal, or a TypeError when nothing answered. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},
   signal: AbortSignal | null = null,
 ): Promise<Answers[P]> {
-  const response = await ask(`${path}${search(query)}`, { signal });
-  return (await response.json()) as Answers[P];
+  const response = await ask(`${path}${search(query)}`, { signal, headers: PAGE });
+  return (response.status === 204 ? null : await response.json()) as Answers[P];
 }
 
 /** Changes something: says that it is the page, which a form of another origin cannot. Throws as `get` does. */
 export async function post(path: "/api/signin" | "/api/signout", body: object | null): Promise<void> {
-  const headers = { "content-type": "application/json", "x-licmond": "page" };
+  const headers = { "content-type": "application/json", ...PAGE };
   await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
 }
 

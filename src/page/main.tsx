@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import { again, site, startLive, trouble } from "./live/live.ts";
+import { again, forget, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
 import { Feature } from "./pages/feature.tsx";
 import { Features } from "./pages/features.tsx";
@@ -79,8 +79,7 @@ effect(() => {
 });
 startRouter();
 startKeys();
-startLive();
-void loadMe();
+void loadMe().then((isSomebody) => (isSomebody ? startLive() : forget()));
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";

@@ -2,10 +2,16 @@ import { signal } from "@preact/signals";
 import type { Me } from "../domain/keys.ts";
 import { get } from "./api.ts";
 
-/** Who is signed in; null while that is not known. */
+/** Who is signed in, or the viewer of a page that is public; null while that is not known, and for nobody. */
 export const me = signal<Me | null>(null);
 
-/** What fails here is told by the picture, which is asked for at the same time. */
-export async function loadMe(): Promise<void> {
-  me.value = await get("/api/me").catch(() => null);
+/** False when nobody is signed in. What fails here is told by the picture, which is asked for next. */
+export async function loadMe(): Promise<boolean> {
+  try {
+    me.value = await get("/api/me");
+    return me.value !== null;
+  } catch {
+    me.value = null;
+    return true;
+  }
 }

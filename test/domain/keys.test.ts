@@ -88,7 +88,7 @@ describe("the state of a key", () => {
 });
 
 describe("what a role may do", () => {
-  const VIEWER = ["calendar", "read", "people", "commands", "logs"];
+  const VIEWER = ["calendar", "read", "holders", "people", "commands", "logs"];
   const OPERATOR = [...VIEWER, "protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"];
   const allowed = (role: Role, anonymize = false): Permission[] =>
     PERMISSIONS.filter((permission) => permits({ role, anonymize }, permission));
@@ -103,7 +103,7 @@ describe("what a role may do", () => {
   });
 
   test("an anonymized viewer reads everything but logs", () => {
-    expect(allowed("viewer", true)).toEqual(["calendar", "read", "people", "commands"]);
+    expect(allowed("viewer", true)).toEqual(["calendar", "read", "holders", "people", "commands"]);
   });
 });
 

@@ -18,7 +18,7 @@ import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import type { AppDeps } from "../../src/http/routes/deps.ts";
 import { perPicture } from "../../src/http/snapshot.ts";
-import { socketCaller } from "../../src/http/unix-sockets.ts";
+import { kindOf, socketCallerOf } from "../../src/http/without-key.ts";
 import { stateOf } from "../../src/store/database/precious.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
 import { createSignIns, type SignInsDeps } from "../../src/store/sign-ins.ts";
@@ -130,6 +130,16 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
+/** `[page]` where nothing is set. */
+export const PRIVATE: HttpSettings["page"] = {
+  people: "viewer",
+  public: "off",
+  frameAncestors: [],
+  userHeader: null,
+  roleHeader: null,
+  roles: null,
+};
+
 /** Limits that no test runs into by itself. */
 export const PLENTY: HttpSettings["limits"] = {
   requestsPerMinute: 1_000_000,
@@ -178,7 +188,7 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
   const rescans: (readonly string[] | null)[] = [];
   const keys = memoryKeys(() => result.now);
   const signIns = memorySignIns(
-    (id) => socketCaller(id) ?? keys.get(id),
+    (id) => socketCallerOf(id) ?? keys.get(id),
     () => result.now,
   );
   const log: LogOf = (source) => {
@@ -207,7 +217,7 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
       timezone: "Europe/Berlin",
       products: [],
       maintenance: [],
-      page: { people: "viewer" },
+      page: PRIVATE,
       corsOrigins: [],
       trustedProxies: [],
       limits: PLENTY,
@@ -233,7 +243,9 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
     installationId: "0123abcd",
     quotas: { take: () => null },
     health: () => HEALTH,
-    streams: memoryStreams((id) => signIns.holds(id) || keys.get(id)?.state === "active"),
+    streams: memoryStreams(
+      (id) => signIns.holds(id) || kindOf(id) !== "key" || keys.get(id)?.state === "active",
+    ),
     denials: { logging: () => [] },
     logs: { clear: () => Promise.resolve(0) },
     history: emptyHistory(() => NOW),

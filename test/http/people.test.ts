@@ -5,7 +5,7 @@ import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { cleanUp } from "../store/place.ts";
 import { historyPort } from "./history-port.ts";
-import { type Bench, bench, denial, feature, monitored, picture } from "./make.ts";
+import { type Bench, bench, denial, feature, monitored, PRIVATE, picture } from "./make.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
@@ -34,7 +34,7 @@ async function site(people: "viewer" | "operator" | "off" = "viewer"): Promise<B
   }
   const denied = denial(START + 5 * MINUTE, { user: "dan", host: null });
   rig.store.transaction(() => createDenials(rig.store).write([{ denial: denied, told: true }]));
-  const settings = { ...bench().deps.settings(), page: { people } };
+  const settings = { ...bench().deps.settings(), page: { ...PRIVATE, people } };
   const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
   at.now = NOW;
   const eve = { ...a.checkout({ user: "eve", host: "ws-eve" }), count: 1 };

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isSocketCaller } from "../../src/http/exchange.ts";
 import { listenOnSockets } from "../../src/http/unix-sockets.ts";
+import { kindOf } from "../../src/http/without-key.ts";
 import { type Bench, bench, NOW, PLENTY } from "./make.ts";
 import { memoryStreams, readFrames } from "./streams/rig.ts";
 
@@ -11,7 +11,7 @@ let at: Bench;
 let directory: string;
 const opened: { stop(graceMs: number): Promise<void> }[] = [];
 beforeEach(() => {
-  const streams = memoryStreams(isSocketCaller);
+  const streams = memoryStreams((id) => kindOf(id) === "socket");
   at = bench({ streams, quotas: { take: () => ({ period: "day", limit: 0, until: NOW + 1000 }) } });
   directory = mkdtempSync(join(tmpdir(), "licmond-sockets-"));
 });

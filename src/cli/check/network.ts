@@ -9,11 +9,17 @@ import type { Look } from "./files.ts";
 
 const WHAT = "http";
 const EXPORT = "export.remote_write";
+const SHOWN = {
+  off: "",
+  counts: "use, but no people,",
+  pseudonyms: "people under pseudonyms",
+  names: "people",
+};
 const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
 /** Whether the daemon can listen where it shall, or which program does already; and whether the certificate is good. */
-export async function checkListening({ config: { http }, env, report }: Look): Promise<void> {
+export async function checkListening({ config: { http, page }, env, report }: Look): Promise<void> {
   const { host, port, tls } = http;
   const where = `${host}:${port}`;
   try {
@@ -33,6 +39,8 @@ export async function checkListening({ config: { http }, env, report }: Look): P
   }
   const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
   if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
+  const everybody = `everybody who reaches ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;
+  if (page.public !== "off" && !isLoopback(host)) report.warning("page", everybody);
   // What the unit hands over is the service's alone: `checkUnit` looks after it.
   if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, env) !== null)) return;
   try {

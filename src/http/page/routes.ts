@@ -1,29 +1,38 @@
 import { Elysia } from "elysia";
 import { PAGE_PATHS } from "../../domain/words.ts";
 import { BY_ENCODING, takesEncoding } from "../answers/answer.ts";
+import type { HttpDeps } from "../deps.ts";
 import { noSuchPath } from "../errors.ts";
 import { matches } from "../snapshot.ts";
 import { type PageFile, pageFiles } from "./files.ts";
 
-/** Scripts, styles and data come from here alone; no string becomes a script, but the one address that `licmond` makes. */
-const PAGE_POLICY = [
-  ...["default-src 'none'", "script-src 'self'", "worker-src 'self'", "style-src 'self'", "img-src 'self'"],
-  ...["connect-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'self'"],
-  ...["frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types licmond"],
-].join("; ");
+/**
+ * Scripts, styles and data come from here alone; no string becomes a script, but the one address that `licmond` makes.
+ * `ancestors`: origins whose pages may have it in a frame.
+ */
+const policyFor = (ancestors: readonly string[]) =>
+  [
+    ...["default-src 'none'", "script-src 'self'", "worker-src 'self'", "style-src 'self'", "img-src 'self'"],
+    ...["connect-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'self'"],
+    ...[
+      `frame-ancestors ${ancestors.join(" ") || "'none'"}`,
+      "require-trusted-types-for 'script'",
+      "trusted-types licmond",
+    ],
+  ].join("; ");
 /** Not in the document: it describes the API, not the page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 /** Files whose names stay the same while their content changes. */
 const TOP = ["stream-worker.js", "theme.js"];
 
 /** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
-export function pageRoutes() {
+export function pageRoutes(settings: HttpDeps["settings"]) {
   let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
   const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
   const answer = async (request: Request, name: string) => {
     const file = (await files()).get(name);
     if (file === undefined) throw noSuchPath();
-    return respond(request, file);
+    return respond(request, file, policyFor(settings().page.frameAncestors));
   };
 
   const routes = new Elysia({ name: "page" }).get(
@@ -37,7 +46,11 @@ export function pageRoutes() {
   return routes;
 }
 
-function respond({ headers: sent }: Request, { name, type, etag, forms }: PageFile): Response {
+function respond(
+  { headers: sent }: Request,
+  { name, type, etag, forms }: PageFile,
+  policy: string,
+): Response {
   const accepted = sent.get("accept-encoding");
   const encoding = (["br", "gzip"] as const).find((each) => takesEncoding(accepted, each)) ?? "identity";
   const tag = `"${etag}-${encoding}"`;
@@ -48,7 +61,7 @@ function respond({ headers: sent }: Request, { name, type, etag, forms }: PageFi
     "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
     // A worker has the policy of its own file, not of the page. A 304 has it too: its headers replace those of the
     // kept answer, and the API's own policy would let the page load nothing.
-    "content-security-policy": PAGE_POLICY,
+    "content-security-policy": policy,
   };
   if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });
   return new Response(forms[encoding], {

@@ -12,15 +12,22 @@ const QUERY = queryOf({ server: names("Ids of servers to show. An unknown one is
 
 /** Everything that a live view needs, in one answer; the event `picture` keeps it up to date. */
 export function pictureRoutes({ snapshotFor, answers, pictures }: RouteDeps) {
-  const partOf = perPicture((picture) => serverJson(picture, pictures.numberOf(picture.server.id)));
+  const makePart = (hasRows: boolean) =>
+    perPicture((picture) => serverJson(picture, pictures.numberOf(picture.server.id), hasRows));
+  const [partOf, countsOf] = [makePart(true), makePart(false)];
 
   return new Elysia({ name: "routes/picture" }).use(gated).get(
     "/api/picture",
     ({ exchange, query }) => {
       const snapshot = snapshotFor(exchange);
       const servers = namedServers(snapshot, query.server ?? null);
-      return answers.respond(exchange, snapshot, "json", (join) =>
-        join('{"servers":[', servers.map(partOf), "]}"),
+      const countsOnly = exchange.caller?.countsOnly === true;
+      return answers.respond(
+        exchange,
+        snapshot,
+        "json",
+        (join) => join('{"servers":[', servers.map(countsOnly ? countsOf : partOf), "]}"),
+        countsOnly ? "counts" : "",
       );
     },
     documented("read", "Licenses", "Everything, slim, for views that are kept up to date", {

@@ -103,7 +103,7 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
           return listAnswer(USERS, matched, query, format);
         });
       },
-      documented("read", "Licenses", "Checkouts, reservations and queue entries", {
+      documented("holders", "Licenses", "Checkouts, reservations and queue entries", {
         description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
         query: USER_QUERY,
         answers: { 200: listDoc("users", UserRecord, "Users"), 304: NOT_MODIFIED },

@@ -60,7 +60,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
         const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
         return reader.answer(exchange, "sessions", { ...asked, sort });
       },
-      documented("read", "Licenses", "Checkouts over their lifetime, open ones included", {
+      documented("holders", "Licenses", "Checkouts over their lifetime, open ones included", {
         description: "Those that overlap the range, the newest first unless told otherwise.",
         query: SESSIONS,
         answers: { 200: listDoc("sessions", SessionRecord, "Sessions") },
@@ -76,7 +76,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
         const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
         return reader.answer(exchange, "denials", question);
       },
-      documented("read", "Licenses", "Denied requests, newest first", {
+      documented("holders", "Licenses", "Denied requests, newest first", {
         description:
           "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
         query: DENIALS,

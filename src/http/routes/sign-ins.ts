@@ -11,10 +11,11 @@ import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
-import { type Exchange, gated, isSocketCaller, requirePermission, validKey } from "../exchange.ts";
+import { type Exchange, gated, requirePermission, validKey } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { pick } from "../records.ts";
-import { browserOf, cookieName, cookieOf, requirePage, setCookie } from "../sign-in.ts";
+import { browserOf, cookieName, cookieOf, endedCookie, requirePage, setCookie } from "../sign-in.ts";
+import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
@@ -42,7 +43,7 @@ const QUERY = queryOf({ sort: sortBy(sortable<SignInRecord>(SignInRecord)), ...S
 const ID = Type.Object({ id: Type.String({ description: "Id of a sign-in", example: "k3v9x2m7q1ab" }) });
 const COOKIE = { "Set-Cookie": "The sign-in's cookie" };
 
-const keyIdOf = (id: string) => (isSocketCaller(id) ? null : id);
+const keyIdOf = (id: string) => (kindOf(id) === "key" ? id : null);
 
 function signInRecord(signIn: SignIn, current: SignIn | null): SignInRecord {
   const { keyId, caller, createdAt, lastUsedAt, expiresAt } = signIn;
@@ -61,13 +62,8 @@ function signInRecord(signIn: SignIn, current: SignIn | null): SignInRecord {
 /** Browsers that are signed in, and who a caller is. */
 export function signInRoutes(deps: RouteDeps) {
   const { signIns, keys, clock, audit, limits, settings, execute, denials, host } = deps;
+  const { installationId } = deps;
   const authLog = deps.log("auth");
-
-  const cookieFor = ({ origin }: Exchange) => {
-    const isSecure = origin?.startsWith("https:") === true;
-    const name = cookieName(deps.installationId, isSecure);
-    return { name, set: (value: string, maxAge: number | null) => setCookie(name, value, isSecure, maxAge) };
-  };
 
   /** What the sent key or code is good for. One that is not draws on the address's bucket: so keys are guessed no faster. */
   function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
@@ -106,15 +102,15 @@ export function signInRoutes(deps: RouteDeps) {
         requirePermission(exchange, "read", "Signing in");
         // Its key's bucket, as each is written to the disk.
         limits.drawOfKey(exchange, caller, caller.id);
-        if (!isSocketCaller(caller.id)) keys.touch(caller.id, clock.now());
-        const cookie = cookieFor(exchange);
-        const before = signIns.verify(cookieOf(request, cookie.name) ?? "");
+        if (kindOf(caller.id) === "key") keys.touch(caller.id, clock.now());
+        const before = signIns.verify(cookieOf(request, cookieName(installationId, exchange)) ?? "");
         const replaced = before.outcome === "valid" ? before.signIn.id : null;
         const make = () => signIns.create(grant, body.stay === true, browserOf(request), replaced);
         const { signIn, token, maxAge } = await whenFree(make, PATIENCE);
         exchange.signIn = signIn;
         audit.done(exchange, "Signed in", { role: signIn.caller.role, browser: signIn.browser });
-        return new Response(null, { status: 204, headers: { "set-cookie": cookie.set(token, maxAge) } });
+        const cookie = setCookie(installationId, exchange, token, maxAge);
+        return new Response(null, { status: 204, headers: { "set-cookie": cookie } });
       },
       documented("open", "Keys", "Sign a browser in", {
         description:
@@ -133,7 +129,7 @@ export function signInRoutes(deps: RouteDeps) {
       "/api/signin/code",
       ({ exchange, body, server, status }) => {
         const caller = callerOf(exchange);
-        if (exchange.signIn !== null) {
+        if (exchange.signIn !== null || kindOf(caller.id) === "proxy") {
           const takes = "A link is made with a key, or on the daemon's own host.";
           throw new ApiError("AUTH_INSUFFICIENT", takes);
         }
@@ -169,7 +165,7 @@ export function signInRoutes(deps: RouteDeps) {
         audit.done(exchange, "Signed out");
         return new Response(null, {
           status: 204,
-          headers: { "set-cookie": cookieFor(exchange).set("", 0) },
+          headers: { "set-cookie": endedCookie(installationId, exchange) },
         });
       },
       documented("read", "Keys", "Sign this browser out", {
@@ -216,14 +212,20 @@ export function signInRoutes(deps: RouteDeps) {
           keyId: keyIdOf(caller.id),
           ...pick(caller, "name", "role", "anonymize"),
           permissions: PERMISSIONS.filter((each) => permits(caller, each)),
-          public: false,
+          via: signIn === null ? kindOf(caller.id) : "sign_in",
+          public: settings().page.public,
           signIn: signIn && signInRecord(signIn, signIn),
           execute: execute.enabled,
           denials: denials.logging().map((each) => pick(each, "server", "state")),
         };
       },
       documented("read", "Keys", "Who the caller is, and what it may do", {
-        answers: { 200: { description: "The caller", schema: Me } },
+        description:
+          "With the header `X-Licmond: page` a request of nobody is answered with 204, where `[page] public` is off.",
+        answers: {
+          200: { description: "The caller", schema: Me },
+          204: { description: "Nobody is signed in: for the page alone" },
+        },
       }),
     );
 

@@ -21,7 +21,7 @@ import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
-import { gated, requirePeople } from "../exchange.ts";
+import { gated, requirePeople, requirePermission } from "../exchange.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
   FORMAT,
@@ -211,8 +211,10 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
       async ({ exchange, query }) => {
         const groupBy = checkedKeys(query.group_by ?? ["user"]);
         const byPerson = groupBy.some((key) => key === "user" || key === "host");
-        if (byPerson || query.user !== undefined || query.host !== undefined)
+        if (byPerson || query.user !== undefined || query.host !== undefined) {
+          requirePermission(exchange, "people", "Usage by user or host");
           requirePeople(exchange, settings().page.people, PEOPLE_HINT);
+        }
         const sort = sortOf(query.sort) ?? { field: "heldSeatHours", descending: true };
         if (![...FIGURES, ...keyColumns(groupBy)].includes(sort.field)) {
           throw new ApiError(

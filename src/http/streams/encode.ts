@@ -1,4 +1,5 @@
 import { LOG_TWINS, type MetricsEvent, type StoredEvent } from "../../domain/events.ts";
+import type { Audience } from "../../domain/words.ts";
 import type { Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/anonymous.ts";
@@ -6,13 +7,15 @@ import { ANONYMOUS_FORM, anonymousEvent, type Pseudonyms } from "../anonymous/an
 /**
  * Which parts of an event a client wants, as bits. A log event has two: its frame `log`, and its twin `error_log` or
  * `warning_log`. A metrics sample has two: `system` and `licenses`. An event that names people has two forms, its own
- * and the one under pseudonyms, and a client gets one of them. Any other event has one part.
+ * and the one under pseudonyms, and a client gets one of them; a picture has a third, without people. Any other event has
+ * one part.
  */
 export type Parts = number;
 export const NONE: Parts = 0;
 export const FIRST: Parts = 1;
 export const SECOND: Parts = 2;
 export const BOTH: Parts = 3;
+export const THIRD: Parts = 4;
 
 /** The fields by which clients choose domain events; an event has some of them. */
 export type Subject = Readonly<Partial<Record<"server" | "daemon" | "feature" | "user", string | null>>>;
@@ -82,9 +85,13 @@ export function createEncoder(pseudonyms: Pseudonyms) {
       const { level, source } = type === "log" ? event : { level: null, source: null };
       const row = { id, type, level, source, json };
       if (type === "picture") {
-        const whole = (anonymize: boolean) => `${json.slice(0, -1)},${patch?.(anonymize)}}`;
+        const audience = new Map<Parts, Audience>([
+          [SECOND, "pseudonyms"],
+          [THIRD, "counts"],
+        ]);
+        const whole = (part: Parts) => `${json.slice(0, -1)},${patch?.(audience.get(part) ?? "names")}}`;
         const texts = new Map<Parts, string>();
-        return encodedEvent(row, (part) => texts.getOrInsertComputed(part, () => whole(part === SECOND)));
+        return encodedEvent(row, (part) => texts.getOrInsertComputed(part, whole));
       }
       if (type !== "metrics") return encoded(row, event);
       return encodedEvent(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));

@@ -188,8 +188,8 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
       const sse = [...members].filter(({ kind }) => kind === "sse").length;
       return { sse, websocket: members.size - sse };
     },
-    /** Streams that a key opened, or a sign-in. */
-    heldBy: (id: string) => [...members].filter(({ holder }) => holder === id).length,
+    /** Streams by the ids of the keys, sign-ins and callers without a key that opened them. */
+    heldBy: (isOne: (id: string) => boolean) => [...members].filter(({ holder }) => isOne(holder)).length,
     /** Ends every stream and takes no more events. */
     close() {
       unsubscribe();

@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ApiError } from "../../domain/errors.ts";
-import { permits } from "../../domain/keys.ts";
+import { audienceOf, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
 import { LOG_SOURCES } from "../../domain/words.ts";
 import type { Exchange } from "../exchange.ts";
 import { shown } from "../query.ts";
+import { kindOf } from "../without-key.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
 import { createStreamFilter, HIDDEN_FROM_VIEWERS, type StreamName, type Wanted } from "./stream-filter.ts";
@@ -38,16 +39,20 @@ export function openStream(
   const { sse, websocket } = hub.counts();
   if (sse + websocket >= streams)
     throw full(`${streams} streams are open, which is the most (limits.streams).`);
+  // Those without a key must not keep out who has one.
+  const isPublic = kindOf(caller.id) === "public";
+  if (isPublic && 2 * hub.heldBy((id) => kindOf(id) === "public") >= streams)
+    throw full("Half of limits.streams are open without a key, which is the most.");
   // Browsers of one key must not keep each other out.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
-  if (hub.heldBy(holder) >= most) {
-    const whose = signIn === null ? "key" : "sign-in";
+  if (hub.heldBy((id) => id === holder) >= most) {
+    const whose = isPublic ? "address" : signIn === null ? "key" : "sign-in";
     const setting = signIn === null ? " (limits.streams_per_key)" : "";
     throw full(`This ${whose} has ${most} streams open, which is the most${setting}.`);
   }
   const hidden = permits(caller, "protected_logs") ? [] : HIDDEN_FROM_VIEWERS;
-  const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, anonymous: caller.anonymize };
+  const sight = { hidden: permits(caller, "logs") ? hidden : LOG_SOURCES, audience: audienceOf(caller) };
   const about = { keyId: caller.id, stream };
   /** The filter of a query, within what the key may see. */
   const filterOf = (wanted: Wanted) => createStreamFilter(stream, wanted, sight);

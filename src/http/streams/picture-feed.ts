@@ -31,8 +31,10 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
     const to = first + snapshot.version;
     numbers.set(id, to);
     if (!isWanted()) return;
-    bus.pass({ type: "picture", server: id, from, to, status: after.status }, (anonymize) =>
-      anonymize ? patchJson(before && anonymous(before), anonymous(after)) : patchJson(before, after),
+    bus.pass({ type: "picture", server: id, from, to, status: after.status }, (audience) =>
+      audience === "names"
+        ? patchJson(before, after)
+        : patchJson(before && anonymous(before), anonymous(after), audience === "pseudonyms"),
     );
   });
 

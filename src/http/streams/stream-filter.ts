@@ -1,8 +1,8 @@
-import { FRAME_NAMES, type FrameName } from "../../domain/events.ts";
-import { LOG_LEVELS, type LogSource } from "../../domain/words.ts";
+import { type EventType, FRAME_NAMES, type FrameName } from "../../domain/events.ts";
+import { type Audience, LOG_LEVELS, type LogSource } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/anonymous.ts";
 import { integer, NAMED, names, type QueryOf, queryOf, text, wordList } from "../query.ts";
-import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, twinOf } from "./encode.ts";
+import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
@@ -59,14 +59,18 @@ export type StreamFilter = ReturnType<typeof createStreamFilter>;
 export interface Sight {
   /** Sources of log events that are left out. */
   readonly hidden: readonly string[];
-  /** People and their hosts are shown under pseudonyms. */
-  readonly anonymous: boolean;
+  /** People and their hosts are shown, under pseudonyms, or not at all. */
+  readonly audience: Audience;
 }
 
 /** Sources that a viewer may not see: they show who does what. */
 export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
-export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, anonymous }: Sight) {
+/** Events about one person. */
+const OF_PEOPLE: readonly EventType[] = ["checkout", "checkin", "denial"];
+
+export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, audience }: Sight) {
+  const anonymous = audience !== "names";
   const { events = null, include = null, interval = 10_000 } = wanted;
   const levels = union(wanted.level, wanted.levels);
   const sources = union(wanted.source, wanted.sources);
@@ -88,7 +92,7 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   };
 
   return {
-    key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, anonymous]),
+    key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, audience]),
     /** Interval of metrics events; null when the client wants none. */
     intervalMs: hasMetrics ? interval : null,
     takesPictures: stream === "combined" && wantsFrame("picture"),
@@ -96,10 +100,12 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     partsOf(event: EncodedEvent): Parts {
       const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
+      if (audience === "counts" && OF_PEOPLE.includes(type)) return NONE;
       if (type === "log") return logParts(event.row);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
-      const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? SECOND : FIRST;
+      const own = type === "picture" && audience === "counts" ? THIRD : SECOND;
+      const part = anonymous && ANONYMOUS_FORM[type] === "pseudonyms" ? own : FIRST;
       // In the form that the client gets: a pseudonym is asked for by itself.
       const isWanted = ({ field, names }: (typeof subjects)[number]) =>
         // A picture without some of its features could not be put together.

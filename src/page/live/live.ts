@@ -70,7 +70,8 @@ function hear(news: StreamNews): void {
 }
 
 /** Says something to the one who holds the stream. */
-let tell: (word: "retry" | "rest") => void = () => {};
+let tell: (word: "retry" | "rest") => void = nobody;
+function nobody(): void {}
 
 /** Begins to read once the stream is open, so that nothing is missed between; keeps the picture live as long as the tab is there. */
 export function startLive(): void {
@@ -98,6 +99,7 @@ export function forget(): void {
 
 /** After a sign-in: reads the picture at once. */
 export function again(): Promise<void> {
+  if (tell === nobody) startLive();
   tell("retry");
   return reader.reload();
 }

@@ -135,9 +135,11 @@ describe("domain events", () => {
       json: JSON.stringify(taken()),
     } as const;
     const parts = (user: string, anonymous: boolean) =>
-      createStreamFilter("combined", { user: [user] }, { hidden: [], anonymous }).partsOf(
-        createEncoder(PSEUDONYMS).stored(event),
-      );
+      createStreamFilter(
+        "combined",
+        { user: [user] },
+        { hidden: [], audience: anonymous ? "pseudonyms" : "names" },
+      ).partsOf(createEncoder(PSEUDONYMS).stored(event));
     expect([parts("ada", false), parts(PSEUDONYMS.user("ada"), false)]).toEqual([FIRST, NONE]);
     expect([parts("ada", true), parts(PSEUDONYMS.user("ada"), true)]).toEqual([NONE, SECOND]);
   });
@@ -279,7 +281,7 @@ describe("a metrics stream", () => {
     const { hub } = streams;
     const sent: string[] = [];
     const send = (chunk: Chunk) => void sent.push(...chunk.texts());
-    const filter = createStreamFilter("metrics", {}, { hidden: [], anonymous: false });
+    const filter = createStreamFilter("metrics", {}, { hidden: [], audience: "names" });
     const nothing = () => {};
     const client = createClient(
       "k",
@@ -326,7 +328,7 @@ describe("the end of a stream", () => {
     expect(streams.hub.counts()).toEqual({ sse: 1, websocket: 0 });
     await cancel();
     while (streams.hub.counts().sse > 0) await Bun.sleep(5);
-    expect(streams.hub.heldBy("any")).toBe(0);
+    expect(streams.hub.heldBy((id) => id === "any")).toBe(0);
   });
 
   test("too many are refused with a time to come back", async () => {

@@ -1,0 +1,85 @@
+import type { Config } from "../config/config.ts";
+import { ApiError } from "../domain/errors.ts";
+import type { KeyRecord } from "../domain/keys.ts";
+import { type Audience, ROLES } from "../domain/words.ts";
+
+/**
+ * Callers that bring no key, each as a record that stands for one: those by a Unix socket, people whom a trusted proxy
+ * has signed in, and the built-in viewer of `[page] public`.
+ */
+
+const KINDS = ["socket", "proxy", "public"] as const;
+/** What is known of a caller by its id: ids of keys have no dash. */
+export function kindOf(id: string): (typeof KINDS)[number] | "key" {
+  return KINDS.find((kind) => id.startsWith(`${kind}-`)) ?? "key";
+}
+
+type PageSettings = Config["page"];
+
+function keyless(id: string, name: string, role: KeyRecord["role"], audience: Audience = "names"): KeyRecord {
+  return {
+    id,
+    name,
+    role,
+    state: "active",
+    anonymize: audience !== "names",
+    countsOnly: audience === "counts",
+    createdAt: 0,
+    expiresAt: null,
+    revokedAt: null,
+    lastUsedAt: null,
+    dailyQuota: null,
+    monthlyQuota: null,
+    requestsPerMinute: null,
+  };
+}
+
+export function socketCaller(role: "admin" | "viewer"): KeyRecord {
+  return keyless(`socket-${role}`, `socket (${role})`, role);
+}
+
+/** Who stands behind the id of a socket's caller; null for another id. */
+export function socketCallerOf(id: string): KeyRecord | null {
+  const role = (["admin", "viewer"] as const).find((each) => id === `socket-${each}`);
+  return role === undefined ? null : socketCaller(role);
+}
+
+/** The built-in viewer; its id tells addresses apart, so that one of them takes no other's turn. Null when it is off. */
+export function publicCaller({ public: shows }: PageSettings, address: string): KeyRecord | null {
+  return shows === "off" ? null : keyless(`public-${shows}-${address}`, "public", "viewer", shows);
+}
+
+/** Whether what a caller without a key has opened may go on after a reload. */
+export function keylessHolds(id: string, { public: shows, userHeader }: PageSettings): boolean {
+  const kind = kindOf(id);
+  if (kind === "public") return id.startsWith(`public-${shows}-`);
+  return kind === "proxy" ? userHeader !== null : kind === "socket";
+}
+
+const MAX_NAME = 100;
+
+/**
+ * The person whom a request's headers name, which only a trusted proxy may have set; null when they name nobody. Throws
+ * AUTH_INVALID for a name that cannot be one, AUTH_INSUFFICIENT for a person who has no role here.
+ */
+export function proxyCaller(
+  headers: Headers,
+  { userHeader, roleHeader, roles }: PageSettings,
+): KeyRecord | null {
+  const name = userHeader === null ? "" : (headers.get(userHeader)?.trim() ?? "");
+  if (name === "") return null;
+  if (name.length > MAX_NAME || /[\p{Cc}\p{Cs}]/u.test(name))
+    throw new ApiError(
+      "AUTH_INVALID",
+      `The proxy's header ${userHeader} takes a name of 1 to ${MAX_NAME} characters.`,
+    );
+  const said = roleHeader === null ? name : (headers.get(roleHeader) ?? "");
+  const groups = [said, ...(roleHeader === null ? [] : said.split(/[,;|]/))].map((one) => one.trim());
+  const own = roleHeader === null ? [] : ROLES.filter((role) => role !== "calendar" && groups.includes(role));
+  const mapped = roles === null ? own : groups.flatMap((group) => roles[group] ?? []);
+  const rest = roles?.["*"] ?? (roleHeader === null && roles === null ? "viewer" : undefined);
+  const role = ROLES.findLast((each) => mapped.some((one) => one === each)) ?? rest;
+  if (role !== undefined) return keyless(`proxy-${role}-${name}`, name, role);
+  const why = roleHeader === null ? "[page] roles does not name them" : `the header ${roleHeader} has none`;
+  throw new ApiError("AUTH_INSUFFICIENT", `Whom the proxy has signed in has no role here: ${why}.`);
+}
