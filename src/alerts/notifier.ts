@@ -1,4 +1,5 @@
 import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
+import { placeLink } from "../domain/page-link.ts";
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";
@@ -17,6 +18,8 @@ interface Notified {
 export interface NotifierSettings {
   readonly inMaintenance: InMaintenance;
   readonly targets: readonly NoteFilter[];
+  /** `http.public_url`. */
+  readonly publicUrl: string | null;
 }
 
 export type Notifier = ReturnType<typeof createNotifier>;
@@ -54,6 +57,7 @@ export function createNotifier(
       message: isOver ? overMessage(record) : record.message,
       serverName: picture?.server.name ?? alert.server,
       holders: isOver || anonymize ? [] : topHolders(feature?.checkouts ?? []),
+      link: placeLink(settings().publicUrl, record),
     };
   }
 

@@ -15,13 +15,13 @@ export const notify = command({
   options: { test: flag("send a test message, and show how messages look (nothing else can be sent)") },
   async run({ options, config }, io) {
     if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
-    const { notifications, servers } = (await readConfig(config, io)).config;
+    const { notifications, servers, http } = (await readConfig(config, io)).config;
     if (notifications.length === 0)
       throw new Failure("there is no target: the config has no [[notifications]]");
     // The daemon's own ways to the targets.
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
     const [server = { id: "example", name: "Example tools" }] = servers;
-    const notesFor = (anonymize: boolean) => sampleNotes(server, anonymize, io.now());
+    const notesFor = (anonymize: boolean) => sampleNotes(server, anonymize, io.now(), http.publicUrl);
     const message = { at: io.now(), test: true, dropped: 0, notes: notesFor(false) };
     io.out(`${lines(message).join("\n")}\n\n`);
     const report = createReport(io);

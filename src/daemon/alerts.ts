@@ -24,7 +24,7 @@ export interface AlertServiceDeps
   readonly events: Pick<Events, "page" | "highestReserved">;
   readonly bus: Pick<Bus, "commit" | "subscribe">;
   /** The running one. */
-  readonly config: () => Pick<Config, "alerts" | "maintenance" | "notifications">;
+  readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly run: RunCommand;
 }
 
@@ -37,11 +37,12 @@ export function createAlertService(deps: AlertServiceDeps) {
   const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
   let settings: EngineSettings & { readonly targets: readonly Target[] };
   const configure = () => {
-    const { alerts, maintenance, notifications } = config();
+    const { alerts, http, maintenance, notifications } = config();
     settings = {
       settingsOf: createSettings(alerts),
       inMaintenance: createMaintenance(maintenance),
       targets: createTargets(notifications),
+      publicUrl: http.publicUrl,
     };
     dispatcher.configure(settings.targets);
   };

@@ -21,7 +21,7 @@ interface ReportsDeps {
   readonly live: Pick<Live, "snapshot">;
   readonly history: Pick<HistoryClient<ReportQueries>, "query">;
   /** The running one. */
-  readonly config: () => Pick<Config, "reports" | "notifications" | "products">;
+  readonly config: () => Pick<Config, "http" | "reports" | "notifications" | "products">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -41,7 +41,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
   let cancel = () => {};
 
   async function send({ target, labels }: ConfiguredReport, period: Period) {
-    const { notifications, products } = config();
+    const { http, notifications, products } = config();
     const to = notifications.find(({ type, name }) => type === "email" && name === target);
     if (to?.type !== "email") throw new Error(`No notification by mail is named ${target}`);
     // Loaded with the first report: a daemon that sends none shall not hold statistics in memory beside the worker's.
@@ -56,6 +56,7 @@ export function createReports({ store, live, history, config, clock, log }: Repo
       products,
       labels,
       anonymize: to.anonymize,
+      publicUrl: http.publicUrl,
     });
     const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
     return createMailer(to)(writeReport(figures), signal);

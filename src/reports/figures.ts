@@ -27,6 +27,8 @@ export interface ReportRequest {
   /** Only servers that have all of these. */
   readonly labels: Labels;
   readonly anonymize: boolean;
+  /** `http.public_url`, where the page is. */
+  readonly publicUrl: string | null;
 }
 
 /** What is asked of history. */

@@ -1,4 +1,5 @@
 import type { FeatureId } from "../domain/history.ts";
+import { placeLink } from "../domain/page-link.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { percentOf } from "../domain/stats/figures.ts";
 import { poolExpiries } from "../domain/summary.ts";
@@ -17,8 +18,15 @@ export interface Section {
   readonly notes: readonly string[];
 }
 
-/** A text, with what is less important; `share` 0–1 is drawn as a bar. */
-export type Cell = string | { readonly main: string; readonly beside?: string; readonly share?: number };
+/** A text, with what is less important, and where the page shows it; `share` 0–1 is drawn as a bar. */
+export type Cell =
+  | string
+  | {
+      readonly main: string;
+      readonly beside?: string;
+      readonly share?: number;
+      readonly link?: string | null;
+    };
 
 const EXPIRY_DAYS = 90;
 const UNKNOWN = "–";
@@ -53,7 +61,8 @@ function contextOf(figures: ReportFigures) {
     at: (epochMs: number) => dateTime(zone, epochMs),
     nameOf,
     featureCell: ({ server, daemon, feature }: FeatureId) => {
-      return { main: feature, beside: `${nameOf(server)}, ${daemon}` };
+      const link = placeLink(figures.publicUrl, { server, daemon, feature });
+      return { main: feature, beside: `${nameOf(server)}, ${daemon}`, link };
     },
     /** What stands in place of no rows, unless nothing is known. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),

@@ -1,3 +1,4 @@
+import { pageLink } from "../domain/page-link.ts";
 import { countOf, escapeControls } from "../domain/plain-text.ts";
 import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
@@ -5,7 +6,7 @@ import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
 
 /** Writes a report out, as it is sent or written to a file. */
 export function writeReport(figures: ReportFigures) {
-  const { period, servers, rows, now, zone, labels } = figures;
+  const { period, servers, rows, now, zone, labels, publicUrl } = figures;
   const sections = sectionsOf(figures);
   const coverage = rows.reduce((sum, row) => sum + row.coverage, 0) / Math.max(1, rows.length);
   const named = Object.entries(labels).map(([name, value]) => `, ${plain(name)} ${plain(value)}`);
@@ -15,10 +16,12 @@ export function writeReport(figures: ReportFigures) {
     `${countOf(servers.length, "license server")}, ${countOf(rows.length, "feature")}. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. A – stands for what is not known.`,
     `Made ${dateTime(zone, now)}, ${zone}.`,
   ];
+  const live = pageLink(publicUrl, "");
+  const more = live === null ? [] : [`How it is now: ${live}`];
   return {
     subject: `[licmond] ${title}`,
-    text: `${[wrapped(title), ...head.map(wrapped), ...sections.map(textOf)].join("\n\n")}\n`,
-    html: page(html(title), head, sections),
+    text: `${[wrapped(title), ...head.map(wrapped), ...more, ...sections.map(textOf)].join("\n\n")}\n`,
+    html: page(html(title), head, live, sections),
   };
 }
 
@@ -60,11 +63,13 @@ function tableOf({ title, about, heads, rows, notes }: Section): string {
   const kinds = heads.map((head) => (isNumber(head) ? ' class="n"' : ""));
   const th = heads.map((head, at) => `<th${kinds[at]}>${nameOf(head)}</th>`).join("");
   const td = (cell: Cell, at: number) => {
-    const { main, beside = "", share = null } = partsOf(cell);
+    const { main, beside = "", share = null, link = null } = partsOf(cell);
+    const text = html(plain(main));
+    const shown = link === null ? text : `<a href="${html(link)}">${text}</a>`;
     const small = beside === "" ? "" : `<small>${html(plain(beside))}</small>`;
     const width = Math.round((share ?? 0) * 100);
     const bar = `<div class="bar${width === 100 ? " full" : ""}"><div style="width:${width}%"></div></div>`;
-    return `<td${kinds[at]}>${html(plain(main))}${small}${share === null ? "" : bar}</td>`;
+    return `<td${kinds[at]}>${shown}${small}${share === null ? "" : bar}</td>`;
   };
   const body = rows.map((row) => `<tr>${row.map(td).join("")}</tr>`).join("\n");
   const table = `<table><thead><tr>${th}</tr></thead><tbody>\n${body}\n</tbody></table>`;
@@ -78,7 +83,7 @@ const html = (text: string) => Bun.escapeHTML(text);
 const STYLE = `body{margin:0 auto;padding:24px;max-width:860px;color:#1b1f24;background:#fff;
   font:14px/1.45 system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
 h1{font-size:22px;margin:0 0 8px}h2{font-size:16px;margin:0;padding-top:24px}p{margin:4px 0}
-.about{color:#57606a;font-size:12px}table{width:100%;margin:8px 0;border-collapse:collapse}
+a{color:#0b6170}.about{color:#57606a;font-size:12px}table{width:100%;margin:8px 0;border-collapse:collapse}
 th,td{padding:5px 0 5px 12px;text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{font-size:12px;vertical-align:bottom;overflow-wrap:normal}:is(th,td):first-child{padding-left:0}
 tr{border-bottom:1px solid #d8dee4}thead tr{border-bottom:2px solid #1b1f24}
@@ -92,15 +97,21 @@ td:not(.n){min-width:90px}small{display:block;color:#57606a;font-size:11px}.n sm
   tr,p{break-inside:avoid}h2,.about{break-after:avoid}.bar,.bar div{print-color-adjust:exact}}
 @page{margin:15mm}`;
 
-/** One file that needs nothing else: no script, no picture, no link, and a policy that lets none in. */
-function page(title: string, head: readonly string[], sections: readonly Section[]): string {
+/** One file that needs nothing else: no script, no picture, and a policy that lets none in. Links lead to the page alone. */
+function page(
+  title: string,
+  head: readonly string[],
+  live: string | null,
+  sections: readonly Section[],
+): string {
+  const now = live === null ? "" : `<p>How it is now: <a href="${html(live)}">${html(live)}</a></p>\n`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${title}</title><style>${STYLE}</style></head><body>
 <h1>${title}</h1>
 ${head.map((line) => `<p>${html(line)}</p>`).join("\n")}
-${sections.map(tableOf).join("\n")}
+${now}${sections.map(tableOf).join("\n")}
 </body></html>
 `;
 }

@@ -103,6 +103,7 @@ export function createRig(
         settingsOf: createSettings({ ...SETTINGS, ...knobs.settings, overrides: knobs.overrides }),
         inMaintenance: createMaintenance(knobs.maintenance, () => "UTC"),
         targets: knobs.targets,
+        publicUrl: "https://lic.example/eda/",
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
       clock: { now: () => rig.now },

@@ -49,6 +49,7 @@ test("a calendar", () => {
         summary: "solver, 5 seats",
         description: "eda; acmed\nBEGIN:VALARM",
         categories: ["a,b", "c"],
+        url: "https://lic.example/feature?name=solver",
       },
     ],
   });
@@ -67,6 +68,7 @@ test("a calendar", () => {
     "SUMMARY:solver\\, 5 seats",
     "DESCRIPTION:eda\\; acmed\\nBEGIN:VALARM",
     "CATEGORIES:a\\,b,c",
+    "URL:https://lic.example/feature?name=solver",
     "TRANSP:TRANSPARENT",
     "END:VEVENT",
     "END:VCALENDAR",

@@ -59,16 +59,23 @@ async function figures(products: readonly Product[] = [], anonymize = false, mon
   const servers = rig.live().snapshot().servers;
   return readFigures((asked) => REPORT_QUERIES.report(read, asked), {
     ...{ period, now: rig.clock.time, zone: "UTC", servers, products, labels: {}, anonymize },
+    publicUrl: "https://lic.example/eda",
   });
 }
 
 test("names are text, whatever they hold, and nothing is fetched", async () => {
-  const { html, text, subject } = writeReport(await figures([COST]));
+  const written = writeReport(await figures([COST]));
+  const { text, subject } = written;
+  expect(text).toContain("\n\nHow it is now: https://lic.example/eda/\n\n");
+  // Links lead to the page alone, and have no name as it is.
+  const link = /<a href="https:\/\/lic\.example\/eda\/(?:feature\?[\w=&;%+.*-]*)?">/g;
+  expect(written.html.match(link)?.length).toBeGreaterThan(3);
+  const html = written.html.replaceAll(link, "<a>").replace(">https://lic.example/eda/<", "><");
   expect(subject).toBe("[licmond] License report: March 2026");
   // Of tags there are ours alone, none with an address or a handler.
   const tags = new Set([...html.matchAll(/<\/?([a-z0-9!]+)/g)].map(([, tag]) => tag));
   expect([...tags].sort()).toEqual(
-    "!doctype body div h1 h2 head html meta p section small style table tbody td th thead title tr".split(
+    "!doctype a body div h1 h2 head html meta p section small style table tbody td th thead title tr".split(
       " ",
     ),
   );
@@ -118,6 +125,7 @@ test("a site without history and readings says so", async () => {
   const read = rig.reader();
   const made = await readFigures((asked) => REPORT_QUERIES.report(read, asked), {
     ...{ ...asked, products: [COST], labels: {}, anonymize: false },
+    publicUrl: null,
   });
   const { text } = writeReport(made);
   expect(text).toMatch(/^<b>All<\/b>\n +– +– +– +– +– +0 %$/m);

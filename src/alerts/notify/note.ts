@@ -20,6 +20,8 @@ export interface NotedAlert extends AlertRecord {
   readonly serverName: string | null;
   /** Who holds the most seats of the feature; empty where it is about no feature, or where the target names no people. */
   readonly holders: readonly NotedHolder[];
+  /** Where the page shows it; null where `http.public_url` is not set. Notes of before have none. */
+  readonly link?: string | null;
 }
 
 /**

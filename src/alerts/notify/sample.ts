@@ -1,4 +1,5 @@
 import { alertRecord } from "../../domain/alerts.ts";
+import { placeLink } from "../../domain/page-link.ts";
 import { HOUR_MS, iso, MINUTE_MS } from "../../domain/time/clock.ts";
 import type { Note } from "./note.ts";
 import { overMessage } from "./text.ts";
@@ -8,6 +9,7 @@ export function sampleNotes(
   server: { readonly id: string; readonly name: string },
   anonymize: boolean,
   at: number,
+  publicUrl: string | null,
 ): readonly Note[] {
   const holders = [
     { user: "ada", host: "ws01", seats: 4, since: iso(at - 8 * HOUR_MS) },
@@ -31,7 +33,8 @@ export function sampleNotes(
       at,
     );
     const message = isOver ? overMessage(record) : record.message;
-    const shown = { serverName: server.name, holders: isOver || anonymize ? [] : holders };
+    const link = placeLink(publicUrl, about);
+    const shown = { serverName: server.name, holders: isOver || anonymize ? [] : holders, link };
     return { id: index + 1, target: "test", kind, at, alert: { ...record, ...shown, message } };
   });
 }

@@ -65,12 +65,16 @@ function teams(message: Message) {
     ...block,
     inlines: [{ type: "TextRun", text, ...more }],
   });
+  const openUrl = (url: string) => ({ type: "Action.OpenUrl", url });
   const color = { info: "default", warning: "warning", critical: "attention" } as const;
-  const body = paragraphs(message).flatMap(({ note, head, details }) => {
+  const body = paragraphs(message).flatMap(({ note, head, details, link }) => {
     const own = note === null ? "default" : note.kind === "resolved" ? "good" : color[note.alert.severity];
     return [
       run(head, { color: own, weight: "bolder" }, { spacing: "medium" }),
       ...details.map((each) => run(each, { isSubtle: true }, { spacing: "none" })),
+      ...(link === null
+        ? []
+        : [run("Open it in licmond", { selectAction: openUrl(link) }, { spacing: "none" })]),
     ];
   });
   const content = {

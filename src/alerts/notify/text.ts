@@ -20,6 +20,8 @@ export interface Paragraph {
   readonly note: Note | null;
   readonly head: string;
   readonly details: readonly string[];
+  /** Where the page shows it. */
+  readonly link: string | null;
 }
 
 const TEST = "This is a test of licmond's notifications: no alert fires. Messages look like this:";
@@ -27,12 +29,13 @@ const TEST = "This is a test of licmond's notifications: no alert fires. Message
 /** One paragraph for each alert, the worst first. */
 export function paragraphs(message: Message, zone = hostZone()): Paragraph[] {
   const { test, dropped } = message;
-  const remark = (head: string): Paragraph => ({ note: null, head, details: [] });
+  const remark = (head: string): Paragraph => ({ note: null, head, details: [], link: null });
   const notes = newest(message);
   const ordered = test ? notes : notes.toSorted((a, b) => rank(b) - rank(a) || a.id - b.id);
-  const named = ordered
-    .slice(0, MAX_ALERTS)
-    .map((note) => ({ note, head: headOf(note), details: detailsOf(note, zone).map(line) }));
+  const named = ordered.slice(0, MAX_ALERTS).map((note) => {
+    const link = note.alert.link ?? null;
+    return { note, head: headOf(note), details: detailsOf(note, zone).map(line), link };
+  });
   const more = notes.length - named.length;
   return [
     ...(test ? [remark(TEST)] : []),
@@ -55,10 +58,10 @@ export function newest({ notes, test }: Message): readonly Note[] {
 
 /** The same as lines, without line ends of their own; an empty one is between paragraphs. */
 export function lines(message: Message, zone?: string): string[] {
-  return paragraphs(message, zone).flatMap(({ head, details }, index) => [
+  return paragraphs(message, zone).flatMap(({ head, details, link }, index) => [
     ...(index === 0 ? [] : [""]),
     head,
-    ...details.map((detail) => `  ${detail}`),
+    ...[...details, ...(link === null ? [] : [link])].map((detail) => `  ${detail}`),
   ]);
 }
 

@@ -34,7 +34,7 @@ export const report = command({
       return [name, value ?? ""] as const;
     });
     const { config } = await readConfig(named, io);
-    const { products } = config;
+    const { products, http } = config;
     const figures = await withDatabase(config.storage.directory, (sqlite) => {
       const pictures = lastPictures(config, now);
       const servers = config.servers.map((server) => {
@@ -42,8 +42,8 @@ export const report = command({
       });
       const ask = (asked: Parameters<typeof REPORT_QUERIES.report>[1]) =>
         REPORT_QUERIES.report(createReader(sqlite, { now }), asked);
-      const request = { period, now, zone, servers, products, labels: Object.fromEntries(labels), anonymize };
-      return readFigures(ask, request);
+      const about = { period, now, zone, servers, products, labels: Object.fromEntries(labels) };
+      return readFigures(ask, { ...about, anonymize, publicUrl: http.publicUrl });
     });
     if (figures.servers.length === 0)
       throw new Failure(labels.length === 0 ? "the config names no server" : "no server has these labels");

@@ -10,6 +10,8 @@ interface AllDayEvent {
   readonly summary: string;
   readonly description: string;
   readonly categories: readonly string[];
+  /** An absolute URL of ASCII; null = none. */
+  readonly url: string | null;
 }
 
 interface Calendar {
@@ -40,7 +42,10 @@ export function printCalendar({ name, productId, stamp, events }: Calendar): str
   return lines.map((line) => `${fold(line)}\r\n`).join("");
 }
 
-function eventLines({ uid, day, summary, description, categories }: AllDayEvent, stamp: number): string[] {
+function eventLines(
+  { uid, day, summary, description, categories, url }: AllDayEvent,
+  stamp: number,
+): string[] {
   return [
     "BEGIN:VEVENT",
     `UID:${escapeText(uid)}`,
@@ -51,6 +56,7 @@ function eventLines({ uid, day, summary, description, categories }: AllDayEvent,
     `SUMMARY:${escapeText(summary)}`,
     `DESCRIPTION:${escapeText(description)}`,
     ...(categories.length > 0 ? [`CATEGORIES:${categories.map(escapeText).join(",")}`] : []),
+    ...(url === null ? [] : [`URL:${url}`]),
     // It blocks no time in the calendar.
     "TRANSP:TRANSPARENT",
     "END:VEVENT",

@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { placeLink } from "../../domain/page-link.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
@@ -35,7 +36,7 @@ const QUERY = queryOf({
 });
 
 /** What expires when, as a list and as a calendar. */
-export function expirationRoutes({ reader }: RouteDeps) {
+export function expirationRoutes({ reader, settings }: RouteDeps) {
   return new Elysia({ name: "routes/expirations" })
     .use(gated)
     .get(
@@ -63,7 +64,7 @@ export function expirationRoutes({ reader }: RouteDeps) {
       async ({ request, exchange, query }) => {
         const { servers, asked } = await reader.read(exchange, query, openRange);
         return send(request, {
-          body: encode(calendarOf(servers, expiryFilter(asked))),
+          body: encode(calendarOf(servers, expiryFilter(asked), settings().publicUrl)),
           headers: {
             "content-type": "text/calendar; charset=utf-8",
             "content-disposition": 'inline; filename="licmond-expirations.ics"',
@@ -97,7 +98,11 @@ function expiryFilter({ filter: { features, daemons }, start, end }: Asked & Ope
 }
 
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
-function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpiry) => boolean): string {
+function calendarOf(
+  servers: readonly ServerPicture[],
+  isAsked: (found: PoolExpiry) => boolean,
+  publicUrl: string | null,
+): string {
   const nameOf = new Map(servers.map(({ server }) => [server.id, server.name]));
   /** How many pools of a feature came so far: the id of a pool may change with who holds seats of it. */
   const pools = new Map<string, number>();
@@ -126,6 +131,7 @@ function calendarOf(servers: readonly ServerPicture[], isAsked: (found: PoolExpi
           ...(pool === null ? [] : [`Pool: ${pool}`]),
         ].join("\n"),
         categories: ["License"],
+        url: placeLink(publicUrl, found),
       };
     }),
   });

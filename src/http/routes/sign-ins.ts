@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { type KeyRecord, Me, PERMISSIONS, permits, SignInRecord } from "../../domain/keys.ts";
+import { pageLink } from "../../domain/page-link.ts";
 import { record, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
@@ -145,7 +146,8 @@ export function signInRoutes(deps: RouteDeps) {
           expiresAt,
         });
         audit.done(exchange, "Sign-in link made", { role });
-        const url = `${settings().publicUrl?.replace(/\/+$/, "") ?? ownUrl(server?.port)}/signin#code=${code}`;
+        const page = pageLink(settings().publicUrl ?? ownUrl(server?.port), "signin");
+        const url = `${page}#code=${code}`;
         return status(201, { code, codeExpiresAt: iso(until), url });
       },
       documented("read", "Keys", "Make a link that signs a browser in", {

@@ -100,7 +100,7 @@ export function forget(): void {
 /** After a sign-in: reads the picture at once. */
 export function again(): Promise<void> {
   if (tell === nobody) startLive();
-  tell("retry");
+  else tell("retry");
   return reader.reload();
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Message, Note } from "../../../src/alerts/notify/note.ts";
 import { sampleNotes } from "../../../src/alerts/notify/sample.ts";
-import { render } from "../../../src/alerts/notify/templates.ts";
+import { payload, render } from "../../../src/alerts/notify/templates.ts";
 import { lines, overMessage, paragraphs, subject, worst } from "../../../src/alerts/notify/text.ts";
 import type { AlertRule } from "../../../src/domain/alerts.ts";
 import { AT, about, message, note, record } from "./notes.ts";
@@ -84,9 +84,18 @@ test.each<[AlertRule, number | null, string]>([
   expect(overMessage({ rule, peakValue, durationSeconds: 172_830 })).toBe(says);
 });
 
+test("each alert has its link, a program's payload too", () => {
+  const link = "https://lic.example/eda/feature?server=eda&name=a%26b";
+  const one = message([about(1, { link }), about(2, {}, "resolved")]);
+  expect(lines(one, "UTC").filter((line) => line.includes("http"))).toEqual([`  ${link}`]);
+  expect(payload(one).alerts.map((alert) => alert.link)).toEqual([link, undefined]);
+  expect(render("slack", one).body).toContain(link.replaceAll("&", "&amp;"));
+  expect(render("teams", one).body).toContain(`"selectAction":{"type":"Action.OpenUrl","url":"${link}"}`);
+});
+
 test("a test shows one message of each kind, in their order, and names nobody where that is asked for", () => {
   const server = { id: "eda", name: "EDA tools" };
-  const notes = (anonymize: boolean) => sampleNotes(server, anonymize, AT);
+  const notes = (anonymize: boolean) => sampleNotes(server, anonymize, AT, null);
   const trial = message(notes(false), { test: true });
   expect([subject(trial), worst(trial)]).toEqual(["[licmond] test", "critical"]);
   const heads = paragraphs(trial, "UTC").map(({ head }) => head.split(":")[0]);
