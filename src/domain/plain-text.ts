@@ -17,6 +17,12 @@ export function escapeControls(text: string): string {
   );
 }
 
+/** At most so many characters, cut between them and never inside one. */
+export function cutText(text: string, length: number): string {
+  const characters = [...text];
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
+}
+
 /** API keys in any of the ways in which they travel, cookies of sign-ins, and the credentials of a URL. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/lmk_[A-Za-z0-9_-]*/g, "lmk_***"],

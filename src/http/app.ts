@@ -9,6 +9,7 @@ import { createLimits, type Limits } from "./limits.ts";
 import { pageRoutes } from "./page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
+import { badgeRoutes } from "./routes/badge.ts";
 import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
 import { expirationRoutes } from "./routes/expirations.ts";
@@ -76,6 +77,7 @@ function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, aud
     .use(licenseRoutes(deps))
     .use(seatRoutes(deps))
     .use(pictureRoutes(deps))
+    .use(badgeRoutes(deps))
     .use(serverRoutes(deps))
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps))

@@ -1,5 +1,5 @@
 import { pageLink } from "../domain/page-link.ts";
-import { countOf, escapeControls } from "../domain/plain-text.ts";
+import { countOf, cutText, escapeControls } from "../domain/plain-text.ts";
 import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
@@ -32,8 +32,7 @@ const TEXT_WIDTH = 72;
 
 /** A name in which nothing acts on who reads it, and of a length that leaves the table a table. */
 function plain(text: string): string {
-  const characters = [...escapeControls(text)];
-  return characters.length <= WIDEST ? characters.join("") : `${characters.slice(0, WIDEST - 1).join("")}…`;
+  return cutText(escapeControls(text), WIDEST);
 }
 
 const partsOf = (cell: Cell) => (typeof cell === "string" ? { main: cell } : cell);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { type Daemon, freePort, start, until } from "./harness.ts";
+import { belowPrefix } from "./prefix-proxy.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
@@ -39,27 +40,6 @@ async function startDemo(): Promise<Daemon & { readonly key: string; readonly co
   const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
   const code = /#code=[\w-]+/.exec(demo.output())?.[0] ?? "";
   return { ...demo, key, code };
-}
-
-/** A proxy that serves the daemon below a prefix, which begins and ends with `/`, with a `Host` of its own, as nginx does. */
-function belowPrefix(daemon: string, prefix: string) {
-  return Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    fetch({ url, method, headers, body, signal }) {
-      const path = url.slice(new URL(url).origin.length);
-      if (!path.startsWith(prefix)) return new Response("elsewhere", { status: 404 });
-      headers.delete("host");
-      return fetch(`${daemon}/${path.slice(prefix.length)}`, {
-        method,
-        headers,
-        body,
-        signal,
-        decompress: false,
-      });
-    },
-  });
 }
 
 async function signIn(page: Page, key: string): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { lmstat } from "./lmstat.ts";
+import { belowPrefix } from "./prefix-proxy.ts";
 import { createSite, serverToml } from "./site.ts";
 
 interface Heard {
@@ -35,20 +36,35 @@ describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
     const key = await site.key("viewer");
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.blank();
-    const heard = await listenTo(page, daemon.url);
+    await using proxy = belowPrefix(daemon.url, "/tools/licenses/");
+    const address = `${proxy.url.origin}/tools/licenses`;
+    const heard = await listenTo(page, address);
 
-    const loaded = await page.goto(`${daemon.url}/swagger`);
+    const loaded = await page.goto(`${address}/swagger`);
     const policy = loaded?.headers()["content-security-policy"] ?? "";
     expect(policy).toContain("script-src 'self';");
     expect(policy).not.toMatch(/script-src[^;]*unsafe/);
     await page.getByRole("heading", { name: "licmond" }).waitFor();
     expect(await page.locator(".opblock").count()).toBeGreaterThan(20);
+    // What holds for all operations is folded: the first one is in sight, and says who may call it.
+    const first = page.locator(".opblock").first();
+    const { y = Infinity } = (await first.boundingBox()) ?? {};
+    expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
+    for (const operation of await page.locator(".opblock-summary-description").allTextContents())
+      expect(operation).toMatch(/ \((no key|[a-z, ]*admin)\)$/);
+    await page.locator("details summary").click();
+    await page.getByRole("cell", { name: "AUTH_MISSING" }).waitFor();
 
     await page.getByRole("button", { name: "Authorize" }).click();
     const dialog = page.locator(".dialog-ux");
     await dialog.getByLabel("Value").first().fill(key);
     await dialog.getByRole("button", { name: "Apply credentials" }).first().click();
     await dialog.getByRole("button", { name: "Close" }).first().click();
+
+    // The key is the tab's, and outlives a reload.
+    await page.goto(`${address}/swagger/`);
+    await page.locator(".opblock").first().waitFor();
+    expect(await page.evaluate("[localStorage.length, sessionStorage.length]")).toEqual([0, 1]);
 
     // A route with optional parameters: their examples are shown, not sent; defaults are.
     const asked = [
@@ -58,7 +74,7 @@ describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
     for (const [path, query, holds] of asked) {
       const block = page.locator(".opblock", { has: page.locator(`[data-path="${path}"]`) });
       await block.locator(".opblock-summary-control").click();
-      const answered = page.waitForResponse((response) => new URL(response.url()).pathname === path);
+      const answered = page.waitForResponse((response) => response.url().startsWith(address + path));
       await block.getByRole("button", { name: "Execute" }).click();
       const answer = await answered;
       expect([answer.status(), new URL(answer.url()).search]).toEqual([200, query]);

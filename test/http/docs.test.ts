@@ -105,7 +105,7 @@ describe("the page", () => {
     const sources = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
     expect(sources.length).toBe(3);
     for (const path of sources) {
-      const asset = await at.get(path, { key: null });
+      const asset = await at.get(new URL(path, "http://lic/swagger").pathname, { key: null });
       expect(asset.status).toBe(200);
       expect(asset.headers.get("content-type")).toMatch(/^text\/(css|javascript); charset=utf-8$/);
       expect((await asset.text()).length).toBeGreaterThan(100);
@@ -148,7 +148,9 @@ const whole: [string, Operation][] = Object.entries(dereferenced(document).paths
 test.each(whole)("%s: every answer and parameter is described", (name, operation) => {
   const { responses, parameters = [], requestBody, tags } = operation;
   expect(tags).toHaveLength(1);
-  const success = Object.keys(responses).filter((status) => Number(status) < 300);
+  // Nobody is told so without an error where the page asks who it is.
+  const isOther = (status: string) => name === "GET /api/me" && status === "204";
+  const success = Object.keys(responses).filter((status) => Number(status) < 300 && !isOther(status));
   expect(success).toEqual([name.startsWith("GET /ws/") ? "101" : expect.stringMatching(/^20[014]$/)]);
   for (const [status, response] of Object.entries(responses)) {
     expect(Object.keys(response.headers ?? {})).toContain("X-Request-ID");

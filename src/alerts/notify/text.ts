@@ -1,5 +1,5 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
-import { countOf, escapeControls } from "../../domain/plain-text.ts";
+import { countOf, cutText, escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
@@ -71,7 +71,7 @@ export function subject(message: Message): string {
   const notes = newest(message);
   const [first, ...others] = notes;
   const text = first !== undefined && others.length === 0 ? headOf(first) : summary(notes);
-  return cut(`[licmond] ${text}`, MAX_SUBJECT);
+  return cutText(`[licmond] ${text}`, MAX_SUBJECT);
 }
 
 /** The worst severity of what fires; info when everything is resolved. */
@@ -171,11 +171,5 @@ function rank({ kind, alert }: Note): number {
 }
 
 function line(text: string): string {
-  return cut(escapeControls(text), MAX_LINE);
-}
-
-/** Cut between characters, never inside one. */
-function cut(text: string, length: number): string {
-  const characters = [...text];
-  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
+  return cutText(escapeControls(text), MAX_LINE);
 }

@@ -26,7 +26,8 @@ import { type Json, normalise } from "./normalise.ts";
 const DESCRIPTION = `What license servers say: who holds seats, since when, what is left, what expires next.
 
 **Keys** go in \`X-API-Key\` or \`Authorization: Bearer\`; streams and WebSockets also take \`?api_key=\`, because
-their clients cannot set headers. \`x-permission\` of an operation says what its key must be allowed to do.
+their clients cannot set headers. \`x-roles\` of an operation are the roles that may call it, \`x-permission\` says why.
+Without a key operations are answered as \`[page] public\` in the config has it, which is not at all by default.
 
 **Browsers** sign in at \`POST /api/signin\` and send a cookie from then on. What is changed by cookie needs the header
 \`X-Licmond: page\` too, and no page of another origin may use it: AUTH_INSUFFICIENT. A key beats the cookie.

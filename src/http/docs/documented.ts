@@ -1,7 +1,9 @@
 import type { Static, TObject, TSchema, TUnknown } from "@sinclair/typebox";
 import type { DocumentDecoration } from "elysia";
 import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
+import { type Permission, permits } from "../../domain/keys.ts";
 import { ErrorBody } from "../../domain/records.ts";
+import { ROLES, type Role } from "../../domain/words.ts";
 import { queryOf } from "../query.ts";
 import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
@@ -100,6 +102,7 @@ export function documented<
       ),
     },
     "x-permission": access,
+    ...(access !== "open" && { "x-roles": rolesWith(access) }),
     ...(keyInQuery && { "x-key-in-query": true }),
   };
   // TypeBox's schemas are JSON Schema; Elysia types the detail as the OpenAPI document that it becomes.
@@ -110,6 +113,11 @@ export function documented<
     detail: DocumentDecoration;
     response: AnswerSchemas<A>;
   };
+}
+
+/** Roles whose keys may do it. */
+export function rolesWith(needed: Permission): Role[] {
+  return ROLES.filter((role) => permits({ role, anonymize: false }, needed));
 }
 
 const NOTHING = queryOf({}).schema;

@@ -27,7 +27,10 @@ export function docsRoutes(described: AnyElysia, version: string) {
   return new Elysia({ name: "docs" })
     .get(
       "/swagger",
-      () => new Response(PAGE, { headers: { ...HTML, "content-security-policy": PAGE_POLICY } }),
+      ({ request }) => {
+        const page = pageBelow(/\/(?:\?|$)/.test(request.url) ? "." : "./swagger");
+        return new Response(page, { headers: { ...HTML, "content-security-policy": PAGE_POLICY } });
+      },
       PUBLIC,
     )
     .get(
@@ -50,29 +53,42 @@ export function docsRoutes(described: AnyElysia, version: string) {
     .get("/swagger/assets/ui.css", async ({ request }) => send(request, await file(style, CSS)), PUBLIC);
 }
 
-/** The Swagger UI page: no inline script, nothing from another host. */
-const PAGE = `<!doctype html>
+/**
+ * The Swagger UI page: no inline script, nothing from another host. Its links are relative to `folder`, so that they hold
+ * below any prefix of a proxy, whether its own address ends with a slash or not.
+ */
+const pageBelow = (folder: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>licmond API</title>
-<link rel="stylesheet" href="/swagger/assets/ui.css">
+<link rel="stylesheet" href="${folder}/assets/ui.css">
 </head>
 <body>
 <div id="swagger-ui"></div>
-<script src="/swagger/assets/ui.js"></script>
-<script src="/swagger/assets/init.js"></script>
+<script src="${folder}/assets/ui.js"></script>
+<script src="${folder}/assets/init.js"></script>
 </body>
 </html>
 `;
 
-/** `validatorUrl: null`: the badge would ask validator.swagger.io. Keys typed in are not kept. */
-const INIT = `// Swagger UI fills forms with examples; an optional parameter is better shown one than sent one.
-const withoutFilling = (document) => {
+/** `validatorUrl: null`: the badge would ask validator.swagger.io. A key typed in is kept for the tab alone. */
+const INIT = `const address = new URL("../json", document.currentScript.src);
+const base = new URL("..", address).href;
+
+// For reading: what holds for all operations is folded, and each says who may call it. Swagger UI fills forms with examples;
+// an optional parameter is better shown one than sent one. Below a proxy's prefix the daemon is where this page is.
+const forReading = (document) => {
   const made = JSON.parse(JSON.stringify(document));
+  made.servers = [{ url: base.slice(0, -1), description: "This daemon" }];
+  const [first, ...more] = made.info.description.split("\\n\\n");
+  const fold = "<details><summary>Keys, values, errors: what holds for all operations</summary>";
+  made.info.description = [first, fold, ...more, "</details>"].join("\\n\\n");
   for (const item of Object.values(made.paths)) {
-    for (const { parameters = [] } of Object.values(item)) {
+    for (const operation of Object.values(item)) {
+      const { parameters = [], "x-roles": roles } = operation;
+      operation.summary += " (" + (roles === undefined ? "no key" : roles.join(", ")) + ")";
       for (const parameter of parameters) {
         if (parameter.required || parameter.example === undefined) continue;
         parameter.description = parameter.description.replace(/\\.?$/, ".") + " Example: \`" + [parameter.example].flat().join(", ") + "\`.";
@@ -83,18 +99,38 @@ const withoutFilling = (document) => {
   return made;
 };
 
+const KEPT = "licmond-keys " + base;
+const kept = () => JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+const keep = (keys) => sessionStorage.setItem(KEPT, JSON.stringify(keys));
+
 window.ui = SwaggerUIBundle({
-  url: "/swagger/json",
+  url: address.href,
   dom_id: "#swagger-ui",
   deepLinking: true,
   validatorUrl: null,
+  // That would be in localStorage, for good.
   persistAuthorization: false,
+  onComplete: () => window.ui.authActions.authorize(kept()),
   tryItOutEnabled: true,
   presets: [SwaggerUIBundle.presets.apis],
   plugins: [
     () => ({
       statePlugins: {
-        spec: { wrapActions: { updateJsonSpec: (update) => (document) => update(withoutFilling(document)) } },
+        spec: { wrapActions: { updateJsonSpec: (update) => (document) => update(forReading(document)) } },
+        auth: {
+          wrapActions: {
+            authorize: (go) => (keys) => {
+              keep({ ...kept(), ...keys });
+              return go(keys);
+            },
+            logout: (go) => (names) => {
+              const left = kept();
+              for (const name of names) delete left[name];
+              keep(left);
+              return go(names);
+            },
+          },
+        },
       },
     }),
   ],
