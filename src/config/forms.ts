@@ -1,10 +1,10 @@
 import { isAbsolute } from "node:path";
 import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
-import { parseIp, parseNetwork } from "../domain/ip-address.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
 import { DURATION_FORM, parseDuration, parseMomentOfWeek } from "../domain/time/clock.ts";
 import { hostZone, isZone } from "../domain/time/zone.ts";
 import { credentialName } from "./credentials.ts";
+import { parseIp, parseNetwork } from "./ip-address.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::[0-5]\d(?:\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?$/;
 

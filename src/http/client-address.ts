@@ -1,4 +1,4 @@
-import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../domain/ip-address.ts";
+import { type IpNetwork, isWithin, parseIp, parseNetwork } from "../config/ip-address.ts";
 
 /** What stands for a request that came from no address: a unix socket, or no socket at all. */
 export const NO_ADDRESS = "local";
