@@ -76,7 +76,7 @@ test("each default that it names is the default, and each example is taken", () 
   const defaults = interpretConfig("", null, {});
   if (!result.ok || !defaults.ok) throw new Error("refused");
   const { config } = result;
-  expect(defaults.config.http).toEqual({ ...config.http, tls: null, publicUrl: null });
+  expect(defaults.config.http).toEqual({ ...config.http, tls: null, publicUrl: null, trustedProxies: [] });
   expect(config.storage).toEqual(defaults.config.storage);
   expect(config.log).toEqual(defaults.config.log);
   expect(config.collector).toEqual(defaults.config.collector);

@@ -161,6 +161,39 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await streamsOf(second)).toBe(1);
   });
 
+  test("shows everybody what is public, and more to who signs in", async () => {
+    await using site = await createWatchedSite('[page]\npublic = "counts"');
+    await using watching = await site.watch();
+    const { url } = watching.daemon;
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open("about:blank");
+    const heard = await listenTo(page, url);
+    const seats = (...users: string[]) => ({
+      features: {
+        solver: { total: 2, holders: users.map((user, at) => ({ user, host: "h", handle: at + 1 })) },
+      },
+    });
+    await watching.poll(seats("ada"));
+    await page.goto(`${url}/features`);
+    const untilFree = (free: string) =>
+      until(`${free} free`, async () => {
+        const row = await page.locator('[role="row"]', { has: page.getByText("solver") }).innerText();
+        return row.split(/\s+/).includes(free) || undefined;
+      });
+    await untilFree("1/2");
+    await watching.poll(seats("ada", "bob"));
+    await untilFree("2/2");
+    expect(await page.content()).not.toMatch(/ada|bob|user-[0-9a-f]{16}/);
+    await page.getByRole("link", { name: "Sign in" }).click();
+    await signIn(page, await site.key("viewer"));
+    await isLive(page);
+    await page.goto(`${url}/people`);
+    await page.getByText("bob", { exact: true }).waitFor();
+    await watching.poll(seats("ada", "eve"));
+    await page.getByText("eve", { exact: true }).waitFor();
+    expect([heard, await streamsOf(watching)]).toEqual([[], 1]);
+  });
+
   test("asks for a key where there is no sign-in, and again in every tab when it or its key has ended", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });

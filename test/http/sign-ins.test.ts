@@ -377,7 +377,7 @@ describe("a link", () => {
     [{}, "http://127.0.0.1:0"],
     [{ publicUrl: "https://licenses.site.example/lm/" }, "https://licenses.site.example/lm"],
     [{ host: "0.0.0.0", port: 8080, tls: { cert: "c", key: "k" } }, "https://mon1:8080"],
-    [{ host: "fd00::1", port: 80 }, "http://[fd00::1]:80"],
+    [{ host: "fd00::1", port: 80 }, "http://[fd00::1]"],
   ])("leads to where the page is: %j", async (settings, address) => {
     const at = site(settings);
     const link = (await (await at.post("/api/signin/code", {})).json()) as { url: string; code: string };

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { post, Refusal } from "../api.ts";
-import { again } from "../live/live.ts";
+import { again, forget } from "../live/live.ts";
 import { loadMe } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
@@ -17,6 +17,8 @@ export function SignIn() {
     problem.value = null;
     try {
       await post("/api/signin", body);
+      // A stream that is open may be another caller's, or nobody's.
+      forget();
       await Promise.all([again(), loadMe()]);
       if (page.value === "signin") go(linkTo(""));
     } catch (error) {

@@ -123,7 +123,8 @@ function ThemeButton() {
 
 function SignedIn() {
   if (me.value === null) return null;
-  const { name, role, signIn } = me.value;
+  const { name, role, signIn, via } = me.value;
+  if (via === "public") return <a href={linkTo("signin")}>{words.signIn}</a>;
   const leave = async () => {
     try {
       await post("/api/signout", null);
