@@ -177,8 +177,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.goto(`${url}/features`);
     const untilFree = (free: string) =>
       until(`${free} free`, async () => {
-        const row = await page.locator('[role="row"]', { has: page.getByText("solver") }).innerText();
-        return row.split(/\s+/).includes(free) || undefined;
+        const row = page.locator('[role="row"]', { has: page.getByText("solver") });
+        return (await row.getByText(free, { exact: true }).count()) > 0 || undefined;
       });
     await untilFree("1/2");
     await watching.poll(seats("ada", "bob"));

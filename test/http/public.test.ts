@@ -25,8 +25,8 @@ const document = (await (await bench().get("/swagger/json")).json()) as ApiDocum
 const GETS = Object.entries(document.paths).flatMap(([path, { get }]) =>
   get === undefined ? [] : [{ path: path.replace("{id}", "eda"), needed: get["x-permission"] }],
 );
-/** What nobody may see without a key, whatever is public, and what tells of people. */
-const ADMIN = ["keys", "raw", "protected_logs"];
+/** What nobody may see without a key, whatever is public (commands: they are off here), and what tells of people. */
+const ADMIN = ["keys", "raw", "protected_logs", "commands"];
 const PEOPLE = ["holders", "people", "logs"];
 
 describe("without a key", () => {
