@@ -70,7 +70,7 @@ export function countDenials(before: DenialCounters, daemons: readonly DaemonRea
     if (count > 0) denied.push({ daemon: name, count });
   }
   /** False when nothing has to be stored again. */
-  const changed = !Bun.deepEquals(counters, before);
+  const changed = Object.keys(counters).some((name) => counters[name] !== before[name]);
   return { counters: counters as DenialCounters, denied, changed };
 }
 

@@ -1,18 +1,56 @@
-import type { StatsRecord, WaitsRecord } from "../domain/history-records.ts";
+import type { DenialRecord } from "../domain/denials.ts";
+import type {
+  EfficiencyRecord,
+  HeatCellRecord,
+  SessionRecord,
+  StatsRecord,
+  UsageRecord,
+  WaitsRecord,
+} from "../domain/history-records.ts";
 import type { Me } from "../domain/keys.ts";
+import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
 import type { Picture } from "../domain/live-picture.ts";
-import type { ErrorBody } from "../domain/records.ts";
+import type { ErrorBody, ExpirationRecord, FeatureRecord } from "../domain/records.ts";
+import type { DenialState } from "../domain/words.ts";
+
+interface Range {
+  readonly start: string;
+  readonly end: string;
+}
+/** Rows of a stored list, and how many there are without the limit. */
+type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
+
+/** Whether denials of a server are known; `message` says why not. */
+export interface Logging {
+  readonly server: string;
+  readonly state: DenialState;
+  readonly source: "debug_log" | "counters" | null;
+  readonly since: string | null;
+  readonly message: string | null;
+}
 
 /** What the page reads, by path, with the type of its answer. */
-interface Answers {
+export interface Answers {
   readonly "/api/picture": Picture;
   /** Null: nobody is signed in. */
   readonly "/api/me": Me | null;
-  readonly "/api/licenses/stats": { readonly features: readonly StatsRecord[] };
-  readonly "/api/licenses/waits": { readonly waits: readonly WaitsRecord[] };
+  readonly "/api/licenses/features": List<"features", FeatureRecord>;
+  readonly "/api/licenses/stats": List<"features", StatsRecord> & Range;
+  readonly "/api/licenses/waits": List<"waits", WaitsRecord> & Range;
+  readonly "/api/licenses/heatmap": {
+    readonly features: number;
+    readonly cells: readonly HeatCellRecord[];
+  } & Range;
+  readonly "/api/licenses/efficiency": List<"features", EfficiencyRecord> & Range;
+  readonly "/api/licenses/usage": List<"groups", UsageRecord> & Range;
+  readonly "/api/licenses/sessions": List<"sessions", SessionRecord>;
+  readonly "/api/licenses/denials": List<"denials", DenialRecord> & { readonly logging: readonly Logging[] };
+  readonly "/api/licenses/expirations": List<"expirations", ExpirationRecord>;
+  readonly "/api/licenses/outages": List<"outages", OutageRecord> &
+    Range & { readonly servers: readonly AvailabilityRecord[] };
 }
 
-type Query = Readonly<Record<string, string | readonly string[]>>;
+export type Query = Readonly<Record<string, string | readonly string[]>>;
 
 /** The daemon answered with an error; `code` is null where a proxy did. */
 export class Refusal extends Error {
@@ -67,6 +105,7 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
 
 /** `?a=1&b=2&b=3`, or nothing. */
 export function search(query: Query): string {
-  const pairs = Object.entries(query).flatMap(([name, value]) => [value].flat().map((one) => [name, one]));
-  return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+  const pairs = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) pairs.append(name, one);
+  return pairs.size === 0 ? "" : `?${pairs}`;
 }

@@ -27,9 +27,11 @@ function App() {
 
 function Page() {
   if (site.value?.size === 0) return <NoServers />;
-  if (page.value === "feature") return <Feature key={query.value.toString()} />;
+  if (page.value === "feature") return <Feature key={featureHere()} />;
   return page.value === "people" ? <People /> : <Features />;
 }
+
+const featureHere = () => ["server", "daemon", "name"].map((word) => query.value.get(word)).join("\n");
 
 /** Before the first picture. */
 function NotRead() {

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
-import { search } from "./api.ts";
+import { type Query, search } from "./api.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });
 const place = signal(here());
@@ -13,7 +13,7 @@ export const page = computed<PagePath | "">(() => {
 export const query = computed(() => new URLSearchParams(place.value.query));
 
 /** A link to a page, relative. */
-export function linkTo(path: PagePath | "", parameters: Readonly<Record<string, string>> = {}): string {
+export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   return `./${path}${search(parameters)}`;
 }
 

@@ -11,6 +11,7 @@ import { Age, State } from "../parts/marks.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
+import { FeaturePast, FeatureTabs } from "./feature-past.tsx";
 
 /** One feature, now: how many seats are free, who has them since when, who waits. */
 export function Feature() {
@@ -71,9 +72,7 @@ export function Feature() {
           ) : (
             <HolderTable rows={holders} label={words.whoHasIt} lasts={words.columns.held} />
           )}
-        </section>
-        <section class="sec">
-          <div class="h">
+          <div class="h mt">
             <h2>{words.whoWaits}</h2>
             {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
           </div>
@@ -84,7 +83,11 @@ export function Feature() {
           )}
           {reserved.length > 0 && <Reservations rows={reserved} />}
         </section>
+        <div>
+          <FeaturePast row={row} />
+        </div>
       </div>
+      <FeatureTabs row={row} />
     </>
   );
 }

@@ -1,12 +1,16 @@
 import { useSignal } from "@preact/signals";
 import { words } from "../words.ts";
 
-/** Copies the address. Plain HTTP gives no clipboard: there the address is shown, selected. */
-export function CopyLink() {
+/** Copies a text. Plain HTTP gives no clipboard: there the text is shown, selected. */
+export function Copy(props: {
+  readonly text: () => string;
+  readonly label: string;
+  readonly class?: string;
+}) {
   const state = useSignal<"idle" | "copied" | "shown">("idle");
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(location.href);
+      await navigator.clipboard.writeText(props.text());
       state.value = "copied";
     } catch {
       state.value = "shown";
@@ -17,14 +21,19 @@ export function CopyLink() {
       <input
         class="address"
         readonly
-        aria-label={words.copyLink}
-        value={location.href}
+        aria-label={props.label}
+        value={props.text()}
         ref={(field) => field?.select()}
+        onBlur={() => {
+          state.value = "idle";
+        }}
       />
     );
   return (
-    <button class="btn" type="button" onClick={() => void copy()}>
-      <span aria-live="polite">{state.value === "copied" ? words.copied : words.copyLink}</span>
+    <button class={props.class ?? "btn"} type="button" onClick={() => void copy()}>
+      <span aria-live="polite">{state.value === "copied" ? words.copied : props.label}</span>
     </button>
   );
 }
+
+export const CopyLink = () => <Copy text={() => location.href} label={words.copyLink} />;

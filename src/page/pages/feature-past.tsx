@@ -1,0 +1,309 @@
+import { useMemo } from "preact/hooks";
+import type { StatsRecord } from "../../domain/history-records.ts";
+import type { PoolRecord } from "../../domain/records.ts";
+import type { Answers, Logging, Query } from "../api.ts";
+import { day, duration, moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import type { FeatureRow } from "../model.ts";
+import { Chart } from "../parts/chart.tsx";
+import { DenialRows, Person } from "../parts/denial-rows.tsx";
+import { Figure, Rows, useAnswer } from "../parts/figure.tsx";
+import { HeatMap } from "../parts/heat-map.tsx";
+import { Unknown } from "../parts/marks.tsx";
+import { RangeChoice, rangeHere, zoom } from "../parts/range-choice.tsx";
+import { SeatsNeeded } from "../parts/seats-needed.tsx";
+import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
+import { query, setQuery } from "../router.ts";
+import { type Lane, seriesOf } from "../series.ts";
+import { past } from "../words-past.ts";
+
+const rangeOfPage = () => rangeHere("24h");
+const idOf = ({ server, feature }: FeatureRow) => ({
+  server: server.id,
+  daemon: feature.daemon,
+  feature: feature.name,
+});
+/** The week and the seats need more than a day. */
+const atLeast30 = (range: Range): Range =>
+  range.word === "24h" || range.word === "7d" ? rangeHere30() : range;
+const rangeHere30 = () => ({ start: now.peek() - 30 * 86_400_000, end: now.peek(), word: "30d" }) as const;
+
+/** How a feature was used: over time, and by the hours of the week. */
+export function FeaturePast({ row }: { readonly row: FeatureRow }) {
+  const range = rangeOfPage();
+  const id = idOf(row);
+  const week = atLeast30(range);
+  return (
+    <>
+      <ChartFigure id={id} range={range} waiting={row.feature.queued} />
+      <Figure
+        title={past.week}
+        path="/api/licenses/heatmap"
+        query={{ ...id, ...rangeQuery(week), timezone: ZONE }}
+        note={({ cells }) => past.weekOf(rangeInWords(week, now.peek()), percentOf(meanCoverage(cells)))}
+      >
+        {({ cells }) => <HeatMap cells={cells} total={row.feature.total} />}
+      </Figure>
+    </>
+  );
+}
+
+export const percentOf = (share: number): number => Math.floor(100 * share);
+export const meanCoverage = (cells: readonly { readonly coverage: number }[]): number =>
+  cells.reduce((sum, { coverage }) => sum + coverage, 0) / Math.max(1, cells.length);
+
+interface ChartFigureProps {
+  readonly id: Query;
+  readonly range: Range;
+  /** Requests that wait now. */
+  readonly waiting: number | null;
+}
+
+function ChartFigure({ id, range, waiting }: ChartFigureProps) {
+  const asked = { ...id, ...rangeQuery(range) };
+  return (
+    <Figure
+      title={range.word === null ? past.seatsInUse : past.last(past.ranges[range.word])}
+      path="/api/licenses/stats"
+      query={{ ...asked, timezone: ZONE }}
+      note={({ features }) =>
+        past.covered(rangeInWords(range, now.peek()), percentOf(features[0]?.coverage ?? 0))
+      }
+      aside={<RangeChoice range={range} />}
+    >
+      {(answer) => <SeatChart answer={answer} denials={{ ...asked, limit: "10000" }} waiting={waiting} />}
+    </Figure>
+  );
+}
+
+interface SeatChartProps {
+  readonly answer: Answers["/api/licenses/stats"];
+  readonly denials: Query;
+  readonly waiting: number | null;
+}
+
+/** Seats, who came to wait, and who was denied, on one time axis. */
+function SeatChart({ answer, denials, waiting }: SeatChartProps) {
+  const stats = answer.features[0];
+  const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
+  const { answer: denied } = useAnswer("/api/licenses/denials", denials);
+  if (stats === undefined || stats.coverage === 0) return <p class="pending q">{past.noCoverage}</p>;
+  const since = denied === null ? null : namedSince(denied.logging[0]);
+  const marks = (outcome: "denied" | "queued") =>
+    since === null || denied === null
+      ? null
+      : denied.denials.filter((row) => row.outcome === outcome).map(({ timestamp }) => Date.parse(timestamp));
+  const lane = (label: string, colour: Lane["colour"], outcome: "denied" | "queued"): Lane => ({
+    label,
+    colour,
+    marks: marks(outcome),
+    ...(since !== null && { since }),
+  });
+  const lanes: Lane[] = [
+    {
+      ...lane(past.waiting, "warn-mark", "queued"),
+      ...((waiting ?? 0) > 0 && { note: past.waitNow(waiting ?? 0) }),
+    },
+    lane(past.denied, "crit-mark", "denied"),
+  ];
+  return (
+    <>
+      <Chart
+        label={past.seatsInUse}
+        unit={past.unit}
+        series={series}
+        now={now.peek()}
+        lanes={lanes}
+        fullSeconds={stats.saturatedSeconds}
+        onZoom={zoom}
+      />
+      <Facts of={stats} />
+    </>
+  );
+}
+
+/** Since when denials of a server's features are known, epoch ms; null where they are not, or not by feature. */
+function namedSince(logging: Logging | undefined): number | null {
+  if (logging?.state !== "on" || logging.source === "counters") return null;
+  return Date.parse(logging.since ?? "") || 0;
+}
+
+function Facts({ of }: { readonly of: StatsRecord }) {
+  const facts: [string, number | string | null][] = [
+    [past.peak, of.peakUsed],
+    [past.p95, of.p95Used],
+    [past.onAverage, of.averageUsed === null ? null : Math.round(10 * of.averageUsed) / 10],
+    [past.fullFor, of.saturatedSeconds === null ? null : duration(1000 * of.saturatedSeconds)],
+    [past.sessions, of.sessions],
+    [past.people, of.uniqueUsers],
+    [past.denied, of.denials],
+  ];
+  return (
+    <dl class="figures">
+      {facts.map(([word, value]) => (
+        <div key={word}>
+          <dt>{word}</dt>
+          <dd>{value === null ? <Unknown /> : typeof value === "number" ? number(value) : value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const TABS = ["seats", "sessions", "denials", "pools", "expiry"] as const;
+
+/** More about a feature, one thing at a time; which one stands in the address. */
+export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
+  const wanted = query.value.get("tab");
+  const tab = TABS.find((each) => each === wanted) ?? "seats";
+  const move = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by === undefined) return;
+    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length] ?? tab;
+    setQuery({ tab: next });
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <>
+      <div class="tabs" role="tablist" aria-label={past.moreOf(row.feature.name)}>
+        {TABS.map((each) => (
+          <button
+            key={each}
+            id={`tab-${each}`}
+            type="button"
+            role="tab"
+            aria-selected={each === tab}
+            aria-controls="panel"
+            tabIndex={each === tab ? 0 : -1}
+            onClick={() => setQuery({ tab: each }, true)}
+            onKeyDown={move}
+          >
+            {past.tabs[each]}
+          </button>
+        ))}
+      </div>
+      <div id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+        <Panel key={tab} tab={tab} row={row} />
+      </div>
+    </>
+  );
+}
+
+function Panel({ tab, row }: { readonly tab: (typeof TABS)[number]; readonly row: FeatureRow }) {
+  const id = idOf(row);
+  const range = atLeast30(rangeOfPage());
+  const asked = { ...id, ...rangeQuery(range), limit: "100" };
+  const period = rangeInWords(range, now.peek());
+  const label = past.tabs[tab];
+  if (tab === "seats")
+    return (
+      <Figure title={period} path="/api/licenses/efficiency" query={{ ...id, ...rangeQuery(range) }}>
+        {({ features: [found] }) =>
+          found === undefined ? <p class="q">{past.noCoverage}</p> : <SeatsNeeded row={found} />
+        }
+      </Figure>
+    );
+  if (tab === "sessions")
+    return (
+      <Figure title={period} path="/api/licenses/sessions" query={asked} note={({ total }) => number(total)}>
+        {({ sessions, total }) => (
+          <Rows
+            label={label}
+            rows={sessions}
+            total={total}
+            columns={[
+              { head: past.person, cell: (each) => <Person {...each} /> },
+              { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+              { head: past.seats, right: true, cell: ({ count }) => number(count) },
+              {
+                head: past.from,
+                right: true,
+                cell: ({ startedAt, firstSeenAt }) =>
+                  moment(Date.parse(startedAt ?? firstSeenAt), now.peek()),
+              },
+              {
+                head: past.until,
+                right: true,
+                wide: true,
+                cell: ({ endedAt }) =>
+                  endedAt === null ? past.goesOn : moment(Date.parse(endedAt), now.peek()),
+              },
+              {
+                head: past.held,
+                right: true,
+                cell: ({ durationSeconds }) => duration(1000 * durationSeconds),
+              },
+            ]}
+          />
+        )}
+      </Figure>
+    );
+  if (tab === "denials")
+    return (
+      <Figure title={period} path="/api/licenses/denials" query={asked} note={({ total }) => number(total)}>
+        {(answer) => <DenialRows answer={answer} />}
+      </Figure>
+    );
+  if (tab === "pools")
+    return (
+      <Figure title={past.now} path="/api/licenses/features" query={id}>
+        {({ features }) => <Pools pools={features[0]?.pools ?? []} />}
+      </Figure>
+    );
+  return (
+    <Figure title={past.now} path="/api/licenses/expirations" query={{ ...id, permanent: "true" }}>
+      {({ expirations }) => (
+        <Rows
+          label={label}
+          rows={expirations}
+          columns={[
+            { head: past.pool, cell: ({ pool }) => <span class="m">{pool}</span> },
+            {
+              head: past.seats,
+              right: true,
+              cell: ({ total }) => (total === null ? past.noLimit : number(total)),
+            },
+            {
+              head: past.expires,
+              right: true,
+              cell: ({ expiresOn }) => (expiresOn === null ? past.permanent : day(expiresOn, now.peek())),
+            },
+            {
+              head: past.daysLeft,
+              right: true,
+              cell: ({ daysLeft }) => daysLeft !== null && number(daysLeft),
+            },
+          ]}
+        />
+      )}
+    </Figure>
+  );
+}
+
+function Pools({ pools }: { readonly pools: readonly PoolRecord[] }) {
+  return (
+    <Rows
+      label={past.tabs.pools}
+      rows={pools}
+      columns={[
+        { head: past.pool, cell: ({ id }) => <span class="m">{id}</span> },
+        { head: past.version, wide: true, cell: ({ version }) => version ?? <Unknown /> },
+        { head: past.kind, wide: true, cell: ({ kind }) => kind },
+        { head: past.vendorString, wide: true, cell: ({ vendorString }) => vendorString },
+        { head: past.inUse, right: true, cell: ({ used }) => (used === null ? <Unknown /> : number(used)) },
+        {
+          head: past.seats,
+          right: true,
+          cell: ({ unlimited, total }) =>
+            unlimited ? past.noLimit : total === null ? <Unknown /> : number(total),
+        },
+        {
+          head: past.expires,
+          right: true,
+          cell: ({ permanent, expiresOn }) =>
+            permanent ? past.permanent : expiresOn === null ? <Unknown /> : day(expiresOn, now.peek()),
+        },
+      ]}
+    />
+  );
+}

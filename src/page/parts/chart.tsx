@@ -1,0 +1,111 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { moment, number } from "../format.ts";
+import { bucketInWords, type ChartProps, sentenceOf } from "../series.ts";
+import { past } from "../words-past.ts";
+
+type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
+
+/**
+ * Seats in use over time. Arrow keys step through its points, dragging chooses a stretch. What draws it is loaded when a
+ * chart is shown; the sentence and the table are there without it.
+ */
+export function Chart(props: ChartProps) {
+  const { label, series, now, fullSeconds = null } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const drawn = useRef<Drawn | null>(null);
+  const [index, setIndex] = useState<number | null>(null);
+  const [isKeyed, setKeyed] = useState(false);
+  const [isFailed, setFailed] = useState(false);
+  const latest = useRef(props);
+  latest.current = props;
+  const lanes = JSON.stringify(props.lanes);
+
+  useEffect(() => {
+    let isOver = false;
+    import("./chart-canvas.ts").then(
+      ({ drawChart }) => {
+        if (isOver || box.current === null) return;
+        drawn.current = drawChart(box.current, latest.current, {
+          point: setIndex,
+          zoom: (start, end) => latest.current.onZoom?.(start, end),
+        });
+      },
+      () => setFailed(true),
+    );
+    return () => {
+      isOver = true;
+      drawn.current?.end();
+      drawn.current = null;
+    };
+  }, [series, lanes]);
+
+  const { buckets } = series;
+  const step = (event: KeyboardEvent) => {
+    const last = buckets.length - 1;
+    const to = { ArrowLeft: (index ?? last + 1) - 1, ArrowRight: (index ?? -1) + 1, Home: 0, End: last }[
+      event.key
+    ];
+    if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    setKeyed(true);
+    const next = Math.max(0, Math.min(last, to));
+    drawn.current?.move(next);
+    setIndex(next);
+  };
+  const bucket = index === null ? undefined : buckets[index];
+  const height = (props.height ?? 200) + 32 * (props.lanes?.length ?? 0) + 48;
+  return (
+    <div class="chart">
+      <p class="read q" role="status" aria-live={isKeyed ? "polite" : "off"}>
+        {bucket && bucketInWords(bucket, now)}
+      </p>
+      <div
+        ref={box}
+        class="plot"
+        role="img"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through its points
+        tabIndex={0}
+        aria-label={sentenceOf(label, series, fullSeconds, now)}
+        aria-description={past.chartKeys}
+        style={{ minHeight: `${height}px` }}
+        onKeyDown={step}
+        onPointerMove={() => setKeyed(false)}
+      >
+        {isFailed && <p class="q">{past.chartFailed}</p>}
+      </div>
+      <AsTable {...props} />
+    </div>
+  );
+}
+
+/** The same figures as a table, made when it is opened. */
+function AsTable({ label, series, now }: ChartProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="as-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary>{past.asTable}</summary>
+      {isOpen && (
+        <table aria-label={label}>
+          <thead>
+            <tr>
+              <th scope="col">{past.from}</th>
+              <th scope="col">{past.onAverage}</th>
+              <th scope="col">{past.peak}</th>
+              <th scope="col">{past.seats}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {series.buckets.map(({ at, used, peak, total }) => (
+              <tr key={at}>
+                <th scope="row">{moment(at, now)}</th>
+                <td>{used === null ? past.nobodyLooked : number(Math.round(100 * used) / 100)}</td>
+                <td>{peak === null ? "" : number(peak)}</td>
+                <td>{total === null ? "" : number(total)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,60 @@
+import type { DenialRecord } from "../../domain/denials.ts";
+import type { Answers, Logging } from "../api.ts";
+import { duration, moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import { linkTo } from "../router.ts";
+import { past } from "../words-past.ts";
+import { Rows } from "./figure.tsx";
+import { State, Unknown } from "./marks.tsx";
+
+/** Somebody's name, which some keys do not see. */
+export function Person({ user }: { readonly user: string | null }) {
+  if (user === null) return <Unknown />;
+  return <a href={linkTo("people", { q: user })}>{user}</a>;
+}
+
+/** Requests that were denied one by one, and why there are none where none are known. */
+export function DenialRows({ answer }: { readonly answer: Answers["/api/licenses/denials"] }) {
+  const { denials, total, logging } = answer;
+  return (
+    <>
+      <NotLogged logging={logging} />
+      <Rows
+        label={past.requests}
+        rows={denials}
+        total={total}
+        none={logging.every(({ state }) => state === "on") ? past.noDenials : ""}
+        columns={[
+          { head: past.at, cell: ({ timestamp }) => moment(Date.parse(timestamp), now.peek()) },
+          { head: past.person, cell: (row) => (row.feature === null ? past.counted : <Person {...row} />) },
+          { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+          { head: past.seats, right: true, cell: ({ count }) => number(count) },
+          { head: past.tries, right: true, wide: true, cell: triesOf },
+          { head: past.outcome, cell: ({ outcome }) => past.outcomes[outcome] },
+          { head: past.reason, wide: true, cell: reasonOf },
+        ]}
+      />
+    </>
+  );
+}
+
+function triesOf({ attempts, timestamp, until }: DenialRecord) {
+  const ms = Date.parse(until) - Date.parse(timestamp);
+  return ms > 0 ? past.triesIn(attempts, duration(ms)) : number(attempts);
+}
+
+export function reasonOf({ reason, code }: Pick<DenialRecord, "reason" | "code">): string {
+  return [reason, ...(code === null ? [] : [`(${code})`])].filter(Boolean).join(" ");
+}
+
+/** Servers whose denials are not known: none of theirs are listed, whatever happened. */
+export function NotLogged({ logging }: { readonly logging: readonly Logging[] }) {
+  return logging
+    .filter(({ state }) => state !== "on")
+    .map(({ server, state, message }) => (
+      <p key={server} class="why">
+        <State is="unknown">{past.notKnownOf(server)}</State>{" "}
+        <span class="q">{message ?? past.logging[state]}</span>
+      </p>
+    ));
+}

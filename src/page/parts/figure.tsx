@@ -1,0 +1,150 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type Answers, get, type Query, Refusal, search } from "../api.ts";
+import { number } from "../format.ts";
+import { curlOf } from "../range.ts";
+import { words } from "../words.ts";
+import { past } from "../words-past.ts";
+import { Copy } from "./copy-link.tsx";
+import { State } from "./marks.tsx";
+
+/** What came of a question: nothing yet, an answer, or what went wrong. */
+interface Asked<T> {
+  readonly answer: T | null;
+  readonly error: Refusal | "unreachable" | null;
+}
+
+/** An answer of the API, asked for again when the question changes and given up when the place is left. */
+export function useAnswer<P extends keyof Answers>(
+  path: P,
+  query: Query,
+): Asked<Answers[P]> & { again(): void } {
+  const question = search(query);
+  const [asked, setAsked] = useState<Asked<Answers[P]> & { readonly question: string }>();
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    const end = new AbortController();
+    get(path, query, end.signal).then(
+      (answer) => setAsked({ answer, error: null, question }),
+      (error) => {
+        if (end.signal.aborted) return;
+        setAsked({ answer: null, error: error instanceof Refusal ? error : "unreachable", question });
+      },
+    );
+    return () => end.abort();
+  }, [path, question, tries]);
+  const isOfQuestion = asked?.question === question;
+  return {
+    answer: isOfQuestion ? asked.answer : null,
+    error: isOfQuestion ? asked.error : null,
+    again() {
+      setAsked(undefined);
+      setTries(tries + 1);
+    },
+  };
+}
+
+interface FigureProps<P extends keyof Answers> {
+  readonly title: string;
+  readonly path: P;
+  readonly query: Query;
+  /** Beside the title: what the figures are of, and how much of the time is known. */
+  readonly note?: (answer: Answers[P]) => ComponentChildren;
+  readonly aside?: ComponentChildren;
+  /** False where the answer has no form as CSV. */
+  readonly csv?: boolean;
+  readonly children: (answer: Answers[P]) => ComponentChildren;
+}
+
+/** A section of the page that is an answer of the API, with the call that gives the same. */
+export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
+  const { title, path, query, note, aside, csv = true } = props;
+  const { answer, error, again } = useAnswer(path, query);
+  return (
+    <section class="sec" aria-busy={answer === null && error === null}>
+      <div class="h">
+        <h2>{title}</h2>
+        <span class="q">{answer !== null && note?.(answer)}</span>
+        {aside}
+      </div>
+      {answer === null ? <Pending error={error} again={again} /> : props.children(answer)}
+      <p class="calls">
+        {csv && (
+          <a class="link" href={`.${path}${search({ ...query, format: "csv" })}`} download>
+            {words.csv}
+          </a>
+        )}
+        <Copy class="link" label={past.copyCurl} text={() => curlOf(document.baseURI, path, query)} />
+      </p>
+    </section>
+  );
+}
+
+/** While there is no answer, and why there is none. */
+export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
+  if (error === null) return <p class="pending q">{past.loading}</p>;
+  const isRole = error !== "unreachable" && error.status === 403;
+  return (
+    <div class="pending" role="alert">
+      <State is={isRole ? "unknown" : "crit"}>{isRole ? past.notForYou : past.failed}</State>
+      <p>{error === "unreachable" ? words.unreachable : error.message}</p>
+      {error !== "unreachable" && error.requestId !== null && (
+        <p class="q m">{words.requestId(error.requestId)}</p>
+      )}
+      {!isRole && (
+        <button class="btn s" type="button" onClick={again}>
+          {words.tryAgain}
+        </button>
+      )}
+    </div>
+  );
+}
+
+export interface Column<T> {
+  readonly head: string;
+  readonly cell: (row: T) => ComponentChildren;
+  /** Numbers and times, at the right edge. */
+  readonly right?: boolean;
+  /** Left out where there is little room. */
+  readonly wide?: boolean;
+}
+
+/** Rows of figures. `total`: how many there are beyond those of the answer. */
+export function Rows<T>(props: {
+  readonly label: string;
+  readonly rows: readonly T[];
+  readonly columns: readonly Column<T>[];
+  readonly total?: number;
+  readonly none?: string;
+}) {
+  const { label, rows, columns, total = rows.length, none = past.none } = props;
+  if (rows.length === 0) return <p class="q">{none}</p>;
+  const style = ({ right, wide }: Column<T>) => `${right === true ? "r" : ""} ${wide === true ? "opt" : ""}`;
+  return (
+    <>
+      <table class="rt" aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.head} scope="col" class={style(column)}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column.head} class={style(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {total > rows.length && <p class="q rest">{past.firstOf(number(rows.length), number(total))}</p>}
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+import { type Query, search } from "./api.ts";
+import { moment } from "./format.ts";
+
+/** Ranges that end now. */
+export const RANGES = ["24h", "7d", "30d", "1y"] as const;
+export type RangeWord = (typeof RANGES)[number];
+const DAYS: Readonly<Record<RangeWord, number>> = { "24h": 1, "7d": 7, "30d": 30, "1y": 365 };
+export const DAY_MS = 86_400_000;
+
+/** A stretch of the past, epoch ms; `word` is null where it does not end now. */
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+  readonly word: RangeWord | null;
+}
+
+/** The range of an address: `7d`, or two times with a slash between; `otherwise` where it is none. */
+export function rangeOf(text: string | null, now: number, otherwise: RangeWord): Range {
+  const [start = Number.NaN, end = Number.NaN] = (text ?? "").split("/").map((time) => Date.parse(time));
+  if (start < end) return { start, end, word: null };
+  const word = RANGES.find((each) => each === text) ?? otherwise;
+  return { start: now - DAYS[word] * DAY_MS, end: now, word };
+}
+
+/** As an address has it. */
+export const rangeText = (start: number, end: number): string =>
+  `${new Date(start).toISOString()}/${new Date(end).toISOString()}`;
+
+/** As the API takes it: what ends now stays so, also for who runs the copied command tomorrow. */
+export function rangeQuery({ start, end, word }: Range): { readonly start: string; readonly end?: string } {
+  if (word !== null) return { start: `-${DAYS[word]}d` };
+  return { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
+}
+
+/** The range of the same length that lies before. */
+export const before = ({ start, end }: Range): Range => ({ start: 2 * start - end, end: start, word: null });
+
+/** `Mon 10:30 to Tue 10:30`. */
+export const rangeInWords = ({ start, end }: Pick<Range, "start" | "end">, now: number): string =>
+  `${moment(start, now)} to ${end >= now - 60_000 ? "now" : moment(end, now)}`;
+
+/** The reader's zone. */
+export const ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** A text as one word of a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+
+/** The API call as a command. The key is a variable, which the shell has. `base`: the page's address, up to the last slash. */
+export const curlOf = (base: string, path: string, query: Query): string =>
+  `curl -H "X-API-Key: $LICMOND_API_KEY" ${quoted(new URL(`.${path}${search(query)}`, base).href)}`;

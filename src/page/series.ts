@@ -1,0 +1,199 @@
+import type { StatsRecord } from "../domain/history-records.ts";
+import { duration, moment, number } from "./format.ts";
+
+/** A stretch of time, from `at` (epoch ms) to the next one. Null where nobody looked; a total also where there is none. */
+export interface Bucket {
+  readonly at: number;
+  /** Seats in use, the mean over the time. */
+  readonly used: number | null;
+  readonly peak: number | null;
+  readonly total: number | null;
+}
+
+/** What a chart draws: [start, end), epoch ms. The first bucket may begin before. */
+export interface Series {
+  readonly start: number;
+  readonly end: number;
+  readonly buckets: readonly Bucket[];
+}
+
+export interface ChartProps {
+  /** What is shown, as the sentence begins: "Seats in use". */
+  readonly label: string;
+  /** Written above the axis: "seats". */
+  readonly unit: string;
+  readonly series: Series;
+  /** By the server's clock: when the figures were asked for. */
+  readonly now: number;
+  /** Below the seats, on the same time axis. */
+  readonly lanes?: readonly Lane[];
+  /** For how long no seat was left. */
+  readonly fullSeconds?: number | null;
+  /** Of the seats, in pixels. */
+  readonly height?: number;
+  /** A stretch was chosen with the pointer, epoch ms. */
+  readonly onZoom?: (start: number, end: number) => void;
+}
+
+/** Moments on the time axis. */
+export interface Lane {
+  readonly label: string;
+  readonly colour: "warn-mark" | "crit-mark";
+  /** Epoch ms; null = not known. */
+  readonly marks: readonly number[] | null;
+  /** Since when they are known, epoch ms; absent: all the time. */
+  readonly since?: number;
+  /** Written at the end of the line. */
+  readonly note?: string;
+}
+
+/** `range`: `start` and `end` of the same answer. */
+export function seriesOf(points: StatsRecord["series"], range: { start: string; end: string }): Series {
+  const buckets = (points ?? []).map(({ timestamp, used, peakUsed, total }) => ({
+    at: Date.parse(timestamp),
+    used,
+    peak: peakUsed,
+    total,
+  }));
+  return { start: Date.parse(range.start), end: Date.parse(range.end), buckets };
+}
+
+/** Stretches as [from, until) of which `is` holds, each cut to the range. */
+export function stretches({ start, end, buckets }: Series, is: (bucket: Bucket) => boolean) {
+  const found: [from: number, until: number][] = [];
+  for (const [index, bucket] of buckets.entries()) {
+    const until = Math.min(end, buckets[index + 1]?.at ?? end);
+    const from = Math.max(start, bucket.at);
+    if (!is(bucket) || from >= until) continue;
+    const last = found.at(-1);
+    if (last?.[1] === from) last[1] = until;
+    else found.push([from, until]);
+  }
+  return found;
+}
+
+export const isGap = ({ used }: Bucket): boolean => used === null;
+/** At its peak no seat was left. */
+export const isAtTotal = ({ peak, total }: Bucket): boolean =>
+  peak !== null && total !== null && total > 0 && peak >= total;
+/** No seat was left all the time. */
+export const isAllFull = (bucket: Bucket): boolean =>
+  isAtTotal(bucket) && (bucket.used ?? 0) >= (bucket.total ?? 0);
+
+/** The first bucket with the highest peak; null when nothing is known. */
+export function peakOf({ buckets }: Series): Bucket | null {
+  return buckets.reduce<Bucket | null>(
+    (best, bucket) => (bucket.peak !== null && bucket.peak > (best?.peak ?? -1) ? bucket : best),
+    null,
+  );
+}
+
+/** What a chart shows, for those who do not see it. `fullSeconds`: null where it is not known, or makes no sense. */
+export function sentenceOf(label: string, series: Series, fullSeconds: number | null, now: number): string {
+  const { start, end } = series;
+  const peak = peakOf(series);
+  const unseen = stretches(series, isGap).reduce((sum, [from, until]) => sum + until - from, 0);
+  const parts = [
+    peak?.peak == null
+      ? "nobody looked"
+      : `peak ${number(peak.peak)}${peak.total === null ? "" : ` of ${number(peak.total)}`} at ${moment(Math.max(start, peak.at), now)}`,
+    ...(fullSeconds ? [`full for ${duration(1000 * fullSeconds)}`] : []),
+    ...(unseen > 0 && peak !== null ? [`nobody looked for ${duration(unseen)}`] : []),
+  ];
+  return `${label}, ${moment(start, now)} to ${moment(end, now)}: ${parts.join(", ")}.`;
+}
+
+/** A bucket in words. */
+export function bucketInWords({ at, used, peak, total }: Bucket, now: number): string {
+  const of = total === null ? "" : ` of ${number(total)}`;
+  const mean = used !== null && used !== peak ? `, ${number(Math.round(10 * used) / 10)} on average` : "";
+  return `${moment(at, now)}: ${peak === null ? "nobody looked" : `${number(peak)}${of}${mean}`}`;
+}
+
+const MOST_VALUES = 5;
+
+/** Ticks of an axis from 0 to at least `most`, at round distances. */
+export function valueTicks(most: number): number[] {
+  const least = Math.max(1, most / (MOST_VALUES - 1));
+  const power = 10 ** Math.floor(Math.log10(least));
+  const step =
+    [1, 2, 3, 5, 10].map((factor) => factor * power).find((each) => each >= least * 0.999) ?? least;
+  return Array.from({ length: Math.ceil(Math.max(1, most) / step) + 1 }, (_, at) => at * step);
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Distances of ticks; days and months are those of the reader's calendar. */
+const STEPS = [
+  ...[1 / 12, 0.25, 0.5, 1, 2, 3, 6, 12].map((hours) => ({ ms: hours * HOUR_MS, unit: "hour", by: hours })),
+  ...[1, 2, 7].map((days) => ({ ms: days * DAY_MS, unit: "day", by: days })),
+  ...[1, 3, 12, 60].map((months) => ({ ms: months * 30.5 * DAY_MS, unit: "month", by: months })),
+] as const;
+const FORMATS = {
+  hour: new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }),
+  midnight: new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric" }),
+  day: new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" }),
+  month: new Intl.DateTimeFormat("en-GB", { month: "short" }),
+  year: new Intl.DateTimeFormat("en-GB", { year: "numeric" }),
+};
+
+/** A tick of the time axis. `isNamed`: a midnight among hours, a new year among months. */
+export interface TimeTick {
+  readonly at: number;
+  readonly label: string;
+  readonly isNamed: boolean;
+}
+
+/** At most so many ticks in [start, end), at round times of the reader's zone. */
+export function timeTicks(start: number, end: number, most: number): TimeTick[] {
+  const { unit, by } = STEPS.find(({ ms }) => (end - start) / ms <= most) ?? { unit: "month", by: 60 };
+  const first = new Date(start);
+  const [year, month, day] = [first.getFullYear(), first.getMonth(), first.getDate()];
+  const monday = day - ((first.getDay() + 6) % 7);
+  const place = (step: number) => {
+    if (unit === "hour") return new Date(year, month, day, 0, 60 * by * step);
+    if (unit === "day") return new Date(year, month, (by === 7 ? monday : day) + by * step);
+    return new Date(year, (by >= 12 ? 0 : month) + by * step);
+  };
+  const ticks: TimeTick[] = [];
+  for (let step = 0; ; step++) {
+    const date = place(step);
+    const at = date.getTime();
+    if (at >= end) return ticks;
+    if (at < start) continue;
+    const isNamed =
+      unit === "hour" ? date.getHours() + date.getMinutes() === 0 : unit === "month" && date.getMonth() === 0;
+    const format = !isNamed ? (unit as "hour" | "day" | "month") : unit === "hour" ? "midnight" : "year";
+    const shown = unit === "day" && end - start <= 8 * DAY_MS ? "midnight" : format;
+    ticks.push({ at, label: FORMATS[shown].format(date), isNamed });
+  }
+}
+
+/** How many bars a histogram of seats has at most. */
+const MOST_LEVELS = 25;
+
+/**
+ * Percent of the covered time in which `from` to `to` seats were in use, from none to all; `below`: in which no more than
+ * `to` were. `seats` say for each seat how long at least so many were in use; those left out are as the one before.
+ */
+export function levelsOf(
+  seats: readonly { readonly seat: number; readonly busyPercent: number }[],
+  total: number | null,
+) {
+  const most = Math.max(total ?? 0, seats.at(-1)?.seat ?? 0);
+  const by = Math.ceil((most + 1) / MOST_LEVELS);
+  /** In which at least so many were in use. */
+  const atLeast = (count: number) =>
+    count <= 0 ? 100 : count > most ? 0 : (seats.findLast(({ seat }) => seat <= count)?.busyPercent ?? 0);
+  return Array.from({ length: Math.ceil((most + 1) / by) }, (_, at) => {
+    const [from, to] = [at * by, Math.min(most, at * by + by - 1)];
+    const above = atLeast(to + 1);
+    return {
+      from,
+      to,
+      percent: Math.max(0, atLeast(from) - above),
+      below: 100 - above,
+      isFull: total !== null && to >= total,
+    };
+  });
+}

@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  type Bucket,
+  isAllFull,
+  isGap,
+  levelsOf,
+  peakOf,
+  type Series,
+  sentenceOf,
+  seriesOf,
+  stretches,
+  timeTicks,
+  valueTicks,
+} from "../../src/page/series.ts";
+
+const HOUR = 3_600_000;
+const START = new Date(2026, 10, 18, 10).getTime();
+const bucket = (hours: number, peak: number | null, used = peak, total: number | null = 12): Bucket => ({
+  at: START + hours * HOUR,
+  used,
+  peak,
+  total,
+});
+const series = (...buckets: Bucket[]): Series => ({ start: START, end: START + 24 * HOUR, buckets });
+const day = series(
+  bucket(-0.5, 3),
+  bucket(2, 12, 11),
+  bucket(4, 12),
+  bucket(5, null),
+  bucket(7, null),
+  bucket(8, 0),
+);
+
+describe("a chart's series", () => {
+  test("has stretches, cut to the range: gaps are one, full is what was full all the time", () => {
+    const hours = (is: (bucket: Bucket) => boolean) =>
+      stretches(day, is).map((edges) => edges.map((at) => (at - START) / HOUR));
+    expect(hours(isGap)).toEqual([[5, 8]]);
+    expect(hours(isAllFull)).toEqual([[4, 5]]);
+    expect(hours(() => true)).toEqual([[0, 24]]);
+    expect(peakOf(day)?.at).toBe(START + 2 * HOUR);
+  });
+
+  test.each<[Series, number | null, string]>([
+    [day, 7800, "peak 12 of 12 at 12:00, full for 2 h 10 min, nobody looked for 3 h"],
+    [series(bucket(0, 3, 3, null)), null, "peak 3 at 10:00"],
+    [series(bucket(0, null)), 0, "nobody looked"],
+    [series(), null, "nobody looked"],
+  ])("is one sentence %#", (of, fullSeconds, ends) => {
+    const words = sentenceOf("Seats in use", of, fullSeconds, START + 12 * HOUR);
+    expect(words).toStartWith("Seats in use, 10:00 to ");
+    expect(words).toEndWith(`: ${ends}.`);
+  });
+
+  test("comes from an answer of the API as it is, null included", () => {
+    const points = [{ timestamp: "2026-11-18T10:00:00.000Z", used: null, peakUsed: null, total: 4 }];
+    const range = { start: "2026-11-18T10:02:00.000Z", end: "2026-11-18T11:00:00.000Z" };
+    const at = Date.parse("2026-11-18T10:00:00.000Z");
+    expect(seriesOf(points, range).buckets).toEqual([{ at, used: null, peak: null, total: 4 }]);
+    expect(seriesOf(undefined, range).buckets).toEqual([]);
+  });
+});
+
+describe("axes", () => {
+  test.each([
+    [0, [0, 1]],
+    [1, [0, 1]],
+    [3, [0, 1, 2, 3]],
+    [12, [0, 3, 6, 9, 12]],
+    [38, [0, 10, 20, 30, 40]],
+    [782, [0, 200, 400, 600, 800]],
+  ])("values up to %d", (most, ticks) => expect(valueTicks(most)).toEqual(ticks));
+
+  test("few values, at whole numbers, up to the most", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 1e9 }), (most) => {
+        const ticks = valueTicks(most);
+        expect(ticks.length).toBeLessThanOrEqual(6);
+        expect(ticks.at(-1)).toBeGreaterThanOrEqual(most);
+        expect(ticks.every(Number.isInteger)).toBe(true);
+      }),
+    );
+  });
+
+  test("times are round ones of the reader's zone, and midnight has its name", () => {
+    const ticks = timeTicks(START, START + 24 * HOUR, 8);
+    expect(ticks.map(({ label }) => label)).toEqual(
+      "12:00 15:00 18:00 21:00 Thu19 03:00 06:00 09:00".split(" ").map((word) => word.replace("Thu", "Thu ")),
+    );
+    expect(ticks.filter(({ isNamed }) => isNamed).map(({ label }) => label)).toEqual(["Thu 19"]);
+  });
+
+  test("times: at most so many, rising, within the range", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 20 * 366 * 24 * 60 }),
+        fc.integer({ min: 3, max: 20 }),
+        (minutes, most) => {
+          const end = START + minutes * 60_000;
+          const at = timeTicks(START, end, most).map((tick) => tick.at);
+          expect(at.length).toBeLessThanOrEqual(most + 2);
+          expect(at).toEqual([...new Set(at)].sort((a, b) => a - b));
+          expect(at.every((each) => each >= START && each < end)).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+test("a histogram's levels are what the shares of each seat say, and all of the time", () => {
+  const seats = [75, 50, 10].map((busyPercent, at) => ({ seat: at + 1, busyPercent }));
+  expect(levelsOf(seats, 3).map(({ percent, isFull }) => [percent, isFull])).toEqual([
+    [25, false],
+    [25, false],
+    [40, false],
+    [10, true],
+  ]);
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 300 }), (shares) => {
+      const falling = shares.sort((a, b) => b - a).map((busyPercent, at) => ({ seat: at + 1, busyPercent }));
+      const levels = levelsOf(falling, falling.length);
+      expect(levels.length).toBeLessThanOrEqual(25);
+      expect(levels.reduce((sum, { percent }) => sum + percent, 0)).toBeCloseTo(100);
+    }),
+  );
+});
