@@ -106,6 +106,7 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
 /** `?a=1&b=2&b=3`, or nothing. */
 export function search(query: Query): string {
   const pairs = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) for (const one of [value].flat()) pairs.append(name, one);
+  for (const [name, value] of Object.entries(query))
+    for (const one of [value].flat()) pairs.append(name, one);
   return pairs.size === 0 ? "" : `?${pairs}`;
 }

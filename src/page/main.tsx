@@ -2,8 +2,12 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { again, forget, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
+import { Denials } from "./pages/denials.tsx";
+import { Expiry } from "./pages/expiry.tsx";
 import { Feature } from "./pages/feature.tsx";
 import { Features } from "./pages/features.tsx";
+import { History } from "./pages/history.tsx";
+import { Outages } from "./pages/outages.tsx";
 import { People } from "./pages/people.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Dock, Header } from "./parts/header.tsx";
@@ -11,6 +15,7 @@ import { startKeys } from "./parts/keys.ts";
 import { Icon } from "./parts/marks.tsx";
 import { page, query, startRouter } from "./router.ts";
 import { words } from "./words.ts";
+import { past } from "./words-past.ts";
 
 function App() {
   if (page.value === "signin" || trouble.value === "signedOut") return <SignIn />;
@@ -28,7 +33,11 @@ function App() {
 function Page() {
   if (site.value?.size === 0) return <NoServers />;
   if (page.value === "feature") return <Feature key={featureHere()} />;
-  return page.value === "people" ? <People /> : <Features />;
+  if (page.value === "people") return <People />;
+  if (page.value === "history") return <History />;
+  if (page.value === "denials") return <Denials />;
+  if (page.value === "expiry") return <Expiry />;
+  return page.value === "outages" ? <Outages /> : <Features />;
 }
 
 const featureHere = () => ["server", "daemon", "name"].map((word) => query.value.get(word)).join("\n");
@@ -75,6 +84,10 @@ effect(() => {
         features: words.features,
         feature: "",
         people: words.people,
+        history: past.history,
+        denials: past.denials,
+        expiry: past.expiry,
+        outages: past.outages,
         signin: words.signIn,
       }[page.value],
   );

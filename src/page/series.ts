@@ -1,4 +1,4 @@
-import type { StatsRecord } from "../domain/history-records.ts";
+import type { EfficiencyRecord, StatsRecord } from "../domain/history-records.ts";
 import { duration, moment, number } from "./format.ts";
 
 /** A stretch of time, from `at` (epoch ms) to the next one. Null where nobody looked; a total also where there is none. */
@@ -197,3 +197,17 @@ export function levelsOf(
     };
   });
 }
+
+/** What was tried with so many seats fewer (`2`, `10 %`), or with the number nearest to that; undefined when nothing was. */
+export function fewerSeats({ total, whatIf }: Pick<EfficiencyRecord, "total" | "whatIf">, fewer: string) {
+  if (total === null) return undefined;
+  const count = Number.parseInt(fewer, 10) || 1;
+  const wanted = fewer.endsWith("%") ? Math.round((total * (100 - count)) / 100) : total - count;
+  const less = whatIf.filter((each) => each.total < total);
+  if (!fewer.endsWith("%")) return less.find((each) => each.total === wanted);
+  return less.sort((a, b) => Math.abs(a.total - wanted) - Math.abs(b.total - wanted))[0];
+}
+
+/** Percent of the time that is known, of all together. */
+export const meanCoverage = (rows: readonly { readonly coverage: number }[]): number =>
+  Math.floor((100 * rows.reduce((sum, { coverage }) => sum + coverage, 0)) / Math.max(1, rows.length));

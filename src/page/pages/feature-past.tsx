@@ -1,20 +1,21 @@
 import { useMemo } from "preact/hooks";
-import type { StatsRecord } from "../../domain/history-records.ts";
 import type { PoolRecord } from "../../domain/records.ts";
 import type { Answers, Logging, Query } from "../api.ts";
 import { day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import type { FeatureRow } from "../model.ts";
+import { Person, StatsFacts } from "../parts/cells.tsx";
 import { Chart } from "../parts/chart.tsx";
-import { DenialRows, Person } from "../parts/denial-rows.tsx";
+import { DenialRows } from "../parts/denial-rows.tsx";
 import { Figure, Rows, useAnswer } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
+import { PrintFoot } from "../parts/past-head.tsx";
 import { RangeChoice, rangeHere, zoom } from "../parts/range-choice.tsx";
 import { SeatsNeeded } from "../parts/seats-needed.tsx";
 import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
-import { type Lane, seriesOf } from "../series.ts";
+import { type Lane, meanCoverage, seriesOf } from "../series.ts";
 import { past } from "../words-past.ts";
 
 const rangeOfPage = () => rangeHere("24h");
@@ -35,22 +36,20 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   const week = atLeast30(range);
   return (
     <>
+      <PrintFoot range={range} />
       <ChartFigure id={id} range={range} waiting={row.feature.queued} />
       <Figure
+        id="week"
         title={past.week}
         path="/api/licenses/heatmap"
         query={{ ...id, ...rangeQuery(week), timezone: ZONE }}
-        note={({ cells }) => past.weekOf(rangeInWords(week, now.peek()), percentOf(meanCoverage(cells)))}
+        note={({ cells }) => past.weekOf(rangeInWords(week, now.peek()), meanCoverage(cells))}
       >
         {({ cells }) => <HeatMap cells={cells} total={row.feature.total} />}
       </Figure>
     </>
   );
 }
-
-export const percentOf = (share: number): number => Math.floor(100 * share);
-export const meanCoverage = (cells: readonly { readonly coverage: number }[]): number =>
-  cells.reduce((sum, { coverage }) => sum + coverage, 0) / Math.max(1, cells.length);
 
 interface ChartFigureProps {
   readonly id: Query;
@@ -63,12 +62,11 @@ function ChartFigure({ id, range, waiting }: ChartFigureProps) {
   const asked = { ...id, ...rangeQuery(range) };
   return (
     <Figure
-      title={range.word === null ? past.seatsInUse : past.last(past.ranges[range.word])}
+      id="seats"
+      title={range.word === null ? past.seatsInUse : past.lastRange(past.ranges[range.word])}
       path="/api/licenses/stats"
       query={{ ...asked, timezone: ZONE }}
-      note={({ features }) =>
-        past.covered(rangeInWords(range, now.peek()), percentOf(features[0]?.coverage ?? 0))
-      }
+      note={({ features }) => past.covered(rangeInWords(range, now.peek()), meanCoverage(features))}
       aside={<RangeChoice range={range} />}
     >
       {(answer) => <SeatChart answer={answer} denials={{ ...asked, limit: "10000" }} waiting={waiting} />}
@@ -117,7 +115,7 @@ function SeatChart({ answer, denials, waiting }: SeatChartProps) {
         fullSeconds={stats.saturatedSeconds}
         onZoom={zoom}
       />
-      <Facts of={stats} />
+      <StatsFacts of={stats} />
     </>
   );
 }
@@ -128,25 +126,16 @@ function namedSince(logging: Logging | undefined): number | null {
   return Date.parse(logging.since ?? "") || 0;
 }
 
-function Facts({ of }: { readonly of: StatsRecord }) {
-  const facts: [string, number | string | null][] = [
-    [past.peak, of.peakUsed],
-    [past.p95, of.p95Used],
-    [past.onAverage, of.averageUsed === null ? null : Math.round(10 * of.averageUsed) / 10],
-    [past.fullFor, of.saturatedSeconds === null ? null : duration(1000 * of.saturatedSeconds)],
-    [past.sessions, of.sessions],
-    [past.people, of.uniqueUsers],
-    [past.denied, of.denials],
-  ];
+/** On a phone: to the parts of the page, which are one below the other there. */
+export function Jumps() {
   return (
-    <dl class="figures">
-      {facts.map(([word, value]) => (
-        <div key={word}>
-          <dt>{word}</dt>
-          <dd>{value === null ? <Unknown /> : typeof value === "number" ? number(value) : value}</dd>
-        </div>
+    <nav class="jump" aria-label={past.onThisPage}>
+      {(["who", "seats", "week", "more"] as const).map((id) => (
+        <button key={id} type="button" onClick={() => document.getElementById(id)?.scrollIntoView()}>
+          {past.jumps[id]}
+        </button>
       ))}
-    </dl>
+    </nav>
   );
 }
 
@@ -165,7 +154,7 @@ export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
   };
   return (
     <>
-      <div class="tabs" role="tablist" aria-label={past.moreOf(row.feature.name)}>
+      <div id="more" class="tabs" role="tablist" aria-label={past.moreOf(row.feature.name)}>
         {TABS.map((each) => (
           <button
             key={each}

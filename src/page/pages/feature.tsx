@@ -11,7 +11,7 @@ import { Age, State } from "../parts/marks.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
-import { FeaturePast, FeatureTabs } from "./feature-past.tsx";
+import { FeaturePast, FeatureTabs, Jumps } from "./feature-past.tsx";
 
 /** One feature, now: how many seats are free, who has them since when, who waits. */
 export function Feature() {
@@ -58,8 +58,9 @@ export function Feature() {
         </div>
         <Strip row={row} holders={holders} waiting={waiting} />
       </section>
+      <Jumps />
       <div class="cols c2">
-        <section class="sec">
+        <section class="sec" id="who">
           <div class="h">
             <h2>{words.whoHasIt}</h2>
             <span class="q">{countOf(holders)}</span>

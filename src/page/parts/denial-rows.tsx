@@ -2,16 +2,10 @@ import type { DenialRecord } from "../../domain/denials.ts";
 import type { Answers, Logging } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { linkTo } from "../router.ts";
 import { past } from "../words-past.ts";
+import { Person } from "./cells.tsx";
 import { Rows } from "./figure.tsx";
-import { State, Unknown } from "./marks.tsx";
-
-/** Somebody's name, which some keys do not see. */
-export function Person({ user }: { readonly user: string | null }) {
-  if (user === null) return <Unknown />;
-  return <a href={linkTo("people", { q: user })}>{user}</a>;
-}
+import { State } from "./marks.tsx";
 
 /** Requests that were denied one by one, and why there are none where none are known. */
 export function DenialRows({ answer }: { readonly answer: Answers["/api/licenses/denials"] }) {
@@ -47,14 +41,26 @@ export function reasonOf({ reason, code }: Pick<DenialRecord, "reason" | "code">
   return [reason, ...(code === null ? [] : [`(${code})`])].filter(Boolean).join(" ");
 }
 
-/** Servers whose denials are not known: none of theirs are listed, whatever happened. */
-export function NotLogged({ logging }: { readonly logging: readonly Logging[] }) {
-  return logging
-    .filter(({ state }) => state !== "on")
-    .map(({ server, state, message }) => (
-      <p key={server} class="why">
-        <State is="unknown">{past.notKnownOf(server)}</State>{" "}
-        <span class="q">{message ?? past.logging[state]}</span>
-      </p>
-    ));
+/** Servers whose denials are not known, so that none are listed whatever happened; and those known for less than the range. */
+export function NotLogged(props: { readonly logging: readonly Logging[]; readonly start?: number }) {
+  const { logging, start = Number.POSITIVE_INFINITY } = props;
+  const later = logging.filter(({ state, since }) => state === "on" && Date.parse(since ?? "") > start);
+  const bySince = Map.groupBy(later, ({ since }) => moment(Date.parse(since ?? ""), now.peek()));
+  return (
+    <>
+      {logging
+        .filter(({ state }) => state !== "on")
+        .map(({ server, state, message }) => (
+          <p key={server} class="why">
+            <State is="unknown">{past.notKnownOf(server)}</State>{" "}
+            <span class="q">{message ?? past.logging[state]}</span>
+          </p>
+        ))}
+      {[...bySince].map(([since, of]) => (
+        <p key={since} class="why q">
+          {past.knownSince(of.map(({ server }) => server).join(", "), since)}
+        </p>
+      ))}
+    </>
+  );
 }

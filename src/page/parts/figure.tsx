@@ -53,6 +53,8 @@ interface FigureProps<P extends keyof Answers> {
   readonly aside?: ComponentChildren;
   /** False where the answer has no form as CSV. */
   readonly csv?: boolean;
+  /** Where a jump leads. */
+  readonly id?: string;
   readonly children: (answer: Answers[P]) => ComponentChildren;
 }
 
@@ -61,7 +63,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const { title, path, query, note, aside, csv = true } = props;
   const { answer, error, again } = useAnswer(path, query);
   return (
-    <section class="sec" aria-busy={answer === null && error === null}>
+    <section class="sec" id={props.id} aria-busy={answer === null && error === null}>
       <div class="h">
         <h2>{title}</h2>
         <span class="q">{answer !== null && note?.(answer)}</span>
@@ -109,6 +111,9 @@ export interface Column<T> {
   readonly wide?: boolean;
 }
 
+/** So many rows are shown until more are wanted. */
+const FIRST = 20;
+
 /** Rows of figures. `total`: how many there are beyond those of the answer. */
 export function Rows<T>(props: {
   readonly label: string;
@@ -118,8 +123,10 @@ export function Rows<T>(props: {
   readonly none?: string;
 }) {
   const { label, rows, columns, total = rows.length, none = past.none } = props;
+  const [isLong, setLong] = useState(false);
   if (rows.length === 0) return <p class="q">{none}</p>;
   const style = ({ right, wide }: Column<T>) => `${right === true ? "r" : ""} ${wide === true ? "opt" : ""}`;
+  const hidden = isLong ? 0 : Math.max(0, rows.length - FIRST);
   return (
     <>
       <table class="rt" aria-label={label}>
@@ -133,7 +140,7 @@ export function Rows<T>(props: {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, at) => (
+          {rows.slice(0, rows.length - hidden).map((row, at) => (
             <tr key={at}>
               {columns.map((column) => (
                 <td key={column.head} class={style(column)}>
@@ -144,7 +151,14 @@ export function Rows<T>(props: {
           ))}
         </tbody>
       </table>
-      {total > rows.length && <p class="q rest">{past.firstOf(number(rows.length), number(total))}</p>}
+      {hidden > 0 && (
+        <button class="link" type="button" onClick={() => setLong(true)}>
+          {past.showMore(hidden)}
+        </button>
+      )}
+      {hidden === 0 && total > rows.length && (
+        <p class="q rest">{past.firstOf(number(rows.length), number(total))}</p>
+      )}
     </>
   );
 }

@@ -6,21 +6,30 @@ import { again, forget, lostSince, now, polledAt, site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
+import { past } from "../words-past.ts";
 import { Age, Icon, type IconName } from "./marks.tsx";
 
-const PAGES: readonly { readonly path: PagePath | ""; readonly word: string; readonly icon: IconName }[] = [
+const PAGES: readonly { readonly path: PagePath | ""; readonly word: string; readonly icon?: IconName }[] = [
   { path: "", word: words.features, icon: "find20" },
   { path: "people", word: words.people, icon: "people" },
+  { path: "expiry", word: past.expiry },
+  { path: "denials", word: past.denials },
+  { path: "history", word: past.history, icon: "history" },
 ];
 
 /** From here on the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
-function Links() {
-  const current = page.value === "features" || page.value === "feature" ? "" : page.value;
-  return PAGES.map(({ path, word, icon }) => (
+/** Pages without a drawing of their own are reached from the one that looks back. */
+const IN_HISTORY: readonly string[] = ["outages", "expiry", "denials"];
+
+function Links({ isDock = false }: { readonly isDock?: boolean }) {
+  const shown = page.value === "features" || page.value === "feature" ? "" : page.value;
+  const pages = PAGES.filter(({ icon }) => icon !== undefined || !isDock);
+  const current = !pages.some(({ path }) => path === shown) && IN_HISTORY.includes(shown) ? "history" : shown;
+  return pages.map(({ path, word, icon }) => (
     <a key={path} href={linkTo(path)} aria-current={path === current ? "page" : undefined}>
-      <Icon name={icon} size={20} />
+      {icon !== undefined && <Icon name={icon} size={20} />}
       {word}
     </a>
   ));
@@ -58,7 +67,7 @@ export function Header() {
 export function Dock() {
   return (
     <nav class="dock" aria-label={words.pages}>
-      <Links />
+      <Links isDock />
     </nav>
   );
 }

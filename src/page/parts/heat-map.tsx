@@ -15,6 +15,7 @@ export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; read
   const { cells, total } = props;
   const busiest = Math.max(1e-9, ...cells.map(({ averageUsed }) => averageUsed ?? 0));
   const isShare = cells.some(({ averageUtilization }) => averageUtilization !== null);
+  const top = isShare ? NEARLY : 100;
   const percentOf = ({ averageUtilization, averageUsed }: HeatCellRecord) =>
     isShare ? averageUtilization : averageUsed === null ? null : (100 * averageUsed) / busiest;
   const wasFull = ({ peakUsed }: HeatCellRecord) => total !== null && total > 0 && (peakUsed ?? 0) >= total;
@@ -39,7 +40,7 @@ export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; read
                 .filter((cell) => cell.weekday === day + 1)
                 .map((cell) => {
                   const percent = percentOf(cell);
-                  const shade = Math.min(STEPS - 1, Math.floor(((percent ?? 0) / NEARLY) * STEPS));
+                  const shade = Math.min(STEPS - 1, Math.floor(((percent ?? 0) / top) * STEPS));
                   const words = past.heatCell(
                     percent,
                     cell.peakUsed,
@@ -49,7 +50,7 @@ export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; read
                   return (
                     <td
                       key={cell.hour}
-                      class={`${percent === null ? "gap" : percent >= NEARLY ? "hf" : `h${shade}`} ${wasFull(cell) ? "notch" : ""}`}
+                      class={`${percent === null ? "gap" : isShare && percent >= NEARLY ? "hf" : `h${shade}`} ${wasFull(cell) ? "notch" : ""}`}
                       title={`${weekday} ${`${cell.hour}`.padStart(2, "0")}:00: ${words}`}
                     >
                       <span class="vh">{words}</span>
@@ -70,7 +71,12 @@ export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; read
             <i key={step} class={`h${step}`} />
           ))}
         </span>
-        90 % <i class="hf" /> {past.more}
+        {number(top)} %
+        {isShare && (
+          <>
+            <i class="hf" /> {past.more}
+          </>
+        )}
         {total !== null && (
           <>
             <i class="h1 notch" /> {past.wasFull}

@@ -1,11 +1,12 @@
 import { go, linkTo } from "../router.ts";
 import { nextTheme } from "./header.tsx";
+import { stepRange } from "./range-choice.tsx";
 
 const TYPING = "input, select, textarea, [contenteditable]";
-const PLACES = { f: "", p: "people" } as const;
+const PLACES = { f: "", p: "people", e: "expiry", d: "denials", h: "history" } as const;
 const GOES_ON_MS = 1_500;
 
-/** `/` searches, `g f` and `g p` lead to pages, `t` changes the theme, `j` `k` and arrows go through rows, Esc leaves a field. */
+/** `/` searches, `g` and a letter lead to pages, `t` changes the theme, `[` and `]` the range, `j` `k` and arrows go through rows, Esc leaves a field. */
 export function startKeys(): void {
   let goesAt = Number.NEGATIVE_INFINITY;
   document.addEventListener("keydown", (event) => {
@@ -22,7 +23,9 @@ export function startKeys(): void {
     goesAt = event.key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
     if (place !== undefined) go(linkTo(place));
     else if (event.key === "t") nextTheme();
-    else if (event.key === "/" || isSearch) {
+    else if (event.key === "[" || event.key === "]") {
+      if (!stepRange(event.key === "]" ? 1 : -1)) return;
+    } else if (event.key === "/" || isSearch) {
       const field = document.getElementById("search") as HTMLInputElement | null;
       if (field === null) go(linkTo(""));
       else field.select();

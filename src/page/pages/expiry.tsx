@@ -1,0 +1,118 @@
+import type { ExpirationRecord } from "../../domain/records.ts";
+import { search } from "../api.ts";
+import { day, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import { FeatureLink, Known } from "../parts/cells.tsx";
+import { Figure, Rows } from "../parts/figure.tsx";
+import { State } from "../parts/marks.tsx";
+import { PastHead } from "../parts/past-head.tsx";
+import { Choice } from "../parts/search-field.tsx";
+import { byMonth, type ExpiryGroup } from "../past-rows.ts";
+import { query } from "../router.ts";
+import { past } from "../words-past.ts";
+import { ServerChoice, serverHere } from "./history.tsx";
+
+const DAYS = ["30", "90", "180", "365"];
+const SOON_DAYS = 30;
+const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric", timeZone: "UTC" });
+
+/** What has expired and what expires next, by month or as a list. */
+export function Expiry() {
+  const days = query.value.get("days");
+  const isList = query.value.get("view") === "list";
+  const asked = { ...serverHere(), ...(days !== null && { days }), limit: "1000" };
+  return (
+    <>
+      <PastHead range={null}>
+        <Choice name="view" any={past.calendar} values={["list"]} word={() => past.list} />
+        <Choice name="days" any={past.anyTime} values={DAYS} word={past.days} />
+        <ServerChoice />
+        <a class="link" href={`./api/licenses/expirations.ics${search(serverHere())}`}>
+          {past.subscribe}
+        </a>
+      </PastHead>
+      <Figure
+        title={isList ? past.list : past.calendar}
+        path="/api/licenses/expirations"
+        query={asked}
+        note={({ total }) => number(total)}
+      >
+        {({ expirations, total }) => {
+          if (expirations.length === 0) return <p class="q">{past.noExpiry}</p>;
+          if (isList) return <List rows={expirations} total={total} />;
+          return byMonth(expirations).map(([month, groups]) => (
+            <Month key={month} month={month} groups={groups} />
+          ));
+        }}
+      </Figure>
+    </>
+  );
+}
+
+function Month({ month, groups }: { readonly month: string; readonly groups: readonly ExpiryGroup[] }) {
+  return (
+    <section class="month">
+      <h3>
+        <span class={month === "" ? "n-crit" : undefined}>
+          {month === "" ? past.expired : MONTH.format(Date.parse(`${month}-15`))}
+        </span>{" "}
+        <span class="q">{lostIn(groups.flatMap(({ rows }) => rows))}</span>
+      </h3>
+      <ul>
+        {groups.map(({ server, on, daysLeft, rows }) => (
+          <li key={`${on} ${server}`}>
+            <span>
+              <b>{day(on, now.peek())}</b> <Left days={daysLeft} />
+            </span>
+            <span>
+              <b>{server}</b> <span class="q">{lostIn(rows)}</span>
+            </span>
+            <span class="names">
+              {rows.map((row, at) => (
+                <span key={at}>
+                  <FeatureLink {...row} server={row.server} quiet />{" "}
+                  <span class="q">{row.total !== null && number(row.total)}</span>
+                </span>
+              ))}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Features and seats of pools that end. */
+function lostIn(rows: readonly ExpirationRecord[]): string {
+  const features = new Set(
+    rows.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])),
+  );
+  const seats = rows.reduce((sum, { total }) => sum + (total ?? 0), 0);
+  return past.lost(features.size, seats, rows.filter(({ total }) => total === null).length);
+}
+
+function Left({ days }: { readonly days: number }) {
+  if (days > SOON_DAYS) return <span class="q">{past.left(days)}</span>;
+  return <State is={days < 0 ? "crit" : "warn"}>{past.left(days)}</State>;
+}
+
+function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; readonly total: number }) {
+  return (
+    <Rows
+      label={past.expiry}
+      rows={rows}
+      total={total}
+      columns={[
+        { head: past.feature, cell: (row) => <FeatureLink {...row} /> },
+        { head: past.pool, wide: true, cell: ({ pool }) => <span class="m">{pool}</span> },
+        {
+          head: past.seats,
+          right: true,
+          cell: ({ total }) => (total === null ? past.noLimit : number(total)),
+        },
+        { head: past.expires, right: true, cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()) },
+        { head: past.daysLeft, right: true, cell: ({ daysLeft }) => <Known value={daysLeft} /> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,65 @@
+import type { ComponentChildren } from "preact";
+import type { StatsRecord } from "../../domain/history-records.ts";
+import { duration, number } from "../format.ts";
+import { linkTo } from "../router.ts";
+import { past } from "../words-past.ts";
+import { Unknown } from "./marks.tsx";
+
+/** A number that may not be known. */
+export function Known(props: {
+  readonly value: number | null;
+  readonly as?: (value: number) => string;
+}): ComponentChildren {
+  const { value, as = number } = props;
+  return value === null ? <Unknown /> : as(value);
+}
+
+/** Somebody's name, which some keys do not see. */
+export function Person({ user }: { readonly user: string | null }): ComponentChildren {
+  if (user === null) return <Unknown />;
+  return <a href={linkTo("people", { q: user })}>{user}</a>;
+}
+
+/** A feature's name, with its server, leading to its page. */
+export function FeatureLink(props: {
+  readonly server?: string | undefined;
+  readonly daemon?: string | undefined;
+  readonly feature?: string | null | undefined;
+  /** Its server is said elsewhere. */
+  readonly quiet?: boolean;
+}) {
+  const { server = "", daemon = "", feature } = props;
+  return (
+    <>
+      {feature == null ? (
+        past.unnamed(daemon)
+      ) : (
+        <a href={linkTo("feature", { server, daemon, name: feature })}>{feature}</a>
+      )}
+      {props.quiet !== true && <span class="q"> {server}</span>}
+    </>
+  );
+}
+
+/** What a feature's range comes to. */
+export function StatsFacts({ of }: { readonly of: StatsRecord }) {
+  const facts: [string, ComponentChildren][] = [
+    [past.peak, <Known value={of.peakUsed} />],
+    [past.p95, <Known value={of.p95Used} />],
+    [past.onAverage, <Known value={of.averageUsed} as={(seats) => number(Math.round(10 * seats) / 10)} />],
+    [past.fullFor, <Known value={of.saturatedSeconds} as={(seconds) => duration(1000 * seconds)} />],
+    [past.sessions, <Known value={of.sessions} />],
+    [past.people, <Known value={of.uniqueUsers} />],
+    [past.deniedHead, <Known value={of.denials} />],
+  ];
+  return (
+    <dl class="figures">
+      {facts.map(([word, value]) => (
+        <div key={word}>
+          <dt>{word}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
