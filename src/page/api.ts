@@ -8,8 +8,8 @@ import type {
   WaitsRecord,
 } from "../domain/history-records.ts";
 import type { Me } from "../domain/keys.ts";
-import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
 import type { Picture } from "../domain/live-picture.ts";
+import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
 import type { ErrorBody, ExpirationRecord, FeatureRecord } from "../domain/records.ts";
 import type { DenialState } from "../domain/words.ts";
 

@@ -146,7 +146,7 @@ export interface TimeTick {
 
 /** At most so many ticks in [start, end), at round times of the reader's zone. */
 export function timeTicks(start: number, end: number, most: number): TimeTick[] {
-  const { unit, by } = STEPS.find(({ ms }) => (end - start) / ms <= most) ?? { unit: "month", by: 60 };
+  const { unit, by } = STEPS.find(({ ms }) => (end - start) / ms <= most + 0.5) ?? { unit: "month", by: 60 };
   const first = new Date(start);
   const [year, month, day] = [first.getFullYear(), first.getMonth(), first.getDate()];
   const monday = day - ((first.getDay() + 6) % 7);

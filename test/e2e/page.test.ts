@@ -31,6 +31,10 @@ const streamsOf = async (site: Watching) =>
   (await site.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
 const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
 
+/** Every figure of the page is there. */
+const isRead = (page: Page) =>
+  until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
+
 async function startDemo(): Promise<Daemon & { readonly key: string; readonly code: string }> {
   const port = await freePort();
   const demo = await start({
@@ -65,20 +69,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.goto(`${address}signin${demo.code}`);
     await isLive(page);
     expect(page.url()).toBe(address);
-    const feature = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
-    for (const path of ["features", feature, "people", "signin"]) {
-      await page.goto(`${address}${path}`);
-      if (path !== "signin") await isLive(page);
-      for (const width of WIDTHS) {
-        for (const colorScheme of THEMES) {
-          await page.setViewportSize({ width, height: 900 });
-          await page.emulateMedia({ colorScheme });
-          const view = `${path} ${width} ${colorScheme}`;
-          expect([view, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([view, width]);
-          expect([view, await violations(page)]).toEqual([view, []]);
-        }
-      }
-    }
+    for (const path of ["features", "people", "signin"]) await inspect(page, address, path);
     await page.goto(`${address}features`);
     await isLive(page);
     const { features } = await demo.json<{ features: { name: string }[] }>(
@@ -87,6 +78,20 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     );
     const names = features.map(({ name }) => name).sort();
     expect((await namesIn(page)).sort()).toEqual(names);
+    expect(heard).toEqual([]);
+  });
+
+  test("looks back on pages that have nothing to complain of either, and are accessible", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    const heard = await listenTo(page, demo.url);
+    const compare = "history?report=compare&before=1&feature=eda%20siliqd%2FSynth-Ultra";
+    const reports = ["history", "history?report=efficiency", "history?report=heatmap", compare];
+    const feature = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
+    for (const path of [feature, ...reports, "denials", "expiry", "outages"])
+      await inspect(page, `${demo.url}/`, path);
     expect(heard).toEqual([]);
   });
 
@@ -224,7 +229,131 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await Promise.all([asks(page), asks(other)]);
     expect(performance.now() - revokedAt).toBeLessThan(5_000);
   });
+
+  test("looks back: the API's figures, a chart with keys and zoom, the call behind each, and why none are known", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    const heard = await listenTo(page, demo.url);
+    const show = async (path: string) => {
+      await page.goto(`${demo.url}/${path}`);
+      await isLive(page);
+      await isRead(page);
+    };
+    const ask = <T>(path: string) => demo.json<T>(`/api/licenses/${path}`, demo.key);
+    const cells = (label: string) =>
+      page
+        .getByRole("table", { name: label, exact: true })
+        .evaluate((table) =>
+          [...(table as unknown as { rows: Iterable<{ cells: Iterable<{ textContent: string }> }> }).rows]
+            .slice(1)
+            .map((row) => [...row.cells].map(({ textContent }) => textContent)),
+        );
+    const numbers = (...values: (number | null)[]) =>
+      values.map((value) => (value === null ? "not known" : value.toLocaleString("en-GB")));
+    const [start, end] = [20 * 60, 2].map((minutes) => new Date(Date.now() - minutes * 60_000).toISOString());
+    const range = `${start}/${end}`;
+    const asked = `start=${start}&end=${end}`;
+
+    type Stats = {
+      server: string;
+      feature: string;
+      total: number;
+      peakUsed: number;
+      p95Used: number;
+      denials: number | null;
+    };
+    const { features } = await ask<{ features: Stats[] }>(
+      `stats?${asked}&series=false&sort=-averageUtilization`,
+    );
+    await show(`history?report=efficiency&range=${range}`);
+    await page.getByRole("button", { name: /^Show/ }).first().click();
+    const shown = await cells("Use of seats");
+    expect(shown.map(([name, total, peak, p95]) => [name, total, peak, p95])).toEqual(
+      features.map((row) => [
+        `${row.feature} ${row.server}`,
+        ...numbers(row.total, row.peakUsed, row.p95Used),
+      ]),
+    );
+    expect(shown.map((row) => row[7])).toEqual(features.flatMap(({ denials }) => numbers(denials)));
+
+    await show(`denials?range=${range}`);
+    const denied = new Map((await cells("By feature")).map(([name, , count]) => [name, count]));
+    for (const { server, feature, denials } of features)
+      if (denials !== null && denials > 0)
+        expect([feature, denied.get(`${feature} ${server}`)]).toEqual([
+          feature,
+          denials.toLocaleString("en-GB"),
+        ]);
+    await page.getByText("remote: denials are not known.").waitFor();
+    await page.getByText("Neither log_file nor log_command is set").waitFor();
+
+    type Available = { server: string; availability: number | null; coverage: number };
+    const { servers } = await ask<{ servers: Available[] }>(`outages?${asked}&limit=1`);
+    await show(`outages?range=${range}`);
+    expect((await cells("Available")).map(([name, , availability]) => [name, availability])).toEqual(
+      servers.map(({ server, availability }) => [
+        server,
+        availability === null ? "not known" : `${availability} %`,
+      ]),
+    );
+
+    await show("feature?server=eda&daemon=siliqd&name=Synth-Ultra");
+    const chart = page.getByRole("img", { name: /^Seats in use, .* peak \d+ of 16 at / });
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("ArrowLeft");
+    await page.locator(".read", { hasText: /^\d\d:\d\d: \d+ of 16/ }).waitFor();
+    const over = await chart.locator(".u-over").boundingBox();
+    if (over === null) throw new Error("the chart is not drawn");
+    await page.mouse.move(over.x + over.width / 2, over.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width - 10, over.y + 30, { steps: 4 });
+    await page.mouse.up();
+    await until(
+      "the range is zoomed",
+      () => new URL(page.url()).searchParams.get("range")?.includes("/") || undefined,
+    );
+    await page.keyboard.press("]");
+    await page.goBack();
+    await isRead(page);
+    await page.getByText("As table").click();
+    expect((await cells("Seats in use")).length).toBeGreaterThan(250);
+    // Plain HTTP of another host than this one has no clipboard: the text is shown.
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await page.getByRole("button", { name: "Copy as curl" }).first().click();
+    const curl = await page.getByLabel("Copy as curl").first().inputValue();
+    const said = await Bun.$`sh -c ${`${curl} -sf`}`
+      .env({ ...process.env, LICMOND_API_KEY: demo.key })
+      .json();
+    expect(said.features[0].feature).toBe("Synth-Ultra");
+    expect(curl).not.toContain("lmk_");
+    await page.getByRole("tab", { name: "Seats needed" }).focus();
+    for (const tab of ["Sessions", "Denials", "Pools", "Expiry"]) {
+      await page.keyboard.press("ArrowRight");
+      await page.getByRole("tab", { name: tab, selected: true }).waitFor();
+      await isRead(page);
+    }
+    expect(heard).toEqual([]);
+  });
 });
+
+/** A page in both themes and all widths: as wide as the window, and nothing that axe finds. */
+async function inspect(page: Page, address: string, path: string): Promise<void> {
+  await page.goto(`${address}${path}`);
+  if (path !== "signin") await isLive(page);
+  await isRead(page);
+  for (const width of WIDTHS) {
+    for (const colorScheme of THEMES) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      const view = `${path} ${width} ${colorScheme}`;
+      expect([view, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([view, width]);
+      expect([view, await violations(page)]).toEqual([view, []]);
+    }
+  }
+}
 
 /** What axe finds, as `rule: where`. */
 async function violations(page: Page): Promise<string[]> {

@@ -2,7 +2,7 @@ import type { DenialRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { FeatureLink, Person } from "../parts/cells.tsx";
+import { FeatureLink, Known, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { PastHead } from "../parts/past-head.tsx";
@@ -68,7 +68,9 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
                 head: past.people,
                 right: true,
                 wide: true,
-                cell: ({ rows }) => number(new Set(rows.flatMap(({ user }) => user ?? [])).size),
+                cell: ({ rows, first }) => (
+                  <Known value={first.feature === null ? null : new Set(rows.map(({ user }) => user)).size} />
+                ),
               },
               {
                 head: past.last,
@@ -104,7 +106,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
             </div>
           </div>
           <h2>{past.requests}</h2>
-          <DenialRows answer={{ denials: denials.slice(0, SHOWN), total, logging: [] }} />
+          <DenialRows isOfMany answer={{ denials: denials.slice(0, SHOWN), total, logging: [] }} />
         </>
       )}
     </>

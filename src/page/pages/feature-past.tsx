@@ -10,7 +10,6 @@ import { DenialRows } from "../parts/denial-rows.tsx";
 import { Figure, Rows, useAnswer } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
-import { PrintFoot } from "../parts/past-head.tsx";
 import { RangeChoice, rangeHere, zoom } from "../parts/range-choice.tsx";
 import { SeatsNeeded } from "../parts/seats-needed.tsx";
 import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
@@ -18,7 +17,7 @@ import { query, setQuery } from "../router.ts";
 import { type Lane, meanCoverage, seriesOf } from "../series.ts";
 import { past } from "../words-past.ts";
 
-const rangeOfPage = () => rangeHere("24h");
+export const rangeOfPage = () => rangeHere("24h");
 const idOf = ({ server, feature }: FeatureRow) => ({
   server: server.id,
   daemon: feature.daemon,
@@ -36,7 +35,6 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   const week = atLeast30(range);
   return (
     <>
-      <PrintFoot range={range} />
       <ChartFigure id={id} range={range} waiting={row.feature.queued} />
       <Figure
         id="week"

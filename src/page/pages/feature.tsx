@@ -8,10 +8,11 @@ import { daysLeft, type FeatureRow, featuresOf, type HolderRow, holdersOf, isFul
 import { CopyLink } from "../parts/copy-link.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { Age, State } from "../parts/marks.tsx";
+import { PrintFoot } from "../parts/past-head.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
-import { FeaturePast, FeatureTabs, Jumps } from "./feature-past.tsx";
+import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 
 /** One feature, now: how many seats are free, who has them since when, who waits. */
 export function Feature() {
@@ -89,6 +90,7 @@ export function Feature() {
         </div>
       </div>
       <FeatureTabs row={row} />
+      <PrintFoot range={rangeOfPage()} />
     </>
   );
 }

@@ -174,7 +174,7 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
   const tried = (row: EfficiencyRecord) => fewerSeats(row, fewer);
   return [
     FEATURE,
-    TOTAL,
+    { ...TOTAL, wide: true },
     { head: past.halfBusy, right: true, wide: true, cell: seatAt(0.5) },
     { head: past.lastBusy, right: true, cell: seatAt(1) },
     { head: past.wouldHave, right: true, cell: (row) => <Known value={tried(row)?.total ?? null} /> },

@@ -13,7 +13,7 @@ import { ServerChoice, serverHere } from "./history.tsx";
 
 const SHOWN = 100;
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
-const percent = (value: number) => `${Math.floor(100 * value) / 100} %`;
+const percent = (value: number) => `${value} %`;
 
 /** When servers were not up, and how much of the time is known. */
 export function Outages() {
@@ -46,7 +46,11 @@ export function Outages() {
                   right: true,
                   cell: ({ availability }) => <Known value={availability} as={percent} />,
                 },
-                { head: past.known, right: true, cell: ({ coverage }) => percent(100 * coverage) },
+                {
+                  head: past.known,
+                  right: true,
+                  cell: ({ coverage }) => percent(Math.floor(100 * coverage)),
+                },
                 {
                   head: past.stretches,
                   right: true,

@@ -48,7 +48,13 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     column(({ peak }) => peak),
   ];
   const stepped = uPlot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
-  const line = { paths: stepped({ align: 1 }), points: { show: false }, spanGaps: false, fillTo: 0 } as const;
+  // A bucket lasts to the gap behind it.
+  const line = {
+    paths: stepped({ align: 1, alignGaps: 1 }),
+    points: { show: false },
+    spanGaps: false,
+    fillTo: 0,
+  } as const;
 
   const plot = new uPlot(
     {
@@ -77,7 +83,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
             ticks(plot).map(({ at, label, isNamed }) => (isNamed || isAtEdge(plot, at) ? "" : label)),
         },
         {
-          size: Math.max(lanes.length > 0 ? 50 : 0, 14 + 7 * number(top).length),
+          size: Math.max(lanes.length > 0 ? 50 : 40, 14 + 7 * number(top).length),
           gap: 8,
           grid: { stroke: () => paint("line"), width: 1 },
           ticks: { show: false },
@@ -210,7 +216,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
       if (isNamed) write(label, x(at), above + all + 14 * scale, "center", "text", 600);
     if (last?.total != null) write(past.total(last.total), right, y(last.total) - 9 * scale, "right");
     const peak = peakOf(series);
-    if (peak?.peak != null && !isAtTotal(peak)) {
+    if (peak?.peak && !isAtTotal(peak)) {
       const text = past.peakAt(peak.peak, moment(Math.max(start, peak.at), now));
       const half = (text.length * FONT * scale) / 4;
       const middle = Math.min(right - half, Math.max(left + half, x(peak.at)));

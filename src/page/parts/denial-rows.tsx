@@ -3,13 +3,17 @@ import type { Answers, Logging } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { past } from "../words-past.ts";
-import { Person } from "./cells.tsx";
+import { FeatureLink, Person } from "./cells.tsx";
 import { Rows } from "./figure.tsx";
 import { State } from "./marks.tsx";
 
 /** Requests that were denied one by one, and why there are none where none are known. */
-export function DenialRows({ answer }: { readonly answer: Answers["/api/licenses/denials"] }) {
-  const { denials, total, logging } = answer;
+export function DenialRows(props: {
+  readonly answer: Answers["/api/licenses/denials"];
+  /** They are of more than one feature. */
+  readonly isOfMany?: boolean;
+}) {
+  const { denials, total, logging } = props.answer;
   return (
     <>
       <NotLogged logging={logging} />
@@ -19,7 +23,13 @@ export function DenialRows({ answer }: { readonly answer: Answers["/api/licenses
         total={total}
         none={logging.every(({ state }) => state === "on") ? past.noDenials : ""}
         columns={[
-          { head: past.at, cell: ({ timestamp }) => moment(Date.parse(timestamp), now.peek()) },
+          {
+            head: past.at,
+            cell: ({ timestamp }) => <time>{moment(Date.parse(timestamp), now.peek())}</time>,
+          },
+          ...(props.isOfMany === true
+            ? [{ head: past.feature, cell: (row: DenialRecord) => <FeatureLink {...row} /> }]
+            : []),
           { head: past.person, cell: (row) => (row.feature === null ? past.counted : <Person {...row} />) },
           { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
           { head: past.seats, right: true, cell: ({ count }) => number(count) },
