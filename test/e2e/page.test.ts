@@ -320,6 +320,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(new URL(page.url()).searchParams.get("range")).toBe("24h");
     await isRead(page);
     await page.getByText("As table").click();
+    await page.getByRole("button", { name: /^Show/ }).first().click();
     expect((await cells("Seats in use")).length).toBeGreaterThan(250);
     // Plain HTTP of another host than this one has no clipboard: the text is shown.
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");

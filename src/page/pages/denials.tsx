@@ -2,7 +2,7 @@ import type { DenialRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { FeatureLink, Known, Person } from "../parts/cells.tsx";
+import { FeatureLink, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { PastHead } from "../parts/past-head.tsx";
@@ -62,15 +62,13 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
                 right: true,
                 cell: ({ denied }) => <b class={denied > 0 ? "n-crit" : "q"}>{number(denied)}</b>,
               },
-              { head: past.waited, right: true, cell: ({ queued }) => number(queued) },
-              { head: past.grantedLater, right: true, cell: ({ granted_later }) => number(granted_later) },
+              { head: past.waited, value: ({ queued }) => queued },
+              { head: past.grantedLater, value: ({ granted_later }) => granted_later },
               {
                 head: past.people,
-                right: true,
+                value: ({ rows, first }) =>
+                  first.feature === null ? null : new Set(rows.map(({ user }) => user)).size,
                 wide: true,
-                cell: ({ rows, first }) => (
-                  <Known value={first.feature === null ? null : new Set(rows.map(({ user }) => user)).size} />
-                ),
               },
               {
                 head: past.last,
@@ -114,9 +112,9 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
 }
 
 const COUNTS: readonly Column<DenialGroup>[] = [
-  { head: past.deniedHead, right: true, cell: ({ denied }) => number(denied) },
-  { head: past.waited, right: true, cell: ({ queued }) => number(queued) },
-  { head: past.grantedLater, right: true, wide: true, cell: ({ granted_later }) => number(granted_later) },
+  { head: past.deniedHead, value: ({ denied }) => denied },
+  { head: past.waited, value: ({ queued }) => queued },
+  { head: past.grantedLater, value: ({ granted_later }) => granted_later, wide: true },
 ];
 
 const WIDTH = 1000;

@@ -1,28 +1,21 @@
-import { useMemo } from "preact/hooks";
 import type { PoolRecord } from "../../domain/records.ts";
-import type { Answers, Logging, Query } from "../api.ts";
-import { day, duration, moment, number } from "../format.ts";
+import { day, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import type { FeatureRow } from "../model.ts";
-import { Person, StatsFacts } from "../parts/cells.tsx";
-import { Chart } from "../parts/chart.tsx";
+import { asDuration, Person } from "../parts/cells.tsx";
+import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { DenialRows } from "../parts/denial-rows.tsx";
-import { Figure, Rows, useAnswer } from "../parts/figure.tsx";
+import { Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
-import { RangeChoice, rangeHere, zoom } from "../parts/range-choice.tsx";
+import { RangeChoice, rangeHere } from "../parts/range-choice.tsx";
 import { SeatsNeeded } from "../parts/seats-needed.tsx";
 import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
-import { type Lane, meanCoverage, seriesOf } from "../series.ts";
+import { meanCoverage } from "../series.ts";
 import { past } from "../words-past.ts";
 
 export const rangeOfPage = () => rangeHere("24h");
-const idOf = ({ server, feature }: FeatureRow) => ({
-  server: server.id,
-  daemon: feature.daemon,
-  feature: feature.name,
-});
 /** The week and the seats need more than a day. */
 const atLeast30 = (range: Range): Range =>
   range.word === "24h" || range.word === "7d" ? rangeHere30() : range;
@@ -35,7 +28,12 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
   const week = atLeast30(range);
   return (
     <>
-      <ChartFigure id={id} range={range} waiting={row.feature.queued} />
+      <ChartFigure
+        row={row}
+        range={range}
+        title={range.word === null ? past.seatsInUse : past.lastRange(past.ranges[range.word])}
+        aside={<RangeChoice range={range} />}
+      />
       <Figure
         id="week"
         title={past.week}
@@ -47,81 +45,6 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
       </Figure>
     </>
   );
-}
-
-interface ChartFigureProps {
-  readonly id: Query;
-  readonly range: Range;
-  /** Requests that wait now. */
-  readonly waiting: number | null;
-}
-
-function ChartFigure({ id, range, waiting }: ChartFigureProps) {
-  const asked = { ...id, ...rangeQuery(range) };
-  return (
-    <Figure
-      id="seats"
-      title={range.word === null ? past.seatsInUse : past.lastRange(past.ranges[range.word])}
-      path="/api/licenses/stats"
-      query={{ ...asked, timezone: ZONE }}
-      note={({ features }) => past.covered(rangeInWords(range, now.peek()), meanCoverage(features))}
-      aside={<RangeChoice range={range} />}
-    >
-      {(answer) => <SeatChart answer={answer} denials={{ ...asked, limit: "10000" }} waiting={waiting} />}
-    </Figure>
-  );
-}
-
-interface SeatChartProps {
-  readonly answer: Answers["/api/licenses/stats"];
-  readonly denials: Query;
-  readonly waiting: number | null;
-}
-
-/** Seats, who came to wait, and who was denied, on one time axis. */
-function SeatChart({ answer, denials, waiting }: SeatChartProps) {
-  const stats = answer.features[0];
-  const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
-  const { answer: denied } = useAnswer("/api/licenses/denials", denials);
-  if (stats === undefined || stats.coverage === 0) return <p class="pending q">{past.noCoverage}</p>;
-  const since = denied === null ? null : namedSince(denied.logging[0]);
-  const marks = (outcome: "denied" | "queued") =>
-    since === null || denied === null
-      ? null
-      : denied.denials.filter((row) => row.outcome === outcome).map(({ timestamp }) => Date.parse(timestamp));
-  const lane = (label: string, colour: Lane["colour"], outcome: "denied" | "queued"): Lane => ({
-    label,
-    colour,
-    marks: marks(outcome),
-    ...(since !== null && { since }),
-  });
-  const lanes: Lane[] = [
-    {
-      ...lane(past.waiting, "warn-mark", "queued"),
-      ...((waiting ?? 0) > 0 && { note: past.waitNow(waiting ?? 0) }),
-    },
-    lane(past.denied, "crit-mark", "denied"),
-  ];
-  return (
-    <>
-      <Chart
-        label={past.seatsInUse}
-        unit={past.unit}
-        series={series}
-        now={now.peek()}
-        lanes={lanes}
-        fullSeconds={stats.saturatedSeconds}
-        onZoom={zoom}
-      />
-      <StatsFacts of={stats} />
-    </>
-  );
-}
-
-/** Since when denials of a server's features are known, epoch ms; null where they are not, or not by feature. */
-function namedSince(logging: Logging | undefined): number | null {
-  if (logging?.state !== "on" || logging.source === "counters") return null;
-  return Date.parse(logging.since ?? "") || 0;
 }
 
 /** On a phone: to the parts of the page, which are one below the other there. */
@@ -201,7 +124,7 @@ function Panel({ tab, row }: { readonly tab: (typeof TABS)[number]; readonly row
             columns={[
               { head: past.person, cell: (each) => <Person {...each} /> },
               { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
-              { head: past.seats, right: true, cell: ({ count }) => number(count) },
+              { head: past.seats, value: ({ count }) => count },
               {
                 head: past.from,
                 right: true,
@@ -215,11 +138,7 @@ function Panel({ tab, row }: { readonly tab: (typeof TABS)[number]; readonly row
                 cell: ({ endedAt }) =>
                   endedAt === null ? past.goesOn : moment(Date.parse(endedAt), now.peek()),
               },
-              {
-                head: past.held,
-                right: true,
-                cell: ({ durationSeconds }) => duration(1000 * durationSeconds),
-              },
+              { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
             ]}
           />
         )}
@@ -255,11 +174,7 @@ function Panel({ tab, row }: { readonly tab: (typeof TABS)[number]; readonly row
               right: true,
               cell: ({ expiresOn }) => (expiresOn === null ? past.permanent : day(expiresOn, now.peek())),
             },
-            {
-              head: past.daysLeft,
-              right: true,
-              cell: ({ daysLeft }) => daysLeft !== null && number(daysLeft),
-            },
+            { head: past.daysLeft, value: ({ daysLeft }) => daysLeft },
           ]}
         />
       )}
@@ -277,7 +192,7 @@ function Pools({ pools }: { readonly pools: readonly PoolRecord[] }) {
         { head: past.version, wide: true, cell: ({ version }) => version ?? <Unknown /> },
         { head: past.kind, wide: true, cell: ({ kind }) => kind },
         { head: past.vendorString, wide: true, cell: ({ vendorString }) => vendorString },
-        { head: past.inUse, right: true, cell: ({ used }) => (used === null ? <Unknown /> : number(used)) },
+        { head: past.inUse, value: ({ used }) => used },
         {
           head: past.seats,
           right: true,

@@ -1,20 +1,18 @@
-import { useMemo } from "preact/hooks";
 import type { EfficiencyRecord, StatsRecord, UsageRecord } from "../../domain/history-records.ts";
-import type { Answers, Query } from "../api.ts";
-import { byName, duration, moment, number } from "../format.ts";
+import type { Query } from "../api.ts";
+import { byName, moment } from "../format.ts";
 import { now, site } from "../live/live.ts";
-import { allFeatures, type FeatureRow } from "../model.ts";
-import { FeatureLink, Known, Person, StatsFacts } from "../parts/cells.tsx";
-import { Chart } from "../parts/chart.tsx";
+import { asDuration, asPercent, FeatureLink, Person } from "../parts/cells.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { PastHead, reportHere } from "../parts/past-head.tsx";
-import { rangeHere, zoom } from "../parts/range-choice.tsx";
+import { rangeHere } from "../parts/range-choice.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { before, type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
-import { go, linkTo, query } from "../router.ts";
-import { fewerSeats, meanCoverage, seriesOf } from "../series.ts";
+import { rangeInWords, rangeQuery, ZONE } from "../range.ts";
+import { query } from "../router.ts";
+import { fewerSeats, meanCoverage } from "../series.ts";
 import { past } from "../words-past.ts";
+import { Compare } from "./compare.tsx";
 
 /** Who used what, how busy seats were, at which hours, and one thing beside another. */
 export function History() {
@@ -85,15 +83,15 @@ function UsageRows(props: {
             <i class="share" style={{ width: `${(100 * heldSeatHours) / most}%` }} />
           ),
         },
-        { head: past.seatHours, right: true, cell: ({ heldSeatHours }) => number(Math.round(heldSeatHours)) },
-        { head: past.peak, right: true, cell: ({ peakHeld }) => number(peakHeld) },
-        { head: past.sessions, right: true, cell: ({ sessions }) => number(sessions) },
-        { head: past.people, right: true, wide: true, cell: ({ uniqueUsers }) => number(uniqueUsers) },
+        { head: past.seatHours, value: ({ heldSeatHours }) => Math.round(heldSeatHours) },
+        { head: past.peak, value: ({ peakHeld }) => peakHeld },
+        { head: past.sessions, value: ({ sessions }) => sessions },
+        { head: past.people, value: ({ uniqueUsers }) => uniqueUsers, wide: true },
         {
           head: past.lastUsed,
           right: true,
-          wide: true,
           cell: ({ lastUsedAt }) => moment(Date.parse(lastUsedAt), now.peek()),
+          wide: true,
         },
       ]}
     />
@@ -140,56 +138,39 @@ const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
   head: past.feature,
   cell: (row) => <FeatureLink {...row} />,
 };
-const TOTAL: Column<{ readonly total: number | null }> = {
-  head: past.seats,
-  right: true,
-  cell: ({ total }) => <Known value={total} />,
-};
-const percent = (value: number | null) => (
-  <Known value={value} as={(known) => `${number(Math.round(known))} %`} />
-);
-const seconds = (value: number | null) => <Known value={value} as={(known) => duration(1000 * known)} />;
-
-const FIGURES: readonly Column<StatsRecord>[] = [
-  { head: past.peak, right: true, cell: ({ peakUsed }) => <Known value={peakUsed} /> },
-  { head: past.p95, right: true, cell: ({ p95Used }) => <Known value={p95Used} /> },
-  { head: past.onAverage, right: true, cell: ({ averageUtilization }) => percent(averageUtilization) },
-  { head: past.fullFor, right: true, wide: true, cell: ({ saturatedSeconds }) => seconds(saturatedSeconds) },
-  { head: past.people, right: true, wide: true, cell: ({ uniqueUsers }) => <Known value={uniqueUsers} /> },
-  { head: past.deniedHead, right: true, wide: true, cell: ({ denials }) => <Known value={denials} /> },
-  { head: past.known, right: true, wide: true, cell: ({ coverage }) => percent(Math.floor(100 * coverage)) },
+const TOTAL: Column<{ readonly total: number | null }> = { head: past.seats, value: ({ total }) => total };
+const STATS: readonly Column<StatsRecord>[] = [
+  FEATURE,
+  TOTAL,
+  { head: past.peak, value: ({ peakUsed }) => peakUsed },
+  { head: past.p95, value: ({ p95Used }) => p95Used },
+  { head: past.onAverage, value: ({ averageUtilization }) => averageUtilization, as: asPercent },
+  { head: past.fullFor, value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration, wide: true },
+  { head: past.people, value: ({ uniqueUsers }) => uniqueUsers, wide: true },
+  { head: past.deniedHead, value: ({ denials }) => denials, wide: true },
+  { head: past.known, value: ({ coverage }) => 100 * coverage, as: asPercent, wide: true },
 ];
-const STATS = [FEATURE, TOTAL, ...FIGURES];
 
 /** How busy the seats in the middle and at the end were, and what it would have cost to have fewer. */
 function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
-  const seatAt =
-    (share: number) =>
-    ({ seats, total }: EfficiencyRecord) => {
-      const seat = Math.max(1, Math.ceil((total ?? 0) * share));
-      return total === null
-        ? percent(null)
-        : percent(seats.findLast((each) => each.seat <= seat)?.busyPercent ?? null);
-    };
-  const tried = (row: EfficiencyRecord) => fewerSeats(row, fewer);
+  const busyAt = ({ seats, total }: EfficiencyRecord, share: number) => {
+    const seat = Math.max(1, Math.ceil((total ?? 0) * share));
+    return total === null ? null : (seats.findLast((each) => each.seat <= seat)?.busyPercent ?? null);
+  };
   return [
     FEATURE,
     { ...TOTAL, wide: true },
-    { head: past.halfBusy, right: true, wide: true, cell: seatAt(0.5) },
-    { head: past.lastBusy, right: true, cell: seatAt(1) },
-    { head: past.wouldHave, right: true, cell: (row) => <Known value={tried(row)?.total ?? null} /> },
+    { head: past.halfBusy, value: (row) => busyAt(row, 0.5), as: asPercent, wide: true },
+    { head: past.lastBusy, value: (row) => busyAt(row, 1), as: asPercent },
+    { head: past.wouldHave, value: (row) => fewerSeats(row, fewer)?.total ?? null },
     {
       head: past.fullThen,
-      right: true,
+      value: (row) => fewerSeats(row, fewer)?.saturatedSeconds ?? null,
+      as: asDuration,
       wide: true,
-      cell: (row) => seconds(tried(row)?.saturatedSeconds ?? null),
     },
-    {
-      head: past.affected,
-      right: true,
-      cell: (row) => <Known value={tried(row)?.affectedSessions ?? null} />,
-    },
-    { head: past.askedFor, wide: true, cell: ({ demand }) => past.demandShort[demand.knownFrom] },
+    { head: past.affected, value: (row) => fewerSeats(row, fewer)?.affectedSessions ?? null },
+    { head: past.askedFor, cell: ({ demand }) => past.demandShort[demand.knownFrom], wide: true },
   ];
 }
 
@@ -215,106 +196,6 @@ function Hours() {
           </div>
         )}
       </Figure>
-    </>
-  );
-}
-
-const MOST_COMPARED = 8;
-
-function Compare() {
-  const range = rangeHere("30d");
-  const rows = allFeatures(site.value ?? new Map()).sort((a, b) => byName(a.feature.name, b.feature.name));
-  const ids = query.value.getAll("feature").slice(0, MOST_COMPARED);
-  const chosen = ids.flatMap((id) => rows.find((row) => row.id === id) ?? []);
-  const withBefore = query.value.get("before") === "1";
-  return (
-    <>
-      <PastHead range={range}>
-        <FeatureChoice rows={rows} chosen={ids} />
-        <Choice name="before" any={past.thisAlone} values={["1"]} word={() => past.withBefore} />
-      </PastHead>
-      {chosen.length === 0 && <p class="sec q">{past.chooseFeatures}</p>}
-      {chosen.map((row) => (
-        <div key={row.id} class={`cols ${withBefore ? "c2" : ""}`}>
-          <Compared row={row} range={range} />
-          {withBefore && <Compared row={row} range={before(range)} />}
-        </div>
-      ))}
-    </>
-  );
-}
-
-/** The features of the address: each can leave, and another one come. */
-function FeatureChoice({
-  rows,
-  chosen,
-}: {
-  readonly rows: readonly FeatureRow[];
-  readonly chosen: readonly string[];
-}) {
-  const to = (feature: readonly string[]) =>
-    linkTo("history", { ...Object.fromEntries(query.value), feature: [...feature] });
-  const names = new Map(rows.map(({ id, server, feature }) => [id, `${feature.name} (${server.id})`]));
-  return (
-    <>
-      {chosen.map((id) => (
-        <a key={id} class="chip" href={to(chosen.filter((each) => each !== id))}>
-          {names.get(id) ?? id} <span aria-hidden="true">×</span>
-          <span class="vh">{past.takeAway}</span>
-        </a>
-      ))}
-      {chosen.length < MOST_COMPARED && (
-        <select
-          class="chip"
-          aria-label={past.addFeature}
-          value=""
-          onChange={({ currentTarget }) => go(to([...chosen, currentTarget.value]))}
-        >
-          <option value="">{past.addFeature}</option>
-          {rows
-            .filter(({ id }) => !chosen.includes(id))
-            .map(({ id }) => (
-              <option key={id} value={id}>
-                {names.get(id)}
-              </option>
-            ))}
-        </select>
-      )}
-    </>
-  );
-}
-
-function Compared({ row, range }: { readonly row: FeatureRow; readonly range: Range }) {
-  const { server, feature } = row;
-  const id = { server: server.id, daemon: feature.daemon, feature: feature.name };
-  return (
-    <Figure
-      title={feature.name}
-      path="/api/licenses/stats"
-      query={{ ...id, ...rangeQuery(range), timezone: ZONE }}
-      note={(answer) => past.covered(periodOf(answer), meanCoverage(answer.features))}
-    >
-      {(answer) => <ComparedChart answer={answer} />}
-    </Figure>
-  );
-}
-
-function ComparedChart({ answer }: { readonly answer: Answers["/api/licenses/stats"] }) {
-  const stats = answer.features[0];
-  const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
-  if (stats === undefined || stats.coverage === 0) return <p class="pending q">{past.noCoverage}</p>;
-  return (
-    <>
-      <Chart
-        label={past.seatsInUse}
-        unit={past.unit}
-        series={series}
-        now={now.peek()}
-        fullSeconds={stats.saturatedSeconds}
-        height={110}
-        onZoom={zoom}
-      />
-      <StatsFacts of={stats} />
     </>
   );
 }

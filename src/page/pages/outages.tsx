@@ -1,7 +1,7 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { duration, moment } from "../format.ts";
 import { now } from "../live/live.ts";
-import { Known } from "../parts/cells.tsx";
+import { asPercent } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { PastHead } from "../parts/past-head.tsx";
@@ -13,7 +13,6 @@ import { ServerChoice, serverHere } from "./history.tsx";
 
 const SHOWN = 100;
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
-const percent = (value: number) => `${value} %`;
 
 /** When servers were not up, and how much of the time is known. */
 export function Outages() {
@@ -43,18 +42,13 @@ export function Outages() {
                 },
                 {
                   head: past.availability,
-                  right: true,
-                  cell: ({ availability }) => <Known value={availability} as={percent} />,
+                  value: ({ availability }) => availability,
+                  as: (value) => `${value} %`,
                 },
-                {
-                  head: past.known,
-                  right: true,
-                  cell: ({ coverage }) => percent(Math.floor(100 * coverage)),
-                },
+                { head: past.known, value: ({ coverage }) => 100 * coverage, as: asPercent },
                 {
                   head: past.stretches,
-                  right: true,
-                  cell: ({ server }) => outages.filter((each) => each.server === server).length,
+                  value: ({ server }) => outages.filter((each) => each.server === server).length,
                 },
               ]}
             />

@@ -8,11 +8,14 @@ import { Unknown } from "./marks.tsx";
 /** A number that may not be known. */
 export function Known(props: {
   readonly value: number | null;
-  readonly as?: (value: number) => string;
+  readonly as?: ((value: number) => string) | undefined;
 }): ComponentChildren {
   const { value, as = number } = props;
   return value === null ? <Unknown /> : as(value);
 }
+
+export const asPercent = (value: number): string => `${number(Math.floor(value))} %`;
+export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
 /** Somebody's name, which some keys do not see. */
 export function Person({ user }: { readonly user: string | null }): ComponentChildren {
@@ -47,7 +50,7 @@ export function StatsFacts({ of }: { readonly of: StatsRecord }) {
     [past.peak, <Known value={of.peakUsed} />],
     [past.p95, <Known value={of.p95Used} />],
     [past.onAverage, <Known value={of.averageUsed} as={(seats) => number(Math.round(10 * seats) / 10)} />],
-    [past.fullFor, <Known value={of.saturatedSeconds} as={(seconds) => duration(1000 * seconds)} />],
+    [past.fullFor, <Known value={of.saturatedSeconds} as={asDuration} />],
     [past.sessions, <Known value={of.sessions} />],
     [past.people, <Known value={of.uniqueUsers} />],
     [past.deniedHead, <Known value={of.denials} />],

@@ -169,7 +169,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     ctx.save();
     ctx.fillStyle = paint("warn-mark", 16);
     for (const [from, until] of stretches(series, isAllFull))
-      ctx.fillRect(x(from), above, x(until) - x(from), y(0) - above);
+      ctx.fillRect(x(from), y(most), x(until) - x(from), y(0) - y(most));
     for (const { at, isNamed } of ticks(plot))
       if (isNamed) segment(x(at), above, x(at), above + all, paint("edge"), 1, [1, 3]);
     ctx.restore();

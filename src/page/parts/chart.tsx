@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { moment, number } from "../format.ts";
+import { moment } from "../format.ts";
 import { bucketInWords, type ChartProps, sentenceOf } from "../series.ts";
 import { past } from "../words-past.ts";
+import { Rows } from "./figure.tsx";
 
 type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
 
@@ -85,26 +86,16 @@ function AsTable({ label, series, now }: ChartProps) {
     <details class="as-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>{past.asTable}</summary>
       {isOpen && (
-        <table aria-label={label}>
-          <thead>
-            <tr>
-              <th scope="col">{past.from}</th>
-              <th scope="col">{past.onAverage}</th>
-              <th scope="col">{past.peak}</th>
-              <th scope="col">{past.seats}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {series.buckets.map(({ at, used, peak, total }) => (
-              <tr key={at}>
-                <th scope="row">{moment(at, now)}</th>
-                <td>{used === null ? past.nobodyLooked : number(Math.round(100 * used) / 100)}</td>
-                <td>{peak === null ? "" : number(peak)}</td>
-                <td>{total === null ? "" : number(total)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Rows
+          label={label}
+          rows={series.buckets}
+          columns={[
+            { head: past.from, cell: ({ at }) => moment(at, now) },
+            { head: past.peak, value: ({ peak }) => peak },
+            { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
+            { head: past.seats, value: ({ total }) => total },
+          ]}
+        />
       )}
     </details>
   );

@@ -5,6 +5,7 @@ import { number } from "../format.ts";
 import { curlOf } from "../range.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
+import { Known } from "./cells.tsx";
 import { Copy } from "./copy-link.tsx";
 import { State } from "./marks.tsx";
 
@@ -102,14 +103,15 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
   );
 }
 
-export interface Column<T> {
+/** What a column shows of a row: anything, or a number that may not be known. */
+export type Column<T> = {
   readonly head: string;
-  readonly cell: (row: T) => ComponentChildren;
-  /** Numbers and times, at the right edge. */
-  readonly right?: boolean;
   /** Left out where there is little room. */
   readonly wide?: boolean;
-}
+} & (
+  | { readonly cell: (row: T) => ComponentChildren; readonly right?: boolean }
+  | { readonly value: (row: T) => number | null; readonly as?: (value: number) => string }
+);
 
 /** So many rows are shown until more are wanted. */
 const FIRST = 20;
@@ -125,7 +127,8 @@ export function Rows<T>(props: {
   const { label, rows, columns, total = rows.length, none = past.none } = props;
   const [isLong, setLong] = useState(false);
   if (rows.length === 0) return <p class="q">{none}</p>;
-  const style = ({ right, wide }: Column<T>) => `${right === true ? "r" : ""} ${wide === true ? "opt" : ""}`;
+  const style = (column: Column<T>) =>
+    `${"value" in column || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""}`;
   const hidden = isLong ? 0 : Math.max(0, rows.length - FIRST);
   return (
     <>
@@ -144,7 +147,7 @@ export function Rows<T>(props: {
             <tr key={at}>
               {columns.map((column) => (
                 <td key={column.head} class={style(column)}>
-                  {column.cell(row)}
+                  {"cell" in column ? column.cell(row) : <Known value={column.value(row)} as={column.as} />}
                 </td>
               ))}
             </tr>

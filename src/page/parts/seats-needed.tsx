@@ -1,9 +1,9 @@
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
-import { duration, number } from "../format.ts";
+import { number } from "../format.ts";
 import { levelsOf } from "../series.ts";
 import { past } from "../words-past.ts";
+import { asDuration } from "./cells.tsx";
 import { Rows } from "./figure.tsx";
-import { Unknown } from "./marks.tsx";
 
 /** For how long each number of seats was in use, and what fewer or more would have meant. */
 export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
@@ -48,18 +48,8 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                 </>
               ),
             },
-            {
-              head: past.fullFor,
-              right: true,
-              cell: ({ saturatedSeconds }) =>
-                saturatedSeconds === null ? <Unknown /> : duration(1000 * saturatedSeconds),
-            },
-            {
-              head: past.affected,
-              right: true,
-              cell: ({ affectedSessions }) =>
-                affectedSessions === null ? <Unknown /> : number(affectedSessions),
-            },
+            { head: past.fullFor, value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration },
+            { head: past.affected, value: ({ affectedSessions }) => affectedSessions },
           ]}
         />
       </div>
