@@ -9,6 +9,7 @@ const DATE = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",
   minute: "2-digit",
 });
+const DATE_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const DAY_MS = 86_400_000;
 
 export const number = (value: number): string => NUMBER.format(value);
@@ -32,10 +33,14 @@ export function day(on: string, now: number): string {
   return (Math.abs(at - now) > 300 * DAY_MS ? DAY_OF_YEAR : DAY).format(at);
 }
 
-/** A moment in the reader's zone: `08:02` today, `Wed 07:40` within six days, else `4 Nov, 07:40`. */
+/**
+ * A moment in the reader's zone: `08:02` today, `Wed 07:40` within six days, else `4 Nov, 07:40`, with the year where it is
+ * more than ten months away.
+ */
 export function moment(at: number, now: number): string {
   if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
-  return (Math.abs(now - at) < 6 * DAY_MS ? WEEKDAY : DATE).format(at);
+  const days = Math.abs(now - at) / DAY_MS;
+  return (days < 6 ? WEEKDAY : days < 300 ? DATE : DATE_OF_YEAR).format(at);
 }
 
 /** Days until then; 0 = within a day, negative = over. */

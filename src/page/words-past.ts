@@ -13,7 +13,7 @@ export const past = {
   firstOf: (shown: string, total: string) => `The first ${shown} of ${total}; the CSV and the API have all.`,
   copyCurl: "Copy as curl",
   notKnown: "not known",
-  noCoverage: "Nobody looked in this time: nothing is known of it.",
+  noCoverage: "Nothing is known of this time: nobody looked, or the license manager counts no seats here.",
 
   nobodyLooked: "nobody looked",
   total: (total: number) => `total ${number(total)}`,

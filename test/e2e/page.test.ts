@@ -156,6 +156,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await streamsOf(first)).toBe(1);
     await first.poll(seats("ada", hostile.replaceAll(" ", "_")));
     await untilUsers("ada", hostile.replaceAll(" ", "_"));
+    const past = await browser.open(`${first.daemon.url}/history`);
+    await past.getByRole("cell", { name: hostile.replaceAll(" ", "_"), exact: true }).waitFor();
+    expect(await past.title()).toBe("History · licmond");
+    await past.close();
 
     await first.daemon.kill();
     await page.locator(".live", { hasText: "offline" }).waitFor();

@@ -146,7 +146,12 @@ function Panel({ tab, row }: { readonly tab: (typeof TABS)[number]; readonly row
     );
   if (tab === "denials")
     return (
-      <Figure title={period} path="/api/licenses/denials" query={asked} note={({ total }) => number(total)}>
+      <Figure
+        title={period}
+        path="/api/licenses/denials"
+        query={asked}
+        note={({ total, logging: [logging] }) => logging?.state === "on" && number(total)}
+      >
         {(answer) => <DenialRows answer={answer} />}
       </Figure>
     );
