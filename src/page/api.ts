@@ -1,3 +1,4 @@
+import type { AlertRecord } from "../domain/alerts.ts";
 import type { DenialRecord } from "../domain/denials.ts";
 import type {
   EfficiencyRecord,
@@ -10,7 +11,7 @@ import type {
 import type { Me } from "../domain/keys.ts";
 import type { Picture } from "../domain/live-picture.ts";
 import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
-import type { ErrorBody, ExpirationRecord, FeatureRecord } from "../domain/records.ts";
+import type { ErrorBody, ExpirationRecord, FeatureRecord, RescanResult } from "../domain/records.ts";
 import type { DenialState } from "../domain/words.ts";
 
 interface Range {
@@ -35,6 +36,7 @@ export interface Answers {
   /** Null: nobody is signed in. */
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
+  readonly "/api/licenses/alerts": List<"alerts", AlertRecord>;
   readonly "/api/licenses/stats": List<"features", StatsRecord> & Range;
   readonly "/api/licenses/waits": List<"waits", WaitsRecord> & Range;
   readonly "/api/licenses/heatmap": {
@@ -48,6 +50,14 @@ export interface Answers {
   readonly "/api/licenses/expirations": List<"expirations", ExpirationRecord>;
   readonly "/api/licenses/outages": List<"outages", OutageRecord> &
     Range & { readonly servers: readonly AvailabilityRecord[] };
+}
+
+/** What the page changes, by path, with the type of its answer. */
+interface Changes {
+  readonly "/api/signin": null;
+  readonly "/api/signout": null;
+  readonly "/api/licenses/rescan": { readonly results: readonly RescanResult[] };
+  readonly [alert: `/api/licenses/alerts/${number}/${"acknowledge" | "silence"}`]: AlertRecord;
 }
 
 export type Query = Readonly<Record<string, string | readonly string[]>>;
@@ -86,9 +96,10 @@ export async function get<P extends keyof Answers>(
 }
 
 /** Changes something: says that it is the page, which a form of another origin cannot. Throws as `get` does. */
-export async function post(path: "/api/signin" | "/api/signout", body: object | null): Promise<void> {
+export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
   const headers = { "content-type": "application/json", ...PAGE };
-  await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
+  const response = await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
+  return (response.status === 204 ? null : await response.json()) as Changes[P];
 }
 
 /** A relative address, so that it holds below any prefix. */

@@ -1,14 +1,19 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { daily } from "./daily/words.ts";
 import { again, forget, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
+import { Alerts } from "./pages/alerts.tsx";
 import { Denials } from "./pages/denials.tsx";
 import { Expiry } from "./pages/expiry.tsx";
 import { Feature } from "./pages/feature.tsx";
 import { Features } from "./pages/features.tsx";
 import { History } from "./pages/history.tsx";
 import { Outages } from "./pages/outages.tsx";
+import { Overview } from "./pages/overview.tsx";
 import { People } from "./pages/people.tsx";
+import { Server } from "./pages/server.tsx";
+import { Servers } from "./pages/servers.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Dock, Header } from "./parts/header.tsx";
 import { startKeys } from "./parts/keys.ts";
@@ -30,14 +35,24 @@ function App() {
   );
 }
 
+const PAGES = {
+  "": Overview,
+  features: Features,
+  people: People,
+  servers: Servers,
+  alerts: Alerts,
+  history: History,
+  denials: Denials,
+  expiry: Expiry,
+  outages: Outages,
+};
+
 function Page() {
   if (site.value?.size === 0) return <NoServers />;
   if (page.value === "feature") return <Feature key={featureHere()} />;
-  if (page.value === "people") return <People />;
-  if (page.value === "history") return <History />;
-  if (page.value === "denials") return <Denials />;
-  if (page.value === "expiry") return <Expiry />;
-  return page.value === "outages" ? <Outages /> : <Features />;
+  if (page.value === "server") return <Server key={query.value.get("id")} />;
+  const Shown = PAGES[page.value as keyof typeof PAGES] ?? Overview;
+  return <Shown />;
 }
 
 const featureHere = () => ["server", "daemon", "name"].map((word) => query.value.get(word)).join("\n");
@@ -63,24 +78,36 @@ function NotRead() {
   );
 }
 
+const EXAMPLE = `[[servers]]
+id = "eda"
+manager = "flexnet"                 # or rlm
+address = "27000@license-server"
+tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
+
 function NoServers() {
   return (
     <div class="empty">
       <h1>{words.noServers}</h1>
       <p>{words.howToBegin}</p>
-      <p>
-        <code>licmond probe 27000@license-server</code>
-      </p>
+      <p>{daily.addServer}</p>
+      <pre class="m">{EXAMPLE}</pre>
+      <p>{daily.thenCheck}</p>
+      <pre class="m">
+        {"licmond probe 27000@license-server --tool /opt/flexnet/lmutil\nsystemctl reload licmond"}
+      </pre>
+      <p class="q">{daily.docs}</p>
     </div>
   );
 }
 
 effect(() => {
-  const name = page.value === "feature" ? query.value.get("name") : null;
+  const { value } = page;
+  const name =
+    value === "feature" ? query.value.get("name") : value === "server" ? query.value.get("id") : null;
   document.title = words.title(
     name ??
       {
-        "": words.features,
+        "": daily.overview,
         features: words.features,
         feature: "",
         people: words.people,
@@ -88,8 +115,11 @@ effect(() => {
         denials: past.denials,
         expiry: past.expiry,
         outages: past.outages,
+        servers: daily.serversPage,
+        server: "",
+        alerts: daily.alertsPage,
         signin: words.signIn,
-      }[page.value],
+      }[value],
   );
 });
 startRouter();

@@ -1,9 +1,11 @@
 import { signal } from "@preact/signals";
-import type { Me } from "../domain/keys.ts";
+import type { Me, Permission } from "../domain/keys.ts";
 import { get } from "./api.ts";
 
 /** Who is signed in, or the viewer of a page that is public; null while that is not known, and for nobody. */
 export const me = signal<Me | null>(null);
+
+export const may = (what: Permission): boolean => me.value?.permissions.includes(what) ?? false;
 
 /** False when nobody is signed in. What fails here is told by the picture, which is asked for next. */
 export async function loadMe(): Promise<boolean> {

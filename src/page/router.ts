@@ -12,6 +12,13 @@ export const page = computed<PagePath | "">(() => {
 });
 export const query = computed(() => new URLSearchParams(place.value.query));
 
+/** A place of the page, for what only says where something is shown. */
+export interface Place {
+  readonly path: PagePath;
+  readonly query?: Readonly<Record<string, string>>;
+}
+export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, query);
+
 /** A link to a page, relative. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   return `./${path}${search(parameters)}`;

@@ -8,7 +8,7 @@ const tabs = new Set<MessagePort>();
 let latest: StreamNews | null = null;
 
 const stream = openStream((news) => {
-  if (news.type !== "patch") latest = news;
+  if (news.type === "open" || news.type === "lost") latest = news;
   for (const tab of tabs) tab.postMessage(news);
 });
 

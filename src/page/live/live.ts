@@ -1,6 +1,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
 import { get, Refusal, serverNow } from "../api.ts";
+import { forgetAlerts, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
 import { createReader, type Site } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 
@@ -40,6 +41,7 @@ let isOpen = false;
 
 const reader = createReader({
   async load(ids) {
+    if (ids === null) void loadAlerts();
     const { servers } = await get("/api/picture", ids === null ? {} : { server: ids });
     trouble.value = null;
     if (isOpen) lostSince.value = null;
@@ -60,6 +62,11 @@ let gathered: Patch[] = [];
 function hear(news: StreamNews): void {
   if (news.type === "patch") {
     if (gathered.push(news.patch) === 1) setTimeout(() => reader.apply(gathered.splice(0)), GATHER_MS);
+    return;
+  }
+  if (news.type === "alert" || news.type === "denial") {
+    if (news.type === "alert") hearAlert(news);
+    else lastDenial.value = news;
     return;
   }
   gathered = [];
@@ -94,6 +101,7 @@ export function startLive(): void {
 export function forget(): void {
   tell("rest");
   site.value = null;
+  forgetAlerts();
   trouble.value = "signedOut";
 }
 

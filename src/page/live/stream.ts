@@ -1,18 +1,21 @@
+import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import type { Patch } from "../../domain/live-picture.ts";
 
 /** What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live. */
 export type StreamNews =
   | { readonly type: "open" }
   | { readonly type: "lost" }
-  | { readonly type: "patch"; readonly patch: Patch };
+  | { readonly type: "patch"; readonly patch: Patch }
+  | AlertEvent
+  | DenialEvent;
 
 /** What a tab says to the one who holds the stream. */
 export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
-/** Beside a picture after each poll, nothing: metrics come once an hour, the longest there is. */
-const STREAM = "./stream/combined?events=picture&interval=3600000";
+/** Metrics come once an hour, the longest there is. */
+const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000";
 
 /** Keeps an event stream open until `rest`. A browser gives up after an HTTP error; this goes on trying. */
 export function openStream(tell: (news: StreamNews) => void) {
@@ -32,6 +35,10 @@ export function openStream(tell: (news: StreamNews) => void) {
     opened.addEventListener("picture", ({ data }) =>
       tell({ type: "patch", patch: JSON.parse(data) as Patch }),
     );
+    for (const name of ["alert", "denial"])
+      opened.addEventListener(name, ({ data }: MessageEvent<string>) =>
+        tell(JSON.parse(data) as AlertEvent | DenialEvent),
+      );
     opened.addEventListener("error", () => {
       tell({ type: "lost" });
       if (opened.readyState !== EventSource.CLOSED) return;

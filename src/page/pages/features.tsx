@@ -26,7 +26,7 @@ import { words } from "../words.ts";
 import { dayOf, loadDays } from "./day-stats.ts";
 
 /** The order of an address that says none: the tightest first. */
-const FIRST = "free";
+export const FIRST = "free";
 
 export function Features() {
   useEffect(() => {
@@ -71,9 +71,8 @@ export function Features() {
       <p class="count q" role="status">
         {words.featureCount(rows.length)}
       </p>
-      <div class="t ft" role="table" aria-label={words.features} aria-rowcount={rows.length + 1} {...events}>
-        <Head />
-        <VirtualRows rows={rows}>{(row, index) => <Row key={row.id} row={row} index={index} />}</VirtualRows>
+      <div {...events}>
+        <FeatureTable rows={rows} />
       </div>
       {rows.length === 0 && (
         <div class="empty">
@@ -84,6 +83,16 @@ export function Features() {
         </div>
       )}
     </>
+  );
+}
+
+/** Rows as they are ordered; the heads change `sort` in the address. */
+export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
+  return (
+    <div class="t ft" role="table" aria-label={words.features} aria-rowcount={rows.length + 1}>
+      <Head />
+      <VirtualRows rows={rows}>{(row, index) => <Row key={row.id} row={row} index={index} />}</VirtualRows>
+    </div>
   );
 }
 
@@ -220,7 +229,7 @@ function Free({ row }: { readonly row: FeatureRow }) {
 }
 
 /** What most needs to be said beside the bar. */
-function Note({ row }: { readonly row: FeatureRow }) {
+export function Note({ row }: { readonly row: FeatureRow }) {
   const { feature, server } = row;
   const over = -(feature.available ?? 0);
   if ((feature.queued ?? 0) > 0) return <span class="n-full">{words.waiting(feature.queued ?? 0)}</span>;

@@ -1,7 +1,10 @@
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { PagePath } from "../../domain/words.ts";
 import { post } from "../api.ts";
-import { moment } from "../format.ts";
+import { unhandledOf } from "../daily/attention.ts";
+import { daily } from "../daily/words.ts";
+import { moment, number } from "../format.ts";
+import { firing, lastAlert } from "../live/alerts.ts";
 import { again, forget, lostSince, now, polledAt, site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
@@ -9,30 +12,80 @@ import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { Age, Icon, type IconName } from "./marks.tsx";
 
-const PAGES: readonly { readonly path: PagePath | ""; readonly word: string; readonly icon?: IconName }[] = [
-  { path: "", word: words.features, icon: "find20" },
+interface Entry {
+  readonly path: PagePath | "";
+  readonly word: string;
+  /** Those with an icon stand at the bottom of a phone, too. */
+  readonly icon?: IconName;
+  readonly short?: string;
+}
+const PAGES: readonly Entry[] = [
+  { path: "", word: daily.overview, icon: "home", short: daily.home },
+  { path: "features", word: words.features, icon: "find20", short: daily.find },
   { path: "people", word: words.people, icon: "people" },
+  { path: "servers", word: daily.serversPage },
   { path: "expiry", word: past.expiry },
   { path: "denials", word: past.denials },
-  { path: "history", word: past.history, icon: "history" },
+  { path: "history", word: past.history },
+  { path: "alerts", word: daily.alertsPage, icon: "alert" },
 ];
+/** The page that a page belongs to. */
+const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = { feature: "features", server: "servers" };
+/** Pages with a search of their own. */
+const SEARCHES: readonly (PagePath | "")[] = ["features", "people", "servers"];
 
 /** From here on the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
-/** Pages without a drawing of their own are reached from the one that looks back. */
-const IN_HISTORY: readonly string[] = ["outages", "expiry", "denials"];
-
-function Links({ isDock = false }: { readonly isDock?: boolean }) {
-  const shown = page.value === "features" || page.value === "feature" ? "" : page.value;
-  const pages = PAGES.filter(({ icon }) => icon !== undefined || !isDock);
-  const current = !pages.some(({ path }) => path === shown) && IN_HISTORY.includes(shown) ? "history" : shown;
-  return pages.map(({ path, word, icon }) => (
+function Links({ isDock = false }) {
+  const current = WITHIN[page.value] ?? page.value;
+  return PAGES.filter(({ icon }) => !isDock || icon !== undefined).map(({ path, word, icon, short }) => (
     <a key={path} href={linkTo(path)} aria-current={path === current ? "page" : undefined}>
       {icon !== undefined && <Icon name={icon} size={20} />}
-      {word}
+      {isDock ? (short ?? word) : word}
+      {path === "alerts" && <Firing />}
     </a>
   ));
+}
+
+/** How many alerts fire; red while a critical one waits for somebody to take note. */
+function Firing() {
+  const all = [...(firing.value?.values() ?? [])];
+  if (all.length === 0) return null;
+  const { worst } = unhandledOf(all, now.value);
+  return (
+    <b class={worst === "critical" ? "n-crit" : worst === null ? "q" : "n-full"}>
+      {number(all.length)}
+      <span class="vh"> {daily.firingWord}</span>
+    </b>
+  );
+}
+
+/** On pages without a list to search: leads to the features. */
+function Find() {
+  return (
+    <form
+      class="find"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const asked = String(new FormData(event.currentTarget).get("q")).trim();
+        go(linkTo("features", asked === "" ? {} : { q: asked }));
+      }}
+    >
+      <Icon name="find" size={16} />
+      <input
+        id="search"
+        type="search"
+        name="q"
+        aria-label={daily.search}
+        placeholder={daily.searchHint}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <kbd>/</kbd>
+    </form>
+  );
 }
 
 export function Header() {
@@ -48,6 +101,7 @@ export function Header() {
           </svg>
           licmond
         </a>
+        {!SEARCHES.includes(page.value) && <Find />}
         <nav class="nav" aria-label={words.pages}>
           <Links />
           <a href="./swagger">{words.api}</a>
@@ -59,9 +113,23 @@ export function Header() {
         </div>
       </header>
       <NotLive />
+      <p class="vh" role="status">
+        {begun.value}
+      </p>
     </>
   );
 }
+
+const SPEAKS_EVERY_MS = 10_000;
+const begun = signal("");
+let spokenAt = Number.NEGATIVE_INFINITY;
+// For readers of screens: an alert that begins, seldom enough to listen to.
+effect(() => {
+  const alert = lastAlert.value;
+  if (alert?.change !== "fired" || performance.now() - spokenAt < SPEAKS_EVERY_MS) return;
+  spokenAt = performance.now();
+  begun.value = daily.begins(alert.message);
+});
 
 /** The pages again, at the bottom of a phone. */
 export function Dock() {

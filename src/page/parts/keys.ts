@@ -3,7 +3,16 @@ import { nextTheme } from "./header.tsx";
 import { stepRange } from "./range-choice.tsx";
 
 const TYPING = "input, select, textarea, [contenteditable]";
-const PLACES = { f: "", p: "people", e: "expiry", d: "denials", h: "history" } as const;
+const PLACES = {
+  o: "",
+  f: "features",
+  p: "people",
+  s: "servers",
+  e: "expiry",
+  d: "denials",
+  h: "history",
+  a: "alerts",
+} as const;
 const GOES_ON_MS = 1_500;
 
 /** `/` searches, `g` and a letter lead to pages, `t` changes the theme, `[` and `]` the range, `j` `k` and arrows go through rows, Esc leaves a field. */
@@ -27,7 +36,7 @@ export function startKeys(): void {
       if (!stepRange(event.key === "]" ? 1 : -1)) return;
     } else if (event.key === "/" || isSearch) {
       const field = document.getElementById("search") as HTMLInputElement | null;
-      if (field === null) go(linkTo(""));
+      if (field === null) go(linkTo("features"));
       else field.select();
       field?.focus();
     } else {

@@ -3,8 +3,8 @@ import { duration } from "../format.ts";
 import { now } from "../live/live.ts";
 import { words } from "../words.ts";
 
-export type Mark = "ok" | "warn" | "crit" | "stale" | "partial" | "unknown";
-export type IconName = Mark | "find" | "theme" | "people" | "find20" | "out" | "history";
+export type Mark = "ok" | "warn" | "crit" | "stale" | "partial" | "unknown" | "info";
+export type IconName = Mark | "find" | "theme" | "people" | "find20" | "out" | "home" | "alert" | "history";
 
 /** A drawing of the sprite in index.html. */
 export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {

@@ -1,0 +1,121 @@
+import type { AlertRecord } from "../../domain/alerts.ts";
+import type { Site } from "../live/reader.ts";
+import { daysLeft, type FeatureRow, featuresOf } from "../model.ts";
+import type { Place } from "../router.ts";
+import { conditionOf, type Kind, kindOf, MARK_OF } from "./condition.ts";
+import { placeOf, type Unhandled } from "./sentence.ts";
+import { daily } from "./words.ts";
+
+/** Something that a person should look at. */
+export interface Trouble {
+  readonly id: string;
+  readonly mark: (typeof MARK_OF)[Kind] | "info";
+  /** What it is about, and where that is shown. */
+  readonly subject: string;
+  readonly to: Place | null;
+  readonly text: string;
+  /** Epoch ms since when; null where that says nothing. */
+  readonly since: number | null;
+  /** Until a license expires, or since it has (negative). */
+  readonly days: number | null;
+  /** The alert that can be acknowledged, where it is exactly one. */
+  readonly alert: AlertRecord | null;
+}
+
+const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
+const MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
+
+/** Nobody has acknowledged or silenced it. */
+export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
+  !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
+
+export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandled {
+  const open = [...firing].filter((alert) => isUnhandled(alert, now));
+  const worst = (["critical", "warning", "info"] as const).find((severity) =>
+    open.some((alert) => alert.severity === severity),
+  );
+  return { count: open.length, worst: worst ?? null };
+}
+
+/**
+ * What fires and was neither acknowledged nor silenced, and servers that are not fine although nothing fires for them (yet);
+ * the worst first, expiries last. What expires on one day is one.
+ */
+export function troublesOf(site: Site, firing: readonly AlertRecord[], now: number): Trouble[] {
+  const open = firing.filter((alert) => isUnhandled(alert, now));
+  const [expiring, others] = [open.filter(isExpiring), open.filter((alert) => !isExpiring(alert))];
+  const days = Map.groupBy(expiring, (alert) => rowOf(site, alert)?.feature.expiresOn ?? `${alert.id}`);
+  const known = new Set(firing.filter(({ rule }) => OF_SERVER.has(rule)).map(({ server }) => server));
+  const untold = [...site.values()].filter((server) => {
+    return !known.has(server.id) && !["fine", "off"].includes(kindOf(server));
+  });
+  return [
+    ...others.map((alert) => troubleOf(site, alert, now)),
+    ...untold.map((server): Trouble => {
+      const mark = MARK_OF[kindOf(server)];
+      return {
+        ...NOTHING,
+        id: server.id,
+        mark,
+        subject: server.id,
+        to: placeOf(server),
+        text: conditionOf(server),
+      };
+    }),
+    ...[...days.values()].map((alerts) => togetherOf(site, alerts, now)),
+  ].sort((a, b) => rank(a) - rank(b) || (b.since ?? 0) - (a.since ?? 0));
+}
+
+const NOTHING = { since: null, days: null, alert: null } as const;
+const ORDER: readonly Trouble["mark"][] = ["crit", "warn", "stale", "partial", "unknown", "info", "ok"];
+const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === null ? 0 : 1);
+const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
+
+function rowOf(site: Site, { server, daemon, feature }: AlertRecord): FeatureRow | undefined {
+  const held = site.get(server ?? "");
+  return (
+    held && featuresOf(held).find((row) => row.feature.name === feature && row.feature.daemon === daemon)
+  );
+}
+
+function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
+  const { rule, server, daemon, feature, value } = alert;
+  const held = site.get(server ?? "");
+  const isOfServer = OF_SERVER.has(rule) && held !== undefined && kindOf(held) !== "fine";
+  const row = rule === "expiry" ? rowOf(site, alert) : undefined;
+  return {
+    id: `${alert.id}`,
+    mark: MARKS[alert.severity],
+    subject: feature ?? server ?? "",
+    to: subjectOf(alert),
+    text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : daily.alert(rule, value, daemon),
+    since: Date.parse(alert.startedAt),
+    days: rule === "expiry" ? ((row && daysLeft(row, now)) ?? value) : null,
+    alert,
+  };
+}
+
+/** Where the page shows what an alert is about. */
+export function subjectOf({ server, daemon, feature }: AlertRecord): Place | null {
+  if (server === null) return null;
+  return feature === null || daemon === null
+    ? { path: "server", query: { id: server } }
+    : { path: "feature", query: { server, daemon, name: feature } };
+}
+
+/** What expires on the same day. */
+function togetherOf(site: Site, alerts: readonly AlertRecord[], now: number): Trouble {
+  const [first] = alerts as readonly [AlertRecord, ...AlertRecord[]];
+  if (alerts.length === 1) return troubleOf(site, first, now);
+  const seats = alerts.reduce((sum, alert) => sum + (rowOf(site, alert)?.feature.total ?? 0), 0);
+  const worst = alerts.some(({ severity }) => severity === "critical") ? "crit" : "warn";
+  return {
+    ...NOTHING,
+    id: `day ${first.id}`,
+    mark: worst,
+    subject: daily.features(alerts.length),
+    to: { path: "alerts", query: { rule: "expiry" } },
+    text: daily.expireTogether(seats),
+    days: troubleOf(site, first, now).days,
+  };
+}

@@ -1,0 +1,137 @@
+import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import type { Site } from "../live/reader.ts";
+import {
+  allFeatures,
+  allHolders,
+  daysLeft,
+  type FeatureRow,
+  type HolderRow,
+  labelsOf,
+  sortedHolders,
+} from "../model.ts";
+import { kindOf } from "./condition.ts";
+
+/** Totals of a site as `/api/licenses/summary` has them; null where nothing is known. */
+export interface Figures {
+  readonly used: number | null;
+  readonly total: number | null;
+  /** Who holds seats; null where the viewer is shown no people. */
+  readonly people: number | null;
+  readonly waiting: number;
+  readonly features: number;
+  /** Features whose numbers are not of their server's last poll. */
+  readonly stale: number;
+}
+
+export function figuresOf(site: Site): Figures {
+  const rows = allFeatures(site);
+  const read = rows.map(({ feature }) => feature).filter(({ state }) => state !== "failed");
+  const counted = read.filter(({ unlimited }) => !unlimited);
+  const holders = allHolders(site).filter(({ kind }) => kind === "checkout");
+  const used = sumOf(counted.map((feature) => feature.used));
+  return {
+    used,
+    total: sumOf(counted.map((feature) => feature.total)),
+    people: holders.length === 0 && (used ?? 0) > 0 ? null : new Set(holders.map(({ user }) => user)).size,
+    waiting: sumOf(read.map(({ queued }) => queued)) ?? 0,
+    features: rows.length,
+    stale: rows.filter(({ feature }) => feature.state === "stale").length,
+  };
+}
+
+/** Of what is known; null when nothing is. */
+function sumOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+const NEARLY = 90;
+
+/** Features of which at most a tenth of the seats is free: who waits comes first, then the tightest; old figures last. */
+export function tightOf(site: Site): FeatureRow[] {
+  const rank = ({ feature: { state, queued, utilization }, free }: FeatureRow) =>
+    [state === "stale" ? 1 : 0, -(queued ?? 0), (free ?? 0) === 0 ? 0 : 1, -(utilization ?? 0)] as const;
+  return allFeatures(site)
+    .filter(({ feature, free }) => {
+      const { total, state, utilization } = feature;
+      return (
+        free !== null &&
+        (total ?? 0) > 0 &&
+        state !== "failed" &&
+        (free === 0 || (utilization ?? 0) >= NEARLY)
+      );
+    })
+    .map((row) => ({ row, key: rank(row) }))
+    .sort((a, b) => {
+      const place = a.key.findIndex((value, at) => value !== b.key[at]);
+      if (place === -1) return (b.row.feature.total ?? 0) - (a.row.feature.total ?? 0);
+      return (a.key[place] ?? 0) - (b.key[place] ?? 0);
+    })
+    .map(({ row }) => row);
+}
+
+/** What expires on one day. */
+export interface ExpiryDay {
+  /** Calendar day. */
+  readonly on: string;
+  /** Negative = expired. */
+  readonly days: number;
+  readonly rows: readonly FeatureRow[];
+  readonly seats: number;
+}
+
+export const EXPIRY_DAYS = 180;
+
+/** Expired features and those that expire in {@link EXPIRY_DAYS} days, by day. */
+export function expiriesOf(site: Site, now: number): ExpiryDay[] {
+  const rows = allFeatures(site).filter(
+    (row) => (daysLeft(row, now) ?? Number.POSITIVE_INFINITY) <= EXPIRY_DAYS,
+  );
+  return [...Map.groupBy(rows, ({ feature }) => feature.expiresOn ?? "")]
+    .map(([on, of]): ExpiryDay => {
+      const seats = of.reduce((sum, { feature }) => sum + (feature.total ?? 0), 0);
+      return { on, days: Math.min(...of.map((row) => daysLeft(row, now) ?? 0)), rows: of, seats };
+    })
+    .sort((a, b) => a.days - b.days);
+}
+
+/** Checkouts since the longest; those of which that is not known are left out. */
+export function heldOf(site: Site): HolderRow[] {
+  const known = allHolders(site).filter(({ kind, since }) => kind === "checkout" && since !== null);
+  return sortedHolders(known, "since");
+}
+
+/** Servers that share a label, as a row of a table. */
+export interface ServerGroup {
+  /** `location:muc`, or a manager where no server has labels. */
+  readonly label: string;
+  readonly isLabel: boolean;
+  readonly servers: readonly KeptServer[];
+  readonly troubled: readonly KeptServer[];
+  readonly used: number | null;
+  readonly total: number | null;
+}
+
+/** By the label that most servers have; those without it are a group of their own (`""`). */
+export function groupsOf(site: Site): ServerGroup[] {
+  const servers = [...site.values()];
+  const names = Map.groupBy(
+    servers.flatMap(({ labels }) => Object.keys(labels)),
+    (name) => name,
+  );
+  const [commonest] = [...names].sort(([, a], [, b]) => b.length - a.length).map(([name]) => name);
+  const keyOf = (server: KeptServer) =>
+    commonest === undefined
+      ? server.manager
+      : (labelsOf(server).find((label) => label.startsWith(`${commonest}:`)) ?? "");
+  return [...Map.groupBy(servers, keyOf)]
+    .map(([label, of]) => ({
+      label,
+      isLabel: commonest !== undefined,
+      servers: of,
+      troubled: of.filter((server) => !["fine", "off"].includes(kindOf(server))),
+      used: sumOf(of.map(({ counts }) => counts.used)),
+      total: sumOf(of.map(({ counts }) => counts.total)),
+    }))
+    .sort((a, b) => b.troubled.length - a.troubled.length || b.servers.length - a.servers.length);
+}

@@ -1,0 +1,45 @@
+import { signal } from "@preact/signals";
+import type { AlertRecord } from "../../domain/alerts.ts";
+import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
+import { get } from "../api.ts";
+
+/** What fires, by id; null until it was read, and where it cannot be. */
+export const firing = signal<ReadonlyMap<number, AlertRecord> | null>(null);
+/** The alert that changed last, and the denial that was heard of last; null = none since the page was opened. */
+export const lastAlert = signal<AlertEvent | null>(null);
+export const lastDenial = signal<DenialEvent | null>(null);
+
+/** What was heard while an answer was under way, which may be older. */
+let heard: AlertEvent[] | null = null;
+const MOST = 10_000;
+
+/** Reads what fires; afterwards events keep it right. What fails is told by the picture, which is asked for at the same time. */
+export async function loadAlerts(): Promise<void> {
+  heard = [];
+  const answer = await get("/api/licenses/alerts", { state: "firing", limit: `${MOST}` }).catch(() => null);
+  firing.value = answer && new Map(answer.alerts.map((alert) => [alert.id, alert]));
+  for (const event of heard ?? []) take(event);
+  heard = null;
+}
+
+export function hearAlert(event: AlertEvent): void {
+  heard?.push(event);
+  take(event);
+  lastAlert.value = event;
+}
+
+function take({ alert: id, type, timestamp, change, ...fields }: AlertEvent): void {
+  if (firing.value !== null) put({ ...fields, id });
+}
+
+/** As the answer of an action has it: its event may come later, or not at all while nothing is live. */
+export function put(alert: AlertRecord): void {
+  const next = new Map(firing.value);
+  next.delete(alert.id);
+  if (alert.state === "firing") next.set(alert.id, alert);
+  firing.value = next;
+}
+
+export function forgetAlerts(): void {
+  firing.value = null;
+}

@@ -1,0 +1,25 @@
+import { effect } from "@preact/signals";
+import { site } from "./live.ts";
+
+/** A poll that this tab saw: when (epoch ms), and how long it took (ms). */
+export interface PollTime {
+  readonly at: number;
+  readonly ms: number;
+}
+
+const MOST = 120;
+const polls = new Map<string, PollTime[]>();
+
+/** The last polls of a server since the page was opened, the oldest first: licmond keeps no longer record of how long they took. */
+export const pollTimes = (server: string): readonly PollTime[] => polls.get(server) ?? [];
+
+effect(() => {
+  for (const { id, lastPollAt, pollDurationMs } of site.value?.values() ?? []) {
+    if (lastPollAt === null || pollDurationMs === null) continue;
+    const known = polls.getOrInsertComputed(id, () => []);
+    const at = Date.parse(lastPollAt);
+    if (known.at(-1)?.at === at) continue;
+    known.push({ at, ms: pollDurationMs });
+    if (known.length > MOST) known.shift();
+  }
+});

@@ -1,0 +1,199 @@
+import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
+import { daily } from "../daily/words.ts";
+import { day, duration, moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import type { Site } from "../live/reader.ts";
+import { allHolders, type FeatureRow, nameOf } from "../model.ts";
+import { SeatBar } from "../parts/bar.tsx";
+import { State } from "../parts/marks.tsx";
+import { linkTo } from "../router.ts";
+import { words } from "../words.ts";
+import { Note } from "./features.tsx";
+import { midnight, past } from "./overview-past.ts";
+
+interface Props {
+  readonly servers: Site;
+}
+
+const MOST_TIGHT = 6;
+const MOST_DAYS = 6;
+const MOST_HELD = 8;
+const MOST_DENIED = 6;
+
+function FeatureLink({
+  server,
+  daemon,
+  name,
+}: {
+  readonly server: string;
+  readonly daemon: string;
+  readonly name: string;
+}) {
+  return (
+    <a class="name" href={linkTo("feature", { server, daemon, name })} title={name}>
+      {name}
+    </a>
+  );
+}
+const linkOf = ({ server, feature }: FeatureRow) => (
+  <FeatureLink server={server.id} daemon={feature.daemon} name={feature.name} />
+);
+
+export function Tight({ servers }: Props) {
+  const rows = tightOf(servers);
+  const all = [...servers.values()].reduce((sum, server) => sum + server.features.size, 0);
+  return (
+    <section class="sec">
+      <header>
+        <h2>{daily.tight}</h2>
+        <span class="q">{daily.ofFeatures(rows.length, all)}</span>
+        <a class="more" href={linkTo("features")}>
+          {daily.allOf(all)}
+        </a>
+      </header>
+      {rows.length === 0 && <p class="q">{all === 0 ? daily.notReadYet : daily.nothingTight}</p>}
+      <ul class="rows tight">
+        {rows.slice(0, MOST_TIGHT).map((row) => (
+          <li key={row.id} class={row.feature.state === "stale" ? "stale-row" : undefined}>
+            {linkOf(row)}
+            <span class="q el">{row.server.id}</span>
+            <SeatBar feature={row.feature} />
+            <span class="r">
+              {number(row.feature.used ?? 0)}/{number(row.feature.total ?? 0)}
+            </span>
+            <span class="el">
+              <Note row={row} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Expiring({ servers }: Props) {
+  const days = expiriesOf(servers, now.value);
+  return (
+    <section class="sec">
+      <header>
+        <h2>{daily.expiring}</h2>
+        <span class="q">{daily.nextDays(EXPIRY_DAYS)}</span>
+        <a class="more" href={linkTo("features", { sort: "expires" })}>
+          {daily.expiresAll}
+        </a>
+      </header>
+      {days.length === 0 && <p class="q">{daily.nothingExpires}</p>}
+      <ul class="rows exp">
+        {days.slice(0, MOST_DAYS).map(({ on, days: left, rows, seats }) => (
+          <li key={on}>
+            <span class="q">{day(on, now.value)}</span>
+            <span class="el">
+              {rows.length === 1 && rows[0] ? (
+                <>
+                  {linkOf(rows[0])}
+                  <span class="q">{daily.one(seats)}</span>
+                </>
+              ) : (
+                daily.several(rows.length, seats)
+              )}
+            </span>
+            <span class="r">
+              {left < 0 ? (
+                <State is="crit">{words.expired}</State>
+              ) : left <= 30 ? (
+                <State is="warn">{daily.inDays(left)}</State>
+              ) : (
+                <span class="q">{daily.inDays(left)}</span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function Held({ servers }: Props) {
+  const rows = heldOf(servers);
+  const isHidden = rows.length === 0 && [...servers.values()].some(({ counts }) => (counts.used ?? 0) > 0);
+  const all = allHolders(servers).filter(({ kind }) => kind === "checkout").length;
+  return (
+    <section class="sec">
+      <header>
+        <h2>{daily.held}</h2>
+        {all > 0 && (
+          <a class="more" href={linkTo("people")}>
+            {daily.allOf(all)}
+          </a>
+        )}
+      </header>
+      {rows.length === 0 && <p class="q">{isHidden ? daily.noPeople : daily.nobodyHolds}</p>}
+      <ul class="rows held-l">
+        {rows.slice(0, MOST_HELD).map((row) => (
+          <li key={row.id}>
+            <a class="name" href={linkTo("people", { q: row.user ?? "" })}>
+              {row.user}
+            </a>
+            <span class="el q">{nameOf(row)}</span>
+            <span class="r">{duration(now.value - (row.since ?? 0))}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const TICKS = 96;
+
+export function Denied() {
+  const { denied, isDeniedUnread } = past.value;
+  const from = midnight();
+  const place = (at: number) =>
+    Math.round((1 + ((at - from) / Math.max(1, now.value - from)) * (TICKS - 2)) * 10) / 10;
+  return (
+    <section class="sec">
+      <header>
+        <h2>{daily.denied}</h2>
+        {denied !== null && denied.count > 0 && <span class="q">{number(denied.count)}</span>}
+      </header>
+      {denied === null && isDeniedUnread && <p class="q">{daily.notRead}</p>}
+      {denied !== null && !denied.isUnknown && denied.of.length === 0 && (
+        <p class="q">{daily.nobodyDenied}</p>
+      )}
+      <ul class="rows den-l">
+        {denied?.of.slice(0, MOST_DENIED).map(({ server, daemon, feature, count, times }) => (
+          <li key={`${server} ${daemon} ${feature}`}>
+            {feature === null ? (
+              <span class="el q">{daily.counted(daemon)}</span>
+            ) : (
+              <FeatureLink server={server} daemon={daemon} name={feature} />
+            )}
+            <svg class="dticks" width={TICKS} height="14" viewBox={`0 0 ${TICKS} 14`} aria-hidden="true">
+              <path class="base" d={`M0 13.500H${TICKS}`} />
+              <path class="d-t" d={times.map((at) => `M${place(at)} 2V13`).join("")} />
+            </svg>
+            <b class="r">{number(count)}</b>
+          </li>
+        ))}
+      </ul>
+      {denied !== null && denied.of.length > 0 && (
+        <p class="q axis" aria-hidden="true">
+          <span>00:00</span>
+          <span>{moment(now.value, now.value)}</span>
+        </p>
+      )}
+      {(["off", "unreadable"] as const).map((state) => {
+        const of = denied?.unknown.filter((each) => each.state === state).map(({ server }) => server) ?? [];
+        if (of.length === 0) return null;
+        const names = [...of.slice(0, 3), ...(of.length > 3 ? [daily.morePlaces(of.length - 3)] : [])].join(
+          ", ",
+        );
+        return (
+          <p key={state} class="q note">
+            {daily.deniedUnknown(names, state)}
+          </p>
+        );
+      })}
+    </section>
+  );
+}
