@@ -38,6 +38,14 @@ export function conditionOf(server: KeptServer): string {
   return lost.length === 0 ? daily.conditions.degraded : daily.runsWithout([...new Set(lost)].join(", "));
 }
 
+/** The same where there is little room, and where the name of one that is fine says more. */
+export function shortOf(server: HeldServer): string {
+  const kind = kindOf(server);
+  const up = server.members.filter(({ status }) => status === "up").length;
+  if (kind === "degraded" && up < server.members.length) return daily.members(up, server.members.length);
+  return kind === "fine" ? server.name : conditionOf(server);
+}
+
 /** When its figures were read, epoch ms; null = never. */
 export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number | null {
   return collectedAt === null ? null : Date.parse(collectedAt);

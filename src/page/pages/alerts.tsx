@@ -190,12 +190,12 @@ function Row({ alert }: { readonly alert: AlertRecord }) {
       {state === "firing" && may("acknowledge") && (
         <div class="acts">
           {!alert.acknowledged && (
-            <button class="btn" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
+            <button class="ack" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
               {daily.acknowledge}
               <span class="vh"> {targetOf(alert)}</span>
             </button>
           )}
-          <button class="btn" type="button" onClick={() => ask({ alert, action: "silence" })}>
+          <button class="ack" type="button" onClick={() => ask({ alert, action: "silence" })}>
             {daily.silence}
             <span class="vh"> {targetOf(alert)}</span>
           </button>

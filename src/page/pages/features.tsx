@@ -29,12 +29,6 @@ import { dayOf, loadDays } from "./day-stats.ts";
 export const FIRST = "free";
 
 export function Features() {
-  useEffect(() => {
-    const end = new AbortController();
-    void loadDays(end.signal);
-    return () => end.abort();
-  }, []);
-
   const servers = site.value ?? new Map<string, never>();
   const asked = query.value;
   const word = asked.get("state");
@@ -88,6 +82,11 @@ export function Features() {
 
 /** Rows as they are ordered; the heads change `sort` in the address. */
 export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
+  useEffect(() => {
+    const end = new AbortController();
+    void loadDays(end.signal);
+    return () => end.abort();
+  }, []);
   return (
     <div class="t ft" role="table" aria-label={words.features} aria-rowcount={rows.length + 1}>
       <Head />

@@ -88,14 +88,7 @@ export function Expiring({ servers }: Props) {
           <li key={on}>
             <span class="q">{day(on, now.value)}</span>
             <span class="el">
-              {rows.length === 1 && rows[0] ? (
-                <>
-                  {linkOf(rows[0])}
-                  <span class="q">{daily.one(seats)}</span>
-                </>
-              ) : (
-                daily.several(rows.length, seats)
-              )}
+              {rows.length === 1 && rows[0] ? linkOf(rows[0]) : daily.several(rows.length, seats)}
             </span>
             <span class="r">
               {left < 0 ? (

@@ -1,4 +1,4 @@
-import { conditionOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
+import { isOld, kindOf, MARK_OF, readAt, shortOf } from "../daily/condition.ts";
 import { type Figures, groupsOf } from "../daily/figures.ts";
 import { placeOf } from "../daily/sentence.ts";
 import { daily } from "../daily/words.ts";
@@ -36,7 +36,7 @@ export function Tiles({ servers }: { readonly servers: Site }) {
                 <span class="age">{at !== null && <Age at={at} />}</span>
               </span>
               <span class="l2">
-                <span class="el">{kind === "fine" ? server.name : conditionOf(server)}</span>
+                <span class="el">{shortOf(server)}</span>
                 <span>
                   {used === null ? <Unknown /> : <b>{number(used)}</b>}{" "}
                   {used !== null && total !== null && daily.of(number(total))}

@@ -177,7 +177,8 @@ function Row({ trouble }: { readonly trouble: Trouble }) {
         {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
       </span>
       <span class="q r">{span}</span>
-      {alert !== null && may("acknowledge") && (
+      {may("acknowledge") && alert === null && <span class="ack" />}
+      {may("acknowledge") && alert !== null && (
         <button class="ack" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
           {daily.ack}
           <span class="vh">

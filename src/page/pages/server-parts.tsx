@@ -24,7 +24,7 @@ export function Members({ server: { members } }: Props) {
   return (
     <section class="sec">
       <header>
-        <h2>{daily.members}</h2>
+        <h2>{daily.memberList}</h2>
         {members.length > 0 && <span class="q">{daily.membersUp(up, members.length)}</span>}
       </header>
       {members.length === 0 && <p class="q">{words.notKnown}</p>}
@@ -70,8 +70,8 @@ function Part(props: {
   const { status, version, error } = props;
   return (
     <li>
-      <span class="el">{props.children}</span>
       <State is={MARK[status]}>{daily[status]}</State>
+      <span class="el">{props.children}</span>
       <span class="q r">{version}</span>
       {error !== null && <p class="why">{error}</p>}
     </li>

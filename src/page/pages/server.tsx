@@ -78,12 +78,13 @@ function State({ server }: { readonly server: KeptServer }) {
     time === null || time === undefined ? null : Date.parse(time),
   );
   const at = readAt(server);
+  const says = conditionOf(server);
   return (
     <section class="says" aria-label={daily.columns.is}>
       <p class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
-          <b>{server.id}</b> {conditionOf(server)}
+          <b>{says.slice(0, 1).toUpperCase() + says.slice(1)}</b>
           {master !== undefined && members.length > 1 && daily.masterIs(master)}.
         </span>
       </p>

@@ -1,6 +1,8 @@
 import { type Sample, stepsOf } from "../daily/series.ts";
 
 const DAY_MS = 86_400_000;
+/** Narrower ones are seen as breaks of the line. */
+const LEAST_GAP = 4;
 
 /** Seats in use over 24 hours as a step line, from 0 to the total, so that two can be compared; hatched where nobody looked. */
 export function Spark(props: {
@@ -30,9 +32,11 @@ export function Spark(props: {
       <path class="cap" d={`M0 .5H${width}`} />
       <path class="base" d={`M0 ${height}H${width}`} />
       <path class="area" d={area} />
-      {gaps.map(([left, wide]) => (
-        <rect key={left} class="gap" x={left} y="1" width={wide} height={height - 1} />
-      ))}
+      {gaps
+        .filter(([, wide]) => wide >= LEAST_GAP)
+        .map(([left, wide]) => (
+          <rect key={left} class="gap" x={left} y="1" width={wide} height={height - 1} />
+        ))}
       <path class="ln" d={line} />
       {level !== null && props.isStale !== true && <circle class="now" cx={width} cy={level} r="2" />}
     </svg>
