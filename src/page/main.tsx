@@ -88,12 +88,11 @@ function NoServers() {
   return (
     <div class="empty">
       <h1>{words.noServers}</h1>
-      <p>{words.howToBegin}</p>
       <p>{daily.addServer}</p>
       <pre class="m">{EXAMPLE}</pre>
       <p>{daily.thenCheck}</p>
       <pre class="m">
-        {"licmond probe 27000@license-server --tool /opt/flexnet/lmutil\nsystemctl reload licmond"}
+        {"licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil\nsystemctl reload licmond"}
       </pre>
       <p class="q">{daily.docs}</p>
     </div>

@@ -79,7 +79,6 @@ export const words = {
   onlyFeature: (name: string) => `Feature: ${name}`,
   clear: "Clear the filters",
   noServers: "No license server is configured.",
-  howToBegin: "Add one to the config, then reload. To try a server before:",
   noLimit: "no limit",
   notKnown: "not known",
   waiting: (count: number) => `+${number(count)} waiting`,

@@ -2,7 +2,7 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Site } from "../live/reader.ts";
 import { daysLeft, type FeatureRow, featuresOf } from "../model.ts";
 import type { Place } from "../router.ts";
-import { conditionOf, type Kind, kindOf, MARK_OF } from "./condition.ts";
+import { conditionOf, isOld, type Kind, kindOf, MARK_OF, readAt } from "./condition.ts";
 import { placeOf, type Unhandled } from "./sentence.ts";
 import { daily } from "./words.ts";
 
@@ -52,14 +52,14 @@ export function troublesOf(site: Site, firing: readonly AlertRecord[], now: numb
   return [
     ...others.map((alert) => troubleOf(site, alert, now)),
     ...untold.map((server): Trouble => {
-      const mark = MARK_OF[kindOf(server)];
       return {
         ...NOTHING,
         id: server.id,
-        mark,
+        mark: MARK_OF[kindOf(server)],
         subject: server.id,
         to: placeOf(server),
         text: conditionOf(server),
+        since: isOld(server) ? readAt(server) : null,
       };
     }),
     ...[...days.values()].map((alerts) => togetherOf(site, alerts, now)),

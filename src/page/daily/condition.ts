@@ -39,7 +39,7 @@ export function conditionOf(server: KeptServer): string {
 }
 
 /** The same where there is little room, and where the name of one that is fine says more. */
-export function shortOf(server: HeldServer): string {
+export function shortOf(server: KeptServer): string {
   const kind = kindOf(server);
   const up = server.members.filter(({ status }) => status === "up").length;
   if (kind === "degraded" && up < server.members.length) return daily.members(up, server.members.length);
@@ -52,4 +52,5 @@ export function readAt({ collectedAt }: Pick<KeptServer, "collectedAt">): number
 }
 
 /** Whether its figures are older than its last poll. */
-export const isOld = (server: KeptServer): boolean => ["down", "unread", "stale"].includes(kindOf(server));
+export const isOld = (server: KeptServer): boolean =>
+  server.collectedAt !== null && ["down", "unread", "stale"].includes(kindOf(server));

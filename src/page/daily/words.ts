@@ -42,7 +42,7 @@ export const daily = {
     fine: "is fine",
   },
   many: {
-    down: "do not answer",
+    down: "are down",
     unread: "could not be read",
     stale: "are stale",
     degraded: "run with a part missing",
@@ -131,6 +131,7 @@ export const daily = {
   tooMany: (most: number) => `The sum of 24 hours is drawn for up to ${number(most)} features.`,
   notRead: "What was in use cannot be read now.",
   notReadYet: "Nothing was read yet.",
+  noReadings: "Drawn as soon as there are readings of some minutes.",
   held: "Longest held",
   nobodyHolds: "Nobody holds a seat.",
   noPeople: "People are not shown here.",
@@ -174,7 +175,7 @@ export const daily = {
   theServer: "The server",
   master: "master",
   masterIs: (host: string) => `, master ${host}`,
-  membersUp: (up: number, all: number) => (all === 1 ? "its host is up" : `${up} of ${all} members up`),
+  membersUp: (up: number, all: number) => `${up} of ${all} up`,
   up: "up",
   down: "down",
   unknown: "not known",
@@ -246,7 +247,7 @@ export const daily = {
   home: "Home",
   find: "Find",
 
-  addServer: "At the end of the config (/etc/licmond/licmond.toml):",
-  thenCheck: "Try it before, then reload:",
+  addServer: "Name one at the end of the config, /etc/licmond/licmond.toml:",
+  thenCheck: "Ask it once, to see that it answers; then let the daemon read the config again:",
   docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
 } as const;

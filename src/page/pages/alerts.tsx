@@ -14,7 +14,7 @@ import { Choice } from "../parts/search-field.tsx";
 import { go, hrefOf, linkTo, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 
-const PAGE_ROWS = 100;
+const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 const MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
 
@@ -66,7 +66,7 @@ export function Alerts() {
           </a>
         </span>
       </div>
-      {me.value !== null && !may("acknowledge") && <p class="bar-note q">{daily.needsOperator}</p>}
+      {me.value !== null && !may("acknowledge") && <p class="q role">{daily.needsOperator}</p>}
       <Outcome />
       <p class="count q" role="status">
         {found !== null && daily.alertCount(found.total)}

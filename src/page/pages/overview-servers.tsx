@@ -42,7 +42,7 @@ export function Tiles({ servers }: { readonly servers: Site }) {
                   {used !== null && total !== null && daily.of(number(total))}
                 </span>
               </span>
-              {samples === undefined ? (
+              {samples === undefined || samples.every((sample) => sample.used === null) ? (
                 <span class="spark" />
               ) : (
                 <Spark
@@ -66,7 +66,7 @@ export function Tiles({ servers }: { readonly servers: Site }) {
 export function Groups({ servers }: { readonly servers: Site }) {
   const heads = [daily.group, daily.troubled, daily.columns.seats];
   return (
-    <section class="t gt" role="table" aria-label={daily.group}>
+    <div class="t gt" role="table" aria-label={daily.group}>
       <div class="tr th" role="row">
         <span role="columnheader">
           <span class="vh">{daily.group}</span>
@@ -104,7 +104,7 @@ export function Groups({ servers }: { readonly servers: Site }) {
           </span>
         </div>
       ))}
-    </section>
+    </div>
   );
 }
 
@@ -115,19 +115,20 @@ export function Chart({ figures }: { readonly figures: Figures }) {
     .formatToParts(now.value)
     .find(({ type }) => type === "timeZoneName")?.value;
   const isKnown = typeof day === "object" && day !== null;
-  const coverage = isKnown ? Math.floor(100 * day.coverage) : 100;
+  const coverage = isKnown ? Math.floor(100 * day.coverage) : 0;
   return (
     <section class="sec">
       <header>
         <h2>{daily.seats24}</h2>
         <span class="q">
           {daily.toNow(moment(now.value - DAY_MS, now.value), zone ?? "")}
-          {coverage < 99 && `; ${daily.known(coverage)}`}
+          {coverage > 0 && coverage < 99 && `; ${daily.known(coverage)}`}
         </span>
       </header>
       {day === "tooMany" && <p class="q">{daily.tooMany(MOST_FEATURES)}</p>}
       {day === null && <p class="q">{daily.notRead}</p>}
-      {isKnown && (
+      {isKnown && coverage === 0 && <p class="q">{daily.noReadings}</p>}
+      {isKnown && coverage > 0 && (
         <Spark
           samples={day.site}
           until={now.value}

@@ -25,7 +25,7 @@ export function Members({ server: { members } }: Props) {
     <section class="sec">
       <header>
         <h2>{daily.memberList}</h2>
-        {members.length > 0 && <span class="q">{daily.membersUp(up, members.length)}</span>}
+        {members.length > 1 && <span class="q">{daily.membersUp(up, members.length)}</span>}
       </header>
       {members.length === 0 && <p class="q">{words.notKnown}</p>}
       <ul class="rows parts">

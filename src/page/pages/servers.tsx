@@ -159,7 +159,7 @@ function Row({ server, index }: { readonly server: KeptServer; readonly index: n
     <div class={`tr ${isOld(server) ? "stale-row" : ""}`} role="row" aria-rowindex={index}>
       <span role="cell" class="a-n el">
         <a class="name" href={hrefOf(placeOf(server))}>
-          {id} <span class="q">{name}</span>
+          {id} {name !== id && <span class="q">{name}</span>}
         </a>
       </span>
       <span role="cell" class="a-b el">
