@@ -1,6 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { type Query, search } from "./api.ts";
+import type { Place } from "./daily/sentence.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });
 const place = signal(here());
@@ -12,11 +13,6 @@ export const page = computed<PagePath | "">(() => {
 });
 export const query = computed(() => new URLSearchParams(place.value.query));
 
-/** A place of the page, for what only says where something is shown. */
-export interface Place {
-  readonly path: PagePath;
-  readonly query?: Readonly<Record<string, string>>;
-}
 export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, query);
 
 /** A link to a page, relative. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { type Daemon, freePort, start, until } from "./harness.ts";
+import { flexnetSays } from "./lmstat.ts";
 import { belowPrefix } from "./prefix-proxy.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
@@ -71,6 +72,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     expect(page.url()).toBe(address);
     for (const path of ["features", FEATURE, "people", "signin"]) await inspect(page, address, path);
+    for (const path of ["", "servers", "server?id=cae", "alerts", "alerts?state=resolved"])
+      await inspect(page, address, path);
     await page.goto(`${address}features`);
     await isLive(page);
     const { features } = await demo.json<{ features: { name: string }[] }>(
@@ -202,6 +205,72 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await watching.poll(seats("ada", "eve"));
     await page.getByText("eve", { exact: true }).waitFor();
     expect([heard, await streamsOf(watching)]).toEqual([[], 1]);
+  });
+
+  test("says whether all is well, follows polls without a reload, and acts on alerts as far as the role goes", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const expired = { total: 2, used: 2, expires: "2020-01-01" };
+    const all = {
+      members: ["up", "up", "up"],
+      features: { "<b>a": expired, solver: { total: 3, used: 1 } },
+    } as const;
+    await using watching = await site.watch();
+    const { daemon } = watching;
+    await watching.poll(all);
+    const page = await browser.open(daemon.url);
+    await signIn(page, await site.key("operator"));
+    const heard = await listenTo(page, daemon.url);
+    const untilSays = (words: string) =>
+      page.getByRole("heading", { level: 1, name: words, exact: true }).waitFor();
+    await untilSays("eda is fine, 1 alert needs attention.");
+    await page.evaluate("window.stays = true");
+    expect(await page.locator("h1").getAttribute("class")).toBe("st-crit");
+    expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "not known"]);
+    expect(await page.locator(".only a.name").allTextContents()).toEqual(["<b>a", "solver"]);
+
+    await page.getByRole("button", { name: "Ack <b>a expired" }).press("Enter");
+    const dialog = page.getByRole("dialog");
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByLabel("Comment").fill("ordered");
+    await dialog.getByRole("button", { name: "Acknowledge <b>a (eda)" }).click();
+    await page.getByRole("status").filter({ hasText: "Acknowledged: <b>a (eda)." }).waitFor();
+    await untilSays("eda is fine, and nothing needs attention.");
+    const alertOf = async () => (await watching.ask<{ alerts: object[] }>("/api/licenses/alerts")).alerts[0];
+    expect(await alertOf()).toMatchObject({ acknowledgedBy: "test-2", comment: "ordered" });
+
+    await watching.poll({ ...all, members: ["up", "down", "up"] });
+    await untilSays("eda runs on 2 of 3 members.");
+    await watching.poll("Error getting status: Cannot connect to license server system. (-15,570:115)");
+    await untilSays("eda does not answer.");
+    await page.locator(".need a", { hasText: "eda" }).click();
+    await page.locator(".says .why", { hasText: "LICENSE_SERVER_UNREACHABLE" }).waitFor();
+    await page.locator(".stale-row", { hasText: "solver" }).waitFor();
+    await site.lmutil.says(flexnetSays(all));
+    await page.getByRole("button", { name: "Poll eda now" }).click();
+    await page.getByRole("status").filter({ hasText: "eda was polled in" }).waitFor();
+    await page.locator(".says", { hasText: "Is fine" }).waitFor();
+
+    await page.getByRole("link", { name: "Alerts 1 firing" }).click();
+    await page.getByRole("button", { name: "Silence <b>a (eda)" }).click();
+    await dialog.getByLabel("Until").selectOption("1 week");
+    await dialog.getByRole("button", { name: /^Silence <b>a \(eda\) until / }).click();
+    await page.locator(".al", { hasText: "silenced until" }).waitFor();
+    expect(await alertOf()).toMatchObject({ silencedUntil: expect.any(String), comment: "ordered" });
+    await watching.poll({ ...all, features: { "<b>a": { total: 2 } } });
+    await page.getByText("No alert fires.").waitFor();
+    await page.getByRole("button", { name: "Over" }).click();
+    await page.locator(".al", { hasText: "The license of <b>a expired" }).waitFor();
+    expect(await page.evaluate("window.stays")).toBe(true);
+    expect(heard).toEqual([]);
+
+    await watching.poll(all);
+    await using others = await startBrowser({ keepPolicy: true });
+    const viewer = await others.open(`${daemon.url}/alerts`);
+    await signIn(viewer, await site.key("viewer"));
+    await viewer.getByText("needs the role operator").waitFor();
+    await viewer.locator(".al li").waitFor();
+    expect(await viewer.locator("#main button", { hasText: /Acknowledge|Silence/ }).count()).toBe(0);
   });
 
   test("asks for a key where there is no sign-in, and again in every tab when it or its key has ended", async () => {

@@ -1,9 +1,8 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { Site } from "../live/reader.ts";
 import { daysLeft, type FeatureRow, featuresOf } from "../model.ts";
-import type { Place } from "../router.ts";
 import { conditionOf, isOld, type Kind, kindOf, MARK_OF, readAt } from "./condition.ts";
-import { placeOf, type Unhandled } from "./sentence.ts";
+import { type Place, placeOf, type Unhandled } from "./sentence.ts";
 import { daily } from "./words.ts";
 
 /** Something that a person should look at. */

@@ -1,0 +1,334 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { AlertRecord } from "../../src/domain/alerts.ts";
+import type { PictureServer } from "../../src/domain/live-picture.ts";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import { keptServer } from "../../src/domain/polls/kept-picture.ts";
+import { summarise } from "../../src/domain/summary.ts";
+import { serverJson } from "../../src/http/picture.ts";
+import { troublesOf, unhandledOf } from "../../src/page/daily/attention.ts";
+import { kindOf } from "../../src/page/daily/condition.ts";
+import { deniedOf } from "../../src/page/daily/denied.ts";
+import { expiriesOf, figuresOf, groupsOf, heldOf, tightOf } from "../../src/page/daily/figures.ts";
+import { sentenceOf, type Unhandled } from "../../src/page/daily/sentence.ts";
+import { dayOf, stepsOf } from "../../src/page/daily/series.ts";
+import * as a from "../domain/make.ts";
+import { checkout, feature, monitored, NOW, picture } from "../http/make.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const kept = (of: ServerPicture) => keptServer(JSON.parse(serverJson(of, 1)) as PictureServer);
+const siteOf = (...pictures: ServerPicture[]) =>
+  new Map(pictures.map((each) => [each.server.id, kept(each)]));
+
+const down = { status: "down", state: "stale", members: [a.member({ status: "down" })] } as const;
+const STATES = {
+  fine: {},
+  down,
+  mute: { status: "down", daemons: [a.daemon({ name: "acmed", status: "down" })] },
+  unread: { status: "unknown", state: "failed", collectedAt: null },
+  stale: { state: "stale" },
+  triad: {
+    status: "degraded",
+    members: [a.member({ master: true }), a.member({ host: "b" }), a.member({ host: "c", status: "down" })],
+  },
+  half: {
+    status: "degraded",
+    daemons: [a.daemon({ name: "acmed" }), a.daemon({ name: "otherd", status: "down" })],
+  },
+  partial: { state: "partial" },
+  never: { status: "unknown", state: "failed", collectedAt: null, lastPollAt: null },
+} as const satisfies Record<string, Partial<ServerPicture>>;
+const server = (id: string, state: keyof typeof STATES) => picture(id, STATES[state]);
+const off = picture("off", { server: monitored("off", { enabled: false }) });
+
+describe("the sentence", () => {
+  const quiet: Unhandled = { count: 0, worst: null };
+  test.each<[string, ServerPicture[], Unhandled | null, string, string]>([
+    ["one, fine", [server("eda", "fine")], quiet, "ok", "eda is fine, and nothing needs attention."],
+    [
+      "one, an alert",
+      [server("eda", "fine")],
+      { count: 1, worst: "critical" },
+      "crit",
+      "eda is fine, 1 alert needs attention.",
+    ],
+    ["alerts unknown", [server("a", "fine"), server("b", "fine")], null, "ok", "All 2 servers are fine."],
+    [
+      "a warning",
+      [server("a", "fine"), server("b", "fine")],
+      { count: 2, worst: "warning" },
+      "warn",
+      "All 2 servers are fine, 2 alerts need attention.",
+    ],
+    ["one, down", [server("eda", "down")], quiet, "crit", "eda does not answer."],
+    ["no daemon", [server("eda", "mute")], quiet, "crit", "eda answers, but none of its daemons works."],
+    [
+      "never polled",
+      [server("a", "never"), server("b", "never")],
+      quiet,
+      "unknown",
+      "None of 2 servers is fine: a was not polled yet, b was not polled yet.",
+    ],
+    [
+      "three troubles",
+      [server("a", "fine"), server("cae", "triad"), server("p", "partial"), server("s", "stale")],
+      quiet,
+      "stale",
+      "1 of 4 servers is fine. s is stale, cae runs on 2 of 3 members, p was read in part.",
+    ],
+    [
+      "a daemon",
+      [server("a", "fine"), server("b", "half")],
+      quiet,
+      "warn",
+      "1 of 2 servers is fine. b runs without otherd.",
+    ],
+    [
+      "many",
+      [...["a", "b", "c"].map((id) => server(id, "down")), server("d", "unread"), server("e", "fine"), off],
+      quiet,
+      "crit",
+      "1 of 5 servers is fine. 3 are down, 1 could not be read.",
+    ],
+    ["switched off", [off], quiet, "unknown", "The only server is switched off in the config."],
+    [
+      "off beside one",
+      [off, server("eda", "fine")],
+      quiet,
+      "ok",
+      "eda is fine, and nothing needs attention.",
+    ],
+  ])("%s", (_, pictures, unhandled, mark, text) => {
+    const sentence = sentenceOf([...siteOf(...pictures).values()], unhandled);
+    expect([sentence.mark, sentence.parts.map((part) => part.text).join("")]).toEqual([mark, text]);
+  });
+
+  test("has the names and counts as links", () => {
+    const { parts } = sentenceOf([...siteOf(server("a", "fine"), server("b", "down")).values()], quiet);
+    expect(parts.flatMap(({ text, to }) => (to ? [[text, to.path, to.query ?? null]] : []))).toEqual([
+      ["1 of 2 servers", "servers", null],
+      ["b", "server", { id: "b" }],
+    ]);
+  });
+});
+
+const alert = (id: number, more: Partial<AlertRecord>): AlertRecord => ({
+  ...{
+    id,
+    rule: "seats",
+    severity: "warning",
+    state: "firing",
+    server: "eda",
+    daemon: "acmed",
+    feature: "solver",
+  },
+  ...{ message: `alert ${id}`, value: 100, threshold: 90, peakValue: 100, durationSeconds: 60 },
+  ...{ acknowledged: false, acknowledgedAt: null, acknowledgedBy: null, comment: null, silencedUntil: null },
+  startedAt: new Date(NOW - id * MINUTE_MS).toISOString(),
+  firedAt: new Date(NOW - id * MINUTE_MS).toISOString(),
+  resolvedAt: null,
+  ...more,
+});
+const ofServer = { daemon: null, feature: null, value: null } as const;
+
+describe("what needs attention", () => {
+  const site = siteOf(
+    server("eda", "fine"),
+    server("cae", "triad"),
+    server("plm", "down"),
+    server("new", "never"),
+    off,
+  );
+  const expiring = (id: number, name: string) => alert(id, { rule: "expiry", feature: name, value: 12 });
+  test("is in order: the worst first, the newest of those, expiries last and by day; a trouble stands there once", () => {
+    const firing = [
+      expiring(1, "solver"),
+      expiring(2, "mesher"),
+      alert(3, {}),
+      alert(4, { rule: "server_degraded", server: "cae", ...ofServer }),
+      alert(5, { rule: "expiry", severity: "critical", value: -9, feature: "gone" }),
+      alert(6, { acknowledged: true }),
+      alert(7, { silencedUntil: new Date(NOW + 1).toISOString() }),
+      alert(8, { silencedUntil: new Date(NOW).toISOString(), rule: "denials" }),
+    ];
+    expect(unhandledOf(firing, NOW)).toEqual({ count: 6, worst: "critical" });
+    expect(
+      troublesOf(site, firing, NOW).map(({ mark, subject, text, alert }) => [mark, subject, text, alert?.id]),
+    ).toEqual([
+      ["crit", "plm", "does not answer", undefined],
+      ["crit", "gone", "expired", 5],
+      ["warn", "solver", "is full", 3],
+      ["warn", "cae", "runs on 2 of 3 members", 4],
+      ["warn", "solver", "denies requests", 8],
+      ["warn", "2 features", "expire, 8 seats", undefined],
+      ["unknown", "new", "was not polled yet", undefined],
+    ]);
+  });
+
+  test("leaves out a server whose alert somebody has taken note of", () => {
+    const firing = [alert(1, { rule: "server_down", server: "plm", ...ofServer, acknowledged: true })];
+    expect(troublesOf(siteOf(server("plm", "down")), firing, NOW)).toEqual([]);
+  });
+});
+
+describe("figures of a site", () => {
+  const features = [
+    feature("full", {
+      used: 4,
+      available: 0,
+      utilization: 100,
+      queued: 2,
+      checkouts: [checkout("ada"), checkout("bob")],
+    }),
+    feature("tight", {
+      total: 20,
+      used: 19,
+      available: 1,
+      utilization: 95,
+      checkouts: [checkout("ada", { startedAt: NOW - DAY_MS })],
+    }),
+    feature("old", { used: 4, available: 0, utilization: 100, state: "stale", checkouts: [] }),
+    feature("open", {
+      total: null,
+      used: 7,
+      available: null,
+      unlimited: true,
+      utilization: null,
+      checkouts: [],
+    }),
+    feature("failed", {
+      total: null,
+      used: null,
+      available: null,
+      utilization: null,
+      state: "failed",
+      checkouts: [],
+    }),
+    feature("gone", {
+      used: 0,
+      available: 4,
+      utilization: 0,
+      checkouts: [],
+      expiry: { expiresOn: "2026-02-20", expiresAt: NOW - 9 * DAY_MS, permanent: false },
+    }),
+  ];
+  const pictures = [picture("eda", { features }), server("cae", "fine"), server("new", "unread")];
+  const site = siteOf(...pictures);
+
+  test("are those of the API's summary", () => {
+    const {
+      seats,
+      users,
+      queued,
+      features: all,
+      staleFeatures,
+    } = summarise({ version: 1, servers: pictures });
+    expect(figuresOf(site)).toEqual({
+      ...{ used: seats.used, total: seats.total, people: users, waiting: queued },
+      ...{ features: all, stale: staleFeatures },
+    });
+    expect(figuresOf(siteOf(picture("x", { features: [], collectedAt: null })))).toMatchObject({
+      used: null,
+      people: 0,
+    });
+    expect(
+      figuresOf(siteOf(picture("x", { features: [feature("f", { checkouts: [] })] }))).people,
+    ).toBeNull();
+  });
+
+  test("tell what is tight, what expires on which day, who holds longest", () => {
+    expect(tightOf(site).map(({ feature }) => feature.name)).toEqual(["full", "tight", "old"]);
+    expect(expiriesOf(site, NOW).map(({ on, days, rows }) => [on, days, rows.length])).toEqual([
+      ["2026-02-20", -9, 1],
+      ["2026-03-31", 30, 9],
+    ]);
+    expect(heldOf(site)[0]?.since).toBe(NOW - DAY_MS);
+  });
+
+  test("of many servers stand by the commonest label, those with troubles first", () => {
+    const labelled = (id: string, labels: Record<string, string>, more: Partial<ServerPicture> = {}) =>
+      picture(id, { server: monitored(id, { labels }), ...more });
+    const many = siteOf(
+      ...[
+        labelled("a", { site: "muc", rack: "1" }),
+        labelled("b", { site: "muc" }),
+        labelled("c", { site: "ber" }, down),
+      ],
+      labelled("d", {}),
+    );
+    expect(
+      groupsOf(many).map(({ label, servers, troubled }) => [label, servers.length, troubled.length]),
+    ).toEqual([
+      ["site:ber", 1, 1],
+      ["site:muc", 2, 0],
+      ["", 1, 0],
+    ]);
+    const plain = groupsOf(siteOf(labelled("a", {}), labelled("b", {})));
+    expect(plain.map(({ label, isLabel }) => [label, isLabel])).toEqual([["flexnet", false]]);
+    expect([...many.values()].map(kindOf)).toEqual(["fine", "fine", "down", "fine"]);
+  });
+});
+
+describe("the last 24 hours", () => {
+  const at = (minute: number) => new Date(NOW + minute * 5 * MINUTE_MS).toISOString();
+  const series = (...used: (number | null)[]) =>
+    used.map((value, minute) => ({
+      timestamp: at(minute),
+      used: value,
+      peakUsed: value,
+      total: value === null ? null : 10,
+    }));
+
+  test("are added up by server; what was not read counts as read last, and where nobody looked is a gap", () => {
+    const day = dayOf([
+      { server: "eda", total: 10, series: series(1, 2, null, null) },
+      { server: "eda", total: 10, series: series(1, null, null, null) },
+      { server: "eda", total: null, series: series(9, 9, 9, 9) },
+      { server: "cae", total: 10, series: series(5, 6, 7, null) },
+    ]);
+    expect(day.servers.get("eda")?.map(({ used }) => used)).toEqual([2, 2, null, null]);
+    expect(day.site.map(({ used }) => used)).toEqual([7, 8, 9, null]);
+    expect(day.coverage).toBe(5 / 8);
+  });
+
+  test("make a line within its frame, whatever the counts, with every gap in it", () => {
+    const used = fc.option(fc.nat(5_000), { nil: null });
+    fc.assert(
+      fc.property(fc.array(used, { minLength: 1, maxLength: 60 }), (counts) => {
+        const samples = counts.map((count, place) => ({ at: place * 1_000, used: count, total: 100 }));
+        const frame = {
+          from: 0,
+          until: counts.length * 1_000,
+          top: 100,
+          width: counts.length * 10,
+          height: 32,
+        };
+        const { line, area, gaps } = stepsOf(samples, frame);
+        expect(gaps.reduce((sum, [, wide]) => sum + wide, 0)).toBe(
+          10 * counts.filter((count) => count === null).length,
+        );
+        expect([...area.matchAll(/M/g)].length).toBe([...area.matchAll(/Z/g)].length);
+        for (const [, y] of line.matchAll(/V([\d.-]+)/g))
+          expect(Number(y) >= 0 && Number(y) <= frame.height).toBe(true);
+      }),
+    );
+  });
+
+  test("count denials as statistics do: what was denied, each once, the most first", () => {
+    const row = { server: "eda", daemon: "acmed", feature: "solver", count: 3, outcome: "denied" } as const;
+    const found = deniedOf(
+      [
+        { ...row, timestamp: at(-1) },
+        { ...row, timestamp: at(1) },
+        { ...row, timestamp: at(2), outcome: "queued" },
+        { ...row, timestamp: at(2), feature: null },
+      ],
+      NOW,
+    );
+    expect(found.map(({ feature, count, times }) => [feature, count, times.length])).toEqual([
+      [null, 3, 1],
+      ["solver", 1, 1],
+    ]);
+  });
+});
