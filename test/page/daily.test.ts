@@ -281,12 +281,15 @@ describe("the last 24 hours", () => {
     }));
 
   test("are added up by server; what was not read counts as read last, and where nobody looked is a gap", () => {
-    const day = dayOf([
-      { server: "eda", total: 10, series: series(1, 2, null, null) },
-      { server: "eda", total: 10, series: series(1, null, null, null) },
-      { server: "eda", total: null, series: series(9, 9, 9, 9) },
-      { server: "cae", total: 10, series: series(5, 6, 7, null) },
-    ]);
+    const day = dayOf(
+      [
+        { server: "eda", total: 10, series: series(1, 2, null, null) },
+        { server: "eda", total: 10, series: series(1, null, null, null) },
+        { server: "eda", total: null, series: series(9, 9, 9, 9) },
+        { server: "cae", total: 10, series: series(5, 6, 7, null) },
+      ],
+      NOW,
+    );
     expect(day.servers.get("eda")?.map(({ used }) => used)).toEqual([2, 2, null, null]);
     expect(day.site.map(({ used }) => used)).toEqual([7, 8, 9, null]);
     expect(day.coverage).toBe(5 / 8);
@@ -296,7 +299,12 @@ describe("the last 24 hours", () => {
     const used = fc.option(fc.nat(5_000), { nil: null });
     fc.assert(
       fc.property(fc.array(used, { minLength: 1, maxLength: 60 }), (counts) => {
-        const samples = counts.map((count, place) => ({ at: place * 1_000, used: count, total: 100 }));
+        const samples = counts.map((count, place) => ({
+          at: place * 1_000,
+          used: count,
+          peak: count,
+          total: 100,
+        }));
         const frame = {
           from: 0,
           until: counts.length * 1_000,

@@ -1,41 +1,46 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
+import type { Bucket } from "../series.ts";
 
-/** Seats at a time (epoch ms); `used` is null where nobody looked. */
-export interface Sample {
-  readonly at: number;
-  readonly used: number | null;
-  readonly total: number | null;
-}
+/** Seats at a time (epoch ms); null where nobody looked. The peak is that of the means: peaks of features cannot be added up. */
+export type Sample = Bucket;
 
 export interface Day {
   /** By server. */
   readonly servers: ReadonlyMap<string, readonly Sample[]>;
   /** All servers: one that was not read at a time counts as it was read last. */
   readonly site: readonly Sample[];
+  /** When it was read, epoch ms. */
+  readonly until: number;
   /** Share of the readings that the site's samples are made of, 0–1. */
   readonly coverage: number;
 }
 
 /** The seats of features together, by server. Those without a limit are no part of a total. */
-export function dayOf(features: readonly Pick<StatsRecord, "server" | "series" | "total">[]): Day {
+export function dayOf(
+  features: readonly Pick<StatsRecord, "server" | "series" | "total">[],
+  until: number,
+): Day {
   const servers = new Map<string, Sample[]>();
   for (const { server, series = [], total } of features) {
     if (total === null) continue;
     const sums = servers.getOrInsertComputed(server, () =>
-      series.map(({ timestamp }) => ({ at: Date.parse(timestamp), used: null, total: null })),
+      series.map(({ timestamp }) => ({ at: Date.parse(timestamp), used: null, peak: null, total: null })),
     );
     series.forEach((point, place) => {
       const sum = sums[place];
       if (sum === undefined || point.used === null) return;
-      sums[place] = {
-        at: sum.at,
-        used: (sum.used ?? 0) + point.used,
-        total: (sum.total ?? 0) + (point.total ?? 0),
-      };
+      sums[place] = sampleOf(sum.at, (sum.used ?? 0) + point.used, (sum.total ?? 0) + (point.total ?? 0));
     });
   }
-  return { servers, ...together([...servers.values()]) };
+  return { servers, until, ...together([...servers.values()]) };
 }
+
+const sampleOf = (at: number, used: number, total: number): Sample => ({
+  at,
+  used,
+  peak: Math.round(used),
+  total,
+});
 
 function together(servers: readonly (readonly Sample[])[]): Pick<Day, "site" | "coverage"> {
   const last: (Sample | null)[] = servers.map(() => null);
@@ -49,9 +54,9 @@ function together(servers: readonly (readonly Sample[])[]): Pick<Day, "site" | "
     now.forEach((sample, server) => {
       if (sample !== null) last[server] = sample;
     });
-    if (now.every((sample) => sample === null)) return { at, used: null, total: null };
+    if (now.every((sample) => sample === null)) return { at, used: null, peak: null, total: null };
     const sum = (what: "used" | "total") => last.reduce((all, sample) => all + (sample?.[what] ?? 0), 0);
-    return { at, used: sum("used"), total: sum("total") };
+    return sampleOf(at, sum("used"), sum("total"));
   });
   return { site, coverage: times.length === 0 ? 0 : seen / (times.length * servers.length) };
 }

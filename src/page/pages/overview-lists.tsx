@@ -78,8 +78,8 @@ export function Expiring({ servers }: Props) {
       <header>
         <h2>{daily.expiring}</h2>
         <span class="q">{daily.nextDays(EXPIRY_DAYS)}</span>
-        <a class="more" href={linkTo("features", { sort: "expires" })}>
-          {daily.expiresAll}
+        <a class="more" href={linkTo("expiry")}>
+          {daily.calendar}
         </a>
       </header>
       {days.length === 0 && <p class="q">{daily.nothingExpires}</p>}
@@ -147,7 +147,11 @@ export function Denied() {
     <section class="sec">
       <header>
         <h2>{daily.denied}</h2>
-        {denied !== null && denied.count > 0 && <span class="q">{number(denied.count)}</span>}
+        {denied !== null && denied.count > 0 && (
+          <a class="more" href={linkTo("denials")}>
+            {daily.allOf(denied.count)}
+          </a>
+        )}
       </header>
       {denied === null && isDeniedUnread && <p class="q">{daily.notRead}</p>}
       {denied !== null && !denied.isUnknown && denied.of.length === 0 && (

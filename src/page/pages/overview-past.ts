@@ -17,7 +17,7 @@ interface Denials {
   readonly isUnknown: boolean;
 }
 
-interface Past {
+export interface Past {
   /** `loading`; null where it cannot be read; `tooMany` features to add up here. */
   readonly day: Day | "loading" | "tooMany" | null;
   /** Null while it is not known. */
@@ -53,7 +53,7 @@ async function loadDay(site: Site, signal: AbortSignal): Promise<void> {
   const interval = features > MOST_FINE ? "1h" : "5m";
   const answer = await get("/api/licenses/stats", { series: "true", interval }, signal).catch(() => null);
   if (signal.aborted) return;
-  past.value = { ...past.value, day: answer && dayOf(answer.features) };
+  past.value = { ...past.value, day: answer && dayOf(answer.features, serverNow()) };
 }
 
 async function loadDenials(signal: AbortSignal): Promise<void> {

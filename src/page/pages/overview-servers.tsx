@@ -1,22 +1,26 @@
+import { useMemo } from "preact/hooks";
 import { isOld, kindOf, MARK_OF, readAt, shortOf } from "../daily/condition.ts";
-import { type Figures, groupsOf } from "../daily/figures.ts";
+import { groupsOf } from "../daily/figures.ts";
 import { placeOf } from "../daily/sentence.ts";
+import type { Day } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import type { Site } from "../live/reader.ts";
+import { Chart } from "../parts/chart.tsx";
 import { Age, State, Unknown } from "../parts/marks.tsx";
 import { Spark } from "../parts/spark.tsx";
+import { ZONE } from "../range.ts";
 import { hrefOf, linkTo } from "../router.ts";
 import { words } from "../words.ts";
-import { MOST_FEATURES, past } from "./overview-past.ts";
+import { MOST_FEATURES, type Past, past } from "./overview-past.ts";
 
 const DAY_MS = 86_400_000;
 
 /** One tile a server: its state, the age of its figures, and its last 24 hours. */
 export function Tiles({ servers }: { readonly servers: Site }) {
   const { day } = past.value;
-  const known = typeof day === "object" && day !== null ? day.servers : null;
+  const known = isRead(day) ? day.servers : null;
   return (
     <ul class="grid6" aria-label={daily.group}>
       {[...servers.values()].map((server) => {
@@ -108,37 +112,34 @@ export function Groups({ servers }: { readonly servers: Site }) {
   );
 }
 
-/** All servers together over 24 hours. */
-export function Chart({ figures }: { readonly figures: Figures }) {
+/** All servers together over 24 hours, by the history as it was read last. */
+export function SiteChart() {
   const { day } = past.value;
-  const zone = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" })
-    .formatToParts(now.value)
-    .find(({ type }) => type === "timeZoneName")?.value;
-  const isKnown = typeof day === "object" && day !== null;
-  const coverage = isKnown ? Math.floor(100 * day.coverage) : 0;
+  const [until, coverage] = isRead(day) ? [day.until, Math.floor(100 * day.coverage)] : [now.value, 0];
+  const series = useMemo(
+    () => (isRead(day) ? { start: day.until - DAY_MS, end: day.until, buckets: day.site } : null),
+    [day],
+  );
   return (
     <section class="sec">
       <header>
         <h2>{daily.seats24}</h2>
         <span class="q">
-          {daily.toNow(moment(now.value - DAY_MS, now.value), zone ?? "")}
+          {daily.toNow(moment(until - DAY_MS, until), ZONE)}
           {coverage > 0 && coverage < 99 && `; ${daily.known(coverage)}`}
         </span>
+        <a class="more" href={linkTo("history")}>
+          {daily.history}
+        </a>
       </header>
       {day === "tooMany" && <p class="q">{daily.tooMany(MOST_FEATURES)}</p>}
       {day === null && <p class="q">{daily.notRead}</p>}
-      {isKnown && coverage === 0 && <p class="q">{daily.noReadings}</p>}
-      {isKnown && coverage > 0 && (
-        <Spark
-          samples={day.site}
-          until={now.value}
-          total={figures.total}
-          used={figures.used}
-          width={700}
-          height={270}
-          label={daily.spark(`${figures.used ?? words.notKnown}`, `${figures.total ?? words.notKnown}`)}
-        />
+      {series !== null && coverage === 0 && <p class="q">{daily.noReadings}</p>}
+      {series !== null && coverage > 0 && (
+        <Chart label={daily.seatsChart} unit={daily.unit} series={series} now={until} height={240} />
       )}
     </section>
   );
 }
+
+const isRead = (day: Past["day"]): day is Day => typeof day === "object" && day !== null;

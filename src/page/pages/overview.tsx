@@ -15,7 +15,7 @@ import { hrefOf, linkTo, query } from "../router.ts";
 import { FeatureTable, FIRST } from "./features.tsx";
 import { Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { loadPast, past } from "./overview-past.ts";
-import { Chart, Groups, Tiles } from "./overview-servers.tsx";
+import { Groups, SiteChart, Tiles } from "./overview-servers.tsx";
 
 /** More servers than that are shown by group. */
 const MOST_TILES = 24;
@@ -52,7 +52,7 @@ export function Overview() {
         <Tiles servers={servers} />
       )}
       <div class="cols c3b">
-        <Chart figures={figures} />
+        <SiteChart />
         <Held servers={servers} />
         <Denied />
       </div>

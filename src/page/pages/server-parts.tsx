@@ -9,6 +9,7 @@ import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
 import { State } from "../parts/marks.tsx";
+import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { milliseconds } from "./servers.tsx";
 
@@ -157,6 +158,9 @@ export function Outages({ server: { id, status } }: Props) {
             of.availability !== null &&
             `, ${daily.availability(number(of.availability), Math.floor(100 * of.coverage))}`}
         </span>
+        <a class="more" href={linkTo("outages", { server: id })}>
+          {daily.allOutages}
+        </a>
       </header>
       {isUnread.value && <p class="q">{daily.outagesUnread}</p>}
       {found.value !== null && total === 0 && <p class="q">{daily.noOutage}</p>}

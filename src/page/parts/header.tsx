@@ -30,7 +30,11 @@ const PAGES: readonly Entry[] = [
   { path: "alerts", word: daily.alertsPage, icon: "alert" },
 ];
 /** The page that a page belongs to. */
-const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = { feature: "features", server: "servers" };
+const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
+  feature: "features",
+  server: "servers",
+  outages: "history",
+};
 /** Pages with a search of their own. */
 const SEARCHES: readonly (PagePath | "")[] = ["features", "people", "servers"];
 
@@ -48,6 +52,8 @@ function Links({ isDock = false }) {
   ));
 }
 
+const MOST_COUNTED = 999;
+
 /** How many alerts fire; red while a critical one waits for somebody to take note. */
 function Firing() {
   const all = [...(firing.value?.values() ?? [])];
@@ -55,7 +61,7 @@ function Firing() {
   const { worst } = unhandledOf(all, now.value);
   return (
     <b class={worst === "critical" ? "n-crit" : worst === null ? "q" : "n-full"}>
-      {number(all.length)}
+      {all.length > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(all.length)}
       <span class="vh"> {daily.firingWord}</span>
     </b>
   );
