@@ -1,7 +1,16 @@
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
 import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
+import type { PagePath } from "../domain/words.ts";
 import { daysUntil } from "./format.ts";
-import type { Site } from "./live/reader.ts";
+
+/** The servers by id, in the order of the config. */
+export type Site = ReadonlyMap<string, KeptServer>;
+
+/** A place of the page; `hrefOf` of the router makes it a link. */
+export interface Place {
+  readonly path: PagePath;
+  readonly query?: Readonly<Record<string, string>>;
+}
 
 /** A feature with its server, as lists show it. */
 export interface FeatureRow {

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { type Query, search } from "./api.ts";
-import type { Place } from "./daily/sentence.ts";
+import type { Place } from "./model.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });
 const place = signal(here());

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import type { Patch, PictureServer } from "../../src/domain/live-picture.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { patchJson, serverJson } from "../../src/http/picture.ts";
-import { createReader, type Site } from "../../src/page/live/reader.ts";
+import { createReader } from "../../src/page/live/reader.ts";
+import type { Site } from "../../src/page/model.ts";
 import { checkout, feature, picture } from "../http/make.ts";
 
 /** What can happen, in any order: a poll, whose event comes, is lost, or comes late; a loss of the stream; an answer. */

@@ -1,8 +1,7 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
-import type { Site } from "../live/reader.ts";
-import { daysLeft, type FeatureRow, featuresOf } from "../model.ts";
+import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
 import { conditionOf, isOld, type Kind, kindOf, MARK_OF, readAt } from "./condition.ts";
-import { type Place, placeOf, type Unhandled } from "./sentence.ts";
+import { placeOf, type Unhandled } from "./sentence.ts";
 import { daily } from "./words.ts";
 
 /** Something that a person should look at. */

@@ -1,5 +1,5 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import type { Site } from "../live/reader.ts";
+import type { Site } from "../model.ts";
 import {
   allFeatures,
   allHolders,

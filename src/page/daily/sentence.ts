@@ -1,14 +1,8 @@
 import type { Severity } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import type { PagePath } from "../../domain/words.ts";
+import type { Place } from "../model.ts";
 import { conditionOf, KINDS, type Kind, kindOf, MARK_OF } from "./condition.ts";
 import { daily } from "./words.ts";
-
-/** A place of the page; `hrefOf` of the router makes it a link. */
-export interface Place {
-  readonly path: PagePath;
-  readonly query?: Readonly<Record<string, string>>;
-}
 
 /** Words, some of them a link. */
 export interface Part {

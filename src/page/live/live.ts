@@ -1,8 +1,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
 import { get, Refusal, serverNow } from "../api.ts";
+import type { Site } from "../model.ts";
 import { forgetAlerts, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
-import { createReader, type Site } from "./reader.ts";
+import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 
 declare global {

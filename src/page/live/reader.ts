@@ -1,8 +1,6 @@
 import type { Patch, PictureServer } from "../../domain/live-picture.ts";
 import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept-picture.ts";
-
-/** The servers by id, in the order of the config. */
-export type Site = ReadonlyMap<string, KeptServer>;
+import type { Site } from "../model.ts";
 
 interface ReaderDeps {
   /** The picture of these servers, of all for null. Rejects when it cannot be had. */

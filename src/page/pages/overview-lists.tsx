@@ -2,7 +2,7 @@ import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
 import { daily } from "../daily/words.ts";
 import { day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import type { Site } from "../live/reader.ts";
+import type { Site } from "../model.ts";
 import { allHolders, type FeatureRow, nameOf } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { State } from "../parts/marks.tsx";

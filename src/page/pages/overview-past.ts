@@ -5,7 +5,7 @@ import { get, serverNow } from "../api.ts";
 import { type DeniedOf, deniedOf } from "../daily/denied.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { lastDenial } from "../live/alerts.ts";
-import type { Site } from "../live/reader.ts";
+import type { Site } from "../model.ts";
 
 /** Denials since midnight, as far as they are known. */
 interface Denials {

@@ -6,7 +6,7 @@ import type { Day } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import type { Site } from "../live/reader.ts";
+import type { Site } from "../model.ts";
 import { Chart } from "../parts/chart.tsx";
 import { Age, State, Unknown } from "../parts/marks.tsx";
 import { Spark } from "../parts/spark.tsx";

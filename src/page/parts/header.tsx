@@ -110,7 +110,9 @@ export function Header() {
         {!SEARCHES.includes(page.value) && <Find />}
         <nav class="nav" aria-label={words.pages}>
           <Links />
-          <a href="./swagger">{words.api}</a>
+          <a class="api" href="./swagger">
+            {words.api}
+          </a>
         </nav>
         <div class="who">
           <Live />
