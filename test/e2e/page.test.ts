@@ -244,7 +244,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await watching.poll("Error getting status: Cannot connect to license server system. (-15,570:115)");
     await untilSays("eda does not answer.");
     await page.locator(".need a", { hasText: "eda" }).click();
-    await page.locator(".says .why", { hasText: "LICENSE_SERVER_UNREACHABLE" }).waitFor();
+    await page.locator(".says .tool-says", { hasText: "LICENSE_SERVER_UNREACHABLE" }).waitFor();
     await page.locator(".stale-row", { hasText: "solver" }).waitFor();
     await site.lmutil.says(flexnetSays(all));
     await page.getByRole("button", { name: "Poll eda now" }).click();

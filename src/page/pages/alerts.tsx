@@ -170,7 +170,7 @@ function Row({ alert }: { readonly alert: AlertRecord }) {
   return (
     <li class={state === "firing" && !isUnhandled(alert, now.value) ? "handled" : undefined}>
       <State is={MARKS[severity]}>{daily.severities[severity]}</State>
-      <div class="what">
+      <div class="alert-words">
         <p>{message}</p>
         <p class="q">
           {place !== null && (

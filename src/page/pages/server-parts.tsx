@@ -74,7 +74,7 @@ function Part(props: {
       <State is={MARK[status]}>{daily[status]}</State>
       <span class="el">{props.children}</span>
       <span class="q r">{version}</span>
-      {error !== null && <p class="why">{error}</p>}
+      {error !== null && <p class="tool-says">{error}</p>}
     </li>
   );
 }

@@ -120,7 +120,7 @@ function State({ server }: { readonly server: KeptServer }) {
         )}
       </p>
       {error !== null && (
-        <p class="why">
+        <p class="tool-says">
           {error.message} <span class="m">{error.code}</span>
         </p>
       )}

@@ -35,7 +35,7 @@ export function Spark(props: {
       {gaps
         .filter(([, wide]) => wide >= LEAST_GAP)
         .map(([left, wide]) => (
-          <rect key={left} class="gap" x={left} y="1" width={wide} height={height - 1} />
+          <rect key={left} class="unread" x={left} y="1" width={wide} height={height - 1} />
         ))}
       <path class="ln" d={line} />
       {level !== null && props.isStale !== true && <circle class="now" cx={width} cy={level} r="2" />}
