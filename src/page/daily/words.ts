@@ -1,5 +1,5 @@
 import type { AlertRule, Severity } from "../../domain/alerts.ts";
-import type { DenialState } from "../../domain/words.ts";
+import type { DenialState, PartStatus } from "../../domain/words.ts";
 import { number } from "../format.ts";
 
 const plural = (count: number, one: string, many = `${one}s`) =>
@@ -12,8 +12,6 @@ export const daily = {
     fine === all ? `All ${number(all)} servers` : `${number(fine)} of ${number(all)} servers`,
   serversPage: "Servers",
   alertsPage: "Alerts",
-  expiry: "Expiry",
-  denialsPage: "Denials",
   history: "History",
   are: "are fine",
   areFine: (fine: number) => (fine === 1 ? "is fine." : "are fine."),
@@ -122,12 +120,10 @@ export const daily = {
   group: "Servers",
   troubled: "Not fine",
   noLabel: "without label",
-  ago: (age: string) => `${age} old`,
   spark: (used: string, total: string) => `Seats in use over 24 h, now ${used} of ${total}`,
   seats24: "Seats in use, 24 h",
   toNow: (from: string, zone: string) => `${from} to now, ${zone}`,
   known: (percent: number) => `${percent} % read; what was not counts as read last`,
-  peak: (peak: string, at: string) => `peak ${peak} at ${at}`,
   seatsChart: "Seats in use",
   unit: "seats",
   tooMany: (most: number) => `The sum of 24 hours is drawn for up to ${number(most)} features.`,
@@ -174,13 +170,10 @@ export const daily = {
   },
   noSuchServer: "There is no such server in the config.",
   allServers: "All servers",
-  theServer: "The server",
   master: "master",
   masterIs: (host: string) => `, master ${host}`,
   membersUp: (up: number, all: number) => `${up} of ${all} up`,
-  up: "up",
-  down: "down",
-  unknown: "not known",
+  partStatus: { up: "up", down: "down", unknown: "not known" } satisfies Record<PartStatus, string>,
   polled: "polled",
   agoWord: "ago",
   next: "next poll in",
@@ -209,7 +202,6 @@ export const daily = {
   outagesUnread: "Outages cannot be read now.",
   goesOn: "goes on",
   olderOutages: (count: number) => `and ${number(count)} before`,
-  says: "The tool says",
 
   firing: "Firing",
   over: "Over",
@@ -223,7 +215,6 @@ export const daily = {
   noneOver: "No alert was over in the time that is kept.",
   older: "Older ones",
   began: "began",
-  firedFor: "lasted",
   acknowledgedBy: (who: string | null) => (who === null ? "acknowledged" : `acknowledged by ${who}`),
   silencedUntil: (time: string) => `silenced until ${time}`,
   acknowledge: "Acknowledge",

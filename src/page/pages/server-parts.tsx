@@ -71,7 +71,7 @@ function Part(props: {
   const { status, version, error } = props;
   return (
     <li>
-      <State is={MARK[status]}>{daily[status]}</State>
+      <State is={MARK[status]}>{daily.partStatus[status]}</State>
       <span class="el">{props.children}</span>
       <span class="q r">{version}</span>
       {error !== null && <p class="tool-says">{error}</p>}
