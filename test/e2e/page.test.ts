@@ -249,7 +249,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await site.lmutil.says(flexnetSays(all));
     await page.getByRole("button", { name: "Poll eda now" }).click();
     await page.getByRole("status").filter({ hasText: "eda was polled in" }).waitFor();
-    await page.locator(".says", { hasText: "Is fine" }).waitFor();
+    await page.locator(".says", { hasText: "Fine, master 127.0.0.1." }).waitFor();
 
     await page.getByRole("link", { name: "Alerts 1 firing" }).click();
     await page.getByRole("button", { name: "Silence <b>a (eda)" }).click();
@@ -271,6 +271,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await viewer.getByText("needs the role operator").waitFor();
     await viewer.locator(".al li").waitFor();
     expect(await viewer.locator("#main button", { hasText: /Acknowledge|Silence/ }).count()).toBe(0);
+    // What is not live is not blank either.
+    await daemon.kill();
+    await viewer.locator(".live", { hasText: "offline" }).waitFor();
+    expect(await viewer.locator(".al li").count()).toBe(1);
   });
 
   test("asks for a key where there is no sign-in, and again in every tab when it or its key has ended", async () => {

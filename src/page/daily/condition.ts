@@ -38,6 +38,10 @@ export function conditionOf(server: KeptServer): string {
   return lost.length === 0 ? daily.conditions.degraded : daily.runsWithout([...new Set(lost)].join(", "));
 }
 
+/** The same without the name before it. */
+export const aloneOf = (server: KeptServer): string =>
+  kindOf(server) === "fine" ? daily.alone : conditionOf(server);
+
 /** The same where there is little room, and where the name of one that is fine says more. */
 export function shortOf(server: KeptServer): string {
   const kind = kindOf(server);

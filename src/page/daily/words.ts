@@ -59,6 +59,7 @@ export const daily = {
     off: "Switched off",
     fine: "Fine",
   },
+  alone: "fine",
 
   state: "State of the site",
   of: (total: string) => `of ${total}`,
@@ -71,7 +72,7 @@ export const daily = {
   attention: "Needs attention",
   allAlerts: "All alerts",
   nothing: "Nothing needs attention.",
-  alertsUnknown: "Alerts cannot be read:",
+  alertsUnknown: "Alerts are not known now.",
   handled: (count: number) => `${number(count)} acknowledged or silenced`,
   andMore: (count: number) => `and ${number(count)} more`,
   marks: {

@@ -3,7 +3,7 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import { get } from "../api.ts";
 
-/** What fires, by id; null until it was read, and where it cannot be. */
+/** What fires, by id; null until it was read. */
 export const firing = signal<ReadonlyMap<number, AlertRecord> | null>(null);
 /** The alert that changed last, and the denial that was heard of last; null = none since the page was opened. */
 export const lastAlert = signal<AlertEvent | null>(null);
@@ -17,7 +17,8 @@ const MOST = 10_000;
 export async function loadAlerts(): Promise<void> {
   heard = [];
   const answer = await get("/api/licenses/alerts", { state: "firing", limit: `${MOST}` }).catch(() => null);
-  firing.value = answer && new Map(answer.alerts.map((alert) => [alert.id, alert]));
+  // While nothing answers, what was known stays.
+  if (answer !== null) firing.value = new Map(answer.alerts.map((alert) => [alert.id, alert]));
   for (const event of heard ?? []) take(event);
   heard = null;
 }

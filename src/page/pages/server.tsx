@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { post, Refusal } from "../api.ts";
-import { conditionOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
+import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words.ts";
 import { duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
@@ -78,7 +78,7 @@ function State({ server }: { readonly server: KeptServer }) {
     time === null || time === undefined ? null : Date.parse(time),
   );
   const at = readAt(server);
-  const says = conditionOf(server);
+  const says = aloneOf(server);
   return (
     <section class="says" aria-label={daily.columns.is}>
       <p class={`line st-${mark}`}>

@@ -1,5 +1,5 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import { conditionOf, isOld, KINDS, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
+import { aloneOf, isOld, KINDS, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { placeOf } from "../daily/sentence.ts";
 import { daily } from "../daily/words.ts";
 import { byName, duration, number } from "../format.ts";
@@ -163,7 +163,7 @@ function Row({ server, index }: { readonly server: KeptServer; readonly index: n
         </a>
       </span>
       <span role="cell" class="a-b el">
-        <State is={MARK_OF[kindOf(server)]}>{conditionOf(server)}</State>
+        <State is={MARK_OF[kindOf(server)]}>{aloneOf(server)}</State>
       </span>
       <span role="cell" class="q opt">
         {manager}
