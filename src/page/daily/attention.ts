@@ -86,7 +86,7 @@ function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
     mark: MARKS[alert.severity],
     subject: feature ?? server ?? "",
     to: subjectOf(alert),
-    text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : daily.alert(rule, value, daemon),
+    text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : daily.alerts(value, daemon)[rule],
     since: Date.parse(alert.startedAt),
     days: rule === "expiry" ? ((row && daysLeft(row, now)) ?? value) : null,
     alert,

@@ -87,8 +87,8 @@ export const daily = {
   features: (count: number) => plural(count, "feature"),
   expireTogether: (seats: number) => `expire, ${plural(seats, "seat")}`,
   /** What is wrong, behind the name of the feature or server. */
-  alert(rule: AlertRule, value: number | null, daemon: string | null): string {
-    const says: Record<AlertRule, string> = {
+  alerts(value: number | null, daemon: string | null): Record<AlertRule, string> {
+    return {
       server_down: "was down",
       server_degraded: "was degraded",
       daemon_down: `runs without ${daemon ?? "a daemon"}`,
@@ -102,7 +102,6 @@ export const daily = {
       disk: "The disk is nearly full",
       clock: "has another time than this host",
     };
-    return says[rule];
   },
 
   tight: "Full or nearly full",

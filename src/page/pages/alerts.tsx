@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { ALERT_RULES, type AlertRecord, SEVERITIES } from "../../domain/alerts.ts";
+import type { AlertRecord } from "../../domain/alerts.ts";
 import { get, search } from "../api.ts";
 import { isUnhandled, subjectOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
@@ -14,6 +14,9 @@ import { Choice } from "../parts/search-field.tsx";
 import { go, hrefOf, linkTo, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 
+/** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
+const SEVERITIES = Object.keys(daily.severities);
+const RULES = Object.keys(daily.alerts(null, null));
 const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 const MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
@@ -48,14 +51,9 @@ export function Alerts() {
         {tab(null, daily.firing, firing.value?.size ?? null)}
         {tab("resolved", daily.over, isOver ? (past?.total ?? null) : null)}
         <span class="sep" />
-        <Choice
-          name="severity"
-          any={daily.anySeverity}
-          values={[...SEVERITIES].reverse()}
-          word={daily.severity}
-        />
+        <Choice name="severity" any={daily.anySeverity} values={SEVERITIES} word={daily.severity} />
         <Choice name="server" any={words.anyServer} values={servers} word={words.server} />
-        <Choice name="rule" any={daily.anyRule} values={ALERT_RULES} word={daily.rule} />
+        <Choice name="rule" any={daily.anyRule} values={RULES} word={daily.rule} />
         <span class="end">
           <a
             class="btn"
@@ -119,10 +117,10 @@ function firingNow(from: number): Found | null {
   if (firing.value === null) return null;
   const filter = asked(false);
   const rank = (alert: AlertRecord) =>
-    SEVERITIES.indexOf(alert.severity) - (isUnhandled(alert, now.value) ? 0 : SEVERITIES.length);
+    SEVERITIES.indexOf(alert.severity) + (isUnhandled(alert, now.value) ? 0 : SEVERITIES.length);
   const all = [...firing.value.values()]
     .filter((alert) => FILTERS.every((name) => filter[name] === undefined || filter[name] === alert[name]))
-    .sort((a, b) => rank(b) - rank(a) || Date.parse(b.startedAt) - Date.parse(a.startedAt));
+    .sort((a, b) => rank(a) - rank(b) || Date.parse(b.startedAt) - Date.parse(a.startedAt));
   return { alerts: all.slice(from, from + PAGE_ROWS), total: all.length };
 }
 
