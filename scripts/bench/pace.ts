@@ -3,7 +3,7 @@
  * do not add up to a slower pace. What is late is made up for one by one, a little faster, and never as a burst: servers
  * that are told several events at once would write them in one piece, and no longer be asked for the same work.
  */
-export async function pace(count: number, perSecond: number, tick: () => void): Promise<void> {
+export async function pace(count: number, perSecond: number, tick: () => unknown): Promise<void> {
   const stepMs = 1000 / perSecond;
   const begunAt = performance.now();
   let last = -Infinity;

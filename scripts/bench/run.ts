@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { featuresHttp } from "./features-http.ts";
 import { history } from "./history.ts";
+import { page } from "./page.ts";
 import { parse } from "./parse.ts";
 import { BINARY } from "./place.ts";
 import { prometheus } from "./prometheus.ts";
@@ -24,6 +25,7 @@ const BENCHES: readonly Bench[] = [
   streams,
   history,
   waits,
+  page,
   words,
 ];
 
