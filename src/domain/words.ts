@@ -53,7 +53,7 @@ export type LogSource = (typeof LOG_SOURCES)[number];
 
 /** The page's paths behind `/`: one segment each, so that relative links hold below any prefix of a proxy. */
 export const PAGE_PATHS = [
-  ...(["features", "feature", "people", "servers", "server", "alerts"] as const),
+  ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
   ...(["history", "denials", "expiry", "outages", "signin"] as const),
 ] as const;
 export type PagePath = (typeof PAGE_PATHS)[number];

@@ -1,3 +1,4 @@
+import { signal as signalOf } from "@preact/signals";
 import type { AlertRecord } from "../domain/alerts.ts";
 import type { DenialRecord } from "../domain/denials.ts";
 import type {
@@ -85,14 +86,41 @@ export function serverNow(): number {
 
 const PAGE = { "x-licmond": "page" };
 
-/** Throws a Refusal, or a TypeError when nothing answered. */
+/** Until when a request waits because there were too many; epoch ms by the server's clock. */
+export const waitsUntil = signalOf(0);
+/** A daily quota would keep a page waiting for hours: beyond this it is told instead. */
+const LONGEST_WAIT_S = 300;
+
+/** Throws a Refusal, or a TypeError when nothing answered. `tell` hears how many bytes have come. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},
   signal: AbortSignal | null = null,
+  tell: ((bytes: number) => void) | null = null,
 ): Promise<Answers[P]> {
   const response = await ask(`${path}${search(query)}`, { signal, headers: PAGE });
-  return (response.status === 204 ? null : await response.json()) as Answers[P];
+  if (response.status === 204) return null as Answers[P];
+  if (tell === null || response.body === null) return (await response.json()) as Answers[P];
+  const reader = response.body.getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    chunks.push(read.value);
+    bytes += read.value.byteLength;
+    tell(bytes);
+  }
+  return JSON.parse(await new Blob(chunks).text()) as Answers[P];
+}
+
+/** Rejects when the signal aborts. */
+function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
 }
 
 /** Changes something: says that it is the page, which a form of another origin cannot. Throws as `get` does. */
@@ -102,13 +130,19 @@ export async function post<P extends keyof Changes>(path: P, body: object | null
   return (response.status === 204 ? null : await response.json()) as Changes[P];
 }
 
-/** A relative address, so that it holds below any prefix. */
+/** A relative address, so that it holds below any prefix. After a 429, a read waits as long as it is told to. */
 async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(`.${path}`, { ...init, cache: "no-cache" });
   const date = Date.parse(response.headers.get("date") ?? "");
   const seen = date + 500 - Date.now();
   if (!Number.isNaN(seen)) offset = Math.abs(seen) > LEAST_OFFSET_MS ? seen : 0;
   if (response.ok) return response;
+  const seconds = Number(response.headers.get("retry-after"));
+  if (response.status === 429 && init.method === undefined && seconds > 0 && seconds <= LONGEST_WAIT_S) {
+    waitsUntil.value = serverNow() + 1000 * seconds;
+    await pause(1000 * seconds, init.signal);
+    return ask(path, init);
+  }
   const body = (await response.json().catch(() => null)) as ErrorBody | null;
   const words = body?.message ?? `The server answers ${response.status}.`;
   throw new Refusal(response.status, body?.code ?? null, words, response.headers.get("x-request-id"));

@@ -1,24 +1,26 @@
-import { effect } from "@preact/signals";
+import { effect, useSignal } from "@preact/signals";
 import { render } from "preact";
+import { useEffect } from "preact/hooks";
 import { daily } from "./daily/words.ts";
-import { again, forget, site, startLive, trouble } from "./live/live.ts";
+import { number } from "./format.ts";
+import { again, forget, loadedBytes, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
-import { Alerts } from "./pages/alerts.tsx";
-import { Denials } from "./pages/denials.tsx";
-import { Expiry } from "./pages/expiry.tsx";
 import { Feature } from "./pages/feature.tsx";
 import { Features } from "./pages/features.tsx";
-import { History } from "./pages/history.tsx";
-import { Outages } from "./pages/outages.tsx";
 import { Overview } from "./pages/overview.tsx";
 import { People } from "./pages/people.tsx";
-import { Server } from "./pages/server.tsx";
-import { Servers } from "./pages/servers.tsx";
+import { Person } from "./pages/person.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
-import { Dock, Header } from "./parts/header.tsx";
-import { startKeys } from "./parts/keys.ts";
+import { later } from "./parts/later.tsx";
 import { Icon } from "./parts/marks.tsx";
 import { page, query, startRouter } from "./router.ts";
+import { overlay } from "./shell/actions.ts";
+import { Dock, Header, Reason } from "./shell/header.tsx";
+import { KeyList } from "./shell/key-list.tsx";
+import { startKeys } from "./shell/keys.ts";
+import { Palette } from "./shell/palette.tsx";
+import { PLACES } from "./shell/places.ts";
+import { cameFree, startWatching } from "./shell/watch.ts";
 import { words } from "./words.ts";
 import { past } from "./words-past.ts";
 
@@ -31,46 +33,69 @@ function App() {
         {site.value === null ? <NotRead /> : <Page />}
       </main>
       <Dock />
+      {overlay.value === "palette" && <Palette />}
+      {overlay.value === "keys" && <KeyList />}
     </>
   );
 }
 
+/** The first look and what is searched come at once; the others when they are shown. */
 const PAGES = {
   "": Overview,
   features: Features,
+  feature: Feature,
   people: People,
-  servers: Servers,
-  alerts: Alerts,
-  history: History,
-  denials: Denials,
-  expiry: Expiry,
-  outages: Outages,
+  person: Person,
+  servers: later(() => import("./pages/servers.tsx").then(({ Servers }) => Servers)),
+  server: later(() => import("./pages/server.tsx").then(({ Server }) => Server)),
+  alerts: later(() => import("./pages/alerts.tsx").then(({ Alerts }) => Alerts)),
+  history: later(() => import("./pages/history.tsx").then(({ History }) => History)),
+  denials: later(() => import("./pages/denials.tsx").then(({ Denials }) => Denials)),
+  expiry: later(() => import("./pages/expiry.tsx").then(({ Expiry }) => Expiry)),
+  outages: later(() => import("./pages/outages.tsx").then(({ Outages }) => Outages)),
+  signin: SignIn,
+};
+/** What a page is about, by its address: another one begins anew. */
+const ABOUT: Readonly<Record<string, readonly string[]>> = {
+  feature: ["server", "daemon", "name"],
+  person: ["user", "host"],
+  server: ["id"],
 };
 
 function Page() {
   if (site.value?.size === 0) return <NoServers />;
-  if (page.value === "feature") return <Feature key={featureHere()} />;
-  if (page.value === "server") return <Server key={query.value.get("id")} />;
-  const Shown = PAGES[page.value as keyof typeof PAGES] ?? Overview;
-  return <Shown />;
+  const Shown = PAGES[page.value];
+  const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];
+  return <Shown key={[page.value, ...about].join("\n")} />;
 }
 
-const featureHere = () => ["server", "daemon", "name"].map((word) => query.value.get(word)).join("\n");
+const skeleton = document.getElementById("skeleton");
+const LONG_MS = 3_000;
 
-/** Before the first picture. */
+/** Before the first picture: what index.html has, then how far it is. */
 function NotRead() {
-  const { value } = trouble;
-  if (value === null || value === "signedOut") return <p class="empty q">{words.stillLoading}</p>;
+  const isLong = useSignal(false);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      isLong.value = true;
+    }, LONG_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (trouble.value === null || trouble.value === "signedOut")
+    return (
+      <div ref={(box) => void (skeleton && box?.append(skeleton))}>
+        <p class={isLong.value ? "still" : "vh"} role="status">
+          {isLong.value ? words.stillLoading(number(Math.ceil(loadedBytes.value / 1000))) : words.loading}
+        </p>
+      </div>
+    );
   return (
     <div class="empty" role="alert">
       <p class="st st-crit">
         <Icon name="crit" />
         {words.failed}
       </p>
-      <p>{value === "unreachable" ? words.unreachable : value.message}</p>
-      {value !== "unreachable" && value.requestId !== null && (
-        <p class="q m">{words.requestId(value.requestId)}</p>
-      )}
+      <Reason />
       <button class="btn" type="button" onClick={() => void again()}>
         {words.tryAgain}
       </button>
@@ -99,30 +124,27 @@ function NoServers() {
   );
 }
 
-effect(() => {
+/** What the title says: what came free, else whom or what the page is about, else its name. */
+function titleHere(): string {
+  if (cameFree.value !== null) return `● ${words.isFree(cameFree.value.feature.name)}`;
+  const { value: asked } = query;
   const { value } = page;
-  const name =
-    value === "feature" ? query.value.get("name") : value === "server" ? query.value.get("id") : null;
-  document.title = words.title(
-    name ??
-      {
-        "": daily.overview,
-        features: words.features,
-        feature: "",
-        people: words.people,
-        history: past.history,
-        denials: past.denials,
-        expiry: past.expiry,
-        outages: past.outages,
-        servers: daily.serversPage,
-        server: "",
-        alerts: daily.alertsPage,
-        signin: words.signIn,
-      }[value],
-  );
+  const about = {
+    feature: asked.get("name"),
+    server: asked.get("id"),
+    person: asked.get("user") ?? asked.get("host"),
+    outages: past.outages,
+    signin: words.signIn,
+  };
+  return about[value as keyof typeof about] ?? PLACES.find(({ path }) => path === value)?.word ?? "";
+}
+
+effect(() => {
+  document.title = words.title(titleHere());
 });
 startRouter();
 startKeys();
+startWatching();
 void loadMe().then((isSomebody) => (isSomebody ? startLive() : forget()));
 const root = document.getElementById("app");
 if (root !== null) {

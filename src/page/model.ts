@@ -23,6 +23,8 @@ export interface FeatureRow {
   /** Seats that nobody holds and nobody is kept; null when unlimited or unknown. */
   readonly free: number | null;
   readonly facts: Facts;
+  /** Of a row that stands for several features of one name: how many. */
+  readonly of?: number;
 }
 
 /** What is made of a feature once, because search and order ask for it at every keystroke. */
@@ -99,6 +101,21 @@ const factsOf = kept(
 /** Lower-case user and host of a row. */
 const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
 
+/** Who has what of a server, for searches: `all` has everyone's text, so that a word of nobody is done with at once. */
+const personsOf = kept(({ rows }: KeptServer) => {
+  const texts = [...rows.values()].map(personOf);
+  return { texts, all: texts.join("\n"), features: [...rows.values()].map((row) => row[FEATURE] as string) };
+});
+
+/** Keys of the features that somebody has, or waits for, in whose name or host the word occurs. */
+function heldBy(server: KeptServer, word: string): ReadonlySet<string> {
+  const { texts, all, features } = personsOf(server);
+  const held = new Set<string>();
+  if (all.includes(word))
+    for (const [at, text] of texts.entries()) if (text.includes(word)) held.add(features[at] ?? "");
+  return held;
+}
+
 export const featuresOf = kept((server: KeptServer): readonly FeatureRow[] =>
   [...server.features].map(([key, feature]) => {
     const { available } = feature;
@@ -130,9 +147,10 @@ export type State = (typeof STATES)[number];
 const IS_IN: Readonly<Record<State, (row: FeatureRow, now: number) => boolean>> = {
   full: isFull,
   nearly: (row) =>
-    row.free !== null && !isFull(row) && row.feature.state !== "stale" && row.feature.utilization !== null
-      ? row.feature.utilization >= 100 * NEARLY
-      : false,
+    (row.feature.utilization ?? 0) >= 100 * NEARLY &&
+    row.free !== null &&
+    row.feature.state !== "stale" &&
+    !isFull(row),
   waiting: ({ feature }) => (feature.queued ?? 0) > 0,
   expiring: (row, now) => (daysLeft(row, now) ?? Number.POSITIVE_INFINITY) <= EXPIRES_SOON_DAYS,
   stale: ({ feature }) => feature.state === "stale" || feature.state === "failed",
@@ -141,8 +159,9 @@ const IS_IN: Readonly<Record<State, (row: FeatureRow, now: number) => boolean>> 
 
 /** How many rows are in each state. */
 export function countStates(rows: readonly FeatureRow[], now: number): Readonly<Record<State, number>> {
-  const count = (state: State) => rows.filter((row) => IS_IN[state](row, now)).length;
-  return Object.fromEntries(STATES.map((state) => [state, count(state)])) as Record<State, number>;
+  const counts = { full: 0, nearly: 0, waiting: 0, expiring: 0, stale: 0, partial: 0 };
+  for (const row of rows) for (const state of STATES) if (IS_IN[state](row, now)) counts[state]++;
+  return counts;
 }
 
 export interface Filter {
@@ -169,12 +188,11 @@ function testOf(word: string): (row: FeatureRow) => boolean {
   const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
   const ofServer = new Map<KeptServer, { readonly isNamed: boolean; readonly held: ReadonlySet<string> }>();
   const look = (server: KeptServer) => {
-    const { id, rows } = server;
+    const { id } = server;
     const isNamed =
       `${id}\n${server.name}`.toLowerCase().includes(word) ||
       (name === "server" && id.toLowerCase() === value);
-    const held = new Set<string>();
-    for (const row of rows.values()) if (personOf(row).includes(word)) held.add(row[FEATURE] as string);
+    const held = heldBy(server, word);
     const seen = { isNamed, held };
     ofServer.set(server, seen);
     return seen;
@@ -217,15 +235,25 @@ const HOLDER_ORDERS = {
 export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 
+interface HolderFilter {
+  readonly search: string;
+  readonly server: string | null;
+  readonly feature: string | null;
+  /** Epoch ms: only checkouts held since before. */
+  readonly before?: number | null;
+}
+
 /** Who holds or waits for something that all words of the search occur in; `feature` is the id of one feature. */
 export function matchingHolders(
   rows: readonly HolderRow[],
-  { search, server, feature }: { search: string; server: string | null; feature: string | null },
+  { search, server, feature, before = null }: HolderFilter,
 ): HolderRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
     if (row.kind === "reservation" || (server !== null && row.server.id !== server)) return false;
     if (feature !== null && `${row.server.id} ${row.feature}` !== feature) return false;
+    if (before !== null && (row.kind !== "checkout" || row.since === null || row.since > before))
+      return false;
     if (words.length === 0) return true;
     const text = [row.user, row.host, nameOf(row), row.server.id, row.server.name].join("\n").toLowerCase();
     return words.every((word) => text.includes(word));
@@ -280,4 +308,21 @@ export function steady<T extends Identified>(fresh: readonly T[], before: readon
   }
   rows.push(...left.values());
   return { rows, moved: rows.filter((row, at) => row.id !== fresh[at]?.id).length };
+}
+
+/** A number for each row: its own of before, else one that is free. */
+export function slotsOf(rows: readonly Identified[], before: ReadonlyMap<string, number>) {
+  const slots = new Map<string, number>();
+  for (const { id } of rows) {
+    const slot = before.get(id);
+    if (slot !== undefined) slots.set(id, slot);
+  }
+  const taken = new Set(slots.values());
+  let next = 0;
+  for (const { id } of rows) {
+    if (slots.has(id)) continue;
+    while (taken.has(next)) next++;
+    slots.set(id, next++);
+  }
+  return slots;
 }

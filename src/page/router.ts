@@ -20,33 +20,53 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   return `./${path}${search(parameters)}`;
 }
 
-/** Another place; the one that is left keeps how far it was scrolled. */
-export function go(href: string): void {
+/** The address as it should be, not written yet: browsers take milliseconds for that, and refuse more than some a second. */
+let unwritten: string | null = null;
+const WRITES_AFTER_MS = 100;
+
+function write(): void {
+  if (unwritten !== null) history.replaceState(history.state, "", unwritten);
+  unwritten = null;
+}
+
+/** A step that Back undoes; the place that is left keeps how far it was scrolled. */
+function push(href: string): void {
+  write();
   history.replaceState({ ...history.state, y: scrollY }, "");
   history.pushState(null, "", href);
   place.value = here();
+}
+
+/** Another place. */
+export function go(href: string): void {
+  push(href);
   scrollTo(0, 0);
 }
 
 /** Changes parameters of this place: null takes one away, those not named stay. `step`: Back leads to what was before. */
 export function setQuery(changes: Readonly<Record<string, string | null>>, step = false): void {
-  const next = new URLSearchParams(location.search);
+  const { path, query: before } = place.peek();
+  const next = new URLSearchParams(before);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === "") next.delete(name);
     else next.set(name, value);
   }
-  const href = `${location.pathname}${next.size > 0 ? `?${next}` : ""}`;
+  const search = next.size > 0 ? `?${next}` : "";
   if (step) {
-    history.replaceState({ ...history.state, y: scrollY }, "");
-    history.pushState(null, "", href);
-  } else history.replaceState(history.state, "", href);
-  place.value = here();
+    push(path + search);
+    return;
+  }
+  if (unwritten === null) setTimeout(write, WRITES_AFTER_MS);
+  unwritten = path + search;
+  place.value = { path, query: search };
 }
 
 /** Links of the page change what is shown without loading it again; Back restores how far a place was scrolled. */
 export function startRouter(): void {
   history.scrollRestoration = "manual";
+  addEventListener("pagehide", write);
   addEventListener("popstate", ({ state }) => {
+    unwritten = null;
     place.value = here();
     requestAnimationFrame(() => scrollTo(0, (state as { y?: number } | null)?.y ?? 0));
   });

@@ -235,8 +235,6 @@ export const daily = {
   acknowledged: (what: string) => `Acknowledged: ${what}.`,
   silenced: (what: string, until: string) => `Silenced until ${until}: ${what}.`,
   begins: (message: string) => `New alert: ${message}`,
-  search: "Search features, people, hosts, servers",
-  searchHint: "Search features, people, hosts",
   firingWord: "firing",
   home: "Home",
   find: "Find",

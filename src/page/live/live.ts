@@ -5,6 +5,7 @@ import type { Site } from "../model.ts";
 import { forgetAlerts, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
 import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
+import { compareVersion } from "./version.ts";
 
 declare global {
   interface Window {
@@ -24,6 +25,10 @@ export const site = signal<Site | null>(null);
 export const lostSince = signal<number | null>(null);
 /** Why the picture cannot be had: `signedOut` = there is no sign-in that holds. */
 export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null);
+/** The stream does not come through, e.g. a proxy of HTTP/1.0: the picture is read every 30 s instead. */
+export const isFetching = signal(false);
+/** Bytes of the picture that have come while it is read. */
+export const loadedBytes = signal(0);
 /** Epoch ms by the server's clock, once a second: what shows an age reads this. */
 export const now = signal(serverNow());
 /** When the servers were polled last. */
@@ -38,14 +43,27 @@ const GATHER_MS = 200;
 /** A tab with a stream of its own gives it back after it was hidden for so long. */
 const HIDDEN_MS = 60_000;
 
-let isOpen = false;
+/** From here on without a stream the picture is read now and then. */
+const FETCH_AFTER_MS = 10_000;
+const FETCH_EVERY_MS = 30_000;
+/** A second that took so long was the sleep of a tab or a machine; hidden tabs have at least one tick a minute. */
+const ASLEEP_MS = 90_000;
+
+/** Epoch ms by this browser's clock since when there is no stream; null while it is open. */
+let closedAt: number | null = Date.now();
+let fetchedAt = 0;
 
 const reader = createReader({
   async load(ids) {
     if (ids === null) void loadAlerts();
-    const { servers } = await get("/api/picture", ids === null ? {} : { server: ids });
+    const asked = ids === null ? {} : { server: ids };
+    const { servers } = await get("/api/picture", asked, null, (bytes) => {
+      if (site.peek() === null) loadedBytes.value = bytes;
+    });
     trouble.value = null;
-    if (isOpen) lostSince.value = null;
+    // By the clock: what answers just after a loss may be about to send events again.
+    isFetching.value = closedAt !== null && Date.now() - closedAt >= FETCH_AFTER_MS;
+    if (closedAt === null || isFetching.value) lostSince.value = null;
     return servers;
   },
   changed(next) {
@@ -53,6 +71,7 @@ const reader = createReader({
   },
   failed(error) {
     lostSince.value ??= serverNow();
+    isFetching.value = false;
     if (error instanceof Refusal && error.status === 401) forget();
     else trouble.value = error instanceof Refusal ? error : "unreachable";
   },
@@ -71,9 +90,31 @@ function hear(news: StreamNews): void {
     return;
   }
   gathered = [];
-  isOpen = news.type === "open";
-  if (!isOpen) lostSince.value ??= serverNow();
-  // After a loss, too: the answer tells whether the sign-in ended.
+  const wasOpen = closedAt === null;
+  if (news.type === "open") {
+    closedAt = null;
+    if (site.peek() !== null) void compareVersion();
+  } else {
+    closedAt ??= Date.now();
+    if (!isFetching.peek()) lostSince.value ??= serverNow();
+    // The answer tells whether the sign-in ended; further attempts that fail tell nothing new.
+    if (!wasOpen && site.peek() !== null) return;
+  }
+  void reader.reload();
+}
+
+let beatAt = Date.now();
+
+/** Once a second, and when the tab is seen again. */
+function beat(): void {
+  const slept = Date.now() - beatAt > ASLEEP_MS;
+  beatAt = Date.now();
+  if (slept) void reader.reload();
+  if (document.hidden) return;
+  now.value = serverNow();
+  const due = Math.max((closedAt ?? Number.POSITIVE_INFINITY) + FETCH_AFTER_MS, fetchedAt + FETCH_EVERY_MS);
+  if (beatAt < due || trouble.peek() === "signedOut") return;
+  fetchedAt = beatAt;
   void reader.reload();
 }
 
@@ -83,9 +124,9 @@ function nobody(): void {}
 
 /** Begins to read once the stream is open, so that nothing is missed between; keeps the picture live as long as the tab is there. */
 export function startLive(): void {
-  setInterval(() => {
-    if (!document.hidden) now.value = serverNow();
-  }, 1_000);
+  closedAt = Date.now();
+  setInterval(beat, 1_000);
+  document.addEventListener("visibilitychange", beat);
   effect(() => {
     // Ages are right at once after a picture, and after the tab was hidden.
     if (site.value !== null) now.value = serverNow();
@@ -108,6 +149,8 @@ export function forget(): void {
 
 /** After a sign-in: reads the picture at once. */
 export function again(): Promise<void> {
+  // What answers first is the picture: the stream has its time to open.
+  if (closedAt !== null) closedAt = Date.now();
   if (tell === nobody) startLive();
   else tell("retry");
   return reader.reload();
@@ -138,8 +181,9 @@ function ownStream(): typeof tell {
     if (!document.hidden) stream ??= openStream(hear);
     else
       timer = setTimeout(() => {
-        stream?.rest();
+        stream?.end();
         stream = null;
+        closedAt ??= Date.now();
       }, HIDDEN_MS);
   });
   return (word) => stream?.[word]();

@@ -14,6 +14,8 @@ export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
+/** A stream can be dead without an error after the machine slept, which is seen by ticks that did not come. */
+const TICK_MS = 10_000;
 /** Metrics come once an hour, the longest there is. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000";
 
@@ -48,10 +50,22 @@ export function openStream(tell: (news: StreamNews) => void) {
   }
 
   connect();
+  let tickedAt = Date.now();
+  const ticks = setInterval(() => {
+    const slept = Date.now() - tickedAt > 9 * TICK_MS;
+    tickedAt = Date.now();
+    if (slept && source?.readyState === EventSource.OPEN) connect();
+  }, TICK_MS);
   return {
     /** Tries at once, e.g. after a sign-in, unless it is open. */
     retry(): void {
       if (source?.readyState !== EventSource.OPEN) connect();
+    },
+    /** For good: nobody listens any more. */
+    end(): void {
+      clearInterval(ticks);
+      clearTimeout(timer);
+      source?.close();
     },
     /** Until `retry`: for want of a sign-in there is nothing to try. */
     rest(): void {

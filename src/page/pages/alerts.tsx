@@ -74,7 +74,7 @@ export function Alerts() {
           <Row key={alert.id} alert={alert} />
         ))}
       </ul>
-      {found === null && <p class="empty q">{isOver ? words.stillLoading : daily.alertsUnknown}</p>}
+      {found === null && <p class="empty q">{isOver ? words.loadingPage : daily.alertsUnknown}</p>}
       {found?.total === 0 && (
         <div class="empty">
           <p>

@@ -11,6 +11,7 @@ import { Age, State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/past-head.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
+import { WatchButton } from "../shell/watch-button.tsx";
 import { words } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 
@@ -48,6 +49,7 @@ export function Feature() {
         </ol>
         <h1>{row.feature.name}</h1>
         <div class="acts">
+          <WatchButton row={row} />
           <CopyLink />
         </div>
       </div>

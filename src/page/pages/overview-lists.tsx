@@ -8,7 +8,7 @@ import { SeatBar } from "../parts/bar.tsx";
 import { State } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
-import { Note } from "./features.tsx";
+import { Note } from "./feature-table.tsx";
 import { midnight, past } from "./overview-past.ts";
 
 interface Props {

@@ -12,7 +12,7 @@ import { allFeatures, sorted } from "../model.ts";
 import { AlertDialog, ask, Outcome } from "../parts/alert-dialog.tsx";
 import { Icon, State, Unknown } from "../parts/marks.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
-import { FeatureTable, FIRST } from "./features.tsx";
+import { FeatureTable, FIRST } from "./feature-table.tsx";
 import { Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { loadPast, past } from "./overview-past.ts";
 import { Groups, SiteChart, Tiles } from "./overview-servers.tsx";

@@ -1,5 +1,7 @@
+import { useMemo } from "preact/hooks";
 import { number } from "../format.ts";
-import { site } from "../live/live.ts";
+import { HOLDER_GROUPS } from "../groups.ts";
+import { now, site } from "../live/live.ts";
 import { allHolders, type HolderRow, matchingHolders, nameOf, sortedHolders } from "../model.ts";
 import { SortHead } from "../parts/head-cell.tsx";
 import { Held, Since } from "../parts/holder-table.tsx";
@@ -8,17 +10,26 @@ import { useSteadyOrder } from "../parts/steady-order.ts";
 import { VirtualRows } from "../parts/virtual.tsx";
 import { go, linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
+import { GroupList } from "./people-groups.tsx";
 
 /** The order of an address that says none: who holds longest. */
 const FIRST = "since";
+
+const HOUR_MS = 3_600_000;
+const HELD_HOURS = ["1", "4", "8", "24", "168"];
 
 /** Who has what, and who waits. */
 export function People() {
   const servers = site.value ?? new Map<string, never>();
   const asked = query.value;
   const feature = asked.get("feature");
-  const filter = { search: asked.get("q") ?? "", server: asked.get("server"), feature };
-  const fresh = sortedHolders(matchingHolders(allHolders(servers), filter), asked.get("sort") ?? FIRST);
+  const hours = Number(asked.get("held"));
+  const before = hours > 0 ? now.peek() - hours * HOUR_MS : null;
+  const filter = { search: asked.get("q") ?? "", server: asked.get("server"), feature, before };
+  const group = HOLDER_GROUPS.find((each) => each === asked.get("group"));
+  const sort = asked.get("sort") ?? FIRST;
+  const all = useMemo(() => sortedHolders(allHolders(servers), sort), [servers, sort]);
+  const fresh = matchingHolders(all, filter);
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
   const seats = rows.reduce((sum, { kind, count }) => sum + (kind === "checkout" ? count : 0), 0);
   const [first] = rows;
@@ -31,6 +42,8 @@ export function People() {
           {words.peopleSeats(new Set(rows.map(({ user }) => user)).size, seats)}
         </p>
         <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />
+        <Choice name="held" any={words.heldAny} values={HELD_HOURS} word={words.heldOver} />
+        <Choice name="group" any={words.groupNone} values={HOLDER_GROUPS} word={words.groupedBy} />
         {feature !== null && (
           <a class="chip" href={linkTo("people")} aria-label={words.clear}>
             {words.onlyFeature(first === undefined ? feature : nameOf(first))} ×
@@ -47,10 +60,13 @@ export function People() {
           </a>
         </span>
       </div>
-      <div class="t pt" role="table" aria-label={words.people} aria-rowcount={rows.length + 1} {...events}>
-        <Head />
-        <VirtualRows rows={rows}>{(row, index) => <Row key={row.id} row={row} index={index} />}</VirtualRows>
-      </div>
+      {group === undefined ? (
+        <div {...events}>
+          <HolderList rows={rows} />
+        </div>
+      ) : (
+        <GroupList rows={rows} by={group} />
+      )}
       {rows.length === 0 && (
         <div class="empty">
           <p>{words.noMatch}</p>
@@ -60,6 +76,16 @@ export function People() {
         </div>
       )}
     </>
+  );
+}
+
+/** Rows as they are ordered; the heads change `sort` in the address. */
+export function HolderList({ rows }: { readonly rows: readonly HolderRow[] }) {
+  return (
+    <div class="t pt" role="table" aria-label={words.people} aria-rowcount={rows.length + 1}>
+      <Head />
+      <VirtualRows rows={rows}>{(row, index) => <Row row={row} index={index} />}</VirtualRows>
+    </div>
   );
 }
 
@@ -96,10 +122,10 @@ function Row({ row, index }: { readonly row: HolderRow; readonly index: number }
   return (
     <div class={`tr ${feature?.state === "stale" ? "stale-row" : ""}`} role="row" aria-rowindex={index}>
       <span role="cell" class="a-n el">
-        {user ?? words.notKnown}
+        {user === null ? words.notKnown : <a href={linkTo("person", { user })}>{user}</a>}
       </span>
       <span role="cell" class="m el a-h">
-        {host}
+        {host !== null && <a href={linkTo("person", { host })}>{host}</a>}
       </span>
       <span role="cell" class="a-w el">
         <a

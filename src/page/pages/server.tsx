@@ -11,7 +11,7 @@ import { CopyLink } from "../parts/copy-link.tsx";
 import { Age, Icon, Unknown } from "../parts/marks.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
-import { FeatureTable, FIRST } from "./features.tsx";
+import { FeatureTable, FIRST } from "./feature-table.tsx";
 import { Daemons, Members, Outages, Polls } from "./server-parts.tsx";
 import { milliseconds } from "./servers.tsx";
 

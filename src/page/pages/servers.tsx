@@ -68,9 +68,7 @@ export function Servers() {
         {...events}
       >
         <Head />
-        <VirtualRows rows={rows}>
-          {(row, index) => <Row key={row.id} server={row} index={index} />}
-        </VirtualRows>
+        <VirtualRows rows={rows}>{(row, index) => <Row server={row} index={index} />}</VirtualRows>
       </div>
       {rows.length === 0 && (
         <div class="empty">

@@ -29,7 +29,7 @@ export function HolderTable(props: {
       {props.rows.map((row) => (
         <div key={row.id} class="tr" role="row">
           <span role="cell" class="el">
-            <a class="name" href={linkTo("people", { q: row.user ?? "" })}>
+            <a class="name" href={linkTo("person", { user: row.user ?? "" })}>
               {row.user}
             </a>
           </span>

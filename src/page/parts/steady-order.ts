@@ -1,12 +1,16 @@
 import { useRef, useState } from "preact/hooks";
 import { type Identified, steady } from "../model.ts";
 
+/** Who leaves the rows for the button that sorts them finds it still there. */
+const LEAVES_MS = 3_000;
+
 /**
  * Rows stay at their place while the pointer or the focus is on them, so that nobody hits another one than they meant.
  * A change of the `question` (filter, sort) orders them anew, and so does `again`.
  */
 export function useSteadyOrder<T extends Identified>(fresh: readonly T[], question: string) {
-  const [isHeld, hold] = useState(false);
+  const [isHeld, setHeld] = useState(false);
+  const leaving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const last = useRef<{ readonly question: string; readonly ids: readonly string[] }>({
     question: "",
     ids: [],
@@ -14,14 +18,17 @@ export function useSteadyOrder<T extends Identified>(fresh: readonly T[], questi
   const isSame = last.current.question === question;
   const shown = isHeld && isSame ? steady(fresh, last.current.ids) : { rows: fresh, moved: 0 };
   last.current = { question, ids: shown.rows.map(({ id }) => id) };
+  const hold = () => {
+    clearTimeout(leaving.current);
+    setHeld(true);
+  };
+  const leave = () => {
+    clearTimeout(leaving.current);
+    leaving.current = setTimeout(() => setHeld(false), LEAVES_MS);
+  };
   return {
     ...shown,
-    again: () => hold(false),
-    events: {
-      onPointerEnter: () => hold(true),
-      onPointerLeave: () => hold(false),
-      onFocusIn: () => hold(true),
-      onFocusOut: () => hold(false),
-    },
+    again: () => setHeld(false),
+    events: { onPointerEnter: hold, onPointerLeave: leave, onFocusIn: hold, onFocusOut: leave },
   };
 }

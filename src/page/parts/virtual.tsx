@@ -1,5 +1,6 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Identified, slotsOf } from "../model.ts";
 
 /** Rows beyond the window at each end, so that a scroll shows no hole. */
 const SPARE = 4;
@@ -10,42 +11,56 @@ interface Props<T> {
   readonly children: (row: T, index: number) => ComponentChildren;
 }
 
-/** The rows that are in the window, as the page is scrolled, with room for the others. */
-export function VirtualRows<T>({ rows, children }: Props<T>) {
+/**
+ * The rows that are in the window, as the page is scrolled, with room for the others. A row keeps its elements while it is
+ * shown, and with them the focus; those of a row that has gone are filled with one that has come, which costs less than new ones.
+ */
+export function VirtualRows<T extends Identified>({ rows, children }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ from: 0, count: 30, height: 32 });
+  const slots = useRef<ReadonlyMap<string, number>>(new Map());
+  const [view, setView] = useState({ from: 0, end: 30, height: 32 });
 
   useLayoutEffect(() => {
+    let [top, height] = [0, 32];
     const look = () => {
-      const element = box.current;
-      if (element === null) return;
-      const height = element.firstElementChild?.getBoundingClientRect().height || 32;
-      const above = Math.max(0, -element.getBoundingClientRect().top);
-      const from = Math.max(0, Math.floor(above / height) - SPARE);
-      const count = Math.ceil(innerHeight / height) + 2 * SPARE;
+      const from = Math.max(0, Math.floor((scrollY - top) / height) - SPARE);
+      const end = Math.ceil((scrollY + innerHeight - top) / height) + SPARE;
       setView((old) =>
-        old.from === from && old.count === count && old.height === height ? old : { from, count, height },
+        old.from === from && old.end === end && old.height === height ? old : { from, end, height },
       );
     };
-    look();
+    // An observer is told after the layout, so that reading sizes forces none.
+    const observer = new ResizeObserver(() => {
+      const element = box.current;
+      if (element === null) return;
+      top = element.getBoundingClientRect().top + scrollY;
+      height = element.firstElementChild?.getBoundingClientRect().height || height;
+      look();
+    });
+    observer.observe(document.body);
     addEventListener("scroll", look, { passive: true });
     addEventListener("resize", look);
     return () => {
+      observer.disconnect();
       removeEventListener("scroll", look);
       removeEventListener("resize", look);
     };
-  }, [rows.length]);
+  }, []);
 
-  const from = Math.min(view.from, Math.max(0, rows.length - view.count));
-  const shown = rows.slice(from, from + view.count);
+  const count = view.end - view.from;
+  const from = Math.max(0, Math.min(view.from, rows.length - count));
+  const shown = rows.slice(from, from + count);
   const below = rows.length - from - shown.length;
+  slots.current = slotsOf(shown, slots.current);
   return (
     <div
       ref={box}
       role="rowgroup"
       style={{ paddingTop: `${from * view.height}px`, paddingBottom: `${below * view.height}px` }}
     >
-      {shown.map((row, at) => children(row, from + at + 2))}
+      {shown.map((row, at) => (
+        <Fragment key={slots.current.get(row.id)}>{children(row, from + at + 2)}</Fragment>
+      ))}
     </div>
   );
 }

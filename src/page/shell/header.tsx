@@ -1,49 +1,37 @@
 import { effect, signal } from "@preact/signals";
 import type { PagePath } from "../../domain/words.ts";
-import { post } from "../api.ts";
+import { waitsUntil } from "../api.ts";
 import { unhandledOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
-import { moment, number } from "../format.ts";
+import { duration, moment, number } from "../format.ts";
 import { firing, lastAlert } from "../live/alerts.ts";
-import { again, forget, lostSince, now, polledAt, site } from "../live/live.ts";
+import { again, isFetching, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
+import { isOutdated } from "../live/version.ts";
 import { me } from "../me.ts";
-import { go, linkTo, page } from "../router.ts";
+import { Copy } from "../parts/copy-link.tsx";
+import { Age, Icon } from "../parts/marks.tsx";
+import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
-import { past } from "../words-past.ts";
-import { Age, Icon, type IconName } from "./marks.tsx";
+import { nextTheme, signOut, theme } from "./actions.ts";
+import { PaletteButton } from "./palette.tsx";
+import { PLACES } from "./places.ts";
+import { FreeNote } from "./watch-button.tsx";
 
-interface Entry {
-  readonly path: PagePath | "";
-  readonly word: string;
-  /** Those with an icon stand at the bottom of a phone, too. */
-  readonly icon?: IconName;
-  readonly short?: string;
-}
-const PAGES: readonly Entry[] = [
-  { path: "", word: daily.overview, icon: "home", short: daily.home },
-  { path: "features", word: words.features, icon: "find20", short: daily.find },
-  { path: "people", word: words.people, icon: "people" },
-  { path: "servers", word: daily.serversPage },
-  { path: "expiry", word: past.expiry },
-  { path: "denials", word: past.denials },
-  { path: "history", word: past.history },
-  { path: "alerts", word: daily.alertsPage, icon: "alert" },
-];
 /** The page that a page belongs to. */
 const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
   feature: "features",
+  person: "people",
   server: "servers",
   outages: "history",
 };
 /** Pages with a search of their own. */
-const SEARCHES: readonly (PagePath | "")[] = ["features", "people", "servers"];
-
+const SEARCHED: readonly string[] = ["features", "people", "servers"];
 /** From here on the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {
   const current = WITHIN[page.value] ?? page.value;
-  return PAGES.filter(({ icon }) => !isDock || icon !== undefined).map(({ path, word, icon, short }) => (
+  return PLACES.filter(({ icon }) => !isDock || icon !== undefined).map(({ path, word, icon, short }) => (
     <a key={path} href={linkTo(path)} aria-current={path === current ? "page" : undefined}>
       {icon !== undefined && <Icon name={icon} size={20} />}
       {isDock ? (short ?? word) : word}
@@ -67,33 +55,6 @@ function Firing() {
   );
 }
 
-/** On pages without a list to search: leads to the features. */
-function Find() {
-  return (
-    <form
-      class="find"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const asked = String(new FormData(event.currentTarget).get("q")).trim();
-        go(linkTo("features", asked === "" ? {} : { q: asked }));
-      }}
-    >
-      <Icon name="find" size={16} />
-      <input
-        id="search"
-        type="search"
-        name="q"
-        aria-label={daily.search}
-        placeholder={daily.searchHint}
-        autocomplete="off"
-        spellcheck={false}
-      />
-      <kbd>/</kbd>
-    </form>
-  );
-}
-
 export function Header() {
   return (
     <>
@@ -107,7 +68,7 @@ export function Header() {
           </svg>
           licmond
         </a>
-        {!SEARCHES.includes(page.value) && <Find />}
+        {!SEARCHED.includes(page.value) && <PaletteButton />}
         <nav class="nav" aria-label={words.pages}>
           <Links />
           <a class="api" href="./swagger">
@@ -120,7 +81,8 @@ export function Header() {
           <SignedIn />
         </div>
       </header>
-      <NotLive />
+      <Notes />
+      <FreeNote />
       <p class="vh" role="status">
         {begun.value}
       </p>
@@ -148,13 +110,22 @@ export function Dock() {
   );
 }
 
+/** Not live for so long that the header's dot does not suffice. */
+const isLong = (since: number) => now.value - since >= TELL_AFTER_MS;
+
 function Live() {
-  const isLost = lostSince.value !== null;
-  const isRead = site.value !== null;
-  const word = isLost ? words.offline : isRead ? words.live : words.connecting;
+  const since = lostSince.value;
+  const [icon, word] =
+    since !== null
+      ? (["warn", isLong(since) ? words.offline : words.reconnecting] as const)
+      : site.value === null
+        ? (["unknown", words.connecting] as const)
+        : isFetching.value
+          ? (["partial", words.everyHalfMinute] as const)
+          : (["ok", words.live] as const);
   return (
-    <span class={`live ${isLost ? "st-warn" : isRead ? "" : "st-unknown"}`}>
-      <Icon name={isLost ? "warn" : isRead ? "ok" : "unknown"} />
+    <span class={`live st-${icon}`}>
+      <Icon name={icon} />
       {word}
       {polledAt.value > 0 && (
         <span class="q">
@@ -166,35 +137,60 @@ function Live() {
   );
 }
 
-/** Says from when the page is, once it is not live for a while. */
-function NotLive() {
+/** What is out of order with the page as a whole: one line each, and what to do. */
+function Notes() {
   const since = lostSince.value;
-  if (since === null || site.value === null || now.value - since < TELL_AFTER_MS) return null;
+  const wait = waitsUntil.value - now.value;
   return (
-    <div class="bar-note" role="status">
-      <Icon name="warn" />
-      <span>{words.notLive(moment(since, now.value))}</span>
-      <button class="btn s" type="button" onClick={() => void again()}>
-        {words.tryAgain}
-      </button>
-    </div>
+    <>
+      {since !== null && site.value !== null && isLong(since) && (
+        <div class="bar-note" role="status">
+          <Icon name="warn" />
+          <span>{words.notLive(moment(since, now.value))}</span>
+          <Reason />
+          <button class="btn s" type="button" onClick={() => void again()}>
+            {words.tryAgain}
+          </button>
+        </div>
+      )}
+      {isFetching.value && (
+        <p class="bar-note" role="status">
+          <Icon name="partial" />
+          {words.noStream}
+        </p>
+      )}
+      {wait > 0 && (
+        <p class="bar-note" role="status">
+          <Icon name="warn" />
+          {words.tooMany(duration(wait + 999))}
+        </p>
+      )}
+      {isOutdated.value && (
+        <div class="bar-note" role="status">
+          <Icon name="partial" />
+          <span>{words.newVersion}</span>
+          <button class="btn s" type="button" onClick={() => location.reload()}>
+            {words.reload}
+          </button>
+        </div>
+      )}
+    </>
   );
 }
 
-type Theme = keyof typeof words.themes;
-const NEXT: Readonly<Record<Theme, Theme>> = { system: "light", light: "dark", dark: "system" };
-const theme = signal<Theme>((document.documentElement.dataset.theme as Theme | undefined) ?? "system");
-
-/** System, light, dark. */
-export function nextTheme(): void {
-  theme.value = NEXT[theme.value];
-  if (theme.value === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme.value;
-  try {
-    localStorage.setItem("licmond-theme", theme.value);
-  } catch {
-    // Storage is off: the theme holds until the page is left.
-  }
+/** Why the picture cannot be read, in the daemon's words, with what an administrator finds in its log. */
+export function Reason() {
+  const { value } = trouble;
+  if (value === null || value === "signedOut") return null;
+  if (value === "unreachable") return <span>{words.unreachable}</span>;
+  return (
+    <>
+      <span>{value.message}</span>
+      {value.requestId !== null && (
+        <Copy text={() => value.requestId ?? ""} label={words.requestId(value.requestId)} />
+      )}
+    </>
+  );
 }
 
 function ThemeButton() {
@@ -210,16 +206,6 @@ function SignedIn() {
   if (me.value === null) return null;
   const { name, role, signIn, via } = me.value;
   if (via === "public") return <a href={linkTo("signin")}>{words.signIn}</a>;
-  const leave = async () => {
-    try {
-      await post("/api/signout", null);
-    } catch {
-      // Whether the sign-in has ended by itself or nothing answers, the picture tells.
-      return again();
-    }
-    forget();
-    go(linkTo("signin"));
-  };
   return (
     <>
       <span class="me">
@@ -231,7 +217,7 @@ function SignedIn() {
           type="button"
           aria-label={words.signOut}
           title={words.signOut}
-          onClick={() => void leave()}
+          onClick={() => void signOut()}
         >
           <Icon name="out" size={16} />
         </button>

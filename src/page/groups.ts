@@ -1,0 +1,81 @@
+import { type FeatureRow, type HolderRow, nameOf } from "./model.ts";
+
+/** A sum that is not known where a part of it is not. */
+const sum = (values: readonly (number | null)[]) =>
+  values.reduce((all, value) => (all === null || value === null ? null : all + value), 0);
+const WORST = ["failed", "stale", "partial", "ok"] as const;
+const earliest = <T extends string>(values: readonly (T | null)[]) =>
+  values.filter((each) => each !== null).sort()[0] ?? null;
+
+/**
+ * Features of one name as one row where several servers or daemons have it: seats add up, the worst state and the first
+ * expiry count. The id of such a row names no feature.
+ */
+export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
+  return [...Map.groupBy(rows, ({ feature }) => feature.name).values()].map((of) => {
+    const [first] = of as [FeatureRow];
+    if (of.length === 1) return first;
+    const features = of.map(({ feature }) => feature);
+    const add = (field: "total" | "used" | "available" | "reserved" | "queued") =>
+      sum(features.map((each) => each[field]));
+    const available = add("available");
+    const expires = of.reduce((a, b) =>
+      (b.facts.expiresAt ?? Infinity) < (a.facts.expiresAt ?? Infinity) ? b : a,
+    );
+    const feature = {
+      ...expires.feature,
+      total: add("total"),
+      used: add("used"),
+      available,
+      reserved: add("reserved"),
+      queued: add("queued"),
+      unlimited: features.some(({ unlimited }) => unlimited),
+      permanent: features.every(({ permanent }) => permanent),
+      state: WORST.find((state) => features.some((each) => each.state === state)) ?? "ok",
+      collectedAt: earliest(of.map(({ feature: each, server }) => each.collectedAt ?? server.collectedAt)),
+      error: null,
+    };
+    const free = available === null || feature.unlimited ? null : Math.max(0, available);
+    return { ...first, id: `name ${feature.name}`, feature, free, facts: expires.facts, of: of.length };
+  });
+}
+
+export const HOLDER_GROUPS = ["user", "host", "feature"] as const;
+export type HolderGroup = (typeof HOLDER_GROUPS)[number];
+
+/** People, hosts or features with what is held of them. */
+export interface GroupRow {
+  readonly id: string;
+  /** Null where the manager does not tell. */
+  readonly name: string | null;
+  /** One of its rows, for where it leads. */
+  readonly first: HolderRow;
+  /** Features of a person or host; people of a feature. */
+  readonly others: number;
+  readonly seats: number;
+  /** Requests that wait. */
+  readonly waiting: number;
+  /** Epoch ms of the checkout that is held longest; null when none is, or that is not known. */
+  readonly since: number | null;
+}
+
+/** The one with most seats first. */
+export function groupedHolders(rows: readonly HolderRow[], by: HolderGroup): GroupRow[] {
+  const keyOf = (row: HolderRow) => (by === "feature" ? `${row.server.id} ${row.feature}` : (row[by] ?? ""));
+  const groups = [...Map.groupBy(rows, keyOf)].map(([id, of]): GroupRow => {
+    const [first] = of as [HolderRow];
+    const held = of.filter(({ kind }) => kind === "checkout");
+    const times = held.flatMap(({ since }) => since ?? []);
+    return {
+      id,
+      name: by === "feature" ? nameOf(first) : first[by],
+      first,
+      others: new Set(of.map((row) => (by === "feature" ? row.user : `${row.server.id} ${row.feature}`)))
+        .size,
+      seats: held.reduce((all, { count }) => all + count, 0),
+      waiting: of.length - held.length,
+      since: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)),
+    };
+  });
+  return groups.sort((a, b) => b.seats - a.seats || (a.id < b.id ? -1 : 1));
+}

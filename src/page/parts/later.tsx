@@ -1,0 +1,40 @@
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { words } from "../words.ts";
+
+/** A page in a file of its own, which is loaded when it is first shown. */
+export function later(load: () => Promise<ComponentType>): ComponentType {
+  const loaded = signal<{ readonly Shown: ComponentType } | "failed" | null>(null);
+  let isAsked = false;
+
+  return function Later() {
+    if (!isAsked) {
+      isAsked = true;
+      load().then(
+        (Shown) => {
+          loaded.value = { Shown };
+        },
+        () => {
+          loaded.value = "failed";
+        },
+      );
+    }
+    const { value } = loaded;
+    if (value === null)
+      return (
+        <p class="empty q" role="status">
+          {words.loadingPage}
+        </p>
+      );
+    if (value !== "failed") return <value.Shown />;
+    // Nothing answers, or after an upgrade there is no such file any more: browsers keep that it failed until they reload.
+    return (
+      <div class="empty" role="alert">
+        <p>{words.pageFailed}</p>
+        <button class="btn" type="button" onClick={() => location.reload()}>
+          {words.reload}
+        </button>
+      </div>
+    );
+  };
+}

@@ -1,0 +1,27 @@
+import type { Site } from "../model.ts";
+import { words } from "../words.ts";
+import { State } from "./marks.tsx";
+
+const MOST = 20;
+
+/** Servers of which no feature was ever read, and why: a list without them would look whole. */
+export function Unread({ site }: { readonly site: Site }) {
+  const unread = [...site.values()].filter(({ features }) => features.size === 0);
+  if (unread.length === 0) return null;
+  return (
+    <ul class="unread">
+      {unread.slice(0, MOST).map(({ id, lastPollAt, error }) => (
+        <li key={id}>
+          <b>{id}</b>
+          {lastPollAt === null ? (
+            <State is="unknown">{words.neverPolled}</State>
+          ) : (
+            <State is={error === null ? "unknown" : "crit"}>{error?.message ?? words.noFeatures}</State>
+          )}
+          <code>licmond probe {id}</code>
+        </li>
+      ))}
+      {unread.length > MOST && <li class="q">{words.more(unread.length - MOST)}</li>}
+    </ul>
+  );
+}

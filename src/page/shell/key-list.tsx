@@ -1,0 +1,44 @@
+import { useEffect, useRef } from "preact/hooks";
+import { words } from "../words.ts";
+import { overlay, setSingleKeys, singleKeys } from "./actions.ts";
+import { PLACES } from "./places.ts";
+
+/** Every key of the page, and the switch for those without Ctrl. */
+export function KeyList() {
+  const box = useRef<HTMLDialogElement>(null);
+  useEffect(() => box.current?.showModal(), []);
+  const places = PLACES.map(({ word, letter }) => [`g ${letter}`, word] as const);
+  return (
+    <dialog
+      ref={box}
+      class="over keys"
+      aria-labelledby="keys-head"
+      onClose={() => {
+        if (overlay.value === "keys") overlay.value = null;
+      }}
+    >
+      <h2 id="keys-head">{words.keysHead}</h2>
+      <dl>
+        {[...words.keyList, ...places].map(([keys, does]) => (
+          <div key={keys}>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{does}</dd>
+          </div>
+        ))}
+      </dl>
+      <label class="stay">
+        <input
+          type="checkbox"
+          checked={singleKeys.value}
+          onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
+        />
+        {words.singleKeys}
+      </label>
+      <button class="btn" type="button" onClick={() => box.current?.close()}>
+        {words.close}
+      </button>
+    </dialog>
+  );
+}

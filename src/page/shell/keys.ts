@@ -1,0 +1,70 @@
+import { stepRange } from "../parts/range-choice.tsx";
+import { go, linkTo } from "../router.ts";
+import { nextTheme, overlay, singleKeys } from "./actions.ts";
+import { PLACES } from "./places.ts";
+
+const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
+const GOES_ON_MS = 1_500;
+
+/**
+ * Ctrl-K opens the palette; `/` the search of the list, or the palette where there is none; `?` lists the keys; `g` and a
+ * letter lead to a page; `t` changes the theme; `[` and `]` the range; `j` `k` and arrows go through rows; Esc leaves a field.
+ */
+export function startKeys(): void {
+  let goesAt = Number.NEGATIVE_INFINITY;
+  const single: Readonly<Record<string, () => void>> = {
+    t: nextTheme,
+    "?": () => {
+      overlay.value = "keys";
+    },
+    "/": () => {
+      const field = document.getElementById("search") as HTMLInputElement | null;
+      if (field === null) overlay.value = "palette";
+      field?.select();
+      field?.focus();
+    },
+    j: () => step(1),
+    k: () => step(-1),
+    "[": () => stepRange(-1),
+    "]": () => stepRange(1),
+  };
+
+  function typed(event: KeyboardEvent, target: HTMLElement): boolean {
+    if (event.key === "Escape") target.blur();
+    return event.key === "ArrowDown" && target.id === "search" && step(1);
+  }
+
+  function pressed({ key }: KeyboardEvent): boolean {
+    if (key === "ArrowDown" || key === "ArrowUp") return step(key === "ArrowDown" ? 1 : -1);
+    if (!singleKeys.value) return false;
+    const goes = performance.now() - goesAt < GOES_ON_MS;
+    goesAt = key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
+    const place = goes ? PLACES.find(({ letter }) => letter === key) : undefined;
+    if (place !== undefined) go(linkTo(place.path));
+    else single[key]?.();
+    return place !== undefined || key in single;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    if (event.key === "k" && (event.ctrlKey || event.metaKey)) {
+      overlay.value = "palette";
+      event.preventDefault();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog") !== null) return;
+    if (target.matches(TYPING) ? typed(event, target) : pressed(event)) event.preventDefault();
+  });
+}
+
+/** Focuses the link of the next row; the first one when none has the focus. False where there are no rows to go to. */
+function step(by: number): boolean {
+  const links = [...document.querySelectorAll<HTMLElement>('[role="row"] a.name')];
+  const here = links.indexOf(document.activeElement as HTMLElement);
+  const isFirst = document.activeElement?.id === "search" || document.activeElement?.id === "main";
+  if (here === -1 && !isFirst && document.activeElement !== document.body) return false;
+  const next = links[here === -1 ? 0 : here + by];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+  return next !== undefined;
+}

@@ -1,0 +1,105 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { site } from "../live/live.ts";
+import { Icon } from "../parts/marks.tsx";
+import { go } from "../router.ts";
+import { words } from "../words.ts";
+import { overlay } from "./actions.ts";
+import { entriesOf } from "./entries.ts";
+import { type Entry, ranked } from "./rank.ts";
+
+/** On pages without a search of their own. */
+export function PaletteButton() {
+  return (
+    <button class="find ask" type="button" onClick={() => show("palette")}>
+      <Icon name="find" size={16} />
+      {words.palette}
+      <kbd>/</kbd>
+    </button>
+  );
+}
+
+const show = (what: typeof overlay.value) => {
+  overlay.value = what;
+};
+
+/** Leads to every feature, server, person, host and page by a part of its name. */
+export function Palette() {
+  const box = useRef<HTMLDialogElement>(null);
+  const search = useSignal("");
+  const chosen = useSignal(0);
+  const servers = site.value ?? new Map<string, never>();
+  const entries = useMemo(() => entriesOf(servers), [servers]);
+  const found = ranked(entries, search.value);
+  const at = Math.min(chosen.value, found.length - 1);
+  useEffect(() => box.current?.showModal(), []);
+  useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
+
+  const take = (entry: Entry | undefined) => {
+    if (entry === undefined) return;
+    box.current?.close();
+    if (entry.act !== undefined) entry.act();
+    else {
+      go(entry.href ?? "./");
+      document.getElementById("main")?.focus({ preventScroll: true });
+    }
+  };
+  const press = (event: KeyboardEvent) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by !== undefined) chosen.value = (at + by + found.length) % Math.max(1, found.length);
+    else if (event.key === "Enter") take(found[at]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog
+      ref={box}
+      class="over"
+      aria-label={words.palette}
+      onClose={() => overlay.value === "palette" && show(null)}
+    >
+      <div class="find">
+        <Icon name="find" size={16} />
+        <input
+          type="text"
+          role="combobox"
+          aria-label={words.palette}
+          aria-expanded={found.length > 0}
+          aria-controls="entries"
+          aria-autocomplete="list"
+          {...(at >= 0 && { "aria-activedescendant": `entry-${at}` })}
+          placeholder={words.paletteHint}
+          maxLength={200}
+          autocomplete="off"
+          spellcheck={false}
+          value={search.value}
+          onKeyDown={press}
+          onInput={({ currentTarget }) => {
+            search.value = currentTarget.value;
+            chosen.value = 0;
+          }}
+        />
+      </div>
+      <div id="entries" role="listbox" aria-label={words.palette}>
+        {found.map((entry, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: The field has the focus and takes the keys.
+          <div
+            key={entry.id}
+            id={`entry-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => take(entry)}
+            onPointerMove={() => {
+              chosen.value = index;
+            }}
+          >
+            <bdi class="el">{entry.name}</bdi>
+            <bdi class="q el">{entry.detail}</bdi>
+            <span class="q">{words.kinds[entry.kind]}</span>
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && <p class="q none">{words.noMatch}</p>}
+    </dialog>
+  );
+}

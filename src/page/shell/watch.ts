@@ -1,0 +1,73 @@
+import { effect, signal } from "@preact/signals";
+import { site } from "../live/live.ts";
+import { type FeatureRow, featuresOf } from "../model.ts";
+import { linkTo } from "../router.ts";
+import { keep, kept } from "../storage.ts";
+import { words } from "../words.ts";
+
+/** What comes free is told once, so a watch names a feature until then. Kept in this browser, as ids, one a line. */
+const idsKept = () => (kept("watches") ?? "").split("\n").filter(Boolean);
+export const watched = signal<readonly string[]>(idsKept());
+/** The one that came free last, until it is dismissed. */
+export const cameFree = signal<FeatureRow | null>(null);
+
+let sound: AudioContext | null = null;
+
+/** By notification where the browser lets a page ask for that: in secure contexts alone. Else by title and sound. */
+export const canNotify = () =>
+  globalThis.isSecureContext && "Notification" in globalThis && Notification.permission === "granted";
+
+const save = (ids: readonly string[]) => {
+  watched.value = ids;
+  keep("watches", ids.join("\n") || null);
+};
+
+/** Called by a click, without which a browser lets nobody ask for notifications or make a sound. */
+export async function watch(id: string): Promise<void> {
+  save([...watched.peek().filter((each) => each !== id), id]);
+  sound ??= new AudioContext();
+  if (globalThis.isSecureContext && "Notification" in globalThis && Notification.permission === "default")
+    await Notification.requestPermission();
+  // What it says depends on the answer.
+  watched.value = [...watched.peek()];
+}
+
+export const unwatch = (id: string) => save(watched.peek().filter((each) => each !== id));
+
+function beep(): void {
+  if (sound === null || sound.state !== "running") return;
+  const [tone, volume] = [sound.createOscillator(), sound.createGain()];
+  volume.gain.value = 0.1;
+  tone.connect(volume).connect(sound.destination);
+  tone.frequency.setValueAtTime(660, sound.currentTime);
+  tone.frequency.setValueAtTime(880, sound.currentTime + 0.15);
+  tone.start();
+  tone.stop(sound.currentTime + 0.35);
+}
+
+function tell(row: FeatureRow): void {
+  unwatch(row.id);
+  cameFree.value = row;
+  beep();
+  if (!canNotify()) return;
+  const { daemon, name } = row.feature;
+  const note = new Notification(words.isFree(name), { body: words.freeSeats(row.free ?? 0), tag: row.id });
+  note.onclick = () => {
+    focus();
+    location.assign(linkTo("feature", { server: row.server.id, daemon, name }));
+  };
+}
+
+/** Tells of each watched feature when a seat of it is free, by figures that are fresh. */
+export function startWatching(): void {
+  effect(() => {
+    if (watched.value.length === 0 || site.value === null) return;
+    const ids = new Set(watched.value);
+    for (const server of site.value.values())
+      for (const row of featuresOf(server))
+        if (ids.has(row.id) && (row.free ?? 0) > 0 && row.feature.state === "ok") tell(row);
+  });
+  addEventListener("storage", ({ key }) => {
+    if (key === "licmond-watches") watched.value = idsKept();
+  });
+}
