@@ -1,104 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
-import { type Daemon, freePort, start, until } from "./harness.ts";
+import { until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
-import { belowPrefix } from "./prefix-proxy.ts";
+import { isLive, isRead, listenTo, namesIn, signIn, startDemo, violations } from "./page-rig.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
-const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
-const WIDTHS = [390, 1024, 1440];
-const THEMES = ["light", "dark"] as const;
 const FEATURE = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
-
-/** What a page must never do: complain, break its policy, or ask another host. */
-async function listenTo(page: Page, origin: string): Promise<string[]> {
-  const heard: string[] = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) heard.push(message.text());
-  });
-  page.on("pageerror", (error) => heard.push(String(error)));
-  await page.route("**/*", (route) => {
-    const url = route.request().url();
-    if (url.startsWith(origin)) return route.continue();
-    heard.push(`asks ${url}`);
-    return route.abort();
-  });
-  return heard;
-}
-
-const namesIn = (page: Page) => page.locator('[role="rowgroup"] a.name').allTextContents();
 const streamsOf = async (site: Watching) =>
   (await site.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
-const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
-
-/** Every figure of the page is there. */
-const isRead = (page: Page) =>
-  until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
-
-async function startDemo(): Promise<Daemon & { readonly key: string; readonly code: string }> {
-  const port = await freePort();
-  const demo = await start({
-    args: ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30"],
-    port,
-  });
-  const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
-  const code = /#code=[\w-]+/.exec(demo.output())?.[0] ?? "";
-  return { ...demo, key, code };
-}
-
-async function signIn(page: Page, key: string): Promise<void> {
-  await page.getByLabel("Key", { exact: true }).fill(key);
-  await page.getByRole("button", { name: "Sign in" }).click();
-}
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("shows the demo's features as the API has them, with nothing to complain of, and is accessible", async () => {
-    await using demo = await startDemo();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const prefix = "/tools/licenses/";
-    await using proxy = belowPrefix(demo.url, prefix);
-    const address = proxy.url.origin + prefix;
-    const page = await browser.open("about:blank");
-    const heard = await listenTo(page, address);
-    // Whom nobody knows is shown the form, without an error.
-    for (const path of ["features", "signin"]) {
-      await page.goto(`${address}${path}`);
-      await page.getByLabel("Key", { exact: true }).waitFor();
-    }
-    expect(heard).toEqual([]);
-    await page.goto(`${address}signin${demo.code}`);
-    await isLive(page);
-    expect(page.url()).toBe(address);
-    for (const path of ["features", FEATURE, "people", "signin"]) await inspect(page, address, path);
-    for (const path of ["", "servers", "server?id=cae", "alerts", "alerts?state=resolved"])
-      await inspect(page, address, path);
-    await page.goto(`${address}features`);
-    await isLive(page);
-    const { features } = await demo.json<{ features: { name: string }[] }>(
-      "/api/licenses/features",
-      demo.key,
-    );
-    const names = features.map(({ name }) => name).sort();
-    expect((await namesIn(page)).sort()).toEqual(names);
-    expect(heard).toEqual([]);
-  });
-
-  test("looks back on pages that have nothing to complain of either, and are accessible", async () => {
-    await using demo = await startDemo();
-    await using browser = await startBrowser({ keepPolicy: true });
-    const page = await browser.open(`${demo.url}/signin${demo.code}`);
-    await isLive(page);
-    const heard = await listenTo(page, demo.url);
-    const compare = "history?report=compare&before=1&feature=eda%20siliqd%2FSynth-Ultra";
-    const reports = ["history", "history?report=efficiency", "history?report=heatmap", compare];
-
-    for (const path of [FEATURE, ...reports, "denials", "expiry", "outages"])
-      await inspect(page, `${demo.url}/`, path);
-    expect(heard).toEqual([]);
-  });
-
   test("filters by its address; keys, Back and links work without loading it again", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
@@ -110,7 +22,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.keyboard.press("/");
     await page.keyboard.type("synth");
     await until("one is left", async () => (await namesIn(page)).length < all.length || undefined);
-    expect(new URL(page.url()).search).toBe("?server=eda&sort=name&q=synth");
+    await page.waitForURL("**/features?server=eda&sort=name&q=synth");
     const [first = ""] = await namesIn(page);
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
@@ -417,31 +329,3 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(heard).toEqual([]);
   });
 });
-
-/** A page in both themes and all widths: as wide as the window, and nothing that axe finds. */
-async function inspect(page: Page, address: string, path: string): Promise<void> {
-  await page.goto(`${address}${path}`);
-  if (path !== "signin") await isLive(page);
-  await isRead(page);
-  for (const width of WIDTHS) {
-    for (const colorScheme of THEMES) {
-      await page.setViewportSize({ width, height: 900 });
-      await page.emulateMedia({ colorScheme });
-      const view = `${path} ${width} ${colorScheme}`;
-      expect([view, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([view, width]);
-      expect([view, await violations(page)]).toEqual([view, []]);
-    }
-  }
-}
-
-/** What axe finds, as `rule: where`. */
-async function violations(page: Page): Promise<string[]> {
-  // The page's policy refuses a script that a test puts in; one that the debugger evaluates is let through.
-  await page.evaluate(`window.axe === undefined && (() => { ${await AXE.text()} })()`);
-  const { violations: found } = await page.evaluate<{
-    violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
-  }>("axe.run(document, { resultTypes: ['violations'] })");
-  return found.flatMap(({ id, nodes }) =>
-    nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
-  );
-}

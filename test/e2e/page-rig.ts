@@ -1,0 +1,77 @@
+import { expect } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { type Daemon, freePort, start, until } from "./harness.ts";
+
+const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
+const WIDTHS = [390, 1024, 1440];
+const THEMES = ["light", "dark"] as const;
+
+/** What a page must never do: complain, break its policy, or ask another host. */
+export async function listenTo(page: Page, origin: string): Promise<string[]> {
+  const heard: string[] = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) heard.push(message.text());
+  });
+  page.on("pageerror", (error) => heard.push(String(error)));
+  await page.route("**/*", (route) => {
+    const url = route.request().url();
+    if (url.startsWith(origin)) return route.continue();
+    heard.push(`asks ${url}`);
+    return route.abort();
+  });
+  return heard;
+}
+
+export const namesIn = (page: Page) => page.locator('[role="rowgroup"] a.name').allTextContents();
+export const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
+
+/** Every figure of the page is there. */
+export const isRead = (page: Page) =>
+  until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
+
+export async function startDemo(): Promise<Daemon & { readonly key: string; readonly code: string }> {
+  const port = await freePort();
+  const demo = await start({
+    args: ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30"],
+    port,
+  });
+  const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
+  const code = /#code=[\w-]+/.exec(demo.output())?.[0] ?? "";
+  return { ...demo, key, code };
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel("Key", { exact: true }).fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** A page in both themes and all widths: as wide as the window, and nothing that axe finds. `#palette` and `#keys`: what opens over it. */
+export async function inspect(page: Page, address: string, path: string): Promise<void> {
+  await page.goto(`${address}${path}`);
+  if (path !== "signin") await isLive(page);
+  if (path.endsWith("#palette")) await page.keyboard.press("Control+k");
+  if (path.endsWith("#keys")) await page.keyboard.press("?");
+  await isRead(page);
+  for (const width of WIDTHS) {
+    for (const colorScheme of THEMES) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme });
+      const view = `${path} ${width} ${colorScheme}`;
+      expect([view, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([view, width]);
+      expect([view, await violations(page)]).toEqual([view, []]);
+    }
+  }
+}
+
+/** What axe finds, as `rule: where`. */
+export async function violations(page: Page): Promise<string[]> {
+  // The page's policy refuses a script that a test puts in; one that the debugger evaluates is let through.
+  await page.evaluate(`window.axe === undefined && (() => { ${await AXE.text()} })()`);
+  const { violations: found } = await page.evaluate<{
+    violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
+  }>("axe.run(document, { resultTypes: ['violations'] })");
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
+  );
+}

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { until } from "./harness.ts";
+import { isLive, signIn } from "./page-rig.ts";
+import { createWatchedSite, type Watching } from "./watched-site.ts";
+
+/** What a proxy answers in the daemon's place; null = it passes the request on. */
+type Fault = (path: string) => Response | Promise<Response> | null;
+
+/** Stands between a browser and a daemon, and answers some requests itself. */
+function between(daemon: () => string) {
+  let fault: Fault = () => null;
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch({ url, method, headers, body, signal }) {
+      const { pathname, search } = new URL(url);
+      return (
+        fault(pathname) ??
+        fetch(daemon() + pathname + search, { method, headers, body, signal, decompress: false }).catch(
+          () => new Response("nobody there", { status: 502 }),
+        )
+      );
+    },
+  });
+  return {
+    origin: server.url.origin,
+    answers(next: Fault) {
+      fault = next;
+    },
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+const seats = (...users: string[]) => ({
+  features: {
+    solver: { total: 2, holders: users.map((user, at) => ({ user, host: "ws01", handle: at + 1 })) },
+  },
+});
+
+const says = (page: Page, words: string | RegExp) => page.locator(".bar-note", { hasText: words }).waitFor();
+const untilUsers = (page: Page, ...wanted: string[]) =>
+  until(`the page shows ${wanted}`, async () => {
+    const shown = await page.locator("#main [role=rowgroup] .a-n").allTextContents();
+    return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
+  });
+
+describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test("tells what is out of order: waits, errors, no stream, another version", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll(seats("ada"));
+    let { url } = watching.daemon;
+    await using proxy = between(() => url);
+    const page = await browser.open(`${proxy.origin}/people`);
+    await signIn(page, watching.key);
+    await untilUsers(page, "ada");
+
+    const picture = (response: () => Response | Promise<Response>): Fault => {
+      let left = 1;
+      return (path) => (path === "/api/picture" && left-- > 0 ? response() : null);
+    };
+    proxy.answers(picture(() => new Response("{}", { status: 429, headers: { "retry-after": "2" } })));
+    await page.reload();
+    await says(page, /Too many requests.*goes on in [12] s/);
+    await untilUsers(page, "ada");
+
+    const failure = { error: true, code: "INTERNAL", message: "It broke.", statusCode: 500 };
+    const broken = { status: 500, headers: { "x-request-id": "r-17" } };
+    proxy.answers(picture(() => Response.json(failure, broken)));
+    await page.reload();
+    const alert = page.getByRole("alert");
+    await alert.getByText("It broke.").waitFor();
+    await alert.getByText("Request r-17").waitFor();
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await untilUsers(page, "ada");
+
+    proxy.answers(
+      picture(async () => {
+        await Bun.sleep(4_000);
+        return new Response("{}", { status: 503 });
+      }),
+    );
+    await page.reload();
+    await page.getByText(/^Still loading, \d+ KB$/).waitFor();
+    await alert.getByText("503").waitFor();
+
+    // A proxy of HTTP/1.0 never ends its answer to a stream, and so never begins one.
+    proxy.answers((path) => (path.startsWith("/stream/") ? new Promise(() => {}) : null));
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await untilUsers(page, "ada");
+    const other = await browser.blank();
+    await other.addInitScript("delete window.SharedWorker");
+    await other.clock.install();
+    await other.goto(`${proxy.origin}/people`);
+    await other.clock.runFor(12_000);
+    await says(other, "every 30 s");
+    await watching.poll(seats("bob"));
+    await other.clock.runFor(31_000);
+    await untilUsers(other, "bob");
+    await other.close();
+
+    proxy.answers(() => null);
+    await page.reload();
+    await isLive(page);
+    await watching.daemon.kill();
+    await page.locator(".live", { hasText: "reconnecting" }).waitFor();
+    await says(page, /^Not live since .* Shown is what was known then/);
+    await using second = await site.watch();
+    ({ url } = second.daemon);
+    // As another version would serve it.
+    const upgraded = '<script type="module" src="./assets/index-other.js"></script>';
+    const html = { headers: { "content-type": "text/html" } };
+    proxy.answers((path) => (path === "/" ? new Response(upgraded, html) : null));
+    await says(page, "licmond was upgraded");
+    await isLive(page);
+  });
+
+  test("is right after a sleep, and gives back a stream of its own while it is hidden", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll(seats("ada"));
+    const page = await browser.open(`${watching.daemon.url}/people`);
+    await signIn(page, watching.key);
+    await untilUsers(page, "ada");
+    const debug = await page.context().newCDPSession(page);
+    await debug.send("Page.setWebLifecycleState", { state: "frozen" });
+    await watching.poll(seats("bob"));
+    await watching.poll(seats("bob", "cy"));
+    await debug.send("Page.setWebLifecycleState", { state: "active" });
+    const wokeAt = performance.now();
+    await untilUsers(page, "bob", "cy");
+    expect(performance.now() - wokeAt).toBeLessThan(2_000);
+    await page.close();
+
+    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
+    const untilStreams = (count: number) =>
+      until(`${count} streams`, async () => (await streams()) === count || undefined);
+    await untilStreams(0);
+    const own = await browser.blank();
+    await own.addInitScript("delete window.SharedWorker");
+    await own.clock.install();
+    await own.goto(`${watching.daemon.url}/people`);
+    await isLive(own);
+    expect(await streams()).toBe(1);
+    const hide = (hidden: boolean) =>
+      own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
+        document.dispatchEvent(new Event("visibilitychange"))`);
+    await hide(true);
+    await own.clock.runFor(61_000);
+    await untilStreams(0);
+    await watching.poll(seats("dora"));
+    await hide(false);
+    await untilUsers(own, "dora");
+    await isLive(own);
+    expect(await streams()).toBe(1);
+  });
+
+  test("leads by the palette to hostile names, and its single keys can be switched off", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    const hostile = '<img/src=x/onerror="document.title=1">';
+    await watching.poll(seats(hostile));
+    const page = await browser.open(`${watching.daemon.url}/features`);
+    await signIn(page, watching.key);
+    await isLive(page);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("<img");
+    await page.getByRole("option", { name: /onerror.*Person/ }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: hostile, level: 1 }).waitFor();
+    expect(new URL(page.url()).searchParams.get("user")).toBe(hostile);
+    expect(await page.title()).toBe(`${hostile} · licmond`);
+    await page.getByText("Used in 90 days").waitFor();
+
+    const theme = () => page.evaluate("document.documentElement.dataset.theme ?? null");
+    await page.keyboard.press("t");
+    expect(await theme()).toBe("light");
+    await page.keyboard.press("?");
+    await page.getByLabel(/^Single keys/).uncheck();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("t");
+    await page.keyboard.press("/");
+    expect([await theme(), await page.getByRole("dialog").count()]).toEqual(["light", 0]);
+    await page.reload();
+    await isLive(page);
+    await page.keyboard.press("t");
+    expect(await theme()).toBe("light");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").waitFor();
+  });
+
+  test("tells when a seat is free, and keeps rows in place under the pointer", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll(seats("ada", "bob"));
+    const page = await browser.open(`${watching.daemon.url}/features`);
+    await signIn(page, watching.key);
+    await page.getByRole("link", { name: "solver" }).click();
+    await page.getByRole("button", { name: "Tell me when free" }).click();
+    await page.getByText(/A notification will tell|This tab will ring/).waitFor();
+    // On another page, and after it was loaded anew.
+    await page.goto(`${watching.daemon.url}/people?sort=user`);
+    await isLive(page);
+    await page.locator('[role="row"] a.name').first().hover();
+    await watching.poll(seats("bob"));
+    await says(page, "solver is free");
+    await until(
+      "the title says so",
+      async () => (await page.title()).startsWith("● solver is free") || undefined,
+    );
+    await watching.poll(seats("bob", "aaron"));
+    await untilUsers(page, "bob", "aaron");
+    const order = () => page.locator("#main [role=rowgroup] .a-n").allTextContents();
+    expect(await order()).toEqual(["bob", "aaron"]);
+    await page.getByRole("button", { name: /^2 changes/ }).click();
+    expect(await order()).toEqual(["aaron", "bob"]);
+  });
+});

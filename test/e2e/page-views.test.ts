@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { inspect, isLive, listenTo, namesIn, startDemo } from "./page-rig.ts";
+import { belowPrefix } from "./prefix-proxy.ts";
+
+const FEATURE = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
+const COMPARE = "history?report=compare&before=1&feature=eda%20siliqd%2FSynth-Ultra";
+
+describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test("shows the demo's features as the API has them, below a prefix", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const prefix = "/tools/licenses/";
+    await using proxy = belowPrefix(demo.url, prefix);
+    const address = proxy.url.origin + prefix;
+    const page = await browser.open("about:blank");
+    const heard = await listenTo(page, address);
+    // Whom nobody knows is shown the form, without an error.
+    for (const path of ["features", "signin"]) {
+      await page.goto(`${address}${path}`);
+      await page.getByLabel("Key", { exact: true }).waitFor();
+    }
+    expect(heard).toEqual([]);
+    await page.goto(`${address}signin${demo.code}`);
+    await isLive(page);
+    expect(page.url()).toBe(address);
+    await inspect(page, address, "signin");
+    // All of them are in the window.
+    await page.setViewportSize({ width: 1440, height: 2_000 });
+    await page.goto(`${address}features`);
+    await isLive(page);
+    const { features } = await demo.json<{ features: { name: string }[] }>(
+      "/api/licenses/features",
+      demo.key,
+    );
+    const names = features.map(({ name }) => name).sort();
+    expect((await namesIn(page)).sort()).toEqual(names);
+    expect(heard).toEqual([]);
+  });
+
+  test.each([
+    ["", "servers", "server?id=cae", "alerts", "alerts?state=resolved"],
+    ["features", "features?group=name", "features#palette", FEATURE],
+    ["people", "people?group=host&held=1", "people#keys", "person?user=wmoreau"],
+    ["history", "history?report=efficiency", "history?report=heatmap", COMPARE],
+    ["denials", "expiry", "outages"],
+  ])(
+    "has nothing to complain of and is accessible in both themes and all widths: /%s, /%s, …",
+    async (...paths) => {
+      await using demo = await startDemo();
+      await using browser = await startBrowser({ keepPolicy: true });
+      const page = await browser.open(`${demo.url}/signin${demo.code}`);
+      await isLive(page);
+      const heard = await listenTo(page, demo.url);
+      for (const path of paths) await inspect(page, `${demo.url}/`, path);
+      expect(heard).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,115 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { PictureServer } from "../../src/domain/live-picture.ts";
+import { heldServer } from "../../src/domain/polls/held-picture.ts";
+import { serverJson } from "../../src/http/picture.ts";
+import { groupedByName, groupedHolders } from "../../src/page/groups.ts";
+import { allFeatures, allHolders, matchingHolders, slotsOf } from "../../src/page/model.ts";
+import { type Entry, ranked } from "../../src/page/shell/rank.ts";
+import { checkout, feature, NOW, picture } from "../http/make.ts";
+
+describe("the palette", () => {
+  const entry = (kind: Entry["kind"], name: string, detail = ""): Entry => ({
+    id: `${kind} ${name}`,
+    kind,
+    name,
+    detail,
+  });
+  const entries = [
+    entry("person", "ada", "ws01, 2 seats"),
+    entry("host", "ws01", "ada"),
+    entry("feature", "Ada_Compiler", "eda acmed"),
+    entry("feature", "Canada", "eda acmed"),
+    entry("server", "ada", "Chip design"),
+    entry("page", "People"),
+    entry("action", "Sign out"),
+    entry("feature", '<img src=x onerror="1">', "eda"),
+  ];
+  test.each<[string, string[]]>([
+    ["", ["page People", "action Sign out"]],
+    ["ada", ["server ada", "person ada", "feature Ada_Compiler", "feature Canada", "host ws01"]],
+    ["ADA eda", ["feature Ada_Compiler", "feature Canada"]],
+    ["compiler", ["feature Ada_Compiler"]],
+    ['<img src=x onerror="1">', ['feature <img src=x onerror="1">']],
+    ["nobody", []],
+  ])("finds for %p the best first", (search, ids) => {
+    expect(ranked(entries, search).map(({ id }) => id)).toEqual(ids);
+  });
+
+  test("shows few of many, so that no kind hides another", () => {
+    const many = Array.from({ length: 500 }, (_, at) => entry("person", `ada${at}`));
+    expect(ranked([...many, ...entries], "ada").map(({ kind }) => kind)).toContain("host");
+    expect(ranked(many, "ada")).toHaveLength(8);
+  });
+});
+
+const held = (of: ReturnType<typeof picture>) => heldServer(JSON.parse(serverJson(of, 1)) as PictureServer);
+const site = new Map(
+  ["eda", "cae"].map((id) => [
+    id,
+    held(
+      picture(id, {
+        features: [
+          feature("solver", { checkouts: [checkout("ada")] }),
+          feature(`only-${id}`, { checkouts: [] }),
+        ],
+      }),
+    ),
+  ]),
+);
+
+describe("groups", () => {
+  test("add up the seats of one name, and do not know a sum of which they do not know a part", () => {
+    const rows = allFeatures(site);
+    const [solver, ...others] = groupedByName(rows);
+    const [one] = rows;
+    expect(solver).toMatchObject({
+      of: 2,
+      feature: { total: 2 * (one?.feature.total ?? 0), used: 2 * (one?.feature.used ?? 0) },
+    });
+    expect(others.map(({ of, feature: { name } }) => [name, of])).toEqual([
+      ["only-eda", undefined],
+      ["only-cae", undefined],
+    ]);
+    const unknown = rows.map((row, at) =>
+      at === 0 ? { ...row, feature: { ...row.feature, used: null } } : row,
+    );
+    expect(groupedByName(unknown)[0]?.feature.used).toBeNull();
+  });
+
+  test("of people, hosts and features count seats once, and the longest held", () => {
+    const all = allHolders(site);
+    expect(groupedHolders(all, "user")).toMatchObject([{ name: "ada", others: 2, waiting: 0 }]);
+    expect(groupedHolders(all, "feature").map(({ name, others }) => [name, others])).toEqual([
+      ["solver", 1],
+      ["solver", 1],
+    ]);
+    const seats = all.reduce((sum, { count }) => sum + count, 0);
+    for (const by of ["user", "host", "feature"] as const)
+      expect(groupedHolders(all, by).reduce((sum, row) => sum + row.seats, 0)).toBe(seats);
+  });
+
+  test("are of those who hold for so long, where that is asked", () => {
+    const filter = { search: "", server: null, feature: null };
+    expect(matchingHolders(allHolders(site), { ...filter, before: NOW - 1e12 })).toEqual([]);
+    expect(matchingHolders(allHolders(site), { ...filter, before: NOW })).toHaveLength(2);
+  });
+});
+
+test("a row keeps its elements while it is shown, and no two have the same, however rows come and go", () => {
+  const view = fc.uniqueArray(fc.nat(30), { maxLength: 12 });
+  fc.assert(
+    fc.property(fc.array(view, { maxLength: 8 }), (views) => {
+      let slots: ReadonlyMap<string, number> = new Map();
+      for (const ids of views) {
+        const before = slots;
+        slots = slotsOf(
+          ids.map((id) => ({ id: `${id}` })),
+          before,
+        );
+        expect(new Set(slots.values()).size).toBe(ids.length);
+        for (const [id, slot] of slots) if (before.has(id)) expect(slot).toBe(before.get(id) as number);
+      }
+    }),
+  );
+});
