@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { PictureServer } from "../../src/domain/live-picture.ts";
-import { heldServer } from "../../src/domain/polls/held-picture.ts";
+import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
 import { groupedByName, groupedHolders } from "../../src/page/groups.ts";
 import { allFeatures, allHolders, matchingHolders, slotsOf } from "../../src/page/model.ts";
@@ -43,7 +43,7 @@ describe("the palette", () => {
   });
 });
 
-const held = (of: ReturnType<typeof picture>) => heldServer(JSON.parse(serverJson(of, 1)) as PictureServer);
+const held = (of: ReturnType<typeof picture>) => keptServer(JSON.parse(serverJson(of, 1)) as PictureServer);
 const site = new Map(
   ["eda", "cae"].map((id) => [
     id,
