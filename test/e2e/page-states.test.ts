@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
 import { isLive, signIn } from "./page-rig.ts";
-import { createWatchedSite, type Watching } from "./watched-site.ts";
+import { createWatchedSite } from "./watched-site.ts";
 
 /** What a proxy answers in the daemon's place; null = it passes the request on. */
 type Fault = (path: string) => Response | Promise<Response> | null;
