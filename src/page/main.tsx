@@ -1,15 +1,11 @@
 import { effect, useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { daily } from "./daily/words.ts";
 import { number } from "./format.ts";
 import { again, forget, loadedBytes, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
-import { Feature } from "./pages/feature.tsx";
 import { Features } from "./pages/features.tsx";
-import { Overview } from "./pages/overview.tsx";
 import { People } from "./pages/people.tsx";
-import { Person } from "./pages/person.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { later } from "./parts/later.tsx";
 import { Icon } from "./parts/marks.tsx";
@@ -22,7 +18,6 @@ import { Palette } from "./shell/palette.tsx";
 import { PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
 import { words } from "./words.ts";
-import { past } from "./words-past.ts";
 
 function App() {
   if (page.value === "signin" || trouble.value === "signedOut") return <SignIn />;
@@ -39,13 +34,13 @@ function App() {
   );
 }
 
-/** The first look and what is searched come at once; the others when they are shown. */
+/** The lists that are searched come at once; the others when they are shown. */
 const PAGES = {
-  "": Overview,
+  "": later(() => import("./pages/overview.tsx").then(({ Overview }) => Overview)),
   features: Features,
-  feature: Feature,
+  feature: later(() => import("./pages/feature.tsx").then(({ Feature }) => Feature)),
   people: People,
-  person: Person,
+  person: later(() => import("./pages/person.tsx").then(({ Person }) => Person)),
   servers: later(() => import("./pages/servers.tsx").then(({ Servers }) => Servers)),
   server: later(() => import("./pages/server.tsx").then(({ Server }) => Server)),
   alerts: later(() => import("./pages/alerts.tsx").then(({ Alerts }) => Alerts)),
@@ -113,13 +108,13 @@ function NoServers() {
   return (
     <div class="empty">
       <h1>{words.noServers}</h1>
-      <p>{daily.addServer}</p>
+      <p>{words.addServer}</p>
       <pre class="m">{EXAMPLE}</pre>
-      <p>{daily.thenCheck}</p>
+      <p>{words.thenCheck}</p>
       <pre class="m">
         {"licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil\nsystemctl reload licmond"}
       </pre>
-      <p class="q">{daily.docs}</p>
+      <p class="q">{words.docs}</p>
     </div>
   );
 }
@@ -133,12 +128,17 @@ function titleHere(): string {
     feature: asked.get("name"),
     server: asked.get("id"),
     person: asked.get("user") ?? asked.get("host"),
-    outages: past.outages,
+    outages: words.outages,
     signin: words.signIn,
   };
   return about[value as keyof typeof about] ?? PLACES.find(({ path }) => path === value)?.word ?? "";
 }
 
+effect(() => {
+  const Shown = PAGES[page.value];
+  // Its file comes beside the picture, not after it.
+  if ("load" in Shown) Shown.load();
+});
 effect(() => {
   document.title = words.title(titleHere());
 });

@@ -66,12 +66,8 @@ export const past = {
   difference: (count: number) => (count > 0 ? `${count} more` : `${-count} fewer`),
   affected: "Requests affected",
 
-  history: "History",
   lookingBack: "Looking back",
   reports: { usage: "Usage", efficiency: "Efficiency", heatmap: "Hours", compare: "Compare" },
-  denials: "Denials",
-  outages: "Outages",
-  expiry: "Expiry",
   printed: (at: string) => `printed ${at}`,
   anyServer: "Server: any",
   server: (id: string) => `Server: ${id}`,

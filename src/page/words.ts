@@ -191,6 +191,22 @@ export const words = {
   more: (count: number) => `${number(count)} more`,
   overADay: "over 1 day,",
 
+  history: "History",
+  denials: "Denials",
+  expiry: "Expiry",
+  outages: "Outages",
+
+  overview: "Overview",
+  serversPage: "Servers",
+  alertsPage: "Alerts",
+  home: "Home",
+  find: "Find",
+  firingWord: "firing",
+  addServer: "Name one at the end of the config, /etc/licmond/licmond.toml:",
+  thenCheck: "Ask it once, to see that it answers; then let the daemon read the config again:",
+  docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
+  begins: (message: string) => `New alert: ${message}`,
+
   searchPeople: "Search people",
   searchPeopleHint: "Person, host, feature or server",
   kind: "State",

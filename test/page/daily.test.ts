@@ -6,12 +6,13 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { summarise } from "../../src/domain/summary.ts";
 import { serverJson } from "../../src/http/picture.ts";
-import { troublesOf, unhandledOf } from "../../src/page/daily/attention.ts";
+import { troublesOf } from "../../src/page/daily/attention.ts";
 import { kindOf } from "../../src/page/daily/condition.ts";
 import { deniedOf } from "../../src/page/daily/denied.ts";
 import { expiriesOf, figuresOf, groupsOf, heldOf, tightOf } from "../../src/page/daily/figures.ts";
-import { sentenceOf, type Unhandled } from "../../src/page/daily/sentence.ts";
+import { sentenceOf } from "../../src/page/daily/sentence.ts";
 import { dayOf, stepsOf } from "../../src/page/daily/series.ts";
+import { type Unhandled, unhandledOf } from "../../src/page/live/alerts.ts";
 import * as a from "../domain/make.ts";
 import { checkout, feature, monitored, NOW, picture } from "../http/make.ts";
 

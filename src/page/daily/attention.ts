@@ -1,7 +1,8 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
+import { isUnhandled } from "../live/alerts.ts";
 import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
 import { conditionOf, isOld, type Kind, kindOf, MARK_OF, readAt } from "./condition.ts";
-import { placeOf, type Unhandled } from "./sentence.ts";
+import { placeOf } from "./sentence.ts";
 import { daily } from "./words.ts";
 
 /** Something that a person should look at. */
@@ -22,18 +23,6 @@ export interface Trouble {
 
 const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
 const MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
-
-/** Nobody has acknowledged or silenced it. */
-export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
-  !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
-
-export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandled {
-  const open = [...firing].filter((alert) => isUnhandled(alert, now));
-  const worst = (["critical", "warning", "info"] as const).find((severity) =>
-    open.some((alert) => alert.severity === severity),
-  );
-  return { count: open.length, worst: worst ?? null };
-}
 
 /**
  * What fires and was neither acknowledged nor silenced, and servers that are not fine although nothing fires for them (yet);

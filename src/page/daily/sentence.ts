@@ -1,5 +1,5 @@
-import type { Severity } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import type { Unhandled } from "../live/alerts.ts";
 import type { Place } from "../model.ts";
 import { conditionOf, KINDS, type Kind, kindOf, MARK_OF } from "./condition.ts";
 import { daily } from "./words.ts";
@@ -13,12 +13,6 @@ export interface Part {
 export interface Sentence {
   readonly mark: (typeof MARK_OF)[Kind];
   readonly parts: readonly Part[];
-}
-
-/** What fires and nobody has taken note of; null while that is not known. */
-export interface Unhandled {
-  readonly count: number;
-  readonly worst: Severity | null;
 }
 
 /** More troubles than that are counted by kind. */

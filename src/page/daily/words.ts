@@ -7,12 +7,8 @@ const plural = (count: number, one: string, many = `${one}s`) =>
 
 /** Words of the overview, the servers and the alerts. */
 export const daily = {
-  overview: "Overview",
   servers: (fine: number, all: number) =>
     fine === all ? `All ${number(all)} servers` : `${number(fine)} of ${number(all)} servers`,
-  serversPage: "Servers",
-  alertsPage: "Alerts",
-  history: "History",
   are: "are fine",
   areFine: (fine: number) => (fine === 1 ? "is fine." : "are fine."),
   none: (all: number) => `None of ${number(all)} servers is fine`,
@@ -193,7 +189,6 @@ export const daily = {
   rescan: (id: string) => `Poll ${id} now`,
   polling: (id: string) => `Polling ${id} …`,
   rescanned: (id: string, took: string) => `${id} was polled in ${took}.`,
-  outages: "Outages",
   allOutages: "All",
   days30: "30 days",
   availability: (percent: string, covered: number) =>
@@ -234,12 +229,4 @@ export const daily = {
   cancel: "Cancel",
   acknowledged: (what: string) => `Acknowledged: ${what}.`,
   silenced: (what: string, until: string) => `Silenced until ${until}: ${what}.`,
-  begins: (message: string) => `New alert: ${message}`,
-  firingWord: "firing",
-  home: "Home",
-  find: "Find",
-
-  addServer: "Name one at the end of the config, /etc/licmond/licmond.toml:",
-  thenCheck: "Ask it once, to see that it answers; then let the daemon read the config again:",
-  docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
 } as const;

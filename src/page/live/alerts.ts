@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { AlertRecord } from "../../domain/alerts.ts";
+import type { AlertRecord, Severity } from "../../domain/alerts.ts";
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import { get } from "../api.ts";
 
@@ -43,4 +43,22 @@ export function put(alert: AlertRecord): void {
 
 export function forgetAlerts(): void {
   firing.value = null;
+}
+
+/** What fires and nobody has taken note of. */
+export interface Unhandled {
+  readonly count: number;
+  readonly worst: Severity | null;
+}
+
+/** Nobody has acknowledged or silenced it. */
+export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: number): boolean =>
+  !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
+
+export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandled {
+  const open = [...firing].filter((alert) => isUnhandled(alert, now));
+  const worst = (["critical", "warning", "info"] as const).find((severity) =>
+    open.some((alert) => alert.severity === severity),
+  );
+  return { count: open.length, worst: worst ?? null };
 }

@@ -2,10 +2,10 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { get, search } from "../api.ts";
-import { isUnhandled, subjectOf } from "../daily/attention.ts";
+import { subjectOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { firing, lastAlert } from "../live/alerts.ts";
+import { firing, isUnhandled, lastAlert } from "../live/alerts.ts";
 import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
 import { AlertDialog, ask, Outcome, targetOf } from "../parts/alert-dialog.tsx";
@@ -46,7 +46,7 @@ export function Alerts() {
   );
   return (
     <>
-      <h1 class="vh">{daily.alertsPage}</h1>
+      <h1 class="vh">{words.alertsPage}</h1>
       <div class="chips top-chips" role="group" aria-label={words.filters}>
         {tab(null, daily.firing, firing.value?.size ?? null)}
         {tab("resolved", daily.over, isOver ? (past?.total ?? null) : null)}

@@ -9,6 +9,7 @@ import { PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup } from "../past-rows.ts";
 import { query } from "../router.ts";
+import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { ServerChoice, serverHere } from "./history.tsx";
 
@@ -99,7 +100,7 @@ function Left({ days }: { readonly days: number }) {
 function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; readonly total: number }) {
   return (
     <Rows
-      label={past.expiry}
+      label={words.expiry}
       rows={rows}
       total={total}
       columns={[

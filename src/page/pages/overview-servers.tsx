@@ -129,7 +129,7 @@ export function SiteChart() {
           {coverage > 0 && coverage < 99 && `; ${daily.known(coverage)}`}
         </span>
         <a class="more" href={linkTo("history")}>
-          {daily.history}
+          {words.history}
         </a>
       </header>
       {day === "tooMany" && <p class="q">{daily.tooMany(MOST_FEATURES)}</p>}

@@ -1,10 +1,10 @@
 import { useEffect } from "preact/hooks";
-import { isUnhandled, type Trouble, troublesOf, unhandledOf } from "../daily/attention.ts";
+import { type Trouble, troublesOf } from "../daily/attention.ts";
 import { type Figures, figuresOf } from "../daily/figures.ts";
 import { sentenceOf } from "../daily/sentence.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { firing } from "../live/alerts.ts";
+import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { may } from "../me.ts";
 import type { Site } from "../model.ts";

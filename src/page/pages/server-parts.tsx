@@ -151,7 +151,7 @@ export function Outages({ server: { id, status } }: Props) {
   return (
     <section class="sec">
       <header>
-        <h2>{daily.outages}</h2>
+        <h2>{words.outages}</h2>
         <span class="q">
           {daily.days30}
           {of !== null &&

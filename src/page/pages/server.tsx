@@ -35,7 +35,7 @@ export function Server() {
       <div class="crumbs">
         <ol>
           <li>
-            <a href={linkTo("servers")}>{daily.serversPage}</a>
+            <a href={linkTo("servers")}>{words.serversPage}</a>
           </li>
           <li aria-hidden="true">›</li>
         </ol>

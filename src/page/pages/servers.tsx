@@ -38,7 +38,7 @@ export function Servers() {
   const managers = [...new Set(all.map(({ manager }) => manager))];
   return (
     <>
-      <h1 class="vh">{daily.serversPage}</h1>
+      <h1 class="vh">{words.serversPage}</h1>
       <SearchField label={daily.searchServers} hint={daily.searchServersHint} />
       <div class="chips" role="group" aria-label={words.filters}>
         <p class="count q" role="status">
@@ -63,7 +63,7 @@ export function Servers() {
       <div
         class="t st-t"
         role="table"
-        aria-label={daily.serversPage}
+        aria-label={words.serversPage}
         aria-rowcount={rows.length + 1}
         {...events}
       >

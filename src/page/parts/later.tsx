@@ -2,23 +2,22 @@ import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { words } from "../words.ts";
 
-/** A page in a file of its own, which is loaded when it is first shown. */
-export function later(load: () => Promise<ComponentType>): ComponentType {
+/** A page in a file of its own, which `load`, or being shown, fetches. */
+export function later(fetchPage: () => Promise<ComponentType>) {
   const loaded = signal<{ readonly Shown: ComponentType } | "failed" | null>(null);
   let isAsked = false;
 
-  return function Later() {
-    if (!isAsked) {
-      isAsked = true;
-      load().then(
-        (Shown) => {
-          loaded.value = { Shown };
-        },
-        () => {
-          loaded.value = "failed";
-        },
-      );
-    }
+  async function load(): Promise<void> {
+    if (isAsked) return;
+    isAsked = true;
+    loaded.value = await fetchPage().then(
+      (Shown) => ({ Shown }),
+      () => "failed" as const,
+    );
+  }
+
+  function Later() {
+    void load();
     const { value } = loaded;
     if (value === null)
       return (
@@ -36,5 +35,6 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
         </button>
       </div>
     );
-  };
+  }
+  return Object.assign(Later, { load });
 }

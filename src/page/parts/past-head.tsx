@@ -4,6 +4,7 @@ import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { type Range, rangeInWords } from "../range.ts";
 import { linkTo, page, query } from "../router.ts";
+import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { CopyLink } from "./copy-link.tsx";
 import { RangeChoice } from "./range-choice.tsx";
@@ -14,9 +15,9 @@ export const reportHere = (): Report => REPORTS.find((each) => each === query.va
 
 const PLACES: readonly { readonly path: PagePath; readonly report?: Report; readonly word: string }[] = [
   ...REPORTS.map((report) => ({ path: "history", report, word: past.reports[report] }) as const),
-  { path: "denials", word: past.denials },
-  { path: "outages", word: past.outages },
-  { path: "expiry", word: past.expiry },
+  { path: "denials", word: words.denials },
+  { path: "outages", word: words.outages },
+  { path: "expiry", word: words.expiry },
 ];
 
 /** What a place that looks back is of: its name, its neighbours, its range (null = it has none) and its filters. */

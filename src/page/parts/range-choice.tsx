@@ -9,14 +9,6 @@ export const rangeHere = (otherwise: RangeWord): Range =>
 
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
-/** The next longer (1) or shorter (-1) range, where the place has any. */
-export function stepRange(by: 1 | -1): boolean {
-  const pressed = document.querySelector('.range [aria-pressed="true"]');
-  const next = by === 1 ? pressed?.nextElementSibling : pressed?.previousElementSibling;
-  if (next instanceof HTMLButtonElement) next.click();
-  return pressed !== null;
-}
-
 /** How far back a place looks. */
 export function RangeChoice({ range }: { readonly range: Range }) {
   return (

@@ -1,10 +1,8 @@
 import { effect, signal } from "@preact/signals";
 import type { PagePath } from "../../domain/words.ts";
 import { waitsUntil } from "../api.ts";
-import { unhandledOf } from "../daily/attention.ts";
-import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { firing, lastAlert } from "../live/alerts.ts";
+import { firing, lastAlert, unhandledOf } from "../live/alerts.ts";
 import { again, isFetching, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
 import { me } from "../me.ts";
@@ -50,7 +48,7 @@ function Firing() {
   return (
     <b class={worst === "critical" ? "n-crit" : worst === null ? "q" : "n-full"}>
       {all.length > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(all.length)}
-      <span class="vh"> {daily.firingWord}</span>
+      <span class="vh"> {words.firingWord}</span>
     </b>
   );
 }
@@ -98,7 +96,7 @@ effect(() => {
   const alert = lastAlert.value;
   if (alert?.change !== "fired" || performance.now() - spokenAt < SPEAKS_EVERY_MS) return;
   spokenAt = performance.now();
-  begun.value = daily.begins(alert.message);
+  begun.value = words.begins(alert.message);
 });
 
 /** The pages again, at the bottom of a phone. */

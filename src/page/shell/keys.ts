@@ -1,4 +1,3 @@
-import { stepRange } from "../parts/range-choice.tsx";
 import { go, linkTo } from "../router.ts";
 import { nextTheme, overlay, singleKeys } from "./actions.ts";
 import { PLACES } from "./places.ts";
@@ -67,4 +66,12 @@ function step(by: number): boolean {
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
   return next !== undefined;
+}
+
+/** The next longer (1) or shorter (-1) range, where the place has any. */
+function stepRange(by: 1 | -1): boolean {
+  const pressed = document.querySelector('.range [aria-pressed="true"]');
+  const next = by === 1 ? pressed?.nextElementSibling : pressed?.previousElementSibling;
+  if (next instanceof HTMLButtonElement) next.click();
+  return pressed !== null;
 }

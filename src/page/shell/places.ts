@@ -1,8 +1,6 @@
 import type { PagePath } from "../../domain/words.ts";
-import { daily } from "../daily/words.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
-import { past } from "../words-past.ts";
 
 /** A page as the header, the palette and the keys know it. */
 interface Place {
@@ -17,12 +15,12 @@ interface Place {
 }
 
 export const PLACES: readonly Place[] = [
-  { path: "", word: daily.overview, letter: "o", icon: "home", short: daily.home },
-  { path: "features", word: words.features, letter: "f", icon: "find20", short: daily.find },
+  { path: "", word: words.overview, letter: "o", icon: "home", short: words.home },
+  { path: "features", word: words.features, letter: "f", icon: "find20", short: words.find },
   { path: "people", word: words.people, letter: "p", icon: "people" },
-  { path: "servers", word: daily.serversPage, letter: "s" },
-  { path: "expiry", word: past.expiry, letter: "e" },
-  { path: "denials", word: past.denials, letter: "d" },
-  { path: "history", word: past.history, letter: "h" },
-  { path: "alerts", word: daily.alertsPage, letter: "a", icon: "alert" },
+  { path: "servers", word: words.serversPage, letter: "s" },
+  { path: "expiry", word: words.expiry, letter: "e" },
+  { path: "denials", word: words.denials, letter: "d" },
+  { path: "history", word: words.history, letter: "h" },
+  { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
 ];
