@@ -11,8 +11,8 @@ import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({
   server: text("Id of the server.", "eda"),
-  daemon: text("Name of the daemon.", "snpslmd"),
-  feature: text("Name of the feature.", "VCS_Runtime"),
+  daemon: text("Name of the daemon.", "siliqd"),
+  feature: text("Name of the feature.", "Schema_Editor"),
 });
 /** Seconds for which a wiki may show the same. */
 const MAX_AGE = 30;
