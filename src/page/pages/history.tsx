@@ -1,14 +1,15 @@
-import type { EfficiencyRecord, StatsRecord, UsageRecord } from "../../domain/history-records.ts";
+import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
 import type { Query } from "../api.ts";
-import { byName, moment } from "../format.ts";
-import { now, site } from "../live/live.ts";
-import { asDuration, asPercent, FeatureLink, Person } from "../parts/cells.tsx";
+import { byName } from "../format.ts";
+import { site } from "../live/live.ts";
+import { asDuration, asPercent, FeatureLink } from "../parts/cells.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { PastHead, reportHere } from "../parts/past-head.tsx";
 import { rangeHere } from "../parts/range-choice.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { rangeInWords, rangeQuery, ZONE } from "../range.ts";
+import { periodOf, UsageRows } from "../parts/usage-rows.tsx";
+import { rangeQuery, ZONE } from "../range.ts";
 import { query } from "../router.ts";
 import { fewerSeats, meanCoverage } from "../series.ts";
 import { past } from "../words-past.ts";
@@ -32,10 +33,6 @@ export const ServerChoice = () => (
   <Choice name="server" any={past.anyServer} values={[...(site.value?.keys() ?? [])]} word={past.server} />
 );
 
-/** Of an answer: what is kept may begin later than what was asked for. */
-const periodOf = ({ start, end }: { readonly start: string; readonly end: string }) =>
-  rangeInWords({ start: Date.parse(start), end: Date.parse(end) }, now.peek());
-
 const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
 
 function Usage() {
@@ -54,47 +51,6 @@ function Usage() {
         {({ groups, total }) => <UsageRows by={by} groups={groups} total={total} />}
       </Figure>
     </>
-  );
-}
-
-function UsageRows(props: {
-  readonly by: string;
-  readonly groups: readonly UsageRecord[];
-  readonly total: number;
-}) {
-  const { by, groups, total } = props;
-  const most = Math.max(1e-9, ...groups.map(({ heldSeatHours }) => heldSeatHours));
-  const nameOf = (row: UsageRecord) => {
-    if (by === "feature") return <FeatureLink {...row} />;
-    const name = row[by as "user"] ?? null;
-    return by === "user" ? <Person user={name} /> : (name ?? <span class="q">{past.without(by)}</span>);
-  };
-  return (
-    <Rows
-      label={past.by(by)}
-      rows={groups}
-      total={total}
-      columns={[
-        { head: past.groups[by as "user"] ?? by, cell: nameOf },
-        {
-          head: past.share,
-          wide: true,
-          cell: ({ heldSeatHours }) => (
-            <i class="share" style={{ width: `${(100 * heldSeatHours) / most}%` }} />
-          ),
-        },
-        { head: past.seatHours, value: ({ heldSeatHours }) => Math.round(heldSeatHours) },
-        { head: past.peak, value: ({ peakHeld }) => peakHeld },
-        { head: past.sessions, value: ({ sessions }) => sessions },
-        { head: past.people, value: ({ uniqueUsers }) => uniqueUsers, wide: true },
-        {
-          head: past.lastUsed,
-          right: true,
-          cell: ({ lastUsedAt }) => moment(Date.parse(lastUsedAt), now.peek()),
-          wide: true,
-        },
-      ]}
-    />
   );
 }
 

@@ -124,7 +124,7 @@ export function Held({ servers }: Props) {
       <ul class="rows held-l">
         {rows.slice(0, MOST_HELD).map((row) => (
           <li key={row.id}>
-            <a class="name" href={linkTo("people", { q: row.user ?? "" })}>
+            <a class="name" href={linkTo("person", { user: row.user ?? "" })}>
               {row.user}
             </a>
             <span class="el q">{nameOf(row)}</span>

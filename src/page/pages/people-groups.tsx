@@ -12,7 +12,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
   const groups = useMemo(() => groupedHolders(rows, by), [rows, by]);
   const { columns } = words;
   return (
-    <div class="t pt gt" role="table" aria-label={words.groupedBy(by)} aria-rowcount={groups.length + 1}>
+    <div class="t pt by-t" role="table" aria-label={words.groupedBy(by)} aria-rowcount={groups.length + 1}>
       <div class="tr th" role="row" aria-rowindex={1}>
         <span role="columnheader">{columns[by]}</span>
         {[

@@ -20,7 +20,7 @@ export const asDuration = (seconds: number): string => duration(1000 * seconds);
 /** Somebody's name, which some keys do not see. */
 export function Person({ user }: { readonly user: string | null }): ComponentChildren {
   if (user === null) return <Unknown />;
-  return <a href={linkTo("people", { q: user })}>{user}</a>;
+  return <a href={linkTo("person", { user })}>{user}</a>;
 }
 
 /** A feature's name, with its server, leading to its page. */

@@ -9,7 +9,7 @@ export function Unread({ site }: { readonly site: Site }) {
   const unread = [...site.values()].filter(({ features }) => features.size === 0);
   if (unread.length === 0) return null;
   return (
-    <ul class="unread">
+    <ul class="unread-l">
       {unread.slice(0, MOST).map(({ id, lastPollAt, error }) => (
         <li key={id}>
           <b>{id}</b>
