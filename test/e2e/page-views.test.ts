@@ -7,8 +7,10 @@ const FEATURE = "feature?server=eda&daemon=siliqd&name=Synth-Ultra";
 const COMPARE = "history?report=compare&before=1&feature=eda%20siliqd%2FSynth-Ultra";
 
 const VIEWS = [
-  ["the daily work", ["", "servers", "server?id=cae", "alerts", "alerts?state=resolved"]],
-  ["features", ["features", "features?group=name", "features#palette", FEATURE]],
+  ["overview", ["", "alerts", "alerts?state=resolved"]],
+  ["servers", ["servers", "server?id=cae"]],
+  ["features", ["features", "features?group=name"]],
+  ["one feature", [FEATURE, "features#palette"]],
   ["people", ["people", "people?group=host&held=1", "people#keys", "person?user=wmoreau"]],
   ["history", ["history", "history?report=efficiency", "history?report=heatmap", COMPARE]],
   ["what else looks back", ["denials", "expiry", "outages"]],
