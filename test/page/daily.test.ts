@@ -8,7 +8,6 @@ import { summarise } from "../../src/domain/summary.ts";
 import { serverJson } from "../../src/http/picture.ts";
 import { troublesOf } from "../../src/page/daily/attention.ts";
 import { kindOf } from "../../src/page/daily/condition.ts";
-import { deniedOf } from "../../src/page/daily/denied.ts";
 import { expiriesOf, figuresOf, groupsOf, heldOf, tightOf } from "../../src/page/daily/figures.ts";
 import { sentenceOf } from "../../src/page/daily/sentence.ts";
 import { dayOf, stepsOf } from "../../src/page/daily/series.ts";
@@ -322,22 +321,5 @@ describe("the last 24 hours", () => {
           expect(Number(y) >= 0 && Number(y) <= frame.height).toBe(true);
       }),
     );
-  });
-
-  test("count denials as statistics do: what was denied, each once, the most first", () => {
-    const row = { server: "eda", daemon: "acmed", feature: "solver", count: 3, outcome: "denied" } as const;
-    const found = deniedOf(
-      [
-        { ...row, timestamp: at(-1) },
-        { ...row, timestamp: at(1) },
-        { ...row, timestamp: at(2), outcome: "queued" },
-        { ...row, timestamp: at(2), feature: null },
-      ],
-      NOW,
-    );
-    expect(found.map(({ feature, count, times }) => [feature, count, times.length])).toEqual([
-      [null, 3, 1],
-      ["solver", 1, 1],
-    ]);
   });
 });

@@ -158,20 +158,25 @@ export function Denied() {
         <p class="q">{daily.nobodyDenied}</p>
       )}
       <ul class="rows den-l">
-        {denied?.of.slice(0, MOST_DENIED).map(({ server, daemon, feature, count, times }) => (
-          <li key={`${server} ${daemon} ${feature}`}>
-            {feature === null ? (
-              <span class="el q">{daily.counted(daemon)}</span>
-            ) : (
-              <FeatureLink server={server} daemon={daemon} name={feature} />
-            )}
-            <svg class="dticks" width={TICKS} height="14" viewBox={`0 0 ${TICKS} 14`} aria-hidden="true">
-              <path class="base" d={`M0 13.500H${TICKS}`} />
-              <path class="d-t" d={times.map((at) => `M${place(at)} 2V13`).join("")} />
-            </svg>
-            <b class="r">{number(count)}</b>
-          </li>
-        ))}
+        {denied?.of
+          .slice(0, MOST_DENIED)
+          .map(({ first: { server, daemon, feature }, denied: count, rows }) => (
+            <li key={`${server} ${daemon} ${feature}`}>
+              {feature === null ? (
+                <span class="el q">{daily.counted(daemon)}</span>
+              ) : (
+                <FeatureLink server={server} daemon={daemon} name={feature} />
+              )}
+              <svg class="dticks" width={TICKS} height="14" viewBox={`0 0 ${TICKS} 14`} aria-hidden="true">
+                <path class="base" d={`M0 13.500H${TICKS}`} />
+                <path
+                  class="d-t"
+                  d={rows.map(({ timestamp }) => `M${place(Date.parse(timestamp))} 2V13`).join("")}
+                />
+              </svg>
+              <b class="r">{number(count)}</b>
+            </li>
+          ))}
       </ul>
       {denied !== null && denied.of.length > 0 && (
         <p class="q axis" aria-hidden="true">

@@ -2,14 +2,15 @@ import { effect, signal } from "@preact/signals";
 import type { DenialRecord } from "../../domain/denials.ts";
 import type { DenialState } from "../../domain/words.ts";
 import { get, serverNow } from "../api.ts";
-import { type DeniedOf, deniedOf } from "../daily/denied.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { lastDenial } from "../live/alerts.ts";
 import type { Site } from "../model.ts";
+import { type DenialGroup, grouped } from "../past-rows.ts";
 
 /** Denials since midnight, as far as they are known. */
 interface Denials {
-  readonly of: readonly DeniedOf[];
+  /** By feature, or by daemon whose manager only counts them. */
+  readonly of: readonly DenialGroup[];
   readonly count: number;
   /** Servers of which they are not known, and why. */
   readonly unknown: readonly { readonly server: string; readonly state: DenialState }[];
@@ -70,8 +71,12 @@ function tell(): void {
     past.value = { ...past.value, denied: null, isDeniedUnread: true };
     return;
   }
-  const of = deniedOf(answered.rows, midnight());
-  const count = of.reduce((sum, each) => sum + each.count, 0);
+  const from = midnight();
+  const today = answered.rows.filter(
+    ({ outcome, timestamp }) => outcome === "denied" && Date.parse(timestamp) >= from,
+  );
+  const of = grouped(today, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature]));
+  const count = of.reduce((sum, { denied }) => sum + denied, 0);
   const unknown = answered.logging.filter(({ state }) => state !== "on");
   const isUnknown = unknown.length === answered.logging.length;
   past.value = { ...past.value, isDeniedUnread: false, denied: { of, count, unknown, isUnknown } };
