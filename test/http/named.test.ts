@@ -111,11 +111,12 @@ describe("a name that two daemons have", () => {
   });
 });
 
-test("whatever takes a feature takes its daemon and server, and whatever takes a server a label, but for the picture", async () => {
+test("whatever takes a feature takes its daemon and server, and whatever takes a server a label, but for the pictures", async () => {
   const { paths } = (await bench().json<unknown>("/swagger/json")) as ApiDocument;
   const parameters = Object.entries(paths).flatMap(([path, { get }]) => {
     const names = get?.parameters?.map(({ name }) => name) ?? [];
-    return path === "/api/picture" || !names.some((name) => ["feature", "server"].includes(name))
+    return ["/api/picture", "/badge.svg"].includes(path) ||
+      !names.some((name) => ["feature", "server"].includes(name))
       ? []
       : [{ path, names }];
   });
