@@ -54,6 +54,6 @@ export type LogSource = (typeof LOG_SOURCES)[number];
 /** The page's paths behind `/`: one segment each, so that relative links hold below any prefix of a proxy. */
 export const PAGE_PATHS = [
   ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
-  ...(["history", "denials", "expiry", "outages", "signin"] as const),
+  ...(["history", "denials", "expiry", "outages", "wall", "signin"] as const),
 ] as const;
 export type PagePath = (typeof PAGE_PATHS)[number];

@@ -1,6 +1,7 @@
 import { effect, useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { daily } from "./daily/words.ts";
 import { number } from "./format.ts";
 import { again, forget, loadedBytes, site, startLive, trouble } from "./live/live.ts";
 import { loadMe } from "./me.ts";
@@ -15,7 +16,7 @@ import { Dock, Header, Reason } from "./shell/header.tsx";
 import { KeyList } from "./shell/key-list.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { Palette } from "./shell/palette.tsx";
-import { PLACES } from "./shell/places.ts";
+import { isShown, PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
 import { words } from "./words.ts";
 
@@ -23,11 +24,11 @@ function App() {
   if (page.value === "signin" || trouble.value === "signedOut") return <SignIn />;
   return (
     <>
-      <Header />
+      {page.value !== "wall" && <Header />}
       <main id="main" tabIndex={-1}>
         {site.value === null ? <NotRead /> : <Page />}
       </main>
-      <Dock />
+      {page.value !== "wall" && <Dock />}
       {overlay.value === "palette" && <Palette />}
       {overlay.value === "keys" && <KeyList />}
     </>
@@ -48,6 +49,7 @@ const PAGES = {
   denials: later(() => import("./pages/denials.tsx").then(({ Denials }) => Denials)),
   expiry: later(() => import("./pages/expiry.tsx").then(({ Expiry }) => Expiry)),
   outages: later(() => import("./pages/outages.tsx").then(({ Outages }) => Outages)),
+  wall: later(() => import("./pages/wall.tsx").then(({ Wall }) => Wall)),
   signin: SignIn,
 };
 /** What a page is about, by its address: another one begins anew. */
@@ -59,6 +61,7 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
 
 function Page() {
   if (site.value?.size === 0) return <NoServers />;
+  if (!isShown(page.value)) return <p class="empty">{daily.noPeople}</p>;
   const Shown = PAGES[page.value];
   const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];
   return <Shown key={[page.value, ...about].join("\n")} />;

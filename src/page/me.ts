@@ -7,6 +7,9 @@ export const me = signal<Me | null>(null);
 
 export const may = (what: Permission): boolean => me.value?.permissions.includes(what) ?? false;
 
+/** What is known not to be allowed: a question whose answer did not come withholds nothing. */
+export const mayNot = (what: Permission): boolean => me.value !== null && !may(what);
+
 /** False when nobody is signed in. What fails here is told by the picture, which is asked for next. */
 export async function loadMe(): Promise<boolean> {
   try {

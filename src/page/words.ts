@@ -168,6 +168,7 @@ export const words = {
   openInPeople: "Open in People",
   copyLink: "Copy link",
   copied: "Copied",
+  copyBadge: "Copy link of badge",
   noSuchFeature: "There is no such feature now.",
   allFeatures: "All features",
   /** `covered`: percent of the time in which the server was read. */

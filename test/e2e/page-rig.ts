@@ -53,7 +53,7 @@ export async function inspect(page: Page, address: string, path: string): Promis
   if (path.endsWith("#palette")) await page.keyboard.press("Control+k");
   if (path.endsWith("#keys")) await page.keyboard.press("?");
   await isRead(page);
-  for (const width of WIDTHS) {
+  for (const width of path.startsWith("wall") ? [...WIDTHS, 1920] : WIDTHS) {
     for (const colorScheme of THEMES) {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
@@ -74,4 +74,33 @@ export async function violations(page: Page): Promise<string[]> {
   return found.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target} ${failureSummary}`),
   );
+}
+
+/** What a proxy answers in the daemon's place; null = it passes the request on. */
+export type Fault = (path: string) => Response | Promise<Response> | null;
+
+/** Stands between a browser and a daemon, and answers some requests itself. */
+export function between(daemon: () => string) {
+  let fault: Fault = () => null;
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch({ url, method, headers, body, signal }) {
+      const { pathname, search } = new URL(url);
+      return (
+        fault(pathname) ??
+        fetch(daemon() + pathname + search, { method, headers, body, signal, decompress: false }).catch(
+          () => new Response("nobody there", { status: 502 }),
+        )
+      );
+    },
+  });
+  return {
+    origin: server.url.origin,
+    answers(next: Fault) {
+      fault = next;
+    },
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
 }

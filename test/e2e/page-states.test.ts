@@ -2,37 +2,8 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
-import { isLive, signIn } from "./page-rig.ts";
+import { between, type Fault, isLive, signIn } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
-
-/** What a proxy answers in the daemon's place; null = it passes the request on. */
-type Fault = (path: string) => Response | Promise<Response> | null;
-
-/** Stands between a browser and a daemon, and answers some requests itself. */
-function between(daemon: () => string) {
-  let fault: Fault = () => null;
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 0,
-    async fetch({ url, method, headers, body, signal }) {
-      const { pathname, search } = new URL(url);
-      return (
-        fault(pathname) ??
-        fetch(daemon() + pathname + search, { method, headers, body, signal, decompress: false }).catch(
-          () => new Response("nobody there", { status: 502 }),
-        )
-      );
-    },
-  });
-  return {
-    origin: server.url.origin,
-    answers(next: Fault) {
-      fault = next;
-    },
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
-}
 
 const seats = (...users: string[]) => ({
   features: {

@@ -13,6 +13,7 @@ const VIEWS = [
   ["one feature", [FEATURE, "features#palette"]],
   ["people", ["people", "people?group=host&held=1", "people#keys", "person?user=wmoreau"]],
   ["history", ["history", "history?report=efficiency", "history?report=heatmap", COMPARE]],
+  ["the wall", ["wall", "wall?servers=eda,gone&rows=4", "wall?label=location:muc&rows=1"]],
   ["what else looks back", ["denials", "expiry", "outages"]],
 ] as const;
 

@@ -113,6 +113,16 @@ export const daily = {
   daysAgo: (days: number) => `${number(days)} d`,
   expiresIn: (days: number) => (days === 0 ? "today" : `in ${number(days)} d`),
 
+  wall: "Wall",
+  allWell: "all is well",
+  ofSeats: (total: string) => `of ${total} seats`,
+  notLiveFor: (span: string) => `not live for ${span}`,
+  screen: (at: number, all: number, isHeld: boolean) => `${at} of ${all}${isHeld ? ", held" : ""}`,
+  notFine: (count: number, all: number) => `${number(count)} of ${plural(all, "server")} not fine.`,
+  sums: (used: string, total: string, waiting: number) =>
+    `${used} of ${total} seats in use${waiting > 0 ? `, ${number(waiting)} waiting` : ""}.`,
+  nextExpiry: (on: string, what: string) => `Next expiry ${on}: ${what}`,
+
   group: "Servers",
   troubled: "Not fine",
   noLabel: "without label",
@@ -129,6 +139,7 @@ export const daily = {
   held: "Longest held",
   nobodyHolds: "Nobody holds a seat.",
   noPeople: "People are not shown here.",
+  noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
   nobodyDenied: "No request was denied.",
   deniedUnknown: (servers: string, state: DenialState) =>

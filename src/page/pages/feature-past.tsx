@@ -1,6 +1,7 @@
 import type { PoolRecord } from "../../domain/records.ts";
 import { day, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
+import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { asDuration, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
@@ -65,18 +66,19 @@ const TABS = ["seats", "sessions", "denials", "pools", "expiry"] as const;
 /** More about a feature, one thing at a time; which one stands in the address. */
 export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
   const wanted = query.value.get("tab");
-  const tab = TABS.find((each) => each === wanted) ?? "seats";
+  const tabs = TABS.filter((each) => !mayNot("holders") || (each !== "sessions" && each !== "denials"));
+  const tab = tabs.find((each) => each === wanted) ?? "seats";
   const move = (event: KeyboardEvent) => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (by === undefined) return;
-    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length] ?? tab;
+    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length] ?? tab;
     setQuery({ tab: next });
     document.getElementById(`tab-${next}`)?.focus();
   };
   return (
     <>
       <div id="more" class="tabs" role="tablist" aria-label={past.moreOf(row.feature.name)}>
-        {TABS.map((each) => (
+        {tabs.map((each) => (
           <button
             key={each}
             id={`tab-${each}`}

@@ -1,11 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { WaitsRecord } from "../../domain/history-records.ts";
-import { get } from "../api.ts";
+import { get, search } from "../api.ts";
+import { daily } from "../daily/words.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
+import { mayNot, me } from "../me.ts";
 import { daysLeft, type FeatureRow, featuresOf, type HolderRow, holdersOf, isFull } from "../model.ts";
-import { CopyLink } from "../parts/copy-link.tsx";
+import { SeatBar } from "../parts/bar.tsx";
+import { Copy, CopyLink } from "../parts/copy-link.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { Age, State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/past-head.tsx";
@@ -35,7 +38,7 @@ export function Feature() {
   const rows = holdersOf(row.server).filter(({ feature }) => feature === row.key);
   const kind = (word: HolderRow["kind"]) =>
     rows.filter((each) => each.kind === word).sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
-  const [holders, waiting, reserved] = [kind("checkout"), kind("queued"), kind("reservation")];
+  const [holders, waiting] = [kind("checkout"), kind("queued")];
   return (
     <>
       <div class="crumbs">
@@ -50,6 +53,9 @@ export function Feature() {
         <h1>{row.feature.name}</h1>
         <div class="acts">
           <WatchButton row={row} />
+          {me.value !== null && me.value.public !== "off" && (
+            <Copy text={() => badgeOf(row)} label={words.copyBadge} />
+          )}
           <CopyLink />
         </div>
       </div>
@@ -59,33 +65,25 @@ export function Feature() {
           <Facts row={row} waiting={waiting} />
           <Waits row={row} />
         </div>
-        <Strip row={row} holders={holders} waiting={waiting} />
+        {mayNot("holders") ? (
+          <SeatBar feature={row.feature} />
+        ) : (
+          <Strip row={row} holders={holders} waiting={waiting} />
+        )}
       </section>
       <Jumps />
       <div class="cols c2">
         <section class="sec" id="who">
-          <div class="h">
-            <h2>{words.whoHasIt}</h2>
-            <span class="q">{countOf(holders)}</span>
-            <a class="more" href={linkTo("people", { feature: row.id })}>
-              {words.openInPeople}
-            </a>
-          </div>
-          {holders.length === 0 ? (
-            <p class="q">{row.feature.used === null ? words.notKnown : words.nobody}</p>
+          {mayNot("holders") ? (
+            <>
+              <div class="h">
+                <h2>{words.whoHasIt}</h2>
+              </div>
+              <p class="q">{daily.noPeople}</p>
+            </>
           ) : (
-            <HolderTable rows={holders} label={words.whoHasIt} lasts={words.columns.held} />
+            <Who row={row} holders={holders} waiting={waiting} reserved={kind("reservation")} />
           )}
-          <div class="h mt">
-            <h2>{words.whoWaits}</h2>
-            {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
-          </div>
-          {waiting.length === 0 ? (
-            <p class="q">{row.feature.used === null ? words.notKnown : words.nobodyWaits}</p>
-          ) : (
-            <HolderTable rows={waiting} label={words.whoWaits} lasts={words.columns.waits} />
-          )}
-          {reserved.length > 0 && <Reservations rows={reserved} />}
         </section>
         <div>
           <FeaturePast row={row} />
@@ -96,6 +94,46 @@ export function Feature() {
     </>
   );
 }
+
+interface WhoProps {
+  readonly row: FeatureRow;
+  readonly holders: readonly HolderRow[];
+  readonly waiting: readonly HolderRow[];
+  readonly reserved: readonly HolderRow[];
+}
+
+function Who({ row, holders, waiting, reserved }: WhoProps) {
+  return (
+    <>
+      <div class="h">
+        <h2>{words.whoHasIt}</h2>
+        <span class="q">{countOf(holders)}</span>
+        <a class="more" href={linkTo("people", { feature: row.id })}>
+          {words.openInPeople}
+        </a>
+      </div>
+      {holders.length === 0 ? (
+        <p class="q">{row.feature.used === null ? words.notKnown : words.nobody}</p>
+      ) : (
+        <HolderTable rows={holders} label={words.whoHasIt} lasts={words.columns.held} />
+      )}
+      <div class="h mt">
+        <h2>{words.whoWaits}</h2>
+        {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
+      </div>
+      {waiting.length === 0 ? (
+        <p class="q">{row.feature.used === null ? words.notKnown : words.nobodyWaits}</p>
+      ) : (
+        <HolderTable rows={waiting} label={words.whoWaits} lasts={words.columns.waits} />
+      )}
+      {reserved.length > 0 && <Reservations rows={reserved} />}
+    </>
+  );
+}
+
+/** Of wikis and portals. */
+const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
+  new URL(`./badge.svg${search({ server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
 const seatsOf = (rows: readonly HolderRow[]) => rows.reduce((sum, { count }) => sum + count, 0);
 const countOf = (rows: readonly HolderRow[]) =>
@@ -134,6 +172,9 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
           <b>{wait}</b>
           {seats}
         </span>
+      )}
+      {mayNot("holders") && (feature.queued ?? 0) > 0 && (
+        <b class="n-full">{words.waiting(feature.queued ?? 0)}</b>
       )}
       {(feature.reserved ?? 0) > 0 && <span>{words.reserved(feature.reserved ?? 0)}</span>}
       {feature.permanent && <span>{words.permanent}</span>}

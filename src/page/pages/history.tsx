@@ -2,6 +2,7 @@ import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records
 import type { Query } from "../api.ts";
 import { byName } from "../format.ts";
 import { site } from "../live/live.ts";
+import { mayNot } from "../me.ts";
 import { asDuration, asPercent, FeatureLink } from "../parts/cells.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
@@ -38,13 +39,15 @@ const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
 function Usage() {
   const range = rangeHere("30d");
   const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(({ labels }) => Object.keys(labels)))];
-  const keys = [...KEYS.slice(1), ...labels.sort(byName).map((name) => `label:${name}`)];
-  const by = query.value.get("group_by") ?? KEYS[0];
+  const keys = mayNot("holders") ? KEYS.slice(2) : KEYS;
+  const [first = "feature"] = keys;
+  const others = [...keys.slice(1), ...labels.sort(byName).map((name) => `label:${name}`)];
+  const by = query.value.get("group_by") ?? first;
   const asked = { group_by: by, ...serverHere(), ...rangeQuery(range), timezone: ZONE, limit: "100" };
   return (
     <>
       <PastHead range={range}>
-        <Choice name="group_by" any={past.by(KEYS[0])} values={keys} word={past.by} />
+        <Choice name="group_by" any={past.by(first)} values={others} word={past.by} />
         <ServerChoice />
       </PastHead>
       <Figure title={past.by(by)} path="/api/licenses/usage" query={asked} note={periodOf}>

@@ -2,6 +2,7 @@ import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
 import { daily } from "../daily/words.ts";
 import { day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
+import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
 import { allHolders, type FeatureRow, nameOf } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
@@ -108,7 +109,6 @@ export function Expiring({ servers }: Props) {
 
 export function Held({ servers }: Props) {
   const rows = heldOf(servers);
-  const isHidden = rows.length === 0 && [...servers.values()].some(({ counts }) => (counts.used ?? 0) > 0);
   const all = allHolders(servers).filter(({ kind }) => kind === "checkout").length;
   return (
     <section class="sec">
@@ -120,7 +120,7 @@ export function Held({ servers }: Props) {
           </a>
         )}
       </header>
-      {rows.length === 0 && <p class="q">{isHidden ? daily.noPeople : daily.nobodyHolds}</p>}
+      {rows.length === 0 && <p class="q">{mayNot("holders") ? daily.noPeople : daily.nobodyHolds}</p>}
       <ul class="rows held-l">
         {rows.slice(0, MOST_HELD).map((row) => (
           <li key={row.id}>
@@ -153,6 +153,7 @@ export function Denied() {
           </a>
         )}
       </header>
+      {mayNot("holders") && <p class="q">{daily.noDenials}</p>}
       {denied === null && isDeniedUnread && <p class="q">{daily.notRead}</p>}
       {denied !== null && !denied.isUnknown && denied.of.length === 0 && (
         <p class="q">{daily.nobodyDenied}</p>

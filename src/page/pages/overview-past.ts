@@ -1,9 +1,10 @@
 import { effect, signal } from "@preact/signals";
 import type { DenialRecord } from "../../domain/denials.ts";
 import type { DenialState } from "../../domain/words.ts";
-import { get, serverNow } from "../api.ts";
+import { get, type Query, serverNow } from "../api.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { lastDenial } from "../live/alerts.ts";
+import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
@@ -46,18 +47,25 @@ export async function loadPast(site: Site, signal: AbortSignal): Promise<void> {
 }
 
 async function loadDay(site: Site, signal: AbortSignal): Promise<void> {
+  const day = await readDay(site, signal);
+  if (!signal.aborted) past.value = { ...past.value, day };
+}
+
+/** The last 24 hours of these servers; `query` where they are not all there are. */
+export async function readDay(
+  site: Site,
+  signal: AbortSignal,
+  query: Query = {},
+): Promise<Day | "tooMany" | null> {
   const features = [...site.values()].reduce((sum, server) => sum + server.features.size, 0);
-  if (features > MOST_FEATURES) {
-    past.value = { ...past.value, day: "tooMany" };
-    return;
-  }
-  const interval = features > MOST_FINE ? "1h" : "5m";
-  const answer = await get("/api/licenses/stats", { series: "true", interval }, signal).catch(() => null);
-  if (signal.aborted) return;
-  past.value = { ...past.value, day: answer && dayOf(answer.features, serverNow()) };
+  if (features > MOST_FEATURES) return "tooMany";
+  const asked = { ...query, series: "true", interval: features > MOST_FINE ? "1h" : "5m" };
+  const answer = await get("/api/licenses/stats", asked, signal).catch(() => null);
+  return answer && dayOf(answer.features, serverNow());
 }
 
 async function loadDenials(signal: AbortSignal): Promise<void> {
+  if (mayNot("holders")) return;
   const start = new Date(midnight()).toISOString();
   const query = { start, limit: `${MOST_DENIALS}` };
   const answer = await get("/api/licenses/denials", query, signal).catch(() => null);

@@ -33,6 +33,7 @@ export function Servers() {
   const asked = query.value;
   const fresh = sorted(all.filter(matches), asked.get("sort") ?? FIRST);
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
+  const label = asked.get("label");
   const kinds = KINDS.filter((kind) => all.some((server) => kindOf(server) === kind));
   const labels = [...new Set(all.flatMap(labelsOf))].sort(byName);
   const managers = [...new Set(all.map(({ manager }) => manager))];
@@ -55,6 +56,9 @@ export function Servers() {
               {words.changes(moved)}
             </button>
           )}
+          <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>
+            {daily.wall}
+          </a>
           <a class="btn" href="./api/licenses/servers?format=csv" download>
             {words.csv}
           </a>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Answers, Query } from "../api.ts";
 import { now } from "../live/live.ts";
+import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
 import { type Lane, meanCoverage, seriesOf } from "../series.ts";
@@ -59,7 +60,7 @@ interface SeatChartProps {
 function SeatChart({ answer, denials, waiting }: SeatChartProps) {
   const stats = answer.features[0];
   const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
-  const { answer: denied } = useAnswer("/api/licenses/denials", denials);
+  const { answer: denied } = useAnswer("/api/licenses/denials", mayNot("holders") ? null : denials);
   if (stats === undefined || stats.coverage === 0) return <p class="pending q">{past.noCoverage}</p>;
   const since = denied && namedSince(denied);
   const lane = (label: string, colour: Lane["colour"], outcome: "denied" | "queued"): Lane => {

@@ -15,15 +15,16 @@ interface Asked<T> {
   readonly error: Refusal | "unreachable" | null;
 }
 
-/** An answer of the API, asked for again when the question changes and given up when the place is left. */
+/** An answer of the API, none for a query that is null; asked for again when the question changes and given up when the place is left. */
 export function useAnswer<P extends keyof Answers>(
   path: P,
-  query: Query,
+  query: Query | null,
 ): Asked<Answers[P]> & { again(): void } {
-  const question = search(query);
+  const question = search(query ?? {});
   const [asked, setAsked] = useState<Asked<Answers[P]> & { readonly question: string }>();
   const [tries, setTries] = useState(0);
   useEffect(() => {
+    if (query === null) return;
     const end = new AbortController();
     get(path, query, end.signal).then(
       (answer) => setAsked({ answer, error: null, question }),

@@ -3,16 +3,19 @@ import { allFeatures, allHolders } from "../model.ts";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
-import { PLACES } from "./places.ts";
+import { isShown, PLACES } from "./places.ts";
 import type { Entry } from "./rank.ts";
 
-const PAGES: readonly Entry[] = PLACES.map(({ path, word, letter }) => ({
-  id: `page ${path}`,
-  kind: "page",
-  name: word,
-  detail: `g ${letter}`,
-  href: linkTo(path),
-}));
+const pages = () =>
+  PLACES.filter(({ path }) => isShown(path)).map(
+    ({ path, word, letter }): Entry => ({
+      id: `page ${path}`,
+      kind: "page",
+      name: word,
+      detail: `g ${letter}`,
+      href: linkTo(path),
+    }),
+  );
 const actions: readonly (readonly [name: string, detail: string, act: () => void])[] = [
   [words.changeTheme, "t", nextTheme],
   [
@@ -69,5 +72,5 @@ export function entriesOf(site: Site): readonly Entry[] {
     }),
   );
   const people = [...holdersOf(site, "person"), ...holdersOf(site, "host")];
-  return [...PAGES, ...ACTIONS, ...servers, ...features, ...people];
+  return [...pages(), ...ACTIONS, ...servers, ...features, ...people];
 }

@@ -12,7 +12,7 @@ import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
 import { PaletteButton } from "./palette.tsx";
-import { PLACES } from "./places.ts";
+import { isShown, PLACES } from "./places.ts";
 import { FreeNote } from "./watch-button.tsx";
 
 /** The page that a page belongs to. */
@@ -29,7 +29,10 @@ const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {
   const current = WITHIN[page.value] ?? page.value;
-  return PLACES.filter(({ icon }) => !isDock || icon !== undefined).map(({ path, word, icon, short }) => (
+  const places = PLACES.filter(
+    ({ path, icon }) => isShown(path) && (isDock ? icon !== undefined : path !== "wall"),
+  );
+  return places.map(({ path, word, icon, short }) => (
     <a key={path} href={linkTo(path)} aria-current={path === current ? "page" : undefined}>
       {icon !== undefined && <Icon name={icon} size={20} />}
       {isDock ? (short ?? word) : word}
@@ -111,7 +114,7 @@ export function Dock() {
 /** Not live for so long that the header's dot does not suffice. */
 const isLong = (since: number) => now.value - since >= TELL_AFTER_MS;
 
-function Live() {
+export function Live() {
   const since = lostSince.value;
   const [icon, word] =
     since !== null

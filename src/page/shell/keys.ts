@@ -1,6 +1,6 @@
 import { go, linkTo } from "../router.ts";
 import { nextTheme, overlay, singleKeys } from "./actions.ts";
-import { PLACES } from "./places.ts";
+import { isShown, PLACES } from "./places.ts";
 
 const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
 const GOES_ON_MS = 1_500;
@@ -38,7 +38,7 @@ export function startKeys(): void {
     if (!singleKeys.value) return false;
     const goes = performance.now() - goesAt < GOES_ON_MS;
     goesAt = key === "g" ? performance.now() : Number.NEGATIVE_INFINITY;
-    const place = goes ? PLACES.find(({ letter }) => letter === key) : undefined;
+    const place = goes ? PLACES.find(({ letter, path }) => letter === key && isShown(path)) : undefined;
     if (place !== undefined) go(linkTo(place.path));
     else single[key]?.();
     return place !== undefined || key in single;

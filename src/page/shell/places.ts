@@ -1,4 +1,7 @@
+import type { Permission } from "../../domain/keys.ts";
 import type { PagePath } from "../../domain/words.ts";
+import { daily } from "../daily/words.ts";
+import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
 
@@ -14,6 +17,18 @@ interface Place {
   readonly short?: string;
 }
 
+/** What a page cannot do without. */
+const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
+  people: "holders",
+  person: "holders",
+  denials: "holders",
+};
+/** False where the page could only say that it is not for the viewer. */
+export function isShown(path: PagePath | ""): boolean {
+  const needed = NEEDS[path];
+  return needed === undefined || !mayNot(needed);
+}
+
 export const PLACES: readonly Place[] = [
   { path: "", word: words.overview, letter: "o", icon: "home", short: words.home },
   { path: "features", word: words.features, letter: "f", icon: "find20", short: words.find },
@@ -22,5 +37,6 @@ export const PLACES: readonly Place[] = [
   { path: "expiry", word: words.expiry, letter: "e" },
   { path: "denials", word: words.denials, letter: "d" },
   { path: "history", word: words.history, letter: "h" },
+  { path: "wall", word: daily.wall, letter: "w" },
   { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
 ];
