@@ -150,6 +150,34 @@ export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permissi
   return OF_ROLE[key.role].has(permission);
 }
 
+/** Requests; null = no quota of its own. */
+export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
+
+const KEY_FIELDS = {
+  id: Type.String(),
+  name: Type.String(),
+  role: words(ROLES),
+  state: words(KEY_STATES),
+  anonymize: Type.Boolean(),
+  createdAt: Timestamp,
+  expiresAt: nullable(Timestamp),
+  revokedAt: nullable(Timestamp),
+  lastUsedAt: nullable(Timestamp),
+  dailyQuota: Quota,
+  monthlyQuota: Quota,
+  requestsPerMinute: Quota,
+};
+/** A key as the API shows it, without its secret. */
+export const Key = record("Key", KEY_FIELDS);
+export type Key = Static<typeof Key>;
+
+/** A key as it is made: the one time at which its secret is shown. */
+export const CreatedKey = record("CreatedKey", {
+  ...KEY_FIELDS,
+  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+});
+export type CreatedKey = Static<typeof CreatedKey>;
+
 const KeyId = nullable(Type.String({ description: "Null for a caller without a key" }));
 
 const SIGN_IN_FIELDS = {

@@ -213,3 +213,22 @@ export const RescanResult = record("RescanResult", {
   error: nullable(PollErrorRecord),
 });
 export type RescanResult = Static<typeof RescanResult>;
+
+/** What the last poll of a server ran and what that said; null before the first poll since the start. */
+export const RawOutput = record("RawOutput", {
+  server: Type.String(),
+  polledAt: nullable(Timestamp),
+  argv: nullable(Type.Array(Type.String())),
+  exitCode: nullable(Type.Integer()),
+  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
+  stdout: nullable(Type.String()),
+  stderr: nullable(Type.String()),
+  truncated: nullable(
+    Type.Boolean({
+      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
+    }),
+  ),
+  unparsedLines: Type.Integer({ minimum: 0 }),
+  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
+});
+export type RawOutput = Static<typeof RawOutput>;

@@ -50,10 +50,12 @@ export const LOG_SOURCES = [
   "system",
 ] as const;
 export type LogSource = (typeof LOG_SOURCES)[number];
+/** Sources that a viewer may not see: they show who does what. */
+export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
 /** The page's paths behind `/`: one segment each, so that relative links hold below any prefix of a proxy. */
 export const PAGE_PATHS = [
   ...(["features", "feature", "people", "person", "servers", "server", "alerts"] as const),
-  ...(["history", "denials", "expiry", "outages", "wall", "signin"] as const),
+  ...(["history", "denials", "expiry", "outages", "wall", "admin", "logs", "signin"] as const),
 ] as const;
 export type PagePath = (typeof PAGE_PATHS)[number];

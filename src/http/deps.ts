@@ -5,6 +5,7 @@ import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
 import type { Config } from "../config/config.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
+import type { HealthChecks, Metrics, Status } from "../domain/service/status.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Emit } from "../export/family.ts";
 import type { HistoryClient } from "../history/client.ts";
@@ -16,7 +17,6 @@ import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/anonymous.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
-import type { HealthChecks, Metrics, Status } from "./records.ts";
 
 /**
  * Everything the routes need from the rest of the daemon, but the streams. The composition root fills it; tests fill it

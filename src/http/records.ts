@@ -1,6 +1,5 @@
-import { type Static, Type } from "@sinclair/typebox";
 import type { AlertCounts } from "../domain/alerts.ts";
-import { KEY_STATES, type KeyRecord } from "../domain/keys.ts";
+import type { Key, KeyRecord } from "../domain/keys.ts";
 import type {
   CheckoutPicture,
   FeaturePicture,
@@ -10,24 +9,17 @@ import type {
   Snapshot,
 } from "../domain/picture.ts";
 import type { Expiry } from "../domain/reading.ts";
-import {
-  Count,
-  count,
-  type ExpirationRecord,
-  type FeatureRecord,
-  nullable,
-  type PoolRecord,
-  record,
-  type ServerRecord,
-  type SummaryRecord,
-  Timestamp,
-  type UserRecord,
-  words,
+import type {
+  ExpirationRecord,
+  FeatureRecord,
+  PoolRecord,
+  ServerRecord,
+  SummaryRecord,
+  UserRecord,
 } from "../domain/records.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
-import { ROLES } from "../domain/words.ts";
 
 /** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
@@ -191,27 +183,6 @@ export function expirationRecords(
   });
 }
 
-/** Requests; null = no quota of its own. */
-export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
-
-/** A key without its secret. */
-export const KEY_FIELDS = {
-  id: Type.String(),
-  name: Type.String(),
-  role: words(ROLES),
-  state: words(KEY_STATES),
-  anonymize: Type.Boolean(),
-  createdAt: Timestamp,
-  expiresAt: nullable(Timestamp),
-  revokedAt: nullable(Timestamp),
-  lastUsedAt: nullable(Timestamp),
-  dailyQuota: Quota,
-  monthlyQuota: Quota,
-  requestsPerMinute: Quota,
-};
-export const Key = record("Key", KEY_FIELDS);
-export type Key = Static<typeof Key>;
-
 /** A key as the API shows it, and `licmond keys list --json`. */
 export function keyRecord(key: KeyRecord): Key {
   return {
@@ -223,70 +194,3 @@ export function keyRecord(key: KeyRecord): Key {
     ...pick(key, "dailyQuota", "monthlyQuota", "requestsPerMinute"),
   };
 }
-
-/** What a check says is for everyone: no names of servers, no paths. */
-const HealthCheck = record("HealthCheck", {
-  status: words(["healthy", "degraded", "unhealthy"]),
-  message: Type.String(),
-});
-export type HealthCheck = Static<typeof HealthCheck>;
-
-export const HealthChecks = Type.Object({
-  database: HealthCheck,
-  collector: HealthCheck,
-  disk: HealthCheck,
-  clock: HealthCheck,
-});
-export type HealthChecks = Static<typeof HealthChecks>;
-
-const Amount = nullable(Type.Number({ minimum: 0 }));
-
-export const Status = record("Status", {
-  version: Type.String(),
-  timestamp: Timestamp,
-  startedAt: Timestamp,
-  uptimeSeconds: Count,
-  configFile: nullable(Type.String({ description: "null when the defaults run" })),
-  lastReload: nullable(
-    Type.Object({ at: Timestamp, outcome: words(["applied", "refused"]), message: nullable(Type.String()) }),
-  ),
-  keys: Count,
-  collector: Type.Object({
-    servers: Count,
-    enabled: Count,
-    runningPolls: Count,
-    lastPollAt: nullable(Timestamp),
-    nextPollAt: nullable(Timestamp),
-    durationMs: Type.Object({ p50: Amount, p95: Amount }),
-  }),
-  streams: Type.Object({ sse: Count, websocket: Count }),
-  database: Type.Object({
-    sizeBytes: nullable(Count),
-    schemaVersion: nullable(Count),
-    oldestSampleAt: nullable(Timestamp),
-  }),
-  eventLoopLagMs: Amount,
-});
-export type Status = Static<typeof Status>;
-
-export const Metrics = record("Metrics", {
-  type: words(["metrics"]),
-  timestamp: Timestamp,
-  cpu: Amount,
-  memory: Amount,
-  system: Type.Object({ cpu: Amount, memory: Amount, disk: Amount }),
-  licenses: Type.Object({ total: nullable(Count), used: nullable(Count), utilization: Amount }),
-  requests: Type.Object({
-    total: Count,
-    byStatus: Type.Record(Type.String(), Count, { description: "Requests answered since the start" }),
-  }),
-  polls: Type.Object({ ok: Count, partial: Count, failed: Count }),
-  parseProblems: count("Lines that no rule knew"),
-  streamClients: Count,
-  process: Type.Object({
-    memoryBytes: Count,
-    cpuSeconds: Type.Number({ minimum: 0 }),
-    eventLoopLagMs: Amount,
-  }),
-});
-export type Metrics = Static<typeof Metrics>;

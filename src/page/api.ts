@@ -1,6 +1,7 @@
 import { signal as signalOf } from "@preact/signals";
 import type { AlertRecord } from "../domain/alerts.ts";
 import type { DenialRecord } from "../domain/denials.ts";
+import type { LogEvent } from "../domain/events.ts";
 import type {
   EfficiencyRecord,
   HeatCellRecord,
@@ -9,10 +10,19 @@ import type {
   UsageRecord,
   WaitsRecord,
 } from "../domain/history-records.ts";
-import type { Me } from "../domain/keys.ts";
+import type { CreatedKey, Key, Me, SignInRecord } from "../domain/keys.ts";
 import type { Picture } from "../domain/live-picture.ts";
 import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
-import type { ErrorBody, ExpirationRecord, FeatureRecord, RescanResult } from "../domain/records.ts";
+import type {
+  ErrorBody,
+  ExpirationRecord,
+  FeatureRecord,
+  RawOutput,
+  RescanResult,
+} from "../domain/records.ts";
+import type { CommandList, CommandResult } from "../domain/service/commands.ts";
+import type { Maintenance } from "../domain/service/maintenance.ts";
+import type { HealthRecord, Metrics, Reloaded, Status } from "../domain/service/status.ts";
 import type { DenialState } from "../domain/words.ts";
 
 interface Range {
@@ -51,12 +61,25 @@ export interface Answers {
   readonly "/api/licenses/expirations": List<"expirations", ExpirationRecord>;
   readonly "/api/licenses/outages": List<"outages", OutageRecord> &
     Range & { readonly servers: readonly AvailabilityRecord[] };
+  readonly [raw: `/api/licenses/servers/${string}/raw`]: RawOutput;
+  readonly "/api/keys": List<"keys", Key>;
+  readonly "/api/signins": List<"signins", SignInRecord>;
+  readonly "/api/status": Status;
+  readonly "/api/health": HealthRecord;
+  readonly "/api/metrics": Metrics;
+  readonly "/api/maintenance": Maintenance;
+  readonly "/api/execute": CommandList;
+  readonly "/api/logs/recent": List<"logs", LogEvent>;
+  readonly "/api/logs/search": List<"logs", LogEvent>;
 }
 
 /** What the page changes, by path, with the type of its answer. */
 interface Changes {
   readonly "/api/signin": null;
   readonly "/api/signout": null;
+  readonly "/api/keys": CreatedKey;
+  readonly "/api/reload": Reloaded;
+  readonly "/api/execute": CommandResult;
   readonly "/api/licenses/rescan": { readonly results: readonly RescanResult[] };
   readonly [alert: `/api/licenses/alerts/${number}/${"acknowledge" | "silence"}`]: AlertRecord;
 }
@@ -70,6 +93,7 @@ export class Refusal extends Error {
     readonly code: ErrorBody["code"] | null,
     message: string,
     readonly requestId: string | null,
+    readonly details: string | null,
   ) {
     super(message);
   }
@@ -130,6 +154,11 @@ export async function post<P extends keyof Changes>(path: P, body: object | null
   return (response.status === 204 ? null : await response.json()) as Changes[P];
 }
 
+/** Ends a key or a sign-in. Throws as `get` does. */
+export async function remove(path: `/api/${"keys" | "signins"}/${string}`): Promise<void> {
+  await ask(path, { method: "DELETE", headers: PAGE });
+}
+
 /** A relative address, so that it holds below any prefix. After a 429, a read waits as long as it is told to. */
 async function ask(path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(`.${path}`, { ...init, cache: "no-cache" });
@@ -145,7 +174,8 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
   }
   const body = (await response.json().catch(() => null)) as ErrorBody | null;
   const words = body?.message ?? `The server answers ${response.status}.`;
-  throw new Refusal(response.status, body?.code ?? null, words, response.headers.get("x-request-id"));
+  const id = response.headers.get("x-request-id");
+  throw new Refusal(response.status, body?.code ?? null, words, id, body?.details ?? null);
 }
 
 /** `?a=1&b=2&b=3`, or nothing. */

@@ -50,6 +50,8 @@ const PAGES = {
   expiry: later(() => import("./pages/expiry.tsx").then(({ Expiry }) => Expiry)),
   outages: later(() => import("./pages/outages.tsx").then(({ Outages }) => Outages)),
   wall: later(() => import("./pages/wall.tsx").then(({ Wall }) => Wall)),
+  admin: later(() => import("./admin/admin.tsx").then(({ Admin }) => Admin)),
+  logs: later(() => import("./admin/logs.tsx").then(({ Logs }) => Logs)),
   signin: SignIn,
 };
 /** What a page is about, by its address: another one begins anew. */
@@ -60,7 +62,8 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
 };
 
 function Page() {
-  if (site.value?.size === 0) return <NoServers />;
+  const isAside = page.value === "admin" || page.value === "logs";
+  if (site.value?.size === 0 && !isAside) return <NoServers />;
   if (!isShown(page.value)) return <p class="empty">{daily.noPeople}</p>;
   const Shown = PAGES[page.value];
   const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];

@@ -192,6 +192,8 @@ export const words = {
   overview: "Overview",
   serversPage: "Servers",
   alertsPage: "Alerts",
+  admin: "Administration",
+  logs: "Logs",
   home: "Home",
   find: "Find",
   firingWord: "firing",

@@ -14,6 +14,7 @@ const VIEWS = [
   ["people", ["people", "people?group=host&held=1", "people#keys", "person?user=wmoreau"]],
   ["history", ["history", "history?report=efficiency", "history?report=heatmap", COMPARE]],
   ["the wall", ["wall", "wall?servers=eda,gone&rows=4", "wall?label=location:muc&rows=1"]],
+  ["the administrator's", ["admin", "logs", "logs?q=demo"]],
   ["what else looks back", ["denials", "expiry", "outages"]],
 ] as const;
 

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { type CatalogueEntry, MAX_ARGUMENT, maskArgv } from "../../collector/execute/catalogue.ts";
 import { permits } from "../../domain/keys.ts";
 import type { LogFields } from "../../domain/log.ts";
-import { record, words } from "../../domain/records.ts";
+import { CommandList, CommandResult } from "../../domain/service/commands.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
@@ -25,29 +25,6 @@ const Body = fields({
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1000, maximum: 600_000 })),
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
-});
-
-const Answer = record("CommandResult", {
-  command: Type.String(),
-  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
-  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
-  exitCode: Type.Optional(Type.Integer()),
-  stdout: Type.Optional(Type.String()),
-  stderr: Type.Optional(Type.String()),
-  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
-  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
-});
-
-const Command = record("Command", {
-  command: Type.String(),
-  role: words(["operator", "admin"], "The least that may run it"),
-  allowed: Type.Boolean({ description: "Whether the key that asks may run it" }),
-  needsServer: Type.Boolean(),
-  timeoutMs: Type.Integer({ minimum: 1000, description: "Where the request names none" }),
-  args: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of `args`" }),
-});
-const Commands = record("CommandList", {
-  commands: Type.Array(Command, { description: "Those of every license manager first, then the config's" }),
 });
 
 const permissionFor = ({ role }: CatalogueEntry) => (role === "admin" ? "execute" : "execute_operator");
@@ -78,7 +55,9 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
       }),
       documented("commands", "Licenses", "The commands that there are", {
         description: "Off unless execute.enabled is set.",
-        answers: { 200: { description: "Commands, and whether the caller may run them", schema: Commands } },
+        answers: {
+          200: { description: "Commands, and whether the caller may run them", schema: CommandList },
+        },
       }),
     )
     .post(
@@ -117,7 +96,7 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
           "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
         body: Body,
         example: { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true },
-        answers: { 200: { description: "What was run and what it said", schema: Answer } },
+        answers: { 200: { description: "What was run and what it said", schema: CommandResult } },
         errors: [
           "NOT_FOUND",
           "CONFLICT",

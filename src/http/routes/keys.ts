@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { keyProblem, type NewKey } from "../../domain/keys.ts";
-import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { CreatedKey, Key, keyProblem, type NewKey, Quota } from "../../domain/keys.ts";
+import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
@@ -12,16 +12,11 @@ import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
-import { KEY_FIELDS, Key, keyRecord, Quota } from "../records.ts";
+import { keyRecord } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
-
-const CreatedKey = record("CreatedKey", {
-  ...KEY_FIELDS,
-  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
-});
 
 const Body = fields({
   name: unicode(0, null),

@@ -5,7 +5,7 @@ import { permits } from "../../domain/keys.ts";
 import { Count, nullable, record, Timestamp } from "../../domain/records.ts";
 import { text, textRule } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { LOG_LEVELS } from "../../domain/words.ts";
+import { HIDDEN_FROM_VIEWERS, LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
 import { formatOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
@@ -14,7 +14,6 @@ import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
-import { HIDDEN_FROM_VIEWERS } from "../streams/stream-filter.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** Different words of one search: each of them costs a look at every line. */

@@ -1,8 +1,7 @@
-import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type Occurrence, occurrences } from "../../alerts/settings.ts";
 import { globPattern } from "../../domain/plain-text.ts";
-import { nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { Maintenance } from "../../domain/service/maintenance.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
@@ -11,26 +10,6 @@ import { namedServers } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const QUERY = queryOf({ server: NAMED.server, label: NAMED.label });
-
-const Span = Type.Object({
-  start: Timestamp,
-  end: nullable({
-    ...Timestamp,
-    description: "Null where a window is as long as the time after which it comes again",
-  } as typeof Timestamp),
-});
-const Window = record("MaintenanceWindow", {
-  patterns: Type.Array(Type.String({ description: "Ids of servers with * and ?, as the config has them" })),
-  servers: Type.Array(Type.String(), { description: "Ids of the servers asked for that it is for now" }),
-  every: nullable(words(["day", "week"], "Null: once")),
-  durationSeconds: Type.Integer({ minimum: 60 }),
-  running: nullable(Span),
-  next: nullable(Span),
-});
-const Maintenance = record("Maintenance", {
-  windows: Type.Array(Window, { description: "In the order of the config, those that are over included" }),
-  timezone: Type.String({ description: "IANA zone of the clock by which windows come again" }),
-});
 
 /** The maintenance windows of the config: when they are open and what they are for. */
 export function maintenanceRoutes({ settings, clock, snapshotFor }: RouteDeps) {

@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
+import { Metrics } from "../../domain/service/status.ts";
 import { summarise } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
 import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
 import { documented } from "../docs/documented.ts";
-import { Metrics } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** Bodies of a text answer, for the document. */

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { nullable, record, ServerRecord, Timestamp } from "../../domain/records.ts";
+import { RawOutput, ServerRecord } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
@@ -24,23 +24,6 @@ const QUERY = queryOf({
   state: wordList(DATA_STATES, "Outcome of the last poll."),
   sort: sortBy(sortable<ServerRecord>(ServerRecord)),
   ...LIVE_LIST,
-});
-
-const Raw = record("RawOutput", {
-  server: Type.String(),
-  polledAt: nullable(Timestamp),
-  argv: nullable(Type.Array(Type.String())),
-  exitCode: nullable(Type.Integer()),
-  signal: nullable(Type.String({ description: "Signal that ended the tool" })),
-  stdout: nullable(Type.String()),
-  stderr: nullable(Type.String()),
-  truncated: nullable(
-    Type.Boolean({
-      description: "The output was longer than 16 MiB: licmond ended the tool and kept the first 1 MiB",
-    }),
-  ),
-  unparsedLines: Type.Integer({ minimum: 0 }),
-  unparsed: Type.Array(Type.Object({ line: Type.Integer({ minimum: 1 }), text: Type.String() })),
 });
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
@@ -107,7 +90,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
         description:
           "What was run and what it said, and the lines that no rule knew. Null before the first poll since the start.",
         params: ID,
-        answers: { 200: { description: "Raw output", schema: Raw } },
+        answers: { 200: { description: "Raw output", schema: RawOutput } },
       }),
     );
 }

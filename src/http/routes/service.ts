@@ -3,30 +3,16 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
 import { Count, nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { HealthRecord, Reloaded, Status } from "../../domain/service/status.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { HealthChecks, pick, Status } from "../records.ts";
+import { pick } from "../records.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
 
-const Health = record("Health", {
-  status: words(["healthy", "degraded"], "degraded: a license server is down or stale, or a check says so"),
-  version: Type.String(),
-  uptimeSeconds: Count,
-  timestamp: Timestamp,
-  checks: HealthChecks,
-});
-
 const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
-
-const Reloaded = record("Reloaded", {
-  outcome: words(["applied"]),
-  needRestart: Type.Array(Type.String(), {
-    description: "Settings that differ from the running ones and hold only after a restart",
-  }),
-});
 
 /**
  * The daemon itself, the machine it runs on, and its way to the license servers as the last polls found it. Health is for load balancers and probes: it needs no key, so it names no server.
@@ -66,7 +52,7 @@ export function serviceRoutes(deps: RouteDeps) {
       documented("open", "Service", "Health of the daemon", {
         description:
           "Needs no key. Unhealthy (the database or the collector does not work) is 503 with the error body.",
-        answers: { 200: { description: "Healthy or degraded", schema: Health } },
+        answers: { 200: { description: "Healthy or degraded", schema: HealthRecord } },
         errors: ["SERVICE_UNAVAILABLE"],
       }),
     )

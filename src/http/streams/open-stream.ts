@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ApiError } from "../../domain/errors.ts";
 import { audienceOf, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
-import { LOG_SOURCES } from "../../domain/words.ts";
+import { HIDDEN_FROM_VIEWERS, LOG_SOURCES } from "../../domain/words.ts";
 import type { Exchange } from "../exchange.ts";
 import { shown } from "../query.ts";
 import { kindOf } from "../without-key.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
-import { createStreamFilter, HIDDEN_FROM_VIEWERS, type StreamName, type Wanted } from "./stream-filter.ts";
+import { createStreamFilter, type StreamName, type Wanted } from "./stream-filter.ts";
 
 /** Events read from the store at a time: a millisecond or two of work. */
 const PAGE_EVENTS = 200;

@@ -1,5 +1,5 @@
 import { type EventType, FRAME_NAMES, type FrameName } from "../../domain/events.ts";
-import { type Audience, LOG_LEVELS, type LogSource } from "../../domain/words.ts";
+import { type Audience, LOG_LEVELS } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/anonymous.ts";
 import { integer, NAMED, names, type QueryOf, queryOf, text, wordList } from "../query.ts";
 import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf } from "./encode.ts";
@@ -62,9 +62,6 @@ export interface Sight {
   /** People and their hosts are shown, under pseudonyms, or not at all. */
   readonly audience: Audience;
 }
-
-/** Sources that a viewer may not see: they show who does what. */
-export const HIDDEN_FROM_VIEWERS: readonly LogSource[] = ["auth", "audit", "http"];
 
 /** Events about one person. */
 const OF_PEOPLE: readonly EventType[] = ["checkout", "checkin", "denial"];

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import { Raw } from "../admin/raw.tsx";
 import { post, Refusal } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words.ts";
@@ -56,6 +57,7 @@ export function Server() {
           <Outages server={server} />
         </div>
       </div>
+      <Raw id={id} />
       <section class="sec flat">
         <header>
           <h2>{words.features}</h2>

@@ -1,28 +1,23 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
 import type { AlertRecord } from "../../domain/alerts.ts";
-import { post, Refusal } from "../api.ts";
+import { post } from "../api.ts";
 import { daily } from "../daily/words.ts";
 import { moment } from "../format.ts";
 import { put } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
-import { words } from "../words.ts";
+import { FormDialog, tell } from "./dialog.tsx";
 
 interface Asked {
   readonly alert: AlertRecord;
   readonly action: "acknowledge" | "silence";
 }
 const asked = signal<Asked | null>(null);
-const outcome = signal<string>("");
 /** Hours, or `at` = the time that the field says. */
 const span = signal<string>("4");
 const field = signal<string>("");
-const problem = signal<string | null>(null);
-const isBusy = signal(false);
 
-/** Opens the form; what comes of it is told by {@link Outcome}. */
+/** Opens the form; what comes of it is told. */
 export function ask(what: Asked): void {
-  problem.value = null;
   asked.value = what;
 }
 
@@ -37,20 +32,6 @@ export function targetOf({ feature, daemon, server, rule }: AlertRecord): string
   return subject ?? server ?? rule.replaceAll("_", " ");
 }
 
-const tell = (words: string) => {
-  outcome.value = words;
-};
-
-/** The outcome of the last action of this tab, and of it alone. */
-export function Outcome() {
-  useEffect(() => () => tell(""), []);
-  return (
-    <p class="outcome" role="status">
-      {outcome.value}
-    </p>
-  );
-}
-
 const HOUR_MS = 3_600_000;
 
 /** Epoch ms; null where the field holds no time. */
@@ -61,73 +42,39 @@ function untilOf(): number | null {
 
 /** Acknowledges or silences an alert, with a comment; the button that does it names the alert. */
 export function AlertDialog() {
-  const box = useRef<HTMLDialogElement>(null);
-  const what = asked.value;
-  useEffect(() => {
-    if (what !== null) box.current?.showModal();
-    else if (box.current?.open) box.current.close();
-  }, [what]);
-  const until = untilOf();
+  if (asked.value === null) return null;
+  const { alert, action } = asked.value;
+  const target = targetOf(alert);
+  const isSilence = action === "silence";
+  const until = isSilence ? untilOf() : null;
 
-  const act = async (form: HTMLFormElement) => {
-    if (what === null || (what.action === "silence" && until === null)) return;
-    const { alert, action } = what;
-    const comment = String(new FormData(form).get("comment")).trim();
-    const end = action === "silence" && until !== null ? { until: new Date(until).toISOString() } : {};
+  const act = async (form: FormData) => {
+    const comment = String(form.get("comment")).trim();
+    const end = until === null ? {} : { until: new Date(until).toISOString() };
     const body = comment === "" ? end : { ...end, comment };
-    isBusy.value = true;
-    problem.value = null;
-    try {
-      put(await post(`/api/licenses/alerts/${alert.id}/${action}`, body));
-      const target = targetOf(alert);
-      tell(
-        until === null || action === "acknowledge"
-          ? daily.acknowledged(target)
-          : daily.silenced(target, moment(until, now.value)),
-      );
-      leave();
-      document.getElementById("main")?.focus({ preventScroll: true });
-    } catch (error) {
-      problem.value = error instanceof Refusal ? error.message : words.unreachable;
-    } finally {
-      isBusy.value = false;
-    }
+    put(await post(`/api/licenses/alerts/${alert.id}/${action}`, body));
+    tell(until === null ? daily.acknowledged(target) : daily.silenced(target, moment(until, now.value)));
+    return true;
   };
 
-  if (what === null) return null;
-  const target = targetOf(what.alert);
-  const isSilence = what.action === "silence";
   const button = isSilence
     ? daily.silenceThis(target, until === null ? "…" : moment(until, now.value))
     : daily.acknowledgeThis(target);
   return (
-    <dialog ref={box} class="ask" aria-labelledby="ask-what" onClose={leave}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void act(event.currentTarget);
-        }}
-      >
-        <h2 id="ask-what">{what.alert.message}</h2>
-        <p class="q">{isSilence ? daily.silenceMeans : daily.acknowledgeMeans}</p>
-        {isSilence && <Until />}
-        <label>
-          {daily.comment}
-          <textarea name="comment" rows={2} maxLength={1000} />
-        </label>
-        <p class="st-crit problem" role="alert">
-          {problem.value}
-        </p>
-        <div class="acts">
-          <button class="btn" type="button" onClick={() => box.current?.close()}>
-            {daily.cancel}
-          </button>
-          <button class="btn pri" type="submit" disabled={isBusy.value || (isSilence && until === null)}>
-            {button}
-          </button>
-        </div>
-      </form>
-    </dialog>
+    <FormDialog
+      title={alert.message}
+      button={button}
+      disabled={isSilence && until === null}
+      act={act}
+      leave={leave}
+    >
+      <p class="q">{isSilence ? daily.silenceMeans : daily.acknowledgeMeans}</p>
+      {isSilence && <Until />}
+      <label>
+        {daily.comment}
+        <textarea name="comment" rows={2} maxLength={1000} />
+      </label>
+    </FormDialog>
   );
 }
 

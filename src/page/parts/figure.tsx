@@ -15,10 +15,14 @@ interface Asked<T> {
   readonly error: Refusal | "unreachable" | null;
 }
 
-/** An answer of the API, none for a query that is null; asked for again when the question changes and given up when the place is left. */
+/**
+ * An answer of the API, none for a query that is null. It is read again when the question or `version` changes, and given up
+ * when the place is left.
+ */
 export function useAnswer<P extends keyof Answers>(
   path: P,
   query: Query | null,
+  version = 0,
 ): Asked<Answers[P]> & { again(): void } {
   const question = search(query ?? {});
   const [asked, setAsked] = useState<Asked<Answers[P]> & { readonly question: string }>();
@@ -34,7 +38,7 @@ export function useAnswer<P extends keyof Answers>(
       },
     );
     return () => end.abort();
-  }, [path, question, tries]);
+  }, [path, question, tries, version]);
   const isOfQuestion = asked?.question === question;
   return {
     answer: isOfQuestion ? asked.answer : null,
@@ -55,6 +59,8 @@ interface FigureProps<P extends keyof Answers> {
   readonly aside?: ComponentChildren;
   /** False where the answer has no form as CSV. */
   readonly csv?: boolean;
+  /** Another one reads it again; what is known stays meanwhile. */
+  readonly version?: number;
   /** Where a jump leads. */
   readonly id?: string;
   readonly children: (answer: Answers[P]) => ComponentChildren;
@@ -63,7 +69,7 @@ interface FigureProps<P extends keyof Answers> {
 /** A section of the page that is an answer of the API, with the call that gives the same. */
 export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const { title, path, query, note, aside, csv = true } = props;
-  const { answer, error, again } = useAnswer(path, query);
+  const { answer, error, again } = useAnswer(path, query, props.version);
   return (
     <section class="sec" id={props.id} aria-busy={answer === null && error === null}>
       <div class="h">
@@ -92,6 +98,7 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
     <div class="pending" role="alert">
       <State is={isRole ? "unknown" : "crit"}>{isRole ? past.notForYou : past.failed}</State>
       <p>{error === "unreachable" ? words.unreachable : error.message}</p>
+      {error !== "unreachable" && error.details !== null && <p class="tool-says">{error.details}</p>}
       {error !== "unreachable" && error.requestId !== null && (
         <p class="q m">{words.requestId(error.requestId)}</p>
       )}

@@ -4,7 +4,17 @@ import { now } from "../live/live.ts";
 import { words } from "../words.ts";
 
 export type Mark = "ok" | "warn" | "crit" | "stale" | "partial" | "unknown" | "info";
-export type IconName = Mark | "find" | "theme" | "people" | "find20" | "out" | "home" | "alert" | "history";
+export type IconName =
+  | Mark
+  | "find"
+  | "theme"
+  | "people"
+  | "find20"
+  | "out"
+  | "home"
+  | "alert"
+  | "history"
+  | "admin";
 
 /** A drawing of the sprite in index.html. */
 export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {

@@ -30,7 +30,7 @@ const TELL_AFTER_MS = 10_000;
 function Links({ isDock = false }) {
   const current = WITHIN[page.value] ?? page.value;
   const places = PLACES.filter(
-    ({ path, icon }) => isShown(path) && (isDock ? icon !== undefined : path !== "wall"),
+    ({ path, icon, isAside }) => isShown(path) && (isDock ? icon !== undefined : isAside !== true),
   );
   return places.map(({ path, word, icon, short }) => (
     <a key={path} href={linkTo(path)} aria-current={path === current ? "page" : undefined}>
@@ -212,6 +212,9 @@ function SignedIn() {
       <span class="me">
         {name} <span class="q">{role}</span>
       </span>
+      <a class="icon" href={linkTo("admin")} aria-label={words.admin} title={words.admin}>
+        <Icon name="admin" size={16} />
+      </a>
       {signIn !== null && (
         <button
           class="icon"

@@ -58,7 +58,7 @@ export function startKeys(): void {
 
 /** Focuses the link of the next row; the first one when none has the focus. False where there are no rows to go to. */
 function step(by: number): boolean {
-  const links = [...document.querySelectorAll<HTMLElement>('[role="row"] a.name')];
+  const links = [...document.querySelectorAll<HTMLElement>('[role="row"] .name:is(a, button)')];
   const here = links.indexOf(document.activeElement as HTMLElement);
   const isFirst = document.activeElement?.id === "search" || document.activeElement?.id === "main";
   if (here === -1 && !isFirst && document.activeElement !== document.body) return false;

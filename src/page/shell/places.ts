@@ -13,6 +13,8 @@ interface Place {
   readonly letter: string;
   /** Those with an icon stand at the bottom of a phone, too. */
   readonly icon?: IconName;
+  /** Not in the row of the header: the palette and its letter lead there. */
+  readonly isAside?: true;
   /** The word there. */
   readonly short?: string;
 }
@@ -22,6 +24,7 @@ const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   people: "holders",
   person: "holders",
   denials: "holders",
+  logs: "logs",
 };
 /** False where the page could only say that it is not for the viewer. */
 export function isShown(path: PagePath | ""): boolean {
@@ -37,6 +40,8 @@ export const PLACES: readonly Place[] = [
   { path: "expiry", word: words.expiry, letter: "e" },
   { path: "denials", word: words.denials, letter: "d" },
   { path: "history", word: words.history, letter: "h" },
-  { path: "wall", word: daily.wall, letter: "w" },
+  { path: "wall", word: daily.wall, letter: "w", isAside: true },
   { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
+  { path: "admin", word: words.admin, letter: "m", isAside: true },
+  { path: "logs", word: words.logs, letter: "l", isAside: true },
 ];

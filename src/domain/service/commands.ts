@@ -1,0 +1,31 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { record, words } from "../records.ts";
+
+/** What was run and what it said; of a dry run only what would be run. */
+export const CommandResult = record("CommandResult", {
+  command: Type.String(),
+  argv: Type.Array(Type.String(), { description: "What is run: program and arguments, secrets masked" }),
+  dryRun: Type.Optional(Type.Boolean({ description: "Dry runs only" })),
+  exitCode: Type.Optional(Type.Integer()),
+  stdout: Type.Optional(Type.String()),
+  stderr: Type.Optional(Type.String()),
+  truncated: Type.Optional(Type.Boolean({ description: "stdout or stderr was cut at 1 MiB" })),
+  durationMs: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+export type CommandResult = Static<typeof CommandResult>;
+
+/** A command of the catalogue. */
+export const Command = record("Command", {
+  command: Type.String(),
+  role: words(["operator", "admin"], "The least that may run it"),
+  allowed: Type.Boolean({ description: "Whether the key that asks may run it" }),
+  needsServer: Type.Boolean(),
+  timeoutMs: Type.Integer({ minimum: 1000, description: "Where the request names none" }),
+  args: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of `args`" }),
+});
+export type Command = Static<typeof Command>;
+
+export const CommandList = record("CommandList", {
+  commands: Type.Array(Command, { description: "Those of every license manager first, then the config's" }),
+});
+export type CommandList = Static<typeof CommandList>;

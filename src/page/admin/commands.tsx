@@ -1,0 +1,164 @@
+import { useSignal } from "@preact/signals";
+import type { Command, CommandResult } from "../../domain/service/commands.ts";
+import { post } from "../api.ts";
+import { duration } from "../format.ts";
+import { site } from "../live/live.ts";
+import { me } from "../me.ts";
+import { FormDialog } from "../parts/dialog.tsx";
+import { Figure, Rows } from "../parts/figure.tsx";
+import { argumentsOf, type Fields, runOf } from "./forms.ts";
+import { Output } from "./raw.tsx";
+import { admin } from "./words.ts";
+
+/** The commands that one may run on license servers. */
+export function Commands() {
+  const asked = useSignal<Command | null>(null);
+  if (me.value?.execute !== true)
+    return (
+      <section class="sec">
+        <div class="h">
+          <h2>{admin.commands}</h2>
+        </div>
+        <p class="q">{admin.commandsOff}</p>
+      </section>
+    );
+  return (
+    <>
+      <Figure title={admin.commands} path="/api/execute" query={{}} csv={false}>
+        {({ commands }) => (
+          <Rows
+            label={admin.commands}
+            rows={commands.filter(({ allowed }) => allowed)}
+            columns={[
+              { head: admin.command, cell: ({ command }) => <span class="m">{command}</span> },
+              {
+                head: admin.takes,
+                wide: true,
+                cell: (command) => {
+                  const names = [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names];
+                  return <span class="q">{names.join(", ") || admin.takesNothing}</span>;
+                },
+              },
+              { head: admin.timeout, right: true, cell: ({ timeoutMs }) => duration(timeoutMs) },
+              {
+                head: admin.action,
+                right: true,
+                cell: (command) => (
+                  <button
+                    class="ack"
+                    type="button"
+                    onClick={() => {
+                      asked.value = command;
+                    }}
+                  >
+                    {admin.run}
+                    <span class="vh"> {command.command}</span>
+                  </button>
+                ),
+              },
+            ]}
+          />
+        )}
+      </Figure>
+      {asked.value !== null && (
+        <Run
+          command={asked.value}
+          leave={() => {
+            asked.value = null;
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** Asks for what the command takes, shows what would be run, then runs exactly that. */
+function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
+  const fields = useSignal<Fields>({});
+  const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
+  const result = useSignal<CommandResult | null>(null);
+  const { names, ways, maxLength } = argumentsOf(command);
+  const body = runOf(command, fields.value);
+  const isPlanned = plan.value !== null && plan.value.of === JSON.stringify(body);
+  const server = fields.value.server ?? null;
+
+  const act = async () => {
+    if (body === null) return false;
+    if (isPlanned) {
+      result.value = await post("/api/execute", body);
+    } else {
+      const { argv } = await post("/api/execute", { ...body, dryRun: true });
+      plan.value = { of: JSON.stringify(body), argv };
+    }
+    return false;
+  };
+  const fill = (name: string, text: string) => {
+    const { [name]: _, ...others } = fields.value;
+    fields.value = text.trim() === "" ? others : { ...others, [name]: text.trim() };
+  };
+
+  const title = admin.runThis(command.command, server);
+  if (result.value !== null) return <Result title={title} of={result.value} leave={leave} />;
+  return (
+    <FormDialog
+      title={title}
+      button={isPlanned ? title : admin.dryRun}
+      disabled={body === null}
+      act={act}
+      leave={leave}
+    >
+      {command.needsServer && (
+        <label>
+          {admin.server}
+          <select
+            name="server"
+            required
+            value={server ?? ""}
+            onChange={({ currentTarget }) => fill("server", currentTarget.value)}
+          >
+            <option value="">{admin.chooseServer}</option>
+            {[...(site.value?.keys() ?? [])].map((id) => (
+              <option key={id} value={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {ways.length > 1 && <p class="q">{admin.eitherOf(ways)}</p>}
+      {names.map((name) => (
+        <label key={name}>
+          <span class="m">{name}</span>
+          <input
+            name={name}
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={maxLength(name) ?? undefined}
+            onInput={({ currentTarget }) => fill(name, currentTarget.value)}
+          />
+        </label>
+      ))}
+      {isPlanned && (
+        <div role="status">
+          <p>{admin.wouldRun}</p>
+          <Output
+            label={admin.wouldRun}
+            text={plan.value?.argv.map((word) => JSON.stringify(word)).join(" ") ?? ""}
+          />
+        </div>
+      )}
+    </FormDialog>
+  );
+}
+
+function Result(props: { readonly title: string; readonly of: CommandResult; readonly leave: () => void }) {
+  const { exitCode = 0, durationMs = 0, stdout = "", stderr = "", truncated = false } = props.of;
+  return (
+    <FormDialog key="result" title={props.title} button={null} leave={props.leave}>
+      <p role="status">{admin.exited(exitCode, duration(durationMs))}</p>
+      {truncated && <p class="n-full">{admin.cut}</p>}
+      <Output label={admin.stdout} text={stdout} />
+      {stderr !== "" && <Output label={admin.stderr} text={stderr} />}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,252 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { LogEvent } from "../../domain/events.ts";
+import { exactMoment } from "../format.ts";
+import { now } from "../live/live.ts";
+import { may, me } from "../me.ts";
+import { Copy } from "../parts/copy-link.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
+import { Figure } from "../parts/figure.tsx";
+import { type Mark, State } from "../parts/marks.tsx";
+import { Choice, SearchField } from "../parts/search-field.tsx";
+import { VirtualRows } from "../parts/virtual.tsx";
+import { query } from "../router.ts";
+import { words } from "../words.ts";
+import { AdminHead } from "./admin.tsx";
+import { followLog, type LogFilter } from "./follow.ts";
+import { EMPTY, fieldsOf, fieldText, levelsFrom, sourcesFor, type Tail, withLines } from "./tail.ts";
+import { admin } from "./words.ts";
+
+const LEVELS = ["info", "warn", "error"] as const;
+const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as const satisfies Record<
+  string,
+  Mark
+>;
+const PAGE_ROWS = 100;
+const SEARCH_AFTER_MS = 300;
+
+/** The daemon's own log: its end, as it goes on, or what a search finds in all that is kept. */
+export function Logs() {
+  const search = useLate(query.value.get("q")?.trim() ?? "");
+  const level = LEVELS.find((each) => each === query.value.get("level"));
+  const sources = sourcesFor(may("protected_logs"));
+  const source = sources.find((each) => each === query.value.get("source"));
+  const filter: LogFilter = {
+    ...(level !== undefined && { levels: levelsFrom(level).join(",") }),
+    ...(source !== undefined && { sources: source }),
+  };
+  return (
+    <>
+      <AdminHead />
+      {may("logs") ? (
+        <>
+          <div class="filters log-bar">
+            <SearchField label={admin.searchLogs} hint={admin.searchHint} />
+            <Choice name="level" any={admin.anyLevel} values={LEVELS} word={admin.level} />
+            <Choice name="source" any={admin.anySource} values={sources} word={admin.source} />
+          </div>
+          {search === "" ? (
+            <Following key={JSON.stringify(filter)} filter={filter} />
+          ) : (
+            <Found key={search + JSON.stringify(filter)} filter={filter} search={search} />
+          )}
+        </>
+      ) : (
+        me.value !== null && <p class="q role needs">{admin.noLogs}</p>
+      )}
+    </>
+  );
+}
+
+/** A text that is typed, once the typing pauses. */
+function useLate(text: string): string {
+  const late = useSignal(text);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      late.value = text;
+    }, SEARCH_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return late.value;
+}
+
+/** The end of the log. Scrolling up pauses it, scrolling to the end goes on. */
+function Following({ filter }: { readonly filter: LogFilter }) {
+  const tail = useSignal<Tail>(EMPTY);
+  const isPaused = useSignal(false);
+  const isLost = useSignal(false);
+  const isRead = useSignal(false);
+  const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
+  const goOn = () => {
+    isPaused.value = false;
+    tail.value = withLines(tail.value, [], false);
+    toEnd();
+  };
+  useEffect(
+    () =>
+      followLog(filter, {
+        lines(fresh) {
+          isRead.value = true;
+          tail.value = withLines(tail.value, fresh, isPaused.value);
+        },
+        lost(now) {
+          isLost.value = now;
+        },
+      }),
+    [],
+  );
+  useEffect(() => {
+    let before = scrollY;
+    const look = () => {
+      const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
+      if (scrollY < before && !isAtEnd) isPaused.value = true;
+      else if (scrollY > before && isAtEnd && isPaused.value) goOn();
+      before = scrollY;
+    };
+    // Told after the layout: what has come is then as high as it will be.
+    const grows = new ResizeObserver(() => {
+      if (!isPaused.value) toEnd();
+    });
+    grows.observe(document.body);
+    addEventListener("scroll", look, { passive: true });
+    return () => {
+      grows.disconnect();
+      removeEventListener("scroll", look);
+    };
+  }, []);
+  const { lines, waiting, isCut } = tail.value;
+  return (
+    <>
+      <Lines label={words.logs} lines={lines} />
+      {isRead.value && lines.length === 0 && <p class="empty q">{admin.noLines}</p>}
+      {!isRead.value && <p class="empty q">{words.loadingPage}</p>}
+      <div class="tail-foot">
+        <State is={isLost.value ? "warn" : isPaused.value ? "partial" : "ok"}>
+          {isLost.value ? admin.lost : isPaused.value ? admin.paused : admin.tailing}
+        </State>
+        <span class="q">
+          {admin.shown(lines.length)}
+          {isCut && `, ${admin.dropped}`}
+        </span>
+        <button
+          class="btn s"
+          type="button"
+          onClick={() => {
+            if (isPaused.value) goOn();
+            else isPaused.value = true;
+          }}
+        >
+          {isPaused.value ? admin.goOn(waiting.length) : admin.pause}
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** Stored lines in which all words occur, the newest first. */
+function Found({ filter, search }: { readonly filter: LogFilter; readonly search: string }) {
+  const skipped = useSignal(0);
+  const from = skipped.value;
+  return (
+    <Figure
+      title={admin.found}
+      path="/api/logs/search"
+      query={{ ...filter, q: search, limit: `${PAGE_ROWS}`, ...(from > 0 && { offset: `${from}` }) }}
+      note={({ total }) => admin.shown(total)}
+    >
+      {({ logs, total }) => (
+        <>
+          {logs.length === 0 ? <p class="q">{admin.notFound}</p> : <Lines label={admin.found} lines={logs} />}
+          {total > from + PAGE_ROWS && (
+            <button
+              class="btn"
+              type="button"
+              onClick={() => {
+                skipped.value += PAGE_ROWS;
+              }}
+            >
+              {admin.earlier}
+            </button>
+          )}
+        </>
+      )}
+    </Figure>
+  );
+}
+
+const HEADS = [admin.time, admin.levelHead, admin.sourceHead, admin.message];
+
+function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
+  const shown = useSignal<LogEvent | null>(null);
+  return (
+    <div class="t lt" role="table" aria-label={label} aria-rowcount={lines.length + 1}>
+      <div class="vh" role="rowgroup">
+        <div role="row" aria-rowindex={1}>
+          {HEADS.map((head) => (
+            <span key={head} role="columnheader">
+              {head}
+            </span>
+          ))}
+        </div>
+      </div>
+      <VirtualRows rows={lines}>
+        {(line, index) => (
+          <div class="tr" role="row" aria-rowindex={index}>
+            <span role="cell" class="m">
+              {exactMoment(Date.parse(line.timestamp), now.peek())}
+            </span>
+            <span role="cell">
+              <State is={MARKS[line.level]}>{line.level}</State>
+            </span>
+            <span role="cell" class="q">
+              {line.source}
+            </span>
+            <span role="cell" class="el">
+              <button
+                class="name"
+                type="button"
+                onClick={() => {
+                  shown.value = line;
+                }}
+              >
+                {line.message} <span class="m">{fieldsOf(line)}</span>
+              </button>
+            </span>
+          </div>
+        )}
+      </VirtualRows>
+      {shown.value !== null && (
+        <Line
+          line={shown.value}
+          leave={() => {
+            shown.value = null;
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+/** One line, whole. */
+function Line({ line, leave }: { readonly line: LogEvent; readonly leave: () => void }) {
+  const { timestamp, level, source, metadata, message } = line;
+  const facts = [
+    [admin.time, timestamp] as const,
+    [admin.levelHead, level] as const,
+    [admin.sourceHead, source] as const,
+  ];
+  const fields = Object.entries(metadata).map(([name, value]) => [name, fieldText(value)] as const);
+  return (
+    <FormDialog title={message} button={null} leave={leave}>
+      <dl class="line-fields m">
+        {[...facts, ...fields].map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Copy text={() => JSON.stringify(line)} label={admin.copyLine} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,87 @@
+import { signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { Refusal } from "../api.ts";
+import { daily } from "../daily/words.ts";
+import { words } from "../words.ts";
+
+const outcome = signal("");
+
+/** Says what came of an action, in {@link Outcome}. */
+export function tell(words: string): void {
+  outcome.value = words;
+}
+
+/** The outcome of the last action of this tab, and of it alone. */
+export function Outcome() {
+  useEffect(() => () => tell(""), []);
+  return (
+    <p class="outcome" role="status">
+      {outcome.value}
+    </p>
+  );
+}
+
+/** What went wrong, in the daemon's words. */
+export function problemOf(error: unknown): string {
+  if (!(error instanceof Refusal)) return words.unreachable;
+  return error.details === null ? error.message : `${error.message}\n${error.details}`;
+}
+
+/** A form over the page, open as long as it is there. `button` is null where there is nothing (more) to do. */
+export function FormDialog(props: {
+  readonly title: string;
+  readonly button: string | null;
+  readonly disabled?: boolean;
+  /** Does what the button says; true when that was all. What it throws is told. */
+  readonly act?: (form: FormData) => Promise<boolean>;
+  readonly leave: () => void;
+  readonly children?: ComponentChildren;
+}) {
+  const { title, button, act, leave } = props;
+  const box = useRef<HTMLDialogElement>(null);
+  const problem = useSignal<string | null>(null);
+  const isBusy = useSignal(false);
+  useEffect(() => box.current?.showModal(), []);
+
+  const submit = async (form: FormData) => {
+    isBusy.value = true;
+    problem.value = null;
+    try {
+      if ((await act?.(form)) !== true) return;
+      box.current?.close();
+      document.getElementById("main")?.focus({ preventScroll: true });
+    } catch (error) {
+      problem.value = problemOf(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+
+  return (
+    <dialog ref={box} class="ask" aria-labelledby="ask-what" onClose={leave}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit(new FormData(event.currentTarget));
+        }}
+      >
+        <h2 id="ask-what">{title}</h2>
+        {props.children}
+        <p class="st-crit problem" role="alert">
+          {problem.value}
+        </p>
+        <div class="acts">
+          <button class="btn" type="button" onClick={() => box.current?.close()}>
+            {button === null ? words.close : daily.cancel}
+          </button>
+          {button !== null && (
+            <button class="btn pri" type="submit" disabled={isBusy.value || props.disabled === true}>
+              {button}
+            </button>
+          )}
+        </div>
+      </form>
+    </dialog>
+  );
+}

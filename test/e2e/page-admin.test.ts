@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { until } from "./harness.ts";
+import { flexnetSays } from "./lmstat.ts";
+import { isLive, isRead, listenTo, signIn, violations } from "./page-rig.ts";
+import { createWatchedSite } from "./watched-site.ts";
+
+const HOSTILE = '<img src=x onerror="document.title=1">';
+const CONFIG = `[execute]
+enabled = true
+[[maintenance]]
+servers = ["e*"]
+start = "2026-01-01T00:00:00Z"
+duration = "1h"
+every = "week"`;
+
+describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test("lets an administrator make and revoke keys, end sign-ins, run commands and read the config again", async () => {
+    await using site = await createWatchedSite(CONFIG);
+    await using watching = await site.watch();
+    const { url } = watching.daemon;
+    const holders = [{ user: "ada", host: "ws01", handle: 1201 }];
+    await watching.poll({ features: { solver: { total: 2, holders } } });
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${url}/admin`);
+    await signIn(page, watching.key);
+    await isLive(page);
+    const heard = await listenTo(page, url);
+    await isRead(page);
+    const dialog = page.getByRole("dialog");
+    const told = (words: string) => page.locator(".outcome", { hasText: words }).waitFor();
+
+    await page.getByRole("button", { name: "New key" }).press("Enter");
+    await dialog.getByLabel("Name").fill(HOSTILE);
+    await dialog.getByLabel("Sees pseudonyms").check();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: `Make the key ${HOSTILE}` }).click();
+    const made = (await dialog.locator(".secret").textContent()) ?? "";
+    expect(made).toMatch(/^lmk_[a-z0-9]{12}_[\w-]{43}$/);
+    expect((await watching.daemon.get("/api/me", made)).status).toBe(200);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    expect(await page.content()).not.toContain(made);
+    await using others = await startBrowser({ keepPolicy: true });
+    const other = await others.open(`${url}/admin`);
+    await signIn(other, made);
+    await other.getByText("Running commands needs the role operator").waitFor();
+    await isRead(other);
+    expect(await other.getByRole("table", { name: "Sign-ins" }).getByRole("row").count()).toBe(2);
+    expect(await other.getByRole("button", { name: /Revoke|New key|Read the config|Run/ }).count()).toBe(0);
+    await other.goto(`${url}/logs`);
+    await other.getByText("The log names people").waitFor();
+    await page.getByRole("button", { name: `Revoke ${HOSTILE}` }).click();
+    await dialog.getByRole("button", { name: `Revoke ${HOSTILE}` }).click();
+    await told(`${HOSTILE} is revoked.`);
+    await other.getByRole("heading", { name: "Sign in with your key" }).waitFor();
+    expect((await watching.daemon.get("/api/me", made)).status).toBe(401);
+
+    const viewer = await site.key("viewer");
+    await signIn(other, viewer);
+    await isLive(other);
+    await page.reload();
+    await page.getByRole("button", { name: /^End test-2/ }).click();
+    await dialog.getByRole("button", { name: /^End the sign-in of test-2/ }).click();
+    await told("The sign-in of test-2");
+    await other.getByRole("heading", { name: "Sign in with your key" }).waitFor();
+
+    await page.getByRole("button", { name: "Run … remove" }).click();
+    const dry = dialog.getByRole("button", { name: "Show what would be run" });
+    expect(await dry.isDisabled()).toBe(true);
+    await dialog.getByLabel("Server").selectOption("eda");
+    await dialog.getByLabel("handle").fill("1201");
+    await dry.click();
+    await dialog.getByText("Nothing was run yet").waitFor();
+    expect(await dialog.locator(".output").textContent()).toContain('"1201"');
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByLabel("handle").fill("9");
+    await dry.click();
+    await dialog.getByRole("alert").filter({ hasText: /./ }).waitFor();
+    await dialog.getByLabel("handle").fill("1201");
+    await dialog.getByRole("button", { name: "Run remove on eda" }).click();
+    await dialog.getByText("It ended with 0").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+
+    await page.getByRole("button", { name: "Read the config again" }).click();
+    await told("The config was read again, and holds.");
+    await site.write('[execute]\nenabled = "perhaps"');
+    await page.getByRole("button", { name: "Read the config again" }).click();
+    await told("execute.enabled");
+    await page.getByText("was refused; the one before holds.").waitFor();
+
+    await watching.poll(`${flexnetSays({ features: {} })}\n${HOSTILE}\n`);
+    await page.goto(`${url}/server?id=eda`);
+    await page.getByText("Raw output of the last poll").press("Enter");
+    await page.getByRole("cell", { name: HOSTILE }).waitFor();
+    await isRead(page);
+    expect(await violations(page)).toEqual([]);
+    // What was refused: the command for nobody, and the config.
+    expect(heard.filter((each) => !/40[49]/.test(each))).toEqual([]);
+  });
+
+  test("follows the log until one scrolls up, goes on at its end, searches it, and shows what a role may see", async () => {
+    await using site = await createWatchedSite();
+    await using watching = await site.watch();
+    const { url } = watching.daemon;
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${url}/logs`);
+    await signIn(page, watching.key);
+    const heard = await listenTo(page, url);
+    const scrolled = () => page.evaluate<number>("scrollY");
+    const write = async (times: number) => {
+      for (let time = 0; time < times; time++) await watching.post("/api/reload");
+    };
+    await write(60);
+    const foot = page.locator(".tail-foot");
+    await foot.getByText("Newest at the bottom").waitFor();
+    await until("it is at its end", async () => ((await scrolled()) > 500 ? true : undefined));
+    const isAtEnd = () =>
+      page.evaluate<boolean>("innerHeight + scrollY >= document.documentElement.scrollHeight - 2");
+    await until("it follows", async () => (await isAtEnd()) || undefined);
+    await page.mouse.wheel(0, -400);
+    await foot.getByText("Paused").waitFor();
+    const where = await scrolled();
+    await write(3);
+    await foot.getByRole("button", { name: /^Go on: \d+ lines since/ }).waitFor();
+    expect(await scrolled()).toBe(where);
+    await foot.getByRole("button", { name: /^Go on/ }).click();
+    await foot.getByText("Newest at the bottom").waitFor();
+    await until("it follows again", async () => (await isAtEnd()) || undefined);
+    await page.locator(".lt button.name").last().click();
+    await page.getByRole("dialog").getByText("requestId").waitFor();
+    await page.keyboard.press("Escape");
+
+    await page.getByLabel("Source").selectOption("audit");
+    await page.getByLabel("Search the log").fill("reload");
+    await page.getByRole("table", { name: "Found" }).waitFor();
+    expect(new URL(page.url()).search).toBe("?source=audit&q=reload");
+    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
+    await until("the tail's stream has ended", async () => (await streams()) === 1 || undefined);
+    expect(await violations(page)).toEqual([]);
+    await using others = await startBrowser({ keepPolicy: true });
+    const viewer = await others.open(`${url}/logs`);
+    await signIn(viewer, await site.key("viewer"));
+    await viewer.locator(".tail-foot").waitFor();
+    expect(await viewer.getByLabel("Source").textContent()).not.toContain("audit");
+    expect(heard).toEqual([]);
+  });
+});
