@@ -28,7 +28,7 @@ export interface BuiltPage {
 export async function buildPage(root: string): Promise<BuiltPage> {
   const source = join(root, "src/page");
   const result = await Bun.build({
-    entrypoints: ["index.html", "stream-worker.ts", "theme.ts"].map((name) => join(source, name)),
+    entrypoints: ["index.html", "stream-worker.ts", "first.ts"].map((name) => join(source, name)),
     root: source,
     target: "browser",
     splitting: true,
@@ -47,22 +47,19 @@ export async function buildPage(root: string): Promise<BuiltPage> {
     result.outputs.map(async (output) => {
       const name = relative(".", output.path).replaceAll(sep, "/");
       const text = await output.text();
-      return builtFile(name, output.type, name === "index.html" ? withTheme(text) : text);
+      return builtFile(name, output.type, name === "index.html" ? withFirst(text) : text);
     }),
   );
   const inputs = Object.keys(result.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path));
   return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), inputs };
 }
 
-/**
- * The theme that a browser keeps must hold before the first paint. Bun merges every script of a page into its one deferred
- * module, so the script that blocks is put in afterwards.
- */
-function withTheme(html: string): string {
+/** Bun merges every script of a page into its one deferred module, so the script that blocks is put in afterwards. */
+function withFirst(html: string): string {
   const place = '<link rel="stylesheet"';
   if (!html.includes(place))
-    throw new Error("index.html has no style sheet before which theme.js could stand");
-  return html.replace(place, `<script src="./theme.js"></script>${place}`);
+    throw new Error("index.html has no style sheet before which first.js could stand");
+  return html.replace(place, `<script src="./first.js"></script>${place}`);
 }
 
 async function builtFile(name: string, type: string, text: string): Promise<BuiltFile> {

@@ -23,7 +23,7 @@ import { answerCors, requireOwnPage } from "./origins.ts";
 import { sentValues, shown } from "./query.ts";
 import type { RequestCounters } from "./request-counters.ts";
 import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
-import { asksWhoItIs, cookieName, cookieOf, endedCookie, requirePage } from "./sign-in.ts";
+import { cookieName, cookieOf, endedCookie, isFirstRead, requirePage } from "./sign-in.ts";
 import { kindOf, proxyCaller, publicCaller } from "./without-key.ts";
 
 /** Who sends a request, and what was found of its key or cookie. */
@@ -114,7 +114,7 @@ export function createGate(
       const message = `${route.path} takes ${headers.allow}, not ${shown(request.method)}.`;
       throw new ApiError("METHOD_NOT_ALLOWED", message, { headers });
     }
-    if (caller === null && check === null && asksWhoItIs(exchange))
+    if (caller === null && check === null && isFirstRead(exchange))
       return new Response(null, { status: 204 });
     if (access !== "open") admitCaller(exchange, route, access, caller ?? refused(check, exchange));
     // 7: a body that says that it is too long. One that does not say (chunked) is counted while it is read.
@@ -161,8 +161,7 @@ export function createGate(
     const byProxy = access !== undefined && exchange.isProxied ? proxyCaller(request.headers, page) : null;
     if (byProxy !== null) return { caller: byProxy, check: null };
     // That a sign-in has ended is said, but to the page that asks: it begins anew.
-    const isAsking = asksWhoItIs(exchange);
-    if (check !== null && !isAsking) return { caller: null, check };
+    if (check !== null && !isFirstRead(exchange)) return { caller: null, check };
     if (check !== null) exchange.headers["set-cookie"] = endedCookie(deps.installationId, exchange);
     const isRead = request.method === "GET" || request.method === "HEAD";
     return { caller: isRead ? publicCaller(page, exchange.address) : null, check: null };

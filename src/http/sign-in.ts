@@ -43,12 +43,11 @@ export function setCookie(
 export const endedCookie = (installationId: string, exchange: Exchange) =>
   setCookie(installationId, exchange, "", 0);
 
-/**
- * Whether the page asks who it is, which it does first of all: where that is nobody it is told so without an error, as
- * browsers write those into their console.
- */
-export function asksWhoItIs({ request, route }: Exchange): boolean {
-  return route?.path === "/api/me" && request.headers.get("x-licmond") === "page";
+/** What the page reads first. Where nobody is signed in the answer is 204: browsers write errors into their console. */
+export const NOBODY = { description: "Nobody is signed in: to a request with `X-Licmond: page`" };
+export function isFirstRead({ request, route }: Exchange): boolean {
+  const isEither = route?.path === "/api/me" || route?.path === "/api/picture";
+  return isEither && request.headers.get("x-licmond") === "page";
 }
 
 /**

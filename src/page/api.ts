@@ -11,7 +11,6 @@ import type {
   WaitsRecord,
 } from "../domain/history-records.ts";
 import type { CreatedKey, Key, Me, SignInRecord } from "../domain/keys.ts";
-import type { Picture } from "../domain/live-picture.ts";
 import type { AvailabilityRecord, OutageRecord } from "../domain/outages.ts";
 import type {
   ErrorBody,
@@ -43,7 +42,6 @@ export interface Logging {
 
 /** What the page reads, by path, with the type of its answer. */
 export interface Answers {
-  readonly "/api/picture": Picture;
   /** Null: nobody is signed in. */
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
@@ -108,32 +106,33 @@ export function serverNow(): number {
   return Date.now() + offset;
 }
 
-const PAGE = { "x-licmond": "page" };
+/** Says that it is the page, which a form or a script of another origin cannot. */
+export const PAGE = { "x-licmond": "page" };
+
+declare global {
+  /** Answers that first.ts has asked for, by path. */
+  var early: Map<string, Promise<Response>> | undefined;
+}
+
+function takeEarly(path: string): Promise<Response> | undefined {
+  const answer = globalThis.early?.get(path);
+  globalThis.early?.delete(path);
+  return answer;
+}
 
 /** Until when a request waits because there were too many; epoch ms by the server's clock. */
 export const waitsUntil = signalOf(0);
 /** A daily quota would keep a page waiting for hours: beyond this it is told instead. */
 const LONGEST_WAIT_S = 300;
 
-/** Throws a Refusal, or a TypeError when nothing answered. `tell` hears how many bytes have come. */
+/** Throws a Refusal, or a TypeError when nothing answered. */
 export async function get<P extends keyof Answers>(
   path: P,
   query: Query = {},
   signal: AbortSignal | null = null,
-  tell: ((bytes: number) => void) | null = null,
 ): Promise<Answers[P]> {
   const response = await ask(`${path}${search(query)}`, { signal, headers: PAGE });
-  if (response.status === 204) return null as Answers[P];
-  if (tell === null || response.body === null) return (await response.json()) as Answers[P];
-  const reader = response.body.getReader();
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let bytes = 0;
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    chunks.push(read.value);
-    bytes += read.value.byteLength;
-    tell(bytes);
-  }
-  return JSON.parse(await new Blob(chunks).text()) as Answers[P];
+  return (response.status === 204 ? null : await response.json()) as Answers[P];
 }
 
 /** Rejects when the signal aborts. */
@@ -147,7 +146,7 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
   });
 }
 
-/** Changes something: says that it is the page, which a form of another origin cannot. Throws as `get` does. */
+/** Changes something. Throws as `get` does. */
 export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
   const headers = { "content-type": "application/json", ...PAGE };
   const response = await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
@@ -159,13 +158,16 @@ export async function remove(path: `/api/${"keys" | "signins"}/${string}`): Prom
   await ask(path, { method: "DELETE", headers: PAGE });
 }
 
-/** A relative address, so that it holds below any prefix. After a 429, a read waits as long as it is told to. */
-async function ask(path: string, init: RequestInit): Promise<Response> {
-  const response = await fetch(`.${path}`, { ...init, cache: "no-cache" });
+/**
+ * A relative address, so that it holds below any prefix. After a 429, a read waits as long as it is told to. Throws as `get`
+ * does.
+ */
+export async function ask(path: string, init: RequestInit): Promise<Response> {
+  const response = await (takeEarly(path) ?? fetch(`.${path}`, { cache: "no-cache", ...init }));
   const date = Date.parse(response.headers.get("date") ?? "");
   const seen = date + 500 - Date.now();
   if (!Number.isNaN(seen)) offset = Math.abs(seen) > LEAST_OFFSET_MS ? seen : 0;
-  if (response.ok) return response;
+  if (response.ok || response.status === 304) return response;
   const seconds = Number(response.headers.get("retry-after"));
   if (response.status === 429 && init.method === undefined && seconds > 0 && seconds <= LONGEST_WAIT_S) {
     waitsUntil.value = serverNow() + 1000 * seconds;

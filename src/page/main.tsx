@@ -1,19 +1,16 @@
 import { effect, useSignal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
-import { daily } from "./daily/words.ts";
 import { number } from "./format.ts";
-import { again, forget, loadedBytes, site, startLive, trouble } from "./live/live.ts";
-import { loadMe } from "./me.ts";
+import { again, site, startLive, trouble } from "./live/live.ts";
+import { loadedBytes } from "./live/read-picture.ts";
 import { Features } from "./pages/features.tsx";
 import { People } from "./pages/people.tsx";
-import { SignIn } from "./pages/sign-in.tsx";
 import { later } from "./parts/later.tsx";
 import { Icon } from "./parts/marks.tsx";
 import { page, query, startRouter } from "./router.ts";
 import { overlay } from "./shell/actions.ts";
 import { Dock, Header, Reason } from "./shell/header.tsx";
-import { KeyList } from "./shell/key-list.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { Palette } from "./shell/palette.tsx";
 import { isShown, PLACES } from "./shell/places.ts";
@@ -35,6 +32,8 @@ function App() {
   );
 }
 
+const KeyList = later(() => import("./shell/key-list.tsx").then(({ KeyList }) => KeyList));
+const SignIn = later(() => import("./pages/sign-in.tsx").then(({ SignIn }) => SignIn));
 /** The lists that are searched come at once; the others when they are shown. */
 const PAGES = {
   "": later(() => import("./pages/overview.tsx").then(({ Overview }) => Overview)),
@@ -64,7 +63,7 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
 function Page() {
   const isAside = page.value === "admin" || page.value === "logs";
   if (site.value?.size === 0 && !isAside) return <NoServers />;
-  if (!isShown(page.value)) return <p class="empty">{daily.noPeople}</p>;
+  if (!isShown(page.value)) return <p class="empty">{words.noPeople}</p>;
   const Shown = PAGES[page.value];
   const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];
   return <Shown key={[page.value, ...about].join("\n")} />;
@@ -151,7 +150,7 @@ effect(() => {
 startRouter();
 startKeys();
 startWatching();
-void loadMe().then((isSomebody) => (isSomebody ? startLive() : forget()));
+void startLive();
 const root = document.getElementById("app");
 if (root !== null) {
   root.textContent = "";

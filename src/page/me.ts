@@ -16,7 +16,6 @@ export async function loadMe(): Promise<boolean> {
     me.value = await get("/api/me");
     return me.value !== null;
   } catch {
-    me.value = null;
     return true;
   }
 }

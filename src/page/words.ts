@@ -53,6 +53,8 @@ export const words = {
   failed: "The picture cannot be read",
   requestId: (id: string) => `Request ${id}`,
   tryAgain: "Try again",
+  noPeople: "People are not shown here.",
+  wall: "Wall",
   themes: { system: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" },
   signOut: "Sign out",
 

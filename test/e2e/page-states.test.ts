@@ -29,23 +29,28 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const page = await browser.open(`${proxy.origin}/people`);
     await signIn(page, watching.key);
     await untilUsers(page, "ada");
+    // Once the stream is open the picture is asked for again.
+    await isLive(page);
 
-    const picture = (response: () => Response | Promise<Response>): Fault => {
-      let left = 1;
+    const picture = (response: () => Response | Promise<Response>, times = 1): Fault => {
+      let left = times;
       return (path) => (path === "/api/picture" && left-- > 0 ? response() : null);
     };
     proxy.answers(picture(() => new Response("{}", { status: 429, headers: { "retry-after": "2" } })));
     await page.reload();
     await says(page, /Too many requests.*goes on in [12] s/);
     await untilUsers(page, "ada");
+    await isLive(page);
 
     const failure = { error: true, code: "INTERNAL", message: "It broke.", statusCode: 500 };
     const broken = { status: 500, headers: { "x-request-id": "r-17" } };
-    proxy.answers(picture(() => Response.json(failure, broken)));
+    // Also when the stream opens.
+    proxy.answers(picture(() => Response.json(failure, broken), Number.POSITIVE_INFINITY));
     await page.reload();
     const alert = page.getByRole("alert");
     await alert.getByText("It broke.").waitFor();
     await alert.getByText("Request r-17").waitFor();
+    proxy.answers(() => null);
     await alert.getByRole("button", { name: "Try again" }).click();
     await untilUsers(page, "ada");
 

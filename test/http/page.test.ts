@@ -47,8 +47,8 @@ test.each([
   ["identity", null],
   ["", null],
 ])("for Accept-Encoding %p it is %p, with a tag of its own", async (accept, encoding) => {
-  const plain = await (await get("/theme.js")).bytes();
-  const answer = await get("/theme.js", { "accept-encoding": accept });
+  const plain = await (await get("/first.js")).bytes();
+  const answer = await get("/first.js", { "accept-encoding": accept });
   const { headers } = answer;
   expect(headers.get("content-encoding")).toBe(encoding);
   expect(headers.get("vary")).toBe("Accept-Encoding");
@@ -56,7 +56,7 @@ test.each([
   const open = { br: brotliDecompressSync, gzip: gunzipSync }[encoding ?? ""] ?? Buffer.from;
   expect(Buffer.from(open(bytes)).equals(plain)).toBe(true);
   const etag = headers.get("etag") ?? "";
-  const again = await get("/theme.js", { "accept-encoding": accept, "if-none-match": etag });
+  const again = await get("/first.js", { "accept-encoding": accept, "if-none-match": etag });
   expect([again.status, again.headers.get("etag"), (await again.bytes()).length]).toEqual([304, etag, 0]);
   // A browser puts a 304's headers in the place of those that it kept.
   expect(again.headers.get("content-security-policy")).toBe(headers.get("content-security-policy"));

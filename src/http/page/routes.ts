@@ -23,7 +23,7 @@ const policyFor = (ancestors: readonly string[]) =>
 /** Not in the document: it describes the API, not the page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 /** Files whose names stay the same while their content changes. */
-const TOP = ["stream-worker.js", "theme.js"];
+const TOP = ["stream-worker.js", "first.js"];
 
 /** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
 export function pageRoutes(settings: HttpDeps["settings"]) {

@@ -5,6 +5,7 @@ import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { serverJson } from "../picture.ts";
 import { names, queryOf } from "../query.ts";
+import { NOBODY } from "../sign-in.ts";
 import { namedServers, perPicture } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -37,7 +38,11 @@ export function pictureRoutes({ snapshotFor, answers, pictures }: RouteDeps) {
         "server, whose `snapshot` is the event's `from`, the next one, whose `snapshot` is `to`. When `from` is another " +
         "number an event was missed: read this again with `server=`.",
       query: QUERY,
-      answers: { 200: { description: "The picture", schema: Picture }, 304: NOT_MODIFIED },
+      answers: {
+        200: { description: "The picture", schema: Picture },
+        204: NOBODY,
+        304: NOT_MODIFIED,
+      },
     }),
   );
 }

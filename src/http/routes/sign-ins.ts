@@ -15,7 +15,7 @@ import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, requirePermission, validKey } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { pick } from "../records.ts";
-import { browserOf, cookieName, cookieOf, endedCookie, requirePage, setCookie } from "../sign-in.ts";
+import { browserOf, cookieName, cookieOf, endedCookie, NOBODY, requirePage, setCookie } from "../sign-in.ts";
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -222,12 +222,7 @@ export function signInRoutes(deps: RouteDeps) {
         };
       },
       documented("read", "Keys", "Who the caller is, and what it may do", {
-        description:
-          "With the header `X-Licmond: page` a request of nobody is answered with 204, where `[page] public` is off.",
-        answers: {
-          200: { description: "The caller", schema: Me },
-          204: { description: "Nobody is signed in: for the page alone" },
-        },
+        answers: { 200: { description: "The caller", schema: Me }, 204: NOBODY },
       }),
     );
 

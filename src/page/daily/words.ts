@@ -113,7 +113,6 @@ export const daily = {
   daysAgo: (days: number) => `${number(days)} d`,
   expiresIn: (days: number) => (days === 0 ? "today" : `in ${number(days)} d`),
 
-  wall: "Wall",
   allWell: "all is well",
   ofSeats: (total: string) => `of ${total} seats`,
   notLiveFor: (span: string) => `not live for ${span}`,
@@ -138,7 +137,6 @@ export const daily = {
   noReadings: "Drawn as soon as there are readings of some minutes.",
   held: "Longest held",
   nobodyHolds: "Nobody holds a seat.",
-  noPeople: "People are not shown here.",
   noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
   nobodyDenied: "No request was denied.",

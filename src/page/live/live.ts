@@ -1,8 +1,10 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
-import { get, Refusal, serverNow } from "../api.ts";
+import { Refusal, serverNow } from "../api.ts";
+import { loadMe, me } from "../me.ts";
 import type { Site } from "../model.ts";
 import { forgetAlerts, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
+import { forgetPicture, readPicture } from "./read-picture.ts";
 import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
 import { compareVersion } from "./version.ts";
@@ -27,8 +29,6 @@ export const lostSince = signal<number | null>(null);
 export const trouble = signal<"signedOut" | Refusal | "unreachable" | null>(null);
 /** The stream does not come through, e.g. a proxy of HTTP/1.0: the picture is read every 30 s instead. */
 export const isFetching = signal(false);
-/** Bytes of the picture that have come while it is read. */
-export const loadedBytes = signal(0);
 /** Epoch ms by the server's clock, once a second: what shows an age reads this. */
 export const now = signal(serverNow());
 /** When the servers were polled last. */
@@ -50,20 +50,19 @@ const FETCH_EVERY_MS = 30_000;
 const ASLEEP_MS = 90_000;
 
 /** Epoch ms by this browser's clock since when there is no stream; null while it is open. */
-let closedAt: number | null = Date.now();
+const closedAt = signal<number | null>(Date.now());
+export const isOpen = computed(() => closedAt.value === null);
 let fetchedAt = 0;
+let hasOpened = false;
 
 const reader = createReader({
   async load(ids) {
     if (ids === null) void loadAlerts();
-    const asked = ids === null ? {} : { server: ids };
-    const { servers } = await get("/api/picture", asked, null, (bytes) => {
-      if (site.peek() === null) loadedBytes.value = bytes;
-    });
+    const servers = await readPicture(ids);
     trouble.value = null;
     // By the clock: what answers just after a loss may be about to send events again.
-    isFetching.value = closedAt !== null && Date.now() - closedAt >= FETCH_AFTER_MS;
-    if (closedAt === null || isFetching.value) lostSince.value = null;
+    isFetching.value = closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
+    if (closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;
   },
   changed(next) {
@@ -90,12 +89,13 @@ function hear(news: StreamNews): void {
     return;
   }
   gathered = [];
-  const wasOpen = closedAt === null;
+  const wasOpen = closedAt.value === null;
   if (news.type === "open") {
-    closedAt = null;
-    if (site.peek() !== null) void compareVersion();
+    closedAt.value = null;
+    if (hasOpened) void Promise.all([compareVersion(), loadMe()]);
+    hasOpened = true;
   } else {
-    closedAt ??= Date.now();
+    closedAt.value ??= Date.now();
     if (!isFetching.peek()) lostSince.value ??= serverNow();
     // The answer tells whether the sign-in ended; further attempts that fail tell nothing new.
     if (!wasOpen && site.peek() !== null) return;
@@ -112,7 +112,10 @@ function beat(): void {
   if (slept) void reader.reload();
   if (document.hidden) return;
   now.value = serverNow();
-  const due = Math.max((closedAt ?? Number.POSITIVE_INFINITY) + FETCH_AFTER_MS, fetchedAt + FETCH_EVERY_MS);
+  const due = Math.max(
+    (closedAt.value ?? Number.POSITIVE_INFINITY) + FETCH_AFTER_MS,
+    fetchedAt + FETCH_EVERY_MS,
+  );
   if (beatAt < due || trouble.peek() === "signedOut") return;
   fetchedAt = beatAt;
   void reader.reload();
@@ -122,9 +125,16 @@ function beat(): void {
 let tell: (word: "retry" | "rest") => void = nobody;
 function nobody(): void {}
 
-/** Begins to read once the stream is open, so that nothing is missed between; keeps the picture live as long as the tab is there. */
-export function startLive(): void {
-  closedAt = Date.now();
+/** Reads the picture, and who is signed in; then keeps the picture live as long as the tab is there. */
+export async function startLive(): Promise<void> {
+  void reader.reload();
+  if (await loadMe()) keepLive();
+  else forget();
+}
+
+/** What changed before the stream was open is read when it is. */
+function keepLive(): void {
+  closedAt.value = Date.now();
   setInterval(beat, 1_000);
   document.addEventListener("visibilitychange", beat);
   effect(() => {
@@ -143,6 +153,8 @@ export function startLive(): void {
 export function forget(): void {
   tell("rest");
   site.value = null;
+  me.value = null;
+  forgetPicture();
   forgetAlerts();
   trouble.value = "signedOut";
 }
@@ -150,8 +162,8 @@ export function forget(): void {
 /** After a sign-in: reads the picture at once. */
 export function again(): Promise<void> {
   // What answers first is the picture: the stream has its time to open.
-  if (closedAt !== null) closedAt = Date.now();
-  if (tell === nobody) startLive();
+  if (closedAt.value !== null) closedAt.value = Date.now();
+  if (tell === nobody) keepLive();
   else tell("retry");
   return reader.reload();
 }
@@ -183,7 +195,7 @@ function ownStream(): typeof tell {
       timer = setTimeout(() => {
         stream?.end();
         stream = null;
-        closedAt ??= Date.now();
+        closedAt.value ??= Date.now();
       }, HIDDEN_MS);
   });
   return (word) => stream?.[word]();

@@ -3,8 +3,8 @@ import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept
 import type { Site } from "../model.ts";
 
 interface ReaderDeps {
-  /** The picture of these servers, of all for null. Rejects when it cannot be had. */
-  readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[]>;
+  /** The picture of these servers, of all for null; null when nothing has changed. Rejects when it cannot be had. */
+  readonly load: (ids: readonly string[] | null) => Promise<readonly PictureServer[] | null>;
   /** After every change; the servers that changed are other objects. */
   readonly changed: (site: Site) => void;
   readonly failed: (error: unknown) => void;
@@ -40,9 +40,8 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
       wanted = new Set();
       try {
         const servers = await load(ids);
-        const loaded = new Map(servers.map((server) => [server.id, keptServer(server)]));
-        if (ids === null) site = loaded;
-        else for (const [id, server] of loaded) site.set(id, server);
+        if (ids === null && servers !== null) site = new Map();
+        for (const server of servers ?? []) site.set(server.id, keptServer(server));
       } catch (error) {
         // What is shown stays as it was; the stream or a person asks again.
         waiting = [];

@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { WaitsRecord } from "../../domain/history-records.ts";
 import { get, search } from "../api.ts";
-import { daily } from "../daily/words.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot, me } from "../me.ts";
@@ -79,7 +78,7 @@ export function Feature() {
               <div class="h">
                 <h2>{words.whoHasIt}</h2>
               </div>
-              <p class="q">{daily.noPeople}</p>
+              <p class="q">{words.noPeople}</p>
             </>
           ) : (
             <Who row={row} holders={holders} waiting={waiting} reserved={kind("reservation")} />

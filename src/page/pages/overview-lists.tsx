@@ -120,7 +120,7 @@ export function Held({ servers }: Props) {
           </a>
         )}
       </header>
-      {rows.length === 0 && <p class="q">{mayNot("holders") ? daily.noPeople : daily.nobodyHolds}</p>}
+      {rows.length === 0 && <p class="q">{mayNot("holders") ? words.noPeople : daily.nobodyHolds}</p>}
       <ul class="rows held-l">
         {rows.slice(0, MOST_HELD).map((row) => (
           <li key={row.id}>

@@ -57,7 +57,7 @@ export function Servers() {
             </button>
           )}
           <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>
-            {daily.wall}
+            {words.wall}
           </a>
           <a class="btn" href="./api/licenses/servers?format=csv" download>
             {words.csv}

@@ -3,7 +3,7 @@ import type { PagePath } from "../../domain/words.ts";
 import { waitsUntil } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { firing, lastAlert, unhandledOf } from "../live/alerts.ts";
-import { again, isFetching, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
+import { again, isFetching, isOpen, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
 import { me } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
@@ -119,11 +119,11 @@ export function Live() {
   const [icon, word] =
     since !== null
       ? (["warn", isLong(since) ? words.offline : words.reconnecting] as const)
-      : site.value === null
-        ? (["unknown", words.connecting] as const)
-        : isFetching.value
-          ? (["partial", words.everyHalfMinute] as const)
-          : (["ok", words.live] as const);
+      : isFetching.value
+        ? (["partial", words.everyHalfMinute] as const)
+        : site.value !== null && isOpen.value
+          ? (["ok", words.live] as const)
+          : (["unknown", words.connecting] as const);
   return (
     <span class={`live st-${icon}`}>
       <Icon name={icon} />

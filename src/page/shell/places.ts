@@ -1,6 +1,5 @@
 import type { Permission } from "../../domain/keys.ts";
 import type { PagePath } from "../../domain/words.ts";
-import { daily } from "../daily/words.ts";
 import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
@@ -40,7 +39,7 @@ export const PLACES: readonly Place[] = [
   { path: "expiry", word: words.expiry, letter: "e" },
   { path: "denials", word: words.denials, letter: "d" },
   { path: "history", word: words.history, letter: "h" },
-  { path: "wall", word: daily.wall, letter: "w", isAside: true },
+  { path: "wall", word: words.wall, letter: "w", isAside: true },
   { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
   { path: "admin", word: words.admin, letter: "m", isAside: true },
   { path: "logs", word: words.logs, letter: "l", isAside: true },
