@@ -65,7 +65,7 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
   return {
     id: `${server.id} ${row[0]}`,
     server,
-    feature: row[FEATURE] as string,
+    feature: keyOf(row),
     kind: row[KIND] as HolderRow["kind"],
     user: row[USER] as string | null,
     host: row[HOST] as string | null,
@@ -78,7 +78,7 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
 }
 
 /** What is made of an object is kept as long as it lives; a server's is another one after each change. */
-function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
+export function kept<K extends object, T>(make: (of: K) => T): (of: K) => T {
   const known = new WeakMap<K, T>();
   return (of) => {
     const before = known.get(of);
@@ -98,23 +98,10 @@ const factsOf = kept(
     expiresAt: permanent || expiresAt === null ? null : Date.parse(expiresAt),
   }),
 );
+/** Key of a row's feature. */
+export const keyOf = (row: RowValues) => row[FEATURE] as string;
 /** Lower-case user and host of a row. */
-const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
-
-/** Who has what of a server, for searches: `all` has everyone's text, so that a word of nobody is done with at once. */
-const personsOf = kept(({ rows }: KeptServer) => {
-  const texts = [...rows.values()].map(personOf);
-  return { texts, all: texts.join("\n"), features: [...rows.values()].map((row) => row[FEATURE] as string) };
-});
-
-/** Keys of the features that somebody has, or waits for, in whose name or host the word occurs. */
-function heldBy(server: KeptServer, word: string): ReadonlySet<string> {
-  const { texts, all, features } = personsOf(server);
-  const held = new Set<string>();
-  if (all.includes(word))
-    for (const [at, text] of texts.entries()) if (text.includes(word)) held.add(features[at] ?? "");
-  return held;
-}
+export const personOf = kept((row: RowValues) => `${row[USER] ?? ""}\n${row[HOST] ?? ""}`.toLowerCase());
 
 export const featuresOf = kept((server: KeptServer): readonly FeatureRow[] =>
   [...server.features].map(([key, feature]) => {
@@ -164,46 +151,6 @@ export function countStates(rows: readonly FeatureRow[], now: number): Readonly<
   return counts;
 }
 
-export interface Filter {
-  readonly search: string;
-  readonly server: string | null;
-  /** `location:muc` */
-  readonly label: string | null;
-}
-
-/**
- * Words must all occur: in the name, the daemon, the server, or in a user or host that has the feature or waits for it.
- * `server:eda` and `free:0` mean a server and a number of free seats; a name that holds such a word is found, too.
- */
-export function matching(rows: readonly FeatureRow[], { search, server, label }: Filter): FeatureRow[] {
-  const tests = search.toLowerCase().split(/\s+/).filter(Boolean).map(testOf);
-  return rows.filter((row) => {
-    if (server !== null && row.server.id !== server) return false;
-    if (label !== null && !labelsOf(row.server).includes(label)) return false;
-    return tests.every((test) => test(row));
-  });
-}
-
-function testOf(word: string): (row: FeatureRow) => boolean {
-  const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
-  const ofServer = new Map<KeptServer, { readonly isNamed: boolean; readonly held: ReadonlySet<string> }>();
-  const look = (server: KeptServer) => {
-    const { id } = server;
-    const isNamed =
-      `${id}\n${server.name}`.toLowerCase().includes(word) ||
-      (name === "server" && id.toLowerCase() === value);
-    const held = heldBy(server, word);
-    const seen = { isNamed, held };
-    ofServer.set(server, seen);
-    return seen;
-  };
-  return ({ server, key, facts, free }) => {
-    if (facts.text.includes(word) || (name === "free" && String(free) === value)) return true;
-    const { isNamed, held } = ofServer.get(server) ?? look(server);
-    return isNamed || held.has(key);
-  };
-}
-
 export const inState = (rows: readonly FeatureRow[], state: State | null, now: number): FeatureRow[] =>
   state === null ? [...rows] : rows.filter((row) => IS_IN[state](row, now));
 
@@ -212,79 +159,53 @@ export function labelsOf({ labels }: KeptServer): string[] {
   return Object.entries(labels).map(([name, value]) => `${name}:${value}`);
 }
 
-const ORDERS = {
-  name: (row: FeatureRow) => row.facts.order,
-  server: (row: FeatureRow) => row.server.id,
-  daemon: (row: FeatureRow) => row.feature.daemon,
-  seats: (row: FeatureRow) => row.feature.total,
-  used: (row: FeatureRow) => row.feature.used,
-  free: (row: FeatureRow) => row.free,
-  expires: (row: FeatureRow) => row.facts.expiresAt,
-} as const;
+type Key<T> = (row: T) => string | number | null;
 
-const HOLDER_ORDERS = {
-  user: (row: HolderRow) => row.order,
-  host: (row: HolderRow) => row.host,
-  feature: (row: HolderRow) => nameOf(row),
-  server: (row: HolderRow) => row.server.id,
-  count: (row: HolderRow) => row.count,
-  since: (row: HolderRow) => row.since,
-} as const;
+const ORDERS: Readonly<Record<string, Key<FeatureRow>>> = {
+  name: (row) => row.facts.order,
+  server: (row) => row.server.id,
+  daemon: (row) => row.feature.daemon,
+  seats: (row) => row.feature.total,
+  used: (row) => row.feature.used,
+  free: (row) => row.free,
+  expires: (row) => row.facts.expiresAt,
+};
+const FEATURE_TIES: readonly Key<FeatureRow>[] = [
+  (row) => -(row.feature.queued ?? 0),
+  (row) => row.facts.order,
+  (row) => row.id,
+];
+
+const HOLDER_ORDERS: Readonly<Record<string, Key<HolderRow>>> = {
+  user: (row) => row.order,
+  host: (row) => row.host,
+  feature: (row) => nameOf(row),
+  server: (row) => row.server.id,
+  count: (row) => row.count,
+  since: (row) => row.since,
+};
+const HOLDER_TIES: readonly Key<HolderRow>[] = [(row) => row.order, (row) => row.id];
 
 /** The name of a row's feature. */
 export const nameOf = ({ server, feature }: HolderRow): string =>
   server.features.get(feature)?.name ?? feature;
 
-interface HolderFilter {
-  readonly search: string;
-  readonly server: string | null;
-  readonly feature: string | null;
-  /** Epoch ms: only checkouts held since before. */
-  readonly before?: number | null;
-}
-
-/** Who holds or waits for something that all words of the search occur in; `feature` is the id of one feature. */
-export function matchingHolders(
-  rows: readonly HolderRow[],
-  { search, server, feature, before = null }: HolderFilter,
-): HolderRow[] {
-  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  return rows.filter((row) => {
-    if (row.kind === "reservation" || (server !== null && row.server.id !== server)) return false;
-    if (feature !== null && `${row.server.id} ${row.feature}` !== feature) return false;
-    if (before !== null && (row.kind !== "checkout" || row.since === null || row.since > before))
-      return false;
-    if (words.length === 0) return true;
-    const text = [row.user, row.host, nameOf(row), row.server.id, row.server.name].join("\n").toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-}
+/** By `free` or `-free` and so on; unknown and unlimited last, then by who waits, then by name. */
+export const sorted = (rows: FeatureRow[], sort: string): FeatureRow[] =>
+  inOrder(rows, sort, ORDERS[sort.replace("-", "")] ?? ORDERS.free, FEATURE_TIES);
 
 /** By `since` or `-since` and so on, then by user and id. */
-export function sortedHolders(rows: HolderRow[], sort: string): HolderRow[] {
-  const falling = sort.startsWith("-");
-  const word = sort.replace(/^-/, "") as keyof typeof HOLDER_ORDERS;
-  const keyFor = HOLDER_ORDERS[word] ?? HOLDER_ORDERS.since;
-  return rows.sort(
-    (a, b) =>
-      compare(keyFor(a), keyFor(b), falling) ||
-      compare(a.order, b.order, false) ||
-      compare(a.id, b.id, false),
-  );
-}
+export const sortedHolders = (rows: HolderRow[], sort: string): HolderRow[] =>
+  inOrder(rows, sort, HOLDER_ORDERS[sort.replace("-", "")] ?? HOLDER_ORDERS.since, HOLDER_TIES);
 
-/** By `free` or `-free`; unknown and unlimited last, then by who waits, then by name. */
-export function sorted(rows: FeatureRow[], sort: string): FeatureRow[] {
+function inOrder<T>(rows: T[], sort: string, first: Key<T> = () => null, ties: readonly Key<T>[]): T[] {
   const falling = sort.startsWith("-");
-  const word = sort.replace(/^-/, "") as keyof typeof ORDERS;
-  const keyFor = ORDERS[word] ?? ORDERS.free;
-  return rows.sort(
-    (a, b) =>
-      compare(keyFor(a), keyFor(b), falling) ||
-      (b.feature.queued ?? 0) - (a.feature.queued ?? 0) ||
-      compare(a.facts.order, b.facts.order, false) ||
-      compare(a.id, b.id, false),
-  );
+  return rows.sort((a, b) => {
+    let order = compare(first(a), first(b), falling);
+    for (let at = 0; order === 0 && at < ties.length; at++)
+      order = compare(ties[at]?.(a) ?? null, ties[at]?.(b) ?? null, false);
+    return order;
+  });
 }
 
 /** Null is last in both directions. */
@@ -292,37 +213,4 @@ function compare(a: string | number | null, b: string | number | null, falling: 
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? 1 : -1;
   return a < b === falling ? 1 : -1;
-}
-
-export interface Identified {
-  readonly id: string;
-}
-
-/** `fresh` in the order of `before`, new ones at the end; and how many are then at another place than in `fresh`. */
-export function steady<T extends Identified>(fresh: readonly T[], before: readonly string[]) {
-  const left = new Map(fresh.map((row) => [row.id, row]));
-  const rows: T[] = [];
-  for (const id of before) {
-    const row = left.get(id);
-    if (row !== undefined && left.delete(id)) rows.push(row);
-  }
-  rows.push(...left.values());
-  return { rows, moved: rows.filter((row, at) => row.id !== fresh[at]?.id).length };
-}
-
-/** A number for each row: its own of before, else one that is free. */
-export function slotsOf(rows: readonly Identified[], before: ReadonlyMap<string, number>) {
-  const slots = new Map<string, number>();
-  for (const { id } of rows) {
-    const slot = before.get(id);
-    if (slot !== undefined) slots.set(id, slot);
-  }
-  const taken = new Set(slots.values());
-  let next = 0;
-  for (const { id } of rows) {
-    if (slots.has(id)) continue;
-    while (taken.has(next)) next++;
-    slots.set(id, next++);
-  }
-  return slots;
 }

@@ -20,9 +20,10 @@ export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   return `./${path}${search(parameters)}`;
 }
 
-/** The address as it should be, not written yet: browsers take milliseconds for that, and refuse more than some a second. */
+/** The address as it should be, not written yet: browsers take milliseconds for that, so it is done when nobody types. */
 let unwritten: string | null = null;
-const WRITES_AFTER_MS = 100;
+let writing: ReturnType<typeof setTimeout> | undefined;
+const WRITES_AFTER_MS = 300;
 
 function write(): void {
   if (unwritten !== null) history.replaceState(history.state, "", unwritten);
@@ -56,7 +57,8 @@ export function setQuery(changes: Readonly<Record<string, string | null>>, step 
     push(path + search);
     return;
   }
-  if (unwritten === null) setTimeout(write, WRITES_AFTER_MS);
+  clearTimeout(writing);
+  writing = setTimeout(write, WRITES_AFTER_MS);
   unwritten = path + search;
   place.value = { path, query: search };
 }

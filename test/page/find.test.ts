@@ -4,7 +4,9 @@ import type { PictureServer } from "../../src/domain/live-picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
 import { groupedByName, groupedHolders } from "../../src/page/groups.ts";
-import { allFeatures, allHolders, matchingHolders, slotsOf } from "../../src/page/model.ts";
+import { allFeatures, allHolders } from "../../src/page/model.ts";
+import { slotsOf } from "../../src/page/rows.ts";
+import { matchingHolders } from "../../src/page/search.ts";
 import { type Entry, ranked } from "../../src/page/shell/rank.ts";
 import { checkout, feature, NOW, picture } from "../http/make.ts";
 

@@ -9,12 +9,11 @@ import {
   allHolders,
   countStates,
   inState,
-  matching,
-  matchingHolders,
   sorted,
   sortedHolders,
-  steady,
 } from "../../src/page/model.ts";
+import { steady } from "../../src/page/rows.ts";
+import { matching, matchingHolders } from "../../src/page/search.ts";
 import { partsOf } from "../../src/page/seats.ts";
 import { checkout, feature, NOW, picture } from "../http/make.ts";
 
@@ -72,8 +71,8 @@ describe("the list of features", () => {
   test("keeps its places while it is held, and says how many would move", () => {
     const [a, b, c] = ["a", "b", "c"].map((id) => ({ id }));
     if (!a || !b || !c) throw new Error("three");
-    expect(steady([c, a], ["a", "b", "c"])).toEqual({ rows: [a, c], moved: 2 });
-    expect(steady([a, b, c], ["a", "b"])).toEqual({ rows: [a, b, c], moved: 0 });
+    expect(steady([c, a], [a, b, c])).toEqual({ rows: [a, c], moved: 2 });
+    expect(steady([a, b, c], [a, b])).toEqual({ rows: [a, b, c], moved: 0 });
   });
 });
 

@@ -16,9 +16,11 @@ export function keptServer(server: PictureServer): KeptServer {
 }
 
 function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
-  for (const [key, ...values] of features) {
-    const named = FEATURE_COLUMNS.map((name, index) => [name, values[index]]);
-    kept.features.set(key, Object.fromEntries(named) as PictureFeature);
+  for (const values of features) {
+    // Object.fromEntries takes four times as long, of which a phone has 5,000.
+    const named: Partial<Record<keyof PictureFeature, unknown>> = {};
+    for (const [index, name] of FEATURE_COLUMNS.entries()) named[name] = values[index + 1];
+    kept.features.set(values[0], named as PictureFeature);
   }
   for (const values of rows) kept.rows.set(values[0], values);
   return kept;

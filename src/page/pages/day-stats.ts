@@ -3,15 +3,43 @@ import type { StatsRecord } from "../../domain/history-records.ts";
 import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
 
-type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage">;
+type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
 const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 
-/** Reads what each feature had in the last 24 h. While it is not there, the columns say so. */
-export async function loadDays(signal: AbortSignal): Promise<void> {
-  const answer = await get("/api/licenses/stats", { series: "false" }, signal).catch(() => null);
+/** Scrolling and typing ask for nothing. */
+const RESTS_MS = 400;
+const HOLDS_MS = 600_000;
+/** Beyond this a request's address may be refused. */
+const MOST_CHARACTERS = 6_000;
+let resting: ReturnType<typeof setTimeout> | undefined;
+
+/**
+ * Reads what features had in the last 24 h, once they are looked at: all of a site with 5,000 keep the daemon busy for
+ * seconds. While it is not there, the columns say so.
+ */
+export function loadDays(rows: readonly FeatureRow[]): void {
+  clearTimeout(resting);
+  resting = setTimeout(() => void load(rows), RESTS_MS);
+}
+
+async function load(rows: readonly FeatureRow[]): Promise<void> {
+  const readAt = Date.now();
+  let left = MOST_CHARACTERS;
+  const asked = rows.filter((row) => {
+    if (row.of !== undefined || readAt - (dayOf(row)?.readAt ?? 0) < HOLDS_MS) return false;
+    left -= encodeURIComponent(row.feature.name).length + 10;
+    return left > 0;
+  });
+  if (asked.length === 0) return;
+  const feature = [...new Set(asked.map((row) => row.feature.name))];
+  const server = [...new Set(asked.map((row) => row.server.id))];
+  const answer = await get("/api/licenses/stats", { series: "false", server, feature }).catch(() => null);
   if (answer === null) return;
-  days.value = new Map(answer.features.map((row) => [keyOf(row.server, row.daemon, row.feature), row]));
+  const read = answer.features.map(
+    (row) => [keyOf(row.server, row.daemon, row.feature), { ...row, readAt }] as const,
+  );
+  days.value = new Map([...days.peek(), ...read]);
 }
 
 export function dayOf({ server, feature }: FeatureRow): Day | undefined {

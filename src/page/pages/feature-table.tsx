@@ -1,4 +1,3 @@
-import { useEffect } from "preact/hooks";
 import { day, duration, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
@@ -19,11 +18,6 @@ const WIDE = matchMedia("(min-width: 1161px)");
 /** Rows as they are ordered; the heads change `sort` in the address. */
 export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
-  useEffect(() => {
-    const end = new AbortController();
-    if (showsDays) void loadDays(end.signal);
-    return () => end.abort();
-  }, [showsDays]);
   return (
     <div
       class="t ft"
@@ -33,7 +27,9 @@ export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] })
       {...columnProps()}
     >
       <Head />
-      <VirtualRows rows={rows}>{(row, index) => <Row row={row} index={index} />}</VirtualRows>
+      <VirtualRows rows={rows} {...(showsDays && { seen: loadDays })}>
+        {(row, index) => <Row row={row} index={index} />}
+      </VirtualRows>
     </div>
   );
 }

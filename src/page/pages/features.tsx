@@ -9,7 +9,6 @@ import {
   type FeatureRow,
   inState,
   labelsOf,
-  matching,
   STATES,
   type State as StateWord,
   sorted,
@@ -20,6 +19,7 @@ import { Choice, SearchField } from "../parts/search-field.tsx";
 import { useSteadyOrder } from "../parts/steady-order.ts";
 import { Unread } from "../parts/unread.tsx";
 import { go, linkTo, query, setQuery } from "../router.ts";
+import { matching } from "../search.ts";
 import { words } from "../words.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
 

@@ -2,13 +2,14 @@ import { useMemo } from "preact/hooks";
 import { number } from "../format.ts";
 import { HOLDER_GROUPS } from "../groups.ts";
 import { now, site } from "../live/live.ts";
-import { allHolders, type HolderRow, matchingHolders, nameOf, sortedHolders } from "../model.ts";
+import { allHolders, type HolderRow, nameOf, sortedHolders } from "../model.ts";
 import { SortHead } from "../parts/head-cell.tsx";
 import { Held, Since } from "../parts/holder-table.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
 import { useSteadyOrder } from "../parts/steady-order.ts";
 import { VirtualRows } from "../parts/virtual.tsx";
 import { go, linkTo, query } from "../router.ts";
+import { matchingHolders } from "../search.ts";
 import { words } from "../words.ts";
 import { GroupList } from "./people-groups.tsx";
 

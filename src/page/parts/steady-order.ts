@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { type Identified, steady } from "../model.ts";
+import { type Identified, steady } from "../rows.ts";
 
 /** Who leaves the rows for the button that sorts them finds it still there. */
 const LEAVES_MS = 3_000;
@@ -11,13 +11,10 @@ const LEAVES_MS = 3_000;
 export function useSteadyOrder<T extends Identified>(fresh: readonly T[], question: string) {
   const [isHeld, setHeld] = useState(false);
   const leaving = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const last = useRef<{ readonly question: string; readonly ids: readonly string[] }>({
-    question: "",
-    ids: [],
-  });
+  const last = useRef<{ readonly question: string; readonly rows: readonly T[] }>({ question: "", rows: [] });
   const isSame = last.current.question === question;
-  const shown = isHeld && isSame ? steady(fresh, last.current.ids) : { rows: fresh, moved: 0 };
-  last.current = { question, ids: shown.rows.map(({ id }) => id) };
+  const shown = isHeld && isSame ? steady(fresh, last.current.rows) : { rows: fresh, moved: 0 };
+  last.current = { question, rows: shown.rows };
   const hold = () => {
     clearTimeout(leaving.current);
     setHeld(true);

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { type Identified, slotsOf } from "../model.ts";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { type Identified, slotsOf } from "../rows.ts";
 
 /** Rows beyond the window at each end, so that a scroll shows no hole. */
 const SPARE = 4;
@@ -9,13 +9,15 @@ interface Props<T> {
   readonly rows: readonly T[];
   /** One `role="row"`, of the same height as each other. `index` is for `aria-rowindex`: the head is 1. */
   readonly children: (row: T, index: number) => ComponentChildren;
+  /** Is told which rows have elements, when these are others. */
+  readonly seen?: (rows: readonly T[]) => void;
 }
 
 /**
  * The rows that are in the window, as the page is scrolled, with room for the others. A row keeps its elements while it is
  * shown, and with them the focus; those of a row that has gone are filled with one that has come, which costs less than new ones.
  */
-export function VirtualRows<T extends Identified>({ rows, children }: Props<T>) {
+export function VirtualRows<T extends Identified>({ rows, children, seen }: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const slots = useRef<ReadonlyMap<string, number>>(new Map());
   const [view, setView] = useState({ from: 0, end: 30, height: 32 });
@@ -52,6 +54,7 @@ export function VirtualRows<T extends Identified>({ rows, children }: Props<T>) 
   const shown = rows.slice(from, from + count);
   const below = rows.length - from - shown.length;
   slots.current = slotsOf(shown, slots.current);
+  useEffect(() => seen?.(shown), [shown.map(({ id }) => id).join("\n")]);
   return (
     <div
       ref={box}

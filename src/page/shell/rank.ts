@@ -1,4 +1,4 @@
-import type { Identified } from "../model.ts";
+import type { Identified } from "../rows.ts";
 
 /** Something that the palette leads to. */
 export interface Entry extends Identified {

@@ -1,0 +1,82 @@
+import type { KeptServer } from "../domain/polls/kept-picture.ts";
+import { type FeatureRow, type HolderRow, kept, keyOf, labelsOf, nameOf, personOf } from "./model.ts";
+
+export interface Filter {
+  readonly search: string;
+  readonly server: string | null;
+  /** `location:muc` */
+  readonly label: string | null;
+}
+
+/**
+ * Words must all occur: in the name, the daemon, the server, or in a user or host that has the feature or waits for it.
+ * `server:eda` and `free:0` mean a server and a number of free seats; a name that holds such a word is found, too.
+ */
+export function matching(rows: readonly FeatureRow[], { search, server, label }: Filter): FeatureRow[] {
+  const tests = search.toLowerCase().split(/\s+/).filter(Boolean).map(testOf);
+  return rows.filter((row) => {
+    if (server !== null && row.server.id !== server) return false;
+    if (label !== null && !labelsOf(row.server).includes(label)) return false;
+    return tests.every((test) => test(row));
+  });
+}
+
+function testOf(word: string): (row: FeatureRow) => boolean {
+  const [, name, value = ""] = /^(server|free):(.+)$/.exec(word) ?? [];
+  const ofServer = new Map<KeptServer, { readonly isNamed: boolean; readonly held: ReadonlySet<string> }>();
+  const look = (server: KeptServer) => {
+    const { id } = server;
+    const isNamed =
+      `${id}\n${server.name}`.toLowerCase().includes(word) ||
+      (name === "server" && id.toLowerCase() === value);
+    const held = heldBy(server, word);
+    const seen = { isNamed, held };
+    ofServer.set(server, seen);
+    return seen;
+  };
+  return ({ server, key, facts, free }) => {
+    if (facts.text.includes(word) || (name === "free" && String(free) === value)) return true;
+    const { isNamed, held } = ofServer.get(server) ?? look(server);
+    return isNamed || held.has(key);
+  };
+}
+
+/** Who has what of a server, for searches: `all` has everyone's text, so that a word of nobody is done with at once. */
+const personsOf = kept(({ rows }: KeptServer) => {
+  const texts = [...rows.values()].map(personOf);
+  return { texts, all: texts.join("\n"), features: [...rows.values()].map(keyOf) };
+});
+
+/** Keys of the features that somebody has, or waits for, in whose name or host the word occurs. */
+function heldBy(server: KeptServer, word: string): ReadonlySet<string> {
+  const { texts, all, features } = personsOf(server);
+  const held = new Set<string>();
+  if (all.includes(word))
+    for (const [at, text] of texts.entries()) if (text.includes(word)) held.add(features[at] ?? "");
+  return held;
+}
+
+interface HolderFilter {
+  readonly search: string;
+  readonly server: string | null;
+  readonly feature: string | null;
+  /** Epoch ms: only checkouts held since before. */
+  readonly before?: number | null;
+}
+
+/** Who holds or waits for something that all words of the search occur in; `feature` is the id of one feature. */
+export function matchingHolders(
+  rows: readonly HolderRow[],
+  { search, server, feature, before = null }: HolderFilter,
+): HolderRow[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  return rows.filter((row) => {
+    if (row.kind === "reservation" || (server !== null && row.server.id !== server)) return false;
+    if (feature !== null && `${row.server.id} ${row.feature}` !== feature) return false;
+    if (before !== null && (row.kind !== "checkout" || row.since === null || row.since > before))
+      return false;
+    if (words.length === 0) return true;
+    const text = [row.user, row.host, nameOf(row), row.server.id, row.server.name].join("\n").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
