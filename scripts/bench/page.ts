@@ -14,6 +14,7 @@ const CHANGES_PER_SECOND = 50;
 /** Servers whose polls bring the changes of one second. */
 const POLLS_PER_SECOND = 5;
 const LIVE_SECONDS = 10;
+const PIXEL_ROUNDS = 15;
 const TYPED = ["feature_0", "user0012", "s7", "nobody", "scaled 04"];
 
 /** What a browser has done so far, in ms of its main thread. */
@@ -174,6 +175,39 @@ async function liveRows(tab: Tab, place: Place, texts: string[]): Promise<Row[]>
   ];
 }
 
+/** From the end of a poll, which its server's record has, to the paint of who has come. */
+async function pixelRows({ page }: Tab, place: Place, texts: string[]): Promise<Row[]> {
+  await page.goto(`${place.url}/people?q=pixel`);
+  await page.locator(".live", { hasText: "live" }).waitFor();
+  const spans: number[] = [];
+  for (let round = 0; round < PIXEL_ROUNDS; round++) {
+    const painted = page.evaluate<number>(`new Promise((resolve) =>
+      new MutationObserver((_, self) => {
+        if (!document.querySelector('[role="rowgroup"]')?.textContent.includes("pixel${round}x")) return;
+        self.disconnect();
+        requestAnimationFrame(() => {
+          const { port1, port2 } = new MessageChannel();
+          port1.onmessage = () => resolve(performance.timeOrigin + performance.now());
+          port2.postMessage(0);
+        });
+      }).observe(document, { childList: true, subtree: true, characterData: true }))`);
+    const text = (texts[0] ?? "").replace(/user\d{5}/, `pixel${round}x`);
+    texts[0] = text;
+    await Bun.write(join(dirname(place.tool), place.addresses[0] ?? ""), text);
+    await rescan(place, ["s0"]);
+    const paintedAt = await painted;
+    const answer = await fetch(`${place.url}/api/licenses/servers/s0`, {
+      headers: { "X-API-Key": place.key },
+    });
+    const { lastPollAt } = (await answer.json()) as { lastPollAt: string };
+    spans.push(paintedAt - Date.parse(lastPollAt));
+  }
+  return [
+    figure("end of a poll to paint, median", quantile(spans, 0.5), "ms", 300),
+    figure("end of a poll to paint, longest", Math.max(...spans), "ms"),
+  ];
+}
+
 async function ofSite(checkouts: number, heapAtMost: number, whole: boolean): Promise<Row[]> {
   const shape = { features: FEATURES / SERVERS, checkouts: checkouts / SERVERS };
   const texts = Array.from({ length: SERVERS }, () => lmstatText(shape));
@@ -212,6 +246,7 @@ async function ofSite(checkouts: number, heapAtMost: number, whole: boolean): Pr
       );
     }
     rows.push(figure("heap", await tab.heap(), "MB", heapAtMost));
+    if (whole) rows.push(...(await pixelRows(tab, place, texts)));
     const name = `${FEATURES} features, ${checkouts} checkouts: `;
     return rows.map((row) => ({ ...row, what: name + row.what }));
   } finally {

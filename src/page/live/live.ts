@@ -77,10 +77,18 @@ const reader = createReader({
 });
 
 let gathered: Patch[] = [];
+let appliedAt = 0;
+
+function applyGathered(): void {
+  appliedAt = Date.now();
+  reader.apply(gathered.splice(0));
+}
 
 function hear(news: StreamNews): void {
   if (news.type === "patch") {
-    if (gathered.push(news.patch) === 1) setTimeout(() => reader.apply(gathered.splice(0)), GATHER_MS);
+    // The first one is shown at once.
+    const wait = Math.max(0, appliedAt + GATHER_MS - Date.now());
+    if (gathered.push(news.patch) === 1) setTimeout(applyGathered, Math.min(wait, GATHER_MS));
     return;
   }
   if (news.type === "alert" || news.type === "denial") {
