@@ -1,4 +1,5 @@
-const UNTIL_DEADLINE_MS = 60_000;
+/** Guards against what hangs: no test is about how quick a machine is. */
+export const UNTIL_DEADLINE_MS = 60_000;
 
 /** Asks again and again until there is an answer other than undefined; throws when that takes too long. */
 export async function until<T>(

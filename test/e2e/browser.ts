@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium, type Page } from "playwright-core";
+import { UNTIL_DEADLINE_MS } from "../until.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 
@@ -35,6 +36,8 @@ export async function startBrowser({ keepPolicy = false } = {}): Promise<Browser
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
     ],
   });
+  // Playwright's own 30 s are not enough for Swagger UI (4 s of script) while other tests have the machine.
+  context.setDefaultTimeout(UNTIL_DEADLINE_MS);
   return {
     blank: () => context.newPage(),
     async open(url) {
