@@ -23,9 +23,10 @@ export interface Browser extends AsyncDisposable {
 
 /**
  * Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server.
- * With `keepPolicy` pages keep their own policy against scripts, which allows none of a test's either.
+ * With `keepPolicy` pages keep their own policy against scripts, which allows none of a test's either; with `trustsAll` it
+ * takes any certificate.
  */
-export async function startBrowser({ keepPolicy = false } = {}): Promise<Browser> {
+export async function startBrowser({ keepPolicy = false, trustsAll = false } = {}): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: CHROMIUM,
@@ -34,6 +35,7 @@ export async function startBrowser({ keepPolicy = false } = {}): Promise<Browser
     args: [
       ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+      ...(trustsAll ? ["--ignore-certificate-errors"] : []),
     ],
   });
   // Playwright's own 30 s are not enough for Swagger UI (4 s of script) while other tests have the machine.

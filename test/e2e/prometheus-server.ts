@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, until } from "./harness.ts";
 
-/** `scripts/lib/prometheus.sh` unpacks it where it is not installed. */
+/** `scripts/lib/packages.sh` unpacks it where it is not installed. */
 const FOLDERS = [join(import.meta.dir, "../../.cache/prometheus"), "/usr/bin"];
 const FOLDER = FOLDERS.find((folder) =>
   ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))),

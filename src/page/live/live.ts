@@ -105,8 +105,8 @@ function hear(news: StreamNews): void {
   } else {
     closedAt.value ??= Date.now();
     if (!isFetching.peek()) lostSince.value ??= serverNow();
-    // The answer tells whether the sign-in ended; further attempts that fail tell nothing new.
-    if (!wasOpen && site.peek() !== null) return;
+    // The answer tells whether the sign-in ended; when that is known, and when attempts fail again, it tells nothing new.
+    if (trouble.peek() === "signedOut" || (!wasOpen && site.peek() !== null)) return;
   }
   void reader.reload();
 }
