@@ -25,6 +25,6 @@ export function placeLink(
   { server, daemon, feature }: Readonly<Record<"server" | "daemon" | "feature", string | null>>,
 ): string | null {
   if (server === null) return pageLink(base, "");
-  if (feature === null || daemon === null) return pageLink(base, "features", { server });
+  if (feature === null || daemon === null) return pageLink(base, "server", { id: server });
   return pageLink(base, "feature", { server, daemon, name: feature });
 }

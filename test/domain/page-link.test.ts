@@ -11,7 +11,7 @@ test.each([
   [null, of("eda", "d", "f"), null],
   ["https://lic.example", of(null, null, null), "https://lic.example/"],
   ["https://lic.example/eda/", of(null, null, null), "https://lic.example/eda/"],
-  ["http://lic:8080/a/b?x#y", of("eda", "d", null), "http://lic:8080/a/b/features?server=eda"],
+  ["http://lic:8080/a/b?x#y", of("eda", "d", null), "http://lic:8080/a/b/server?id=eda"],
   [
     "https://lic.example/eda",
     of("eda", "d", "ARC/INFO \r\n<b>&x=1"),
