@@ -220,7 +220,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     });
     part("daily backups", backups).start();
     const { oldestSampleAt } = kept;
-    return { store, bus, events, live, history, oldestSampleAt, clockDoubtMs: watch.doubtMs };
+    const { newest: newestBackups } = backups;
+    return { store, bus, events, live, history, oldestSampleAt, newestBackups, clockDoubtMs: watch.doubtMs };
   }
 
   type Records = ReturnType<typeof keepRecords>;

@@ -5,7 +5,7 @@ import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { type Clock, DAY_MS, HOUR_MS, type Timers } from "../domain/time/clock.ts";
 import { backUp } from "../store/backup/back-up.ts";
-import { freeBytes, pathsOf, timeStamp } from "../store/database/files.ts";
+import { freeBytes, pathsOf, stampedAt, timeStamp } from "../store/database/files.ts";
 import { bytesInUse } from "../store/database/read-only.ts";
 
 /** Not at once: a start has enough to do. */
@@ -83,9 +83,22 @@ export function createDailyBackups(deps: DailyBackupsDeps) {
     });
   }
 
+  /** When the newest one was made, as its name says; null where there is none. */
+  function newestOf(kind: Kind): number | null {
+    const until = `${kind}-${timeStamp(clock.now() + DAY_MS)}.db`;
+    try {
+      const newest = madeOf(kind).find((name) => name < until);
+      return newest === undefined ? null : stampedAt(newest);
+    } catch {
+      // No folder yet, or none that can be read, which the next backup tells.
+      return null;
+    }
+  }
+
   return {
     start: () => wait(FIRST_LOOK_MS),
     look,
+    newest: () => ({ state: newestOf("state"), history: newestOf("history") }),
     stop() {
       cancel();
       ending.abort(new Error("The daemon ends"));

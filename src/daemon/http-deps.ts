@@ -6,7 +6,7 @@ import type { HealthCheck } from "../domain/service/status.ts";
 import { clockMessage } from "../domain/time/clock.ts";
 import { nextTurn } from "../domain/time/slices.ts";
 import { hostZone } from "../domain/time/zone.ts";
-import type { HttpDeps, HttpSettings } from "../http/deps.ts";
+import type { DaemonStatus, HttpDeps, HttpSettings } from "../http/deps.ts";
 import type { AppDeps } from "../http/routes/deps.ts";
 import type { Hub } from "../http/streams/hub.ts";
 import type { Bus } from "../live/bus.ts";
@@ -35,6 +35,7 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly begun: number;
   readonly clockDoubtMs: () => number | null;
   readonly oldestSampleAt: () => number | null;
+  readonly newestBackups: () => DaemonStatus["database"]["backups"];
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
@@ -89,7 +90,7 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
 }
 
 function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
-  const { collector, running, store, hub, lag, startedAt, begun, oldestSampleAt, reload } = parts;
+  const { collector, running, store, hub, lag, startedAt, begun, reload } = parts;
   return {
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
@@ -101,7 +102,8 @@ function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
       database: {
         sizeBytes: store.sizeBytes(),
         schemaVersion: store.schemaVersion,
-        oldestSampleAt: oldestSampleAt(),
+        oldestSampleAt: parts.oldestSampleAt(),
+        backups: parts.newestBackups(),
       },
     }),
     counters() {

@@ -103,5 +103,8 @@ export interface DaemonStatus
   extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
-  readonly database: Omit<Status["database"], "oldestSampleAt"> & { readonly oldestSampleAt: number | null };
+  readonly database: Omit<Status["database"], "oldestSampleAt" | "backups"> & {
+    readonly oldestSampleAt: number | null;
+    readonly backups: { readonly state: number | null; readonly history: number | null };
+  };
 }

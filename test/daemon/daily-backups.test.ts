@@ -38,8 +38,10 @@ function rig(keep = { state: 3, history: 1 }, free = 1e12) {
 describe("daily backups", () => {
   test("are whole, private, and made once a day; the newest are kept", async () => {
     const { backups, clock, folder, files, log } = rig();
+    expect(backups.newest()).toEqual({ state: null, history: null });
     await backups.look();
     expect(files()).toEqual(["history-20260131T081530Z.db", "state-20260131T081530Z.db"]);
+    expect(backups.newest()).toEqual({ state: NOW, history: NOW });
     for (const name of files()) {
       expect(examineDatabase(join(folder, name))).toMatchObject({
         keys: 1,
@@ -82,6 +84,7 @@ describe("daily backups", () => {
       "state-20260201",
       "state-20310131",
     ]);
+    expect(backups.newest()).toEqual({ state: NOW + DAY, history: null });
     const other = rig({ state: 0, history: 0 });
     await other.backups.look();
     expect(() => other.files()).toThrow("ENOENT");
@@ -92,6 +95,7 @@ describe("daily backups", () => {
     writeFileSync(folder, "in the way");
     await backups.look();
     expect(log.lines).toMatchObject([{ level: "warn", message: "A daily backup could not be made" }]);
+    expect(backups.newest()).toEqual({ state: null, history: null });
     backups.start();
     expect(waiting).toHaveLength(1);
     backups.stop();

@@ -266,7 +266,12 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
         configFile: "/etc/licmond/licmond.toml",
         lastReload: { at: NOW - 1000, outcome: "applied", message: null },
         streams: { sse: 0, websocket: 0 },
-        database: { sizeBytes: 4096, schemaVersion: 1, oldestSampleAt: null },
+        database: {
+          sizeBytes: 4096,
+          schemaVersion: 1,
+          oldestSampleAt: null,
+          backups: { state: NOW, history: null },
+        },
         eventLoopLagMs: 0.4,
       }),
       counters: () => ({

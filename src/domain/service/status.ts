@@ -62,6 +62,10 @@ export const Status = record("Status", {
     sizeBytes: nullable(Count),
     schemaVersion: nullable(Count),
     oldestSampleAt: nullable(Timestamp),
+    backups: Type.Object(
+      { state: nullable(Timestamp), history: nullable(Timestamp) },
+      { description: "When the newest daily backup of each was made; null: there is none" },
+    ),
   }),
   eventLoopLagMs: Amount,
 });

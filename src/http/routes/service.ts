@@ -80,7 +80,11 @@ export function serviceRoutes(deps: RouteDeps) {
             lastPollAt: iso(polls.lastPollAt),
             nextPollAt: iso(polls.nextPollAt),
           },
-          database: { ...database, oldestSampleAt: iso(database.oldestSampleAt) },
+          database: {
+            ...database,
+            oldestSampleAt: iso(database.oldestSampleAt),
+            backups: { state: iso(database.backups.state), history: iso(database.backups.history) },
+          },
         };
       },
       documented("read", "Service", "Status of the daemon", {

@@ -167,6 +167,11 @@ export function timeStamp(now: number): string {
   return new Date(now).toISOString().replace(/[-:]|\.\d+/g, "");
 }
 
+/** Epoch ms of a name's {@link timeStamp}. */
+export function stampedAt(name: string): number {
+  return Date.parse(name.replace(/^.*(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\dZ).*$/, "$1-$2-$3:$4:$5"));
+}
+
 /** A free name beside the database, with the time: `licmond.db.corrupt-20260131T081530Z`. */
 export function asideName(path: string, word: AsideWord, now: number): string {
   const name = `${path}.${word}-${timeStamp(now)}`;
