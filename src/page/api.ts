@@ -21,7 +21,7 @@ import type {
 } from "../domain/records.ts";
 import type { CommandList, CommandResult } from "../domain/service/commands.ts";
 import type { Maintenance } from "../domain/service/maintenance.ts";
-import type { HealthRecord, Metrics, Reloaded, Status } from "../domain/service/status.ts";
+import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
 import type { DenialState } from "../domain/words.ts";
 
 interface Range {
@@ -64,7 +64,6 @@ export interface Answers {
   readonly "/api/signins": List<"signins", SignInRecord>;
   readonly "/api/status": Status;
   readonly "/api/health": HealthRecord;
-  readonly "/api/metrics": Metrics;
   readonly "/api/maintenance": Maintenance;
   readonly "/api/execute": CommandList;
   readonly "/api/logs/recent": List<"logs", LogEvent>;

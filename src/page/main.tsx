@@ -6,12 +6,12 @@ import { again, site, startLive, trouble } from "./live/live.ts";
 import { loadedBytes } from "./live/read-picture.ts";
 import { Features } from "./pages/features.tsx";
 import { People } from "./pages/people.tsx";
-import { later } from "./parts/later.tsx";
 import { Icon } from "./parts/marks.tsx";
 import { page, query, startRouter } from "./router.ts";
 import { overlay } from "./shell/actions.ts";
 import { Dock, Header, Reason } from "./shell/header.tsx";
 import { startKeys } from "./shell/keys.ts";
+import { later } from "./shell/later.tsx";
 import { Palette } from "./shell/palette.tsx";
 import { isShown, PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
@@ -63,7 +63,8 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
 function Page() {
   const isAside = page.value === "admin" || page.value === "logs";
   if (site.value?.size === 0 && !isAside) return <NoServers />;
-  if (!isShown(page.value)) return <p class="empty">{words.noPeople}</p>;
+  if (!isShown(page.value))
+    return <p class="empty">{page.value === "logs" ? words.noLogs : words.noPeople}</p>;
   const Shown = PAGES[page.value];
   const about = ABOUT[page.value]?.map((word) => query.value.get(word)) ?? [];
   return <Shown key={[page.value, ...about].join("\n")} />;

@@ -14,7 +14,7 @@ const seats = (...users: string[]) => ({
 const says = (page: Page, words: string | RegExp) => page.locator(".bar-note", { hasText: words }).waitFor();
 const untilUsers = (page: Page, ...wanted: string[]) =>
   until(`the page shows ${wanted}`, async () => {
-    const shown = await page.locator("#main [role=rowgroup] .a-n").allTextContents();
+    const shown = await page.locator("#main [role=rowgroup] .a-s").allTextContents();
     return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
   });
 
@@ -193,7 +193,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     );
     await watching.poll(seats("bob", "aaron"));
     await untilUsers(page, "bob", "aaron");
-    const order = () => page.locator("#main [role=rowgroup] .a-n").allTextContents();
+    const order = () => page.locator("#main [role=rowgroup] .a-s").allTextContents();
     expect(await order()).toEqual(["bob", "aaron"]);
     await page.getByRole("button", { name: /^2 changes/ }).click();
     expect(await order()).toEqual(["aaron", "bob"]);

@@ -60,7 +60,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await first.poll(seats("ada"));
     const page = await browser.open(`${first.daemon.url}/people`);
     await signIn(page, first.key);
-    const users = () => page.locator("#main .a-n").allTextContents();
+    const users = () => page.locator("#main [role=cell].a-s").allTextContents();
     const untilUsers = (...wanted: string[]) =>
       until(
         `the page shows ${wanted}`,

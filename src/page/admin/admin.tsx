@@ -1,16 +1,11 @@
-import { signal } from "@preact/signals";
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { Commands } from "./commands.tsx";
-import { Checks, Daemon, Load, Windows } from "./daemon.tsx";
-import { Keys } from "./keys.tsx";
-import { SignIns } from "./sign-ins.tsx";
+import { Checks, Daemon, Windows } from "./daemon.tsx";
+import { Keys, SignIns } from "./keys.tsx";
 import { admin } from "./words.ts";
-
-/** Raised by each change: what lists keys and sign-ins reads again. */
-export const changed = signal(0);
 
 /** The name of the place, and the one beside it. */
 export function AdminHead() {
@@ -40,17 +35,12 @@ export function Admin() {
       <Outcome />
       {me.value !== null && needs !== null && <p class="q role needs">{needs}</p>}
       <div class="cols c2">
-        <div>
-          <Daemon />
-          <Load />
-        </div>
-        <div>
-          <Checks />
-          <Windows />
-        </div>
+        <Daemon />
+        <Checks />
       </div>
-      {may("keys") && <Keys changed={changed} />}
-      {me.value?.via !== "public" && <SignIns changed={changed} />}
+      <Windows />
+      {may("keys") && <Keys />}
+      {me.value?.via !== "public" && <SignIns />}
       {may("execute_operator") && <Commands />}
     </>
   );

@@ -5,14 +5,13 @@ import { duration } from "../format.ts";
 import { site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
-import { argumentsOf, type Fields, runOf } from "./forms.ts";
+import { ActionTable } from "./action-table.tsx";
+import { argumentsOf, runOf } from "./forms.ts";
 import { Output } from "./raw.tsx";
 import { admin } from "./words.ts";
 
 /** The commands that one may run on license servers. */
 export function Commands() {
-  const asked = useSignal<Command | null>(null);
   if (me.value?.execute !== true)
     return (
       <section class="sec">
@@ -23,68 +22,42 @@ export function Commands() {
       </section>
     );
   return (
-    <>
-      <Figure title={admin.commands} path="/api/execute" query={{}} csv={false}>
-        {({ commands }) => (
-          <Rows
-            label={admin.commands}
-            rows={commands.filter(({ allowed }) => allowed)}
-            columns={[
-              { head: admin.command, cell: ({ command }) => <span class="m">{command}</span> },
-              {
-                head: admin.takes,
-                wide: true,
-                cell: (command) => {
-                  const names = [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names];
-                  return <span class="q">{names.join(", ") || admin.takesNothing}</span>;
-                },
-              },
-              { head: admin.timeout, right: true, cell: ({ timeoutMs }) => duration(timeoutMs) },
-              {
-                head: admin.action,
-                right: true,
-                cell: (command) => (
-                  <button
-                    class="ack"
-                    type="button"
-                    onClick={() => {
-                      asked.value = command;
-                    }}
-                  >
-                    {admin.run}
-                    <span class="vh"> {command.command}</span>
-                  </button>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Figure>
-      {asked.value !== null && (
-        <Run
-          command={asked.value}
-          leave={() => {
-            asked.value = null;
-          }}
-        />
-      )}
-    </>
+    <ActionTable
+      title={admin.commands}
+      path="/api/execute"
+      csv={false}
+      rows={({ commands }) => commands.filter(({ allowed }) => allowed)}
+      columns={[
+        { head: admin.command, cell: ({ command }) => <span class="m">{command}</span> },
+        {
+          head: admin.takes,
+          wide: true,
+          cell: (command) => {
+            const names = [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names];
+            return <span class="q">{names.join(", ") || admin.takesNothing}</span>;
+          },
+        },
+        { head: admin.timeout, right: true, cell: ({ timeoutMs }) => duration(timeoutMs) },
+      ]}
+      word={admin.run}
+      target={({ command }) => command}
+      dialog={(command, leave) => <Run command={command} leave={leave} />}
+    />
   );
 }
 
 /** Asks for what the command takes, shows what would be run, then runs exactly that. */
 function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
-  const fields = useSignal<Fields>({});
+  const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
   const result = useSignal<CommandResult | null>(null);
-  const { names, ways, maxLength } = argumentsOf(command);
+  const { names, ways, properties } = argumentsOf(command);
   const body = runOf(command, fields.value);
-  const isPlanned = plan.value !== null && plan.value.of === JSON.stringify(body);
-  const server = fields.value.server ?? null;
+  const planned = plan.value?.of === JSON.stringify(body) ? plan.value.argv : null;
 
   const act = async () => {
     if (body === null) return false;
-    if (isPlanned) {
+    if (planned !== null) {
       result.value = await post("/api/execute", body);
     } else {
       const { argv } = await post("/api/execute", { ...body, dryRun: true });
@@ -92,17 +65,21 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
     }
     return false;
   };
-  const fill = (name: string, text: string) => {
+  const fill = ({
+    currentTarget: { name, value },
+  }: {
+    currentTarget: HTMLInputElement | HTMLSelectElement;
+  }) => {
     const { [name]: _, ...others } = fields.value;
-    fields.value = text.trim() === "" ? others : { ...others, [name]: text.trim() };
+    fields.value = value.trim() === "" ? others : { ...others, [name]: value.trim() };
   };
 
-  const title = admin.runThis(command.command, server);
+  const title = admin.runThis(command.command, fields.value.server ?? null);
   if (result.value !== null) return <Result title={title} of={result.value} leave={leave} />;
   return (
     <FormDialog
       title={title}
-      button={isPlanned ? title : admin.dryRun}
+      button={planned === null ? admin.dryRun : title}
       disabled={body === null}
       act={act}
       leave={leave}
@@ -110,17 +87,10 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
       {command.needsServer && (
         <label>
           {admin.server}
-          <select
-            name="server"
-            required
-            value={server ?? ""}
-            onChange={({ currentTarget }) => fill("server", currentTarget.value)}
-          >
+          <select name="server" required value={fields.value.server ?? ""} onChange={fill}>
             <option value="">{admin.chooseServer}</option>
             {[...(site.value?.keys() ?? [])].map((id) => (
-              <option key={id} value={id}>
-                {id}
-              </option>
+              <option key={id}>{id}</option>
             ))}
           </select>
         </label>
@@ -133,18 +103,15 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
             name={name}
             autocomplete="off"
             spellcheck={false}
-            maxLength={maxLength(name) ?? undefined}
-            onInput={({ currentTarget }) => fill(name, currentTarget.value)}
+            maxLength={properties[name]?.maxLength}
+            onInput={fill}
           />
         </label>
       ))}
-      {isPlanned && (
+      {planned !== null && (
         <div role="status">
           <p>{admin.wouldRun}</p>
-          <Output
-            label={admin.wouldRun}
-            text={plan.value?.argv.map((word) => JSON.stringify(word)).join(" ") ?? ""}
-          />
+          <Output label={admin.wouldRun} text={planned.map((word) => JSON.stringify(word)).join(" ")} />
         </div>
       )}
     </FormDialog>

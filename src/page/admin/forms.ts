@@ -1,27 +1,15 @@
 import type { Command } from "../../domain/service/commands.ts";
 
-/** What the forms of an administrator come to; fields that are empty are not sent. */
-
-export type Fields = Readonly<Record<string, string>>;
-
-/** The fields of a form as texts, without blanks at their ends and without those that are empty. */
-export function filled(fields: Iterable<readonly [string, unknown]>): Fields {
-  const texts = [...fields].map(([name, value]) => [name, String(value).trim()] as const);
-  return Object.fromEntries(texts.filter(([, text]) => text !== ""));
-}
-
-export const LIMITS = ["requestsPerMinute", "dailyQuota", "monthlyQuota"] as const;
+/** What the forms of an administrator come to. */
 
 /** The body that makes a key. `expires` is a day, whose end in the reader's zone counts; viewers alone see pseudonyms. */
-export function keyOf({ name = "", role = "viewer", expires, pseudonyms, ...limits }: Fields) {
+export function keyOf(form: FormData) {
+  const [name, role, expires] = ["name", "role", "expires"].map((field) => `${form.get(field) ?? ""}`.trim());
   return {
     name,
     role,
-    ...(expires !== undefined && { expiresAt: new Date(`${expires}T23:59:59`).toISOString() }),
-    ...(pseudonyms !== undefined && role === "viewer" && { anonymize: true }),
-    ...Object.fromEntries(
-      LIMITS.flatMap((limit) => (limits[limit] === undefined ? [] : [[limit, Number(limits[limit])]])),
-    ),
+    ...(expires && { expiresAt: new Date(`${expires}T23:59:59`).toISOString() }),
+    ...(form.has("pseudonyms") && role === "viewer" && { anonymize: true }),
   };
 }
 
@@ -36,21 +24,22 @@ interface Schema {
 export function argumentsOf({ args }: Pick<Command, "args">) {
   const { properties = {}, required = [], anyOf }: Schema = args;
   return {
+    properties,
     names: Object.keys(properties),
-    maxLength: (name: string) => properties[name]?.maxLength ?? null,
-    ways: anyOf === undefined ? [required] : anyOf.map((way) => way.required),
+    ways: anyOf?.map((way) => way.required) ?? [required],
   };
 }
 
-/** The body that runs a command; null while something is missing. */
-export function runOf(command: Pick<Command, "command" | "needsServer" | "args">, fields: Fields) {
+/** The body that runs a command, by the fields that are filled in; null while something is missing. */
+export function runOf(
+  command: Pick<Command, "command" | "needsServer" | "args">,
+  fields: Readonly<Record<string, string>>,
+) {
   const { names, ways } = argumentsOf(command);
   const { server } = fields;
   if (command.needsServer && server === undefined) return null;
-  if (!ways.some((way) => way.every((name) => fields[name] !== undefined))) return null;
-  const args = Object.fromEntries(
-    names.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
-  );
+  if (!ways.some((way) => way.every((name) => name in fields))) return null;
+  const args = Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)));
   return {
     command: command.command,
     ...(command.needsServer && { server }),

@@ -1,136 +1,122 @@
-import { type Signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { CreatedKey, Key } from "../../domain/keys.ts";
+import type { CreatedKey } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
-import { post, remove } from "../api.ts";
+import { post } from "../api.ts";
 import { duration, moment } from "../format.ts";
 import { now } from "../live/live.ts";
-import { me } from "../me.ts";
+import { may, me } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
-import { FormDialog, tell } from "../parts/dialog.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { FormDialog } from "../parts/dialog.tsx";
 import { State } from "../parts/marks.tsx";
-import { filled, keyOf, LIMITS } from "./forms.ts";
+import { ActionTable, changed, EndDialog } from "./action-table.tsx";
+import { keyOf } from "./forms.ts";
 import { admin } from "./words.ts";
 
 const MARKS = { active: "ok", expired: "stale", revoked: "unknown" } as const;
 const ORDER = Object.keys(MARKS);
+/** More than anybody has; the API gives 100 unless it is asked for more. */
+const ALL = { limit: "1000" };
 
-/** Every key but its secret; what changes one raises `changed`. */
-export function Keys({ changed }: { readonly changed: Signal<number> }) {
-  const asked = useSignal<Key | "new" | null>(null);
-  const leave = () => {
-    asked.value = null;
+/** Every key but its secret. */
+export function Keys() {
+  const isMaking = useSignal(false);
+  const make = (on: boolean) => () => {
+    isMaking.value = on;
   };
   return (
     <>
-      <Figure
+      <ActionTable
         title={admin.keys}
         path="/api/keys"
-        query={{ limit: "1000" }}
-        version={changed.value}
+        query={ALL}
         aside={
-          <button
-            class="btn s end"
-            type="button"
-            onClick={() => {
-              asked.value = "new";
-            }}
-          >
+          <button class="btn s end" type="button" onClick={make(true)}>
             {admin.newKey}
           </button>
         }
-      >
-        {({ keys, total }) => (
-          <Rows
-            label={admin.keys}
-            rows={[...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))}
-            total={total}
-            columns={[
-              { head: admin.name, cell: ({ name }) => <bdi>{name}</bdi> },
-              {
-                head: admin.role,
-                cell: ({ role, anonymize }) => (
-                  <>
-                    <span class="nb">{role}</span>
-                    {anonymize && `, ${admin.withPseudonyms}`}
-                  </>
-                ),
-              },
-              {
-                head: admin.state,
-                wide: true,
-                cell: ({ state }) => <State is={MARKS[state]}>{admin.states[state]}</State>,
-              },
-              { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
-              { head: admin.expires, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
-              { head: admin.made, wide: true, cell: ({ createdAt }) => <When at={createdAt} /> },
-              {
-                head: admin.action,
-                right: true,
-                cell: (key) =>
-                  key.state === "revoked" ? (
-                    admin.states.revoked
-                  ) : (
-                    <button
-                      class="ack"
-                      type="button"
-                      onClick={() => {
-                        asked.value = key;
-                      }}
-                    >
-                      {admin.revoke}
-                      <span class="vh"> {key.name}</span>
-                    </button>
-                  ),
-              },
-            ]}
-          />
+        rows={({ keys }) => [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))}
+        columns={[
+          { head: admin.name, cell: ({ name }) => <bdi>{name}</bdi> },
+          {
+            head: admin.role,
+            cell: ({ role, anonymize }) => (anonymize ? `${role}, ${admin.withPseudonyms}` : role),
+          },
+          {
+            head: admin.state,
+            wide: true,
+            cell: ({ state }) => <State is={MARKS[state]}>{admin.states[state]}</State>,
+          },
+          { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
+          { head: admin.expires, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
+          { head: admin.made, wide: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+        ]}
+        word={admin.revoke}
+        target={({ name }) => name}
+        instead={({ state }) => state === "revoked" && admin.states.revoked}
+        dialog={({ id, name }, leave) => (
+          <EndDialog
+            path={`/api/keys/${id}`}
+            does={admin.revokeThis(name)}
+            done={admin.revoked(name)}
+            leave={leave}
+          >
+            <p>{admin.revokeMeans}</p>
+            {me.value?.keyId === id && <p class="n-full">{admin.revokeOwn}</p>}
+          </EndDialog>
         )}
-      </Figure>
-      {asked.value === "new" && <MakeKey changed={changed} leave={leave} />}
-      {asked.value !== null && asked.value !== "new" && (
-        <Revoke of={asked.value} changed={changed} leave={leave} />
-      )}
+      />
+      {isMaking.value && <MakeKey leave={make(false)} />}
     </>
   );
 }
 
+/** Browsers that are signed in: one's own, or everybody's for who may see them. */
+export function SignIns() {
+  return (
+    <ActionTable
+      title={may("keys") ? admin.signIns : admin.yourSignIns}
+      path="/api/signins"
+      query={ALL}
+      rows={({ signins }) => signins}
+      columns={[
+        { head: admin.key, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
+        { head: admin.browser, cell: ({ browser }) => browser ?? admin.unknownBrowser },
+        { head: admin.role, wide: true, cell: ({ role }) => role },
+        { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
+        { head: admin.ends, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
+      ]}
+      word={admin.end}
+      target={({ keyName, browser }) => admin.on(keyName, browser)}
+      instead={({ current }) => current && admin.thisBrowser}
+      dialog={({ id, keyName, browser }, leave) => (
+        <EndDialog
+          path={`/api/signins/${id}`}
+          does={admin.endThis(admin.on(keyName, browser))}
+          done={admin.ended(admin.on(keyName, browser))}
+          leave={leave}
+        >
+          <p>{admin.endMeans}</p>
+        </EndDialog>
+      )}
+    />
+  );
+}
+
 /** A moment, or how long ago it was; none is "never". */
-export function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
+function When(props: { readonly at: string | null; readonly isAge?: boolean }): ComponentChildren {
   const { at, isAge = false } = props;
   if (at === null) return <span class="q">{admin.never}</span>;
   return isAge ? admin.ago(duration(now.value - Date.parse(at))) : moment(Date.parse(at), now.value);
 }
 
-interface DialogProps {
-  readonly changed: Signal<number>;
-  readonly leave: () => void;
-}
-
-function Revoke({ of: { id, name }, changed, leave }: DialogProps & { readonly of: Key }) {
-  const act = async () => {
-    await remove(`/api/keys/${id}`);
-    tell(admin.revoked(name));
-    changed.value++;
-    return true;
-  };
-  return (
-    <FormDialog title={`${admin.revokeThis(name)}?`} button={admin.revokeThis(name)} act={act} leave={leave}>
-      <p>{admin.revokeMeans}</p>
-      {me.value?.keyId === id && <p class="n-full">{admin.revokeOwn}</p>}
-    </FormDialog>
-  );
-}
-
 /** Asks what the key is for, then shows it, which nothing can do again. */
-function MakeKey({ changed, leave }: DialogProps) {
+function MakeKey({ leave }: { readonly leave: () => void }) {
   const made = useSignal<CreatedKey | null>(null);
   const name = useSignal("");
   const role = useSignal("viewer");
   const act = async (form: FormData) => {
-    if (made.value !== null) return true;
-    made.value = await post("/api/keys", keyOf(filled(form)));
+    made.value = await post("/api/keys", keyOf(form));
     changed.value++;
     return false;
   };
@@ -184,15 +170,6 @@ function MakeKey({ changed, leave }: DialogProps) {
         {admin.expiresOn}
         <input type="date" name="expires" />
       </label>
-      <details>
-        <summary>{admin.limits}</summary>
-        {LIMITS.map((limit) => (
-          <label key={limit}>
-            {admin.limitNames[limit]}
-            <input type="number" name={limit} min={1} step={1} />
-          </label>
-        ))}
-      </details>
     </FormDialog>
   );
 }

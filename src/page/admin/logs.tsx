@@ -1,15 +1,15 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
 import { exactMoment } from "../format.ts";
 import { now } from "../live/live.ts";
-import { may, me } from "../me.ts";
+import { may } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
+import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { type Mark, State } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
-import { VirtualRows } from "../parts/virtual.tsx";
 import { query } from "../router.ts";
 import { words } from "../words.ts";
 import { AdminHead } from "./admin.tsx";
@@ -38,21 +38,15 @@ export function Logs() {
   return (
     <>
       <AdminHead />
-      {may("logs") ? (
-        <>
-          <div class="filters log-bar">
-            <SearchField label={admin.searchLogs} hint={admin.searchHint} />
-            <Choice name="level" any={admin.anyLevel} values={LEVELS} word={admin.level} />
-            <Choice name="source" any={admin.anySource} values={sources} word={admin.source} />
-          </div>
-          {search === "" ? (
-            <Following key={JSON.stringify(filter)} filter={filter} />
-          ) : (
-            <Found key={search + JSON.stringify(filter)} filter={filter} search={search} />
-          )}
-        </>
+      <div class="filters log-bar">
+        <SearchField label={admin.searchLogs} hint={admin.searchHint} />
+        <Choice name="level" any={admin.anyLevel} values={LEVELS} word={admin.level} />
+        <Choice name="source" any={admin.anySource} values={sources} word={admin.source} />
+      </div>
+      {search === "" ? (
+        <Following key={JSON.stringify(filter)} filter={filter} />
       ) : (
-        me.value !== null && <p class="q role needs">{admin.noLogs}</p>
+        <Found key={search + JSON.stringify(filter)} filter={filter} search={search} />
       )}
     </>
   );
@@ -174,72 +168,59 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
   );
 }
 
-const HEADS = [admin.time, admin.levelHead, admin.sourceHead, admin.message];
+const COLUMNS: readonly ListColumn<LogEvent>[] = [
+  {
+    head: admin.time,
+    width: "112px",
+    class: "a-s m",
+    cell: ({ timestamp }) => exactMoment(Date.parse(timestamp), now.peek()),
+  },
+  {
+    head: admin.levelHead,
+    width: "64px",
+    class: "a-b",
+    cell: ({ level }) => <State is={MARKS[level]}>{level}</State>,
+  },
+  { head: admin.sourceHead, width: "72px", class: "a-w q", cell: ({ source }) => source },
+  { head: admin.message, width: "minmax(0, 1fr)", class: "a-n el", cell: Message },
+];
+/** The line that is shown whole. */
+const shown = signal<LogEvent | null>(null);
+const show = (line: LogEvent | null) => () => {
+  shown.value = line;
+};
+
+function Message(line: LogEvent) {
+  return (
+    <button class="name" type="button" onClick={show(line)}>
+      {line.message} <span class="m">{fieldsOf(line)}</span>
+    </button>
+  );
+}
 
 function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
-  const shown = useSignal<LogEvent | null>(null);
   return (
-    <div class="t lt" role="table" aria-label={label} aria-rowcount={lines.length + 1}>
-      <div class="vh" role="rowgroup">
-        <div role="row" aria-rowindex={1}>
-          {HEADS.map((head) => (
-            <span key={head} role="columnheader">
-              {head}
-            </span>
-          ))}
-        </div>
-      </div>
-      <VirtualRows rows={lines}>
-        {(line, index) => (
-          <div class="tr" role="row" aria-rowindex={index}>
-            <span role="cell" class="m">
-              {exactMoment(Date.parse(line.timestamp), now.peek())}
-            </span>
-            <span role="cell">
-              <State is={MARKS[line.level]}>{line.level}</State>
-            </span>
-            <span role="cell" class="q">
-              {line.source}
-            </span>
-            <span role="cell" class="el">
-              <button
-                class="name"
-                type="button"
-                onClick={() => {
-                  shown.value = line;
-                }}
-              >
-                {line.message} <span class="m">{fieldsOf(line)}</span>
-              </button>
-            </span>
-          </div>
-        )}
-      </VirtualRows>
-      {shown.value !== null && (
-        <Line
-          line={shown.value}
-          leave={() => {
-            shown.value = null;
-          }}
-        />
-      )}
-    </div>
+    <>
+      <ListTable label={label} class="lt" rows={lines} columns={COLUMNS} />
+      {shown.value !== null && <Line line={shown.value} leave={show(null)} />}
+    </>
   );
 }
 
 /** One line, whole. */
 function Line({ line, leave }: { readonly line: LogEvent; readonly leave: () => void }) {
   const { timestamp, level, source, metadata, message } = line;
-  const facts = [
-    [admin.time, timestamp] as const,
-    [admin.levelHead, level] as const,
-    [admin.sourceHead, source] as const,
-  ];
   const fields = Object.entries(metadata).map(([name, value]) => [name, fieldText(value)] as const);
+  const facts = [
+    [admin.time, timestamp],
+    [admin.levelHead, level],
+    [admin.sourceHead, source],
+    ...fields,
+  ] as const;
   return (
     <FormDialog title={message} button={null} leave={leave}>
       <dl class="line-fields m">
-        {[...facts, ...fields].map(([name, value]) => (
+        {facts.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>

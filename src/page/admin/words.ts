@@ -8,7 +8,6 @@ export const admin = {
   parts: "Parts of the administration",
   needsOperator: "Running commands needs the role operator; keys, all sign-ins and reloading need admin.",
   needsAdmin: "Keys, all sign-ins and reloading need the role admin.",
-  readAgain: "Read again",
   asOf: (time: string) => `as of ${time}`,
 
   daemon: "Daemon",
@@ -24,20 +23,13 @@ export const admin = {
     needRestart.length === 0
       ? "The config was read again, and holds."
       : `The config was read again. Only a restart changes: ${needRestart.join(", ")}.`,
-  upFor: "Up for",
-  memory: "Memory",
-  lag: "Event loop lag",
-  cpu: "CPU time",
   database: "Database",
   oldest: "Oldest reading",
-  polls: "A poll takes",
-  streams: "Streams",
-  activeKeys: "Active keys",
-  host: "CPU, memory, disk of the host",
-  load: "Load",
-  requests: "Requests",
-  pollsDone: "Polls failed",
-  ofAll: (part: number, all: number) => `${number(part)} of ${number(all)}`,
+
+  noReading: "none yet",
+  stateBackup: "Keys and alerts backed up",
+  historyBackup: "History backed up",
+  noBackup: "never",
 
   checks: "Checks",
   checkNames: {
@@ -47,8 +39,6 @@ export const admin = {
     clock: "Clock",
   } as Readonly<Record<string, string>>,
   healths: { healthy: "fine", degraded: "degraded", unhealthy: "broken" },
-  backups: "How old the backups are, the API does not say. One that fails is in",
-  theLog: "the log",
   maintenance: "Maintenance windows",
   noMaintenance: "The config has none.",
   pattern: "Servers",
@@ -79,12 +69,6 @@ export const admin = {
   withPseudonyms: "pseudonyms",
   expires: "Expires",
   expiresOn: "Expires at the end of (not needed)",
-  limits: "Limits (not needed)",
-  limitNames: {
-    requestsPerMinute: "Requests a minute",
-    dailyQuota: "Requests a day",
-    monthlyQuota: "Requests a month",
-  },
   never: "never",
   ago: (time: string) => `${time} ago`,
   state: "State",
@@ -109,7 +93,7 @@ export const admin = {
   endMeans: "The browser is asked for a key within 5 seconds.",
   ended: (of: string) => `The sign-in of ${of} has ended.`,
   unknownBrowser: "an unknown browser",
-  on: (key: string, browser: string) => `${key}, ${browser}`,
+  on: (key: string, browser: string | null) => `${key}, ${browser ?? "an unknown browser"}`,
 
   commands: "Commands",
   commandsOff: "Commands are switched off: execute.enabled in the config switches them on.",
@@ -129,7 +113,6 @@ export const admin = {
   exited: (code: number, took: string) => `It ended with ${code} after ${took}.`,
   cut: "The output was cut at 1 MiB.",
 
-  noLogs: "The log names people: keys with pseudonyms and visitors without a key cannot read it.",
   searchLogs: "Search the log",
   searchHint: "Words that must all occur",
   levelHead: "Level",

@@ -1,12 +1,12 @@
+import { signal } from "@preact/signals";
 import { day, duration, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
-import { columnProps, isHidden } from "../parts/columns.tsx";
-import { SortHead } from "../parts/head-cell.tsx";
+import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, State, Unknown } from "../parts/marks.tsx";
-import { VirtualRows } from "../parts/virtual.tsx";
 import { linkTo } from "../router.ts";
+import { keep, kept } from "../storage.ts";
 import { words } from "../words.ts";
 import { dayOf, loadDays } from "./day-stats.ts";
 
@@ -15,127 +15,120 @@ export const FIRST = "free";
 /** Narrower windows have no columns of the last day. */
 const WIDE = matchMedia("(min-width: 1161px)");
 
+/** Columns of the list of features that can be left out. */
+const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
+type Optional = (typeof OPTIONAL)[number];
+
+const hidden = signal<readonly string[]>((kept("hidden-columns") ?? "").split(" ").filter(Boolean));
+const isHidden = (column: Optional) => hidden.value.includes(column);
+
 /** Rows as they are ordered; the heads change `sort` in the address. */
 export function FeatureTable({ rows }: { readonly rows: readonly FeatureRow[] }) {
   const showsDays = WIDE.matches && !(isHidden("peak") && isHidden("denied"));
   return (
-    <div
-      class="t ft"
-      role="table"
-      aria-label={words.features}
-      aria-rowcount={rows.length + 1}
-      {...columnProps()}
-    >
-      <Head />
-      <VirtualRows rows={rows} {...(showsDays && { seen: loadDays })}>
-        {(row, index) => <Row row={row} index={index} />}
-      </VirtualRows>
-    </div>
+    <ListTable
+      label={words.features}
+      class="ft"
+      rows={rows}
+      columns={COLUMNS.filter(({ id }) => id === undefined || !isHidden(id))}
+      first={FIRST}
+      rowClass={({ feature }) => (feature.state === "stale" ? "stale-row" : "")}
+      {...(showsDays && { seen: loadDays })}
+    />
   );
 }
 
-function Head() {
-  const { columns } = words;
-  const head = (order: string, word: string, more = "") => (
-    <SortHead order={order} first={FIRST} class={more}>
-      {word}
-    </SortHead>
-  );
-  return (
-    <div class="tr th" role="row" aria-rowindex={1}>
-      {head("name", columns.name)}
-      {head("server", columns.server)}
-      {head("daemon", columns.daemon, "opt c-daemon")}
-      {head("seats", columns.seats)}
-      <span role="columnheader">
-        <span class="vh">{columns.note}</span>
-      </span>
-      {head("used", columns.used, "r")}
-      {head("free", columns.free, "r")}
-      <span role="columnheader" class="r opt c-peak">
-        {columns.peak}
-      </span>
-      <span role="columnheader" class="r opt c-denied">
-        {columns.denied}
-      </span>
-      {head("expires", columns.expires, "opt pad c-expires")}
-      <span role="columnheader" class="opt c-age">
-        {columns.age}
-      </span>
-    </div>
-  );
-}
-
-function Row({ row, index }: { readonly row: FeatureRow; readonly index: number }) {
-  const { server, feature } = row;
-  const { daemon, name, used, total, unlimited } = feature;
-  const past = row.of === undefined ? dayOf(row) : undefined;
-  const href =
-    row.of === undefined
-      ? linkTo("feature", { server: server.id, daemon, name })
-      : linkTo("features", { q: name, sort: "name" });
-  return (
-    <div class={`tr ${feature.state === "stale" ? "stale-row" : ""}`} role="row" aria-rowindex={index}>
-      <span role="cell" class="a-n">
-        <a class="name" href={href} title={name}>
-          {name}
-        </a>
-      </span>
-      <span role="cell" class="a-s q el">
-        {row.of === undefined ? server.id : words.places(row.of)}
-      </span>
-      <span role="cell" class="q el opt c-daemon">
-        {row.of === undefined && daemon}
-      </span>
-      <span role="cell" class="a-b">
-        <SeatBar feature={feature} />
-      </span>
-      <span role="cell" class="a-w">
-        <Note row={row} />
-      </span>
-      <span role="cell" class="r a-u">
+const { columns: heads } = words;
+const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] = [
+  {
+    head: heads.name,
+    order: "name",
+    width: "minmax(110px, 1.3fr)",
+    class: "a-n",
+    cell: ({ of, server, feature: { daemon, name } }) => (
+      <a
+        class="name"
+        href={
+          of === undefined
+            ? linkTo("feature", { server: server.id, daemon, name })
+            : linkTo("features", { q: name, sort: "name" })
+        }
+        title={name}
+      >
+        {name}
+      </a>
+    ),
+  },
+  {
+    head: heads.server,
+    order: "server",
+    width: "76px",
+    class: "a-s q el",
+    cell: ({ of, server }) => (of === undefined ? server.id : words.places(of)),
+  },
+  {
+    id: "daemon",
+    head: heads.daemon,
+    order: "daemon",
+    width: "minmax(64px, 0.55fr)",
+    class: "q el opt",
+    cell: ({ of, feature }) => of === undefined && feature.daemon,
+  },
+  { head: heads.seats, order: "seats", width: "184px", class: "a-b", cell: SeatBar },
+  { head: heads.note, width: "88px", class: "a-w mute", cell: (row) => <Note row={row} /> },
+  {
+    head: heads.used,
+    order: "used",
+    width: "72px",
+    class: "r",
+    cell: ({ feature: { used, total, unlimited } }) => (
+      <>
         {used === null ? <Unknown /> : number(used)}
         {used !== null && !unlimited && total !== null && <span class="q">/{number(total)}</span>}
-      </span>
-      <Free row={row} />
-      <span role="cell" class="r opt c-peak">
-        <Peak past={past} />
-      </span>
-      <span role="cell" class={`r opt c-denied ${(past?.denials ?? 0) > 0 ? "n-crit" : "q"}`}>
-        {past === undefined || past.denials === null ? <Unknown /> : number(past.denials)}
-      </span>
-      <span role="cell" class="opt pad c-expires">
-        <Expiry row={row} />
-      </span>
-      <span role="cell" class="opt c-age">
-        <Freshness row={row} />
-      </span>
-    </div>
-  );
-}
+      </>
+    ),
+  },
+  { head: heads.free, order: "free", width: "54px", class: "a-f r", cell: Free },
+  { id: "peak", head: heads.peak, width: "80px", class: "r opt", cell: Peak },
+  { id: "denied", head: heads.denied, width: "84px", class: "r opt", cell: Denied },
+  {
+    id: "expires",
+    head: heads.expires,
+    order: "expires",
+    width: "minmax(100px, 0.8fr)",
+    class: "pad opt",
+    cell: Expiry,
+  },
+  { id: "age", head: heads.age, width: "80px", class: "opt", cell: Freshness },
+];
 
 /** Of less than this share of a day, a peak is only what was seen. */
 const COVERED = 0.9;
+/** A row that stands for several features has no past. */
+const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : undefined);
 
-function Peak({ past }: { readonly past: ReturnType<typeof dayOf> }) {
-  if (past === undefined || past.peakUsed === null) return <Unknown />;
-  return <>{past.coverage < COVERED ? words.atLeast(past.peakUsed) : number(past.peakUsed)}</>;
+function Peak(row: FeatureRow) {
+  const { peakUsed = null, coverage = 0 } = pastOf(row) ?? {};
+  if (peakUsed === null) return <Unknown />;
+  return <>{coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
 }
 
-function Free({ row }: { readonly row: FeatureRow }) {
+function Denied(row: FeatureRow) {
+  const { denials = null } = pastOf(row) ?? {};
+  if (denials === null) return <Unknown />;
+  return <span class={denials > 0 ? "n-crit" : "q"}>{number(denials)}</span>;
+}
+
+function Free(row: FeatureRow) {
   const { feature, free } = row;
-  if (feature.unlimited)
-    return (
-      <span role="cell" class="r a-f free nofree">
-        <span class="q">{words.noLimit}</span>
-      </span>
-    );
+  if (feature.unlimited) return <span class="q">{words.noLimit}</span>;
+  if (free === null) return <Unknown />;
   const isExpired = (daysLeft(row, now.peek()) ?? 0) < 0;
-  const colour = isExpired ? "n-crit" : isFull(row) ? "n-full" : "";
   return (
-    <span role="cell" class={`r a-f free ${free === null ? "nofree" : colour}`}>
-      {free === null ? <Unknown /> : number(free)}
-    </span>
+    <>
+      <b class={isExpired ? "n-crit" : isFull(row) ? "n-full" : ""}>{number(free)}</b>
+      <span class="q card-word"> {words.free}</span>
+    </>
   );
 }
 
@@ -156,7 +149,7 @@ export function Note({ row }: { readonly row: FeatureRow }) {
 
 const SOON_DAYS = 30;
 
-function Expiry({ row }: { readonly row: FeatureRow }) {
+function Expiry(row: FeatureRow) {
   const { expiresOn, permanent } = row.feature;
   if (permanent) return <span class="q">{words.permanent}</span>;
   if (expiresOn === null) return <Unknown />;
@@ -167,7 +160,7 @@ function Expiry({ row }: { readonly row: FeatureRow }) {
 }
 
 /** How old the numbers are, and what is wrong with them. */
-function Freshness({ row }: { readonly row: FeatureRow }) {
+function Freshness(row: FeatureRow) {
   const { feature, server } = row;
   const readAt = feature.collectedAt ?? server.collectedAt;
   const age = readAt === null ? words.notKnown : <Age at={Date.parse(readAt)} />;
@@ -178,4 +171,38 @@ function Freshness({ row }: { readonly row: FeatureRow }) {
   if (row.of === undefined && server.status === "degraded" && up < server.members.length)
     return <State is="partial">{words.membersUp(up, server.members.length)}</State>;
   return <span class="q">{age}</span>;
+}
+
+/** What of the columns is shown. What is chosen is kept in this browser. */
+export function ColumnChoice() {
+  const choose = (column: Optional, on: boolean) => {
+    hidden.value = on ? hidden.value.filter((each) => each !== column) : [...hidden.value, column];
+    keep("hidden-columns", hidden.value.join(" ") || null);
+  };
+  return (
+    <details
+      class="pick wide"
+      onKeyDown={({ key, currentTarget }) => {
+        if (key === "Escape") currentTarget.open = false;
+      }}
+      onFocusOut={({ relatedTarget, currentTarget }) => {
+        if (!currentTarget.contains(relatedTarget as Node | null)) currentTarget.open = false;
+      }}
+    >
+      <summary class="btn">{words.chooseColumns}</summary>
+      <fieldset tabIndex={-1}>
+        <legend class="vh">{words.chooseColumns}</legend>
+        {OPTIONAL.map((column) => (
+          <label key={column}>
+            <input
+              type="checkbox"
+              checked={!isHidden(column)}
+              onChange={({ currentTarget }) => choose(column, currentTarget.checked)}
+            />
+            {words.columns[column]}
+          </label>
+        ))}
+      </fieldset>
+    </details>
+  );
 }

@@ -6,28 +6,26 @@ import { now, site } from "../live/live.ts";
 import {
   allFeatures,
   countStates,
-  type FeatureRow,
   inState,
   labelsOf,
   STATES,
   type State as StateWord,
   sorted,
 } from "../model.ts";
-import { ColumnChoice } from "../parts/columns.tsx";
+import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Icon } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
 import { useSteadyOrder } from "../parts/steady-order.ts";
 import { Unread } from "../parts/unread.tsx";
-import { go, linkTo, query, setQuery } from "../router.ts";
+import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
 import { words } from "../words.ts";
-import { FeatureTable, FIRST } from "./feature-table.tsx";
+import { ColumnChoice, FeatureTable, FIRST } from "./feature-table.tsx";
 
 export function Features() {
   const servers = site.value ?? new Map<string, never>();
   const asked = query.value;
-  const word = asked.get("state");
-  const state = STATES.find((each) => each === word) ?? null;
+  const state = STATES.find((each) => each === asked.get("state")) ?? null;
   const sort = asked.get("sort") ?? FIRST;
   const filter = { search: asked.get("q") ?? "", server: asked.get("server"), label: asked.get("label") };
   // Days left change once a day: the clock's seconds need not order all rows anew.
@@ -46,7 +44,7 @@ export function Features() {
       <h1 class="vh">{words.features}</h1>
       <SearchField label={words.searchFeatures} hint={words.searchHint} example={words.searchTry} />
       <div class="chips" role="group" aria-label={words.filters}>
-        <StateChips rows={found} chosen={state} today={today} />
+        <StateChips all={found.length} counts={countStates(found, today)} chosen={state} />
         <span class="sep" />
         <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />
         {labels.length > 0 && <Choice name="label" any={words.anyLabel} values={labels} word={words.label} />}
@@ -59,18 +57,14 @@ export function Features() {
           {words.byName}
         </button>
         <span class="end">
-          {moved > 0 && (
-            <button class="btn" type="button" onClick={again}>
-              {words.changes(moved)}
-            </button>
-          )}
+          <SortAgain moved={moved} again={again} />
           <ColumnChoice />
           <a class="btn" href={csvOf(filter.server)} download>
             {words.csv}
           </a>
         </span>
       </div>
-      <p class="count q" role="status">
+      <p class="count vh q" role="status">
         {words.featureCount(rows.length)}
         {rows.some(({ feature }) => feature.state === "stale") &&
           words.ofThemStale(countStates(rows, today).stale)}
@@ -78,14 +72,7 @@ export function Features() {
       <div {...events}>
         <FeatureTable rows={rows} />
       </div>
-      {rows.length === 0 && all.length > 0 && (
-        <div class="empty">
-          <p>{words.noMatch}</p>
-          <button class="btn" type="button" onClick={() => go(linkTo("features"))}>
-            {words.clear}
-          </button>
-        </div>
-      )}
+      {rows.length === 0 && all.length > 0 && <NoMatch />}
       <Unread site={servers} />
     </>
   );
@@ -96,11 +83,10 @@ const csvOf = (server: string | null) =>
 
 /** A filter has its count, so that an empty one is seen before it is pressed. */
 function StateChips(props: {
-  readonly rows: readonly FeatureRow[];
+  readonly all: number;
+  readonly counts: Readonly<Record<StateWord, number>>;
   readonly chosen: StateWord | null;
-  readonly today: number;
 }) {
-  const counts = countStates(props.rows, props.today);
   const chip = (state: StateWord | null, count: number) => (
     <button
       key={state}
@@ -116,8 +102,8 @@ function StateChips(props: {
   );
   return (
     <>
-      {chip(null, props.rows.length)}
-      {STATES.map((state) => chip(state, counts[state]))}
+      {chip(null, props.all)}
+      {STATES.map((state) => chip(state, props.counts[state]))}
     </>
   );
 }

@@ -2,64 +2,66 @@ import { useMemo } from "preact/hooks";
 import { number } from "../format.ts";
 import { type GroupRow, groupedHolders, type HolderGroup } from "../groups.ts";
 import type { HolderRow } from "../model.ts";
-import { Held, Since } from "../parts/holder-table.tsx";
-import { VirtualRows } from "../parts/virtual.tsx";
+import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
+import { ListTable } from "../parts/list-table.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 
 /** People, hosts or features, each once, with all they hold. */
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
   const groups = useMemo(() => groupedHolders(rows, by), [rows, by]);
-  const { columns } = words;
+  const { columns: heads } = words;
+  const others = by === "feature" ? words.people : words.features;
+  const { order: _since, ...since } = SINCE;
   return (
-    <div class="t pt by-t" role="table" aria-label={words.groupedBy(by)} aria-rowcount={groups.length + 1}>
-      <div class="tr th" role="row" aria-rowindex={1}>
-        <span role="columnheader">{columns[by]}</span>
-        {[
-          by === "feature" ? words.people : words.features,
-          columns.count,
-          columns.waits,
-          columns.since,
-          columns.held,
-        ].map((word) => (
-          <span key={word} role="columnheader" class="r">
-            {word}
-          </span>
-        ))}
-      </div>
-      <VirtualRows rows={groups}>
-        {(row, index) => (
-          <div class="tr" role="row" aria-rowindex={index}>
-            <span role="cell" class="el a-w">
-              {row.name === null ? (
-                words.notKnown
-              ) : (
-                <a class="name" href={hrefOf(row, by)} title={row.name}>
-                  {row.name}
-                </a>
-              )}
-            </span>
-            <span role="cell" class="r">
-              {number(row.others)}
-            </span>
-            <span role="cell" class={`r a-c s ${row.seats === 1 ? "one" : ""}`}>
-              {number(row.seats)}
-            </span>
-            <span role="cell" class={`r ${row.waiting > 0 ? "n-full" : "q"}`}>
-              {number(row.waiting)}
-            </span>
-            <Since row={{ ...row.first, since: row.since }} />
-            <Held row={{ ...row.first, kind: "checkout", since: row.since }} />
-          </div>
-        )}
-      </VirtualRows>
-    </div>
+    <ListTable<GroupRow>
+      label={words.groupedBy(by)}
+      class="pt"
+      rows={groups}
+      columns={[
+        {
+          head: heads[by],
+          width: "minmax(120px, 1.4fr)",
+          class: "a-n",
+          cell: ({ name, first }) =>
+            name === null ? (
+              words.notKnown
+            ) : (
+              <a class="name" href={hrefOf(first, by)} title={name}>
+                {name}
+              </a>
+            ),
+        },
+        {
+          head: others,
+          width: "minmax(64px, 0.5fr)",
+          class: "a-s r",
+          cell: (row) => (
+            <>
+              {number(row.others)} <span class="q card-word">{others.toLowerCase()}</span>
+            </>
+          ),
+        },
+        {
+          head: heads.count,
+          width: "minmax(60px, 0.5fr)",
+          class: "a-b r",
+          cell: ({ seats }) => SEATS.cell({ count: seats }),
+        },
+        {
+          head: heads.waits,
+          width: "minmax(60px, 0.5fr)",
+          class: "r",
+          cell: ({ waiting }) => <span class={waiting > 0 ? "n-full" : "q"}>{number(waiting)}</span>,
+        },
+        since,
+        { ...HELD, cell: (row) => HELD.cell({ ...row, kind: "checkout" }) },
+      ]}
+    />
   );
 }
 
-function hrefOf({ first: { server, user, host, feature } }: GroupRow, by: HolderGroup): string {
-  if (by === "user") return linkTo("person", { user: user ?? "" });
-  if (by === "host") return linkTo("person", { host: host ?? "" });
-  const named = server.features.get(feature);
-  return linkTo("feature", { server: server.id, daemon: named?.daemon ?? "", name: named?.name ?? feature });
+function hrefOf(first: HolderRow, by: HolderGroup): string {
+  if (by === "feature") return hrefOfFeature(first);
+  return linkTo("person", { [by]: first[by] ?? "" });
 }

@@ -2,10 +2,10 @@ import { site } from "../live/live.ts";
 import { allHolders, sortedHolders } from "../model.ts";
 import { DenialRows } from "../parts/denial-rows.tsx";
 import { Figure } from "../parts/figure.tsx";
+import { HolderList } from "../parts/holder-table.tsx";
 import { periodOf, UsageRows } from "../parts/usage-rows.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
-import { HolderList } from "./people.tsx";
 
 /** One person or host: what they have now, and what they used and were denied in 90 days. */
 export function Person() {

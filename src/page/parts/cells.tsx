@@ -55,9 +55,14 @@ export function StatsFacts({ of }: { readonly of: StatsRecord }) {
     [past.people, <Known value={of.uniqueUsers} />],
     [past.deniedHead, <Known value={of.denials} />],
   ];
+  return <Facts of={facts} />;
+}
+
+/** Figures, each with its word. */
+export function Facts({ of }: { readonly of: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="figures">
-      {facts.map(([word, value]) => (
+      {of.map(([word, value]) => (
         <div key={word}>
           <dt>{word}</dt>
           <dd>{value}</dd>

@@ -4,7 +4,7 @@ import { query, setQuery } from "../router.ts";
 export function SortHead(props: {
   readonly order: string;
   readonly first: string;
-  readonly class?: string;
+  readonly class?: string | undefined;
   readonly children: string;
 }) {
   const sort = query.value.get("sort") ?? props.first;

@@ -1,74 +1,138 @@
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import type { HolderRow } from "../model.ts";
-import { State } from "../parts/marks.tsx";
+import { type HolderRow, nameOf } from "../model.ts";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
+import { type ListColumn, ListTable } from "./list-table.tsx";
+import { State } from "./marks.tsx";
 
+/** The order of an address that says none: who holds longest. */
+export const FIRST = "since";
 const LONG_MS = 86_400_000;
+const { columns: heads } = words;
 
-/** Who has a feature, or waits for it. */
+export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
+  head: heads.since,
+  order: "since",
+  width: "minmax(92px, 120px)",
+  class: "a-w r",
+  cell: ({ since }) => (since === null ? words.notKnown : moment(since, now.peek())),
+};
+
+type Lasting = Pick<HolderRow, "since" | "kind">;
+export const HELD: ListColumn<Lasting> = {
+  head: heads.held,
+  width: "minmax(104px, 120px)",
+  class: "a-f r",
+  cell: (row) => <Held row={row} />,
+};
+
+/** A checkout of more than a day is marked. */
+function Held({ row: { since, kind } }: { readonly row: Lasting }) {
+  if (since === null) return null;
+  const ms = now.value - since;
+  if (kind !== "checkout" || ms <= LONG_MS) return <>{duration(ms)}</>;
+  return (
+    <State is="warn">
+      <span class="vh">{words.overADay} </span>
+      {duration(ms)}
+    </State>
+  );
+}
+
+export const SEATS: ListColumn<Pick<HolderRow, "count">> = {
+  head: heads.count,
+  order: "count",
+  width: "56px",
+  class: "a-b r",
+  cell: ({ count }) => (
+    <>
+      {number(count)}
+      <span class="q card-word"> {words.seatWord(count)}</span>
+    </>
+  ),
+};
+
+const USER: ListColumn<HolderRow> = {
+  head: heads.user,
+  order: "user",
+  width: "minmax(80px, 1fr)",
+  class: "a-s el",
+  cell: ({ user }) => (user === null ? words.notKnown : <a href={linkTo("person", { user })}>{user}</a>),
+};
+const HOST: ListColumn<HolderRow> = {
+  head: heads.host,
+  order: "host",
+  width: "minmax(100px, 1fr)",
+  class: "m el",
+  cell: ({ host }) => host !== null && <a href={linkTo("person", { host })}>{host}</a>,
+};
+const COLUMNS: readonly ListColumn<HolderRow>[] = [
+  USER,
+  HOST,
+  {
+    head: heads.feature,
+    order: "feature",
+    width: "minmax(120px, 1.3fr)",
+    class: "a-n",
+    cell: (row) => (
+      <a class="name" href={hrefOfFeature(row)}>
+        {nameOf(row)}
+      </a>
+    ),
+  },
+  { head: heads.server, order: "server", width: "90px", class: "q el opt", cell: ({ server }) => server.id },
+  SEATS,
+  SINCE,
+  HELD,
+  {
+    head: words.kind,
+    width: "60px",
+    class: "opt mute",
+    cell: ({ kind }) => kind === "queued" && <span class="n-full">{words.waitsNow}</span>,
+  },
+];
+
+export function hrefOfFeature({ server, feature }: Pick<HolderRow, "server" | "feature">): string {
+  const { daemon = "", name = feature } = server.features.get(feature) ?? {};
+  return linkTo("feature", { server: server.id, daemon, name });
+}
+
+/** Who has what, or waits for it, of any feature; the heads change `sort` in the address. */
+export function HolderList({ rows }: { readonly rows: readonly HolderRow[] }) {
+  return (
+    <ListTable
+      label={words.people}
+      class="pt"
+      rows={rows}
+      columns={COLUMNS}
+      first={FIRST}
+      rowClass={({ server, feature }) => (server.features.get(feature)?.state === "stale" ? "stale-row" : "")}
+    />
+  );
+}
+
+const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
+  {
+    ...USER,
+    class: "a-n",
+    cell: ({ user }) => (
+      <a class="name" href={linkTo("person", { user: user ?? "" })}>
+        {user}
+      </a>
+    ),
+  },
+  { ...HOST, class: "a-s m el", cell: ({ host }) => host },
+  SEATS,
+  SINCE,
+];
+
+/** Who has a feature, or waits for it. `lasts`: the head of how long that lasts. */
 export function HolderTable(props: {
   readonly rows: readonly HolderRow[];
   readonly label: string;
-  /** Head of how long it lasts. */
   readonly lasts: string;
 }) {
-  const { columns } = words;
-  return (
-    <div class="t tt wt" role="table" aria-label={props.label}>
-      <div class="tr th" role="row">
-        <span role="columnheader">{columns.user}</span>
-        <span role="columnheader">{columns.host}</span>
-        {[columns.count, columns.since, props.lasts].map((word) => (
-          <span key={word} role="columnheader" class="r">
-            {word}
-          </span>
-        ))}
-      </div>
-      {props.rows.map((row) => (
-        <div key={row.id} class="tr" role="row">
-          <span role="cell" class="el">
-            <a class="name" href={linkTo("person", { user: row.user ?? "" })}>
-              {row.user}
-            </a>
-          </span>
-          <span role="cell" class="m el">
-            {row.host}
-          </span>
-          <span role="cell" class={`r s ${row.count === 1 ? "one" : ""}`}>
-            {number(row.count)}
-          </span>
-          <Since row={row} />
-          <Held row={row} />
-        </div>
-      ))}
-    </div>
-  );
-}
-
-export function Since({ row: { since } }: { readonly row: HolderRow }) {
-  return (
-    <span role="cell" class="r since">
-      {since === null ? words.notKnown : moment(since, now.value)}
-    </span>
-  );
-}
-
-/** A checkout of more than a day is marked. */
-export function Held({ row: { since, kind } }: { readonly row: HolderRow }) {
-  const ms = since === null ? null : now.value - since;
-  const text = ms === null ? "" : duration(ms);
-  return (
-    <span role="cell" class="r held">
-      {kind === "checkout" && ms !== null && ms > LONG_MS ? (
-        <State is="warn">
-          <span class="vh">{words.overADay} </span>
-          {text}
-        </State>
-      ) : (
-        text
-      )}
-    </span>
-  );
+  const columns = [...OF_FEATURE, { ...HELD, head: props.lasts }].map(({ order, ...column }) => column);
+  return <ListTable label={props.label} class="tt" rows={props.rows} columns={columns} isWhole />;
 }

@@ -10,7 +10,7 @@ interface Props<T> {
   /** One `role="row"`, of the same height as each other. `index` is for `aria-rowindex`: the head is 1. */
   readonly children: (row: T, index: number) => ComponentChildren;
   /** Is told which rows have elements, when these are others. */
-  readonly seen?: (rows: readonly T[]) => void;
+  readonly seen?: ((rows: readonly T[]) => void) | undefined;
 }
 
 /**

@@ -1,0 +1,91 @@
+import { signal, useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { type Answers, type Query, remove } from "../api.ts";
+import { FormDialog, tell } from "../parts/dialog.tsx";
+import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { admin } from "./words.ts";
+
+/** Raised by each change: what lists keys and sign-ins reads again. */
+export const changed = signal(0);
+
+/** Rows of an answer, each with a button that opens a dialog about it. */
+export function ActionTable<P extends keyof Answers, T>(props: {
+  readonly title: string;
+  readonly path: P;
+  readonly query?: Query;
+  readonly csv?: boolean;
+  readonly aside?: ComponentChildren;
+  readonly rows: (answer: Answers[P]) => readonly T[];
+  readonly columns: readonly Column<T>[];
+  /** The word of the button. */
+  readonly word: string;
+  /** What it acts on, for those who do not see the row. */
+  readonly target: (row: T) => string;
+  /** What stands in place of the button where there is nothing to do. */
+  readonly instead?: (row: T) => string | false;
+  readonly dialog: (row: T, leave: () => void) => ComponentChildren;
+}) {
+  const { title, path, query = {}, csv = true, aside, word, target, instead } = props;
+  const asked = useSignal<{ readonly row: T } | null>(null);
+  const action: Column<T> = {
+    head: admin.action,
+    right: true,
+    cell(row) {
+      const text = instead?.(row) ?? false;
+      if (text !== false) return <span class="q">{text}</span>;
+      return (
+        <button
+          class="ack"
+          type="button"
+          onClick={() => {
+            asked.value = { row };
+          }}
+        >
+          {word}
+          <span class="vh"> {target(row)}</span>
+        </button>
+      );
+    },
+  };
+  const leave = () => {
+    asked.value = null;
+  };
+  return (
+    <>
+      <Figure title={title} path={path} query={query} csv={csv} version={changed.value} aside={aside}>
+        {(answer) => (
+          <Rows
+            label={title}
+            rows={props.rows(answer)}
+            columns={[...props.columns, action]}
+            {...(answer !== null && "total" in answer && { total: answer.total })}
+          />
+        )}
+      </Figure>
+      {asked.value !== null && props.dialog(asked.value.row, leave)}
+    </>
+  );
+}
+
+/** Asks again before a key or a sign-in is ended. */
+export function EndDialog(props: {
+  readonly path: Parameters<typeof remove>[0];
+  /** What is done, to what. */
+  readonly does: string;
+  readonly done: string;
+  readonly leave: () => void;
+  readonly children: ComponentChildren;
+}) {
+  const { path, does, done, leave } = props;
+  const act = async () => {
+    await remove(path);
+    tell(done);
+    changed.value++;
+    return true;
+  };
+  return (
+    <FormDialog title={`${does}?`} button={does} act={act} leave={leave}>
+      {props.children}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,96 @@
+import { type ComponentChildren, Fragment } from "preact";
+import { go, linkTo, page } from "../router.ts";
+import type { Identified } from "../rows.ts";
+import { words } from "../words.ts";
+import { SortHead } from "./head-cell.tsx";
+import { VirtualRows } from "./virtual.tsx";
+
+/** A column of a list: its head, and what it shows of a row. */
+export interface ListColumn<T> {
+  readonly head: string;
+  /** What the head orders the list by; without one it is no button. */
+  readonly order?: string;
+  readonly width: string;
+  /** Of the head and its cells. `opt` is left out where there is little room; `a-n`, … are places on the card of a phone. */
+  readonly class?: string;
+  readonly cell: (row: T) => ComponentChildren;
+}
+
+/** A live list. The rows that are in the window alone have elements, unless all are to be printed. */
+export function ListTable<T extends Identified>(props: {
+  readonly label: string;
+  readonly rows: readonly T[];
+  readonly columns: readonly ListColumn<T>[];
+  readonly class: string;
+  /** The order of an address that says none. */
+  readonly first?: string;
+  readonly rowClass?: (row: T) => string;
+  readonly isWhole?: boolean;
+  /** Is told which rows have elements, when these are others. */
+  readonly seen?: (rows: readonly T[]) => void;
+}) {
+  const { label, rows, columns, first = "", rowClass, isWhole = false, seen } = props;
+  const widths = (of: readonly ListColumn<T>[]) => of.map(({ width }) => width).join(" ");
+  const narrow = columns.filter((column) => column.class?.includes("opt") !== true);
+  const show = (row: T, index: number) => (
+    <div class={`tr ${rowClass?.(row) ?? ""}`} role="row" aria-rowindex={index}>
+      {columns.map((column) => (
+        <span key={column.head} role="cell" class={column.class}>
+          {column.cell(row)}
+        </span>
+      ))}
+    </div>
+  );
+  return (
+    <div
+      class={`t list ${props.class}`}
+      role="table"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      style={{ "--all": widths(columns), "--narrow": widths(narrow) }}
+    >
+      <div class="tr th" role="row" aria-rowindex={1}>
+        {columns.map(({ head, order, class: of }) =>
+          order === undefined ? (
+            <span key={head} role="columnheader" class={of}>
+              {head}
+            </span>
+          ) : (
+            <SortHead key={head} order={order} first={first} class={of}>
+              {head}
+            </SortHead>
+          ),
+        )}
+      </div>
+      {isWhole ? (
+        rows.map((row, at) => <Fragment key={row.id}>{show(row, at + 2)}</Fragment>)
+      ) : (
+        <VirtualRows rows={rows} seen={seen}>
+          {show}
+        </VirtualRows>
+      )}
+    </div>
+  );
+}
+
+/** Where filters leave nothing. */
+export function NoMatch() {
+  return (
+    <div class="empty">
+      <p>{words.noMatch}</p>
+      <button class="btn" type="button" onClick={() => go(linkTo(page.value))}>
+        {words.clear}
+      </button>
+    </div>
+  );
+}
+
+/** Sorts again the rows that kept their places. */
+export function SortAgain({ moved, again }: { readonly moved: number; readonly again: () => void }) {
+  if (moved === 0) return null;
+  return (
+    <button class="btn" type="button" onClick={again}>
+      {words.changes(moved)}
+    </button>
+  );
+}
