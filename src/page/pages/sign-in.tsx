@@ -80,7 +80,7 @@ export function SignIn() {
               {problem.value}
             </p>
           </div>
-          <label class="stay">
+          <label class="tick">
             <input name="stay" type="checkbox" checked />
             {words.stay}
           </label>

@@ -125,7 +125,7 @@ export function Live() {
           ? (["ok", words.live] as const)
           : (["unknown", words.connecting] as const);
   return (
-    <span class={`live st-${icon}`}>
+    <span class={`live st st-${icon}`}>
       <Icon name={icon} />
       {word}
       {polledAt.value > 0 && (

@@ -28,7 +28,7 @@ export function KeyList() {
           </div>
         ))}
       </dl>
-      <label class="stay">
+      <label class="tick">
         <input
           type="checkbox"
           checked={singleKeys.value}
