@@ -27,7 +27,8 @@ export function People() {
   const all = useMemo(() => sortedHolders(allHolders(servers), sort), [servers, sort]);
   const fresh = matchingHolders(all, filter);
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
-  const seats = rows.reduce((sum, { kind, count }) => sum + (kind === "checkout" ? count : 0), 0);
+  const held = rows.filter(({ kind }) => kind === "checkout");
+  const seats = held.reduce((sum, { count }) => sum + count, 0);
   const [first] = rows;
   return (
     <>
@@ -35,7 +36,8 @@ export function People() {
       <SearchField label={words.searchPeople} hint={words.searchPeopleHint} />
       <div class="chips" role="group" aria-label={words.filters}>
         <p class="count q" role="status">
-          {words.peopleSeats(new Set(rows.map(({ user }) => user)).size, seats)}
+          {words.peopleSeats(new Set(held.map(({ user }) => user)).size, seats)}
+          {rows.length > held.length && `, ${words.waitingFor(rows.length - held.length, 0)[0]}`}
         </p>
         <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />
         <Choice name="held" any={words.heldAny} values={HELD_HOURS} word={words.heldOver} />
