@@ -4,6 +4,7 @@ import type { AlertRecord } from "../../src/domain/alerts.ts";
 import type { PictureServer } from "../../src/domain/live-picture.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
+import type { ExpirationRecord } from "../../src/domain/records.ts";
 import { summarise } from "../../src/domain/summary.ts";
 import { serverJson } from "../../src/http/picture.ts";
 import { troublesOf } from "../../src/page/daily/attention.ts";
@@ -161,7 +162,7 @@ describe("what needs attention", () => {
       ["warn", "solver", "is full", 3],
       ["warn", "cae", "runs on 2 of 3 members", 4],
       ["warn", "solver", "denies requests", 8],
-      ["warn", "2 features", "expire, 8 seats", undefined],
+      ["warn", "2 features", "expire", undefined],
       ["unknown", "new", "was not polled yet", undefined],
     ]);
   });
@@ -239,9 +240,27 @@ describe("figures of a site", () => {
 
   test("tell what is tight, what expires on which day, who holds longest", () => {
     expect(tightOf(site).map(({ feature }) => feature.name)).toEqual(["full", "tight", "old"]);
-    expect(expiriesOf(site, NOW).map(({ on, days, rows }) => [on, days, rows.length])).toEqual([
-      ["2026-02-20", -9, 1],
-      ["2026-03-31", 30, 9],
+    const pool = (feature: string, expiresOn: string, daysLeft: number, total: number | null) =>
+      ({
+        server: "x",
+        daemon: "d",
+        feature,
+        pool: `${total}`,
+        total,
+        expiresOn,
+        daysLeft,
+      }) as ExpirationRecord;
+    const pools = [
+      pool("gone", "2026-02-20", -9, 3),
+      ...[
+        pool("f", "2026-03-31", 30, 20),
+        pool("f", "2026-03-31", 30, 5),
+        pool("open", "2026-03-31", 30, null),
+      ],
+    ];
+    expect(expiriesOf(pools).map(({ on, days, features, seats }) => [on, days, features, seats])).toEqual([
+      ["2026-02-20", -9, 1, 3],
+      ["2026-03-31", 30, 2, 25],
     ]);
     expect(heldOf(site)[0]?.since).toBe(NOW - DAY_MS);
   });

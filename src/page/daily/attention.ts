@@ -94,7 +94,6 @@ export function subjectOf({ server, daemon, feature }: AlertRecord): Place | nul
 function togetherOf(site: Site, alerts: readonly AlertRecord[], now: number): Trouble {
   const [first] = alerts as readonly [AlertRecord, ...AlertRecord[]];
   if (alerts.length === 1) return troubleOf(site, first, now);
-  const seats = alerts.reduce((sum, alert) => sum + (rowOf(site, alert)?.feature.total ?? 0), 0);
   const worst = alerts.some(({ severity }) => severity === "critical") ? "crit" : "warn";
   return {
     ...NOTHING,
@@ -102,7 +101,7 @@ function togetherOf(site: Site, alerts: readonly AlertRecord[], now: number): Tr
     mark: worst,
     subject: daily.features(alerts.length),
     to: { path: "alerts", query: { rule: "expiry" } },
-    text: daily.expireTogether(seats),
+    text: daily.expireTogether,
     days: troubleOf(site, first, now).days,
   };
 }

@@ -1,9 +1,9 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import type { ExpirationRecord } from "../../domain/records.ts";
 import type { Site } from "../model.ts";
 import {
   allFeatures,
   allHolders,
-  daysLeft,
   type FeatureRow,
   type HolderRow,
   labelsOf,
@@ -76,23 +76,23 @@ export interface ExpiryDay {
   readonly on: string;
   /** Negative = expired. */
   readonly days: number;
-  readonly rows: readonly FeatureRow[];
+  readonly rows: readonly ExpirationRecord[];
+  readonly features: number;
   readonly seats: number;
 }
 
 export const EXPIRY_DAYS = 180;
 
-/** Expired features and those that expire in {@link EXPIRY_DAYS} days, by day. */
-export function expiriesOf(site: Site, now: number): ExpiryDay[] {
-  const rows = allFeatures(site).filter(
-    (row) => (daysLeft(row, now) ?? Number.POSITIVE_INFINITY) <= EXPIRY_DAYS,
-  );
-  return [...Map.groupBy(rows, ({ feature }) => feature.expiresOn ?? "")]
-    .map(([on, of]): ExpiryDay => {
-      const seats = of.reduce((sum, { feature }) => sum + (feature.total ?? 0), 0);
-      return { on, days: Math.min(...of.map((row) => daysLeft(row, now) ?? 0)), rows: of, seats };
-    })
-    .sort((a, b) => a.days - b.days);
+/** Licenses in the order of their expiry, by day: a feature may have several, and lose the seats of one. */
+export function expiriesOf(rows: readonly ExpirationRecord[]): ExpiryDay[] {
+  return [...Map.groupBy(rows, ({ expiresOn }) => expiresOn ?? "")].map(([on, of]) => ({
+    on,
+    days: of[0]?.daysLeft ?? 0,
+    rows: of,
+    features: new Set(of.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])))
+      .size,
+    seats: of.reduce((sum, { total }) => sum + (total ?? 0), 0),
+  }));
 }
 
 /** Checkouts since the longest; those of which that is not known are left out. */

@@ -81,7 +81,7 @@ export const daily = {
     ok: "Fine",
   },
   features: (count: number) => plural(count, "feature"),
-  expireTogether: (seats: number) => `expire, ${plural(seats, "seat")}`,
+  expireTogether: "expire",
   /** What is wrong, behind the name of the feature or server. */
   alerts(value: number | null, daemon: string | null): Record<AlertRule, string> {
     return {

@@ -6,11 +6,12 @@ import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
 import { allHolders, type FeatureRow, nameOf } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
+import { Pending } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { Note } from "./feature-table.tsx";
-import { midnight, past } from "./overview-past.ts";
+import { midnight, past, useExpiries } from "./overview-past.ts";
 
 interface Props {
   readonly servers: Site;
@@ -73,7 +74,8 @@ export function Tight({ servers }: Props) {
 }
 
 export function Expiring({ servers }: Props) {
-  const days = expiriesOf(servers, now.value);
+  const { answer, error, again } = useExpiries(servers, now.value);
+  const days = answer === null ? null : expiriesOf(answer.expirations);
   return (
     <section class="sec">
       <header>
@@ -83,13 +85,18 @@ export function Expiring({ servers }: Props) {
           {daily.calendar}
         </a>
       </header>
-      {days.length === 0 && <p class="q">{daily.nothingExpires}</p>}
+      {days === null && <Pending error={error} again={again} />}
+      {days?.length === 0 && <p class="q">{daily.nothingExpires}</p>}
       <ul class="rows exp">
-        {days.slice(0, MOST_DAYS).map(({ on, days: left, rows, seats }) => (
+        {days?.slice(0, MOST_DAYS).map(({ on, days: left, rows: [first], features, seats }) => (
           <li key={on}>
             <span class="q">{day(on, now.value)}</span>
             <span class="el">
-              {rows.length === 1 && rows[0] ? linkOf(rows[0]) : daily.several(rows.length, seats)}
+              {features === 1 && first ? (
+                <FeatureLink server={first.server} daemon={first.daemon} name={first.feature} />
+              ) : (
+                daily.several(features, seats)
+              )}
             </span>
             <span class="r">
               {left < 0 ? (

@@ -2,10 +2,13 @@ import { effect, signal } from "@preact/signals";
 import type { DenialRecord } from "../../domain/denials.ts";
 import type { DenialState } from "../../domain/words.ts";
 import { get, type Query, serverNow } from "../api.ts";
+import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { lastDenial } from "../live/alerts.ts";
+import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
+import { useAnswer } from "../parts/figure.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
 /** Denials since midnight, as far as they are known. */
@@ -62,6 +65,15 @@ export async function readDay(
   const asked = { ...query, series: "true", interval: features > MOST_FINE ? "1h" : "5m" };
   const answer = await get("/api/licenses/stats", asked, signal).catch(() => null);
   return answer && dayOf(answer.features, serverNow());
+}
+
+const QUARTER_MS = 900_000;
+
+/** What has expired and what expires soon of these servers, read every quarter of an hour: the picture has no single licenses. */
+export function useExpiries(servers: Site, now: number) {
+  const asked = servers.size === site.value?.size ? {} : { server: [...servers.keys()] };
+  const query = { ...asked, days: `${EXPIRY_DAYS}`, limit: "10000" };
+  return useAnswer("/api/licenses/expirations", query, Math.floor(now / QUARTER_MS));
 }
 
 async function loadDenials(signal: AbortSignal): Promise<void> {

@@ -18,7 +18,7 @@ import { hrefOf, query } from "../router.ts";
 import { WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
 import { words } from "../words.ts";
-import { readDay } from "./overview-past.ts";
+import { readDay, useExpiries } from "./overview-past.ts";
 
 const QUARTER_MS = 900_000;
 const SCREEN_MS = 15_000;
@@ -231,17 +231,15 @@ function Tight({ row }: { readonly row: FeatureRow }) {
 /** All servers of the wall together; how many are not fine where not all are in sight. */
 function Sums({ servers, isPart }: { readonly servers: Site; readonly isPart: boolean }) {
   const { used, total, waiting } = useMemo(() => figuresOf(servers), [site.value, query.value]);
-  const next = useMemo(
-    () => expiriesOf(servers, minute.value).find(({ days }) => days >= 0),
-    [site.value, query.value, minute.value],
-  );
+  const { answer } = useExpiries(servers, minute.value);
+  const next = answer === null ? undefined : expiriesOf(answer.expirations).find(({ days }) => days >= 0);
   const troubled = [...servers.values()].filter((server) => !["fine", "off"].includes(kindOf(server))).length;
   return (
     <p class="sums">
       {isPart && troubled > 0 && <b class="n-full">{daily.notFine(troubled, servers.size)} </b>}
       {used !== null && total !== null && daily.sums(number(used), number(total), waiting)}{" "}
       {next !== undefined &&
-        daily.nextExpiry(day(next.on, minute.value), daily.several(next.rows.length, next.seats))}
+        daily.nextExpiry(day(next.on, minute.value), daily.several(next.features, next.seats))}
     </p>
   );
 }
