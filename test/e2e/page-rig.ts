@@ -30,15 +30,36 @@ export const isLive = (page: Page) => page.locator(".live", { hasText: "live" })
 export const isRead = (page: Page) =>
   until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
 
-export async function startDemo(): Promise<Daemon & { readonly key: string; readonly code: string }> {
+/** On a Tuesday at half past ten, with a day of history where no option says another. */
+export async function startDemo(
+  ...options: string[]
+): Promise<Daemon & { readonly key: string; readonly code: string }> {
   const port = await freePort();
-  const demo = await start({
-    args: ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30"],
-    port,
-  });
+  const args = ["demo", "--port", `${port}`, "--history", "1", "--at", "Tue 10:30", ...options];
+  const demo = await start({ args, port });
   const key = await until("the key", () => /lmk_[\w-]+/.exec(demo.output())?.[0]);
   const code = /#code=[\w-]+/.exec(demo.output())?.[0] ?? "";
   return { ...demo, key, code };
+}
+
+/** Leads a page to addresses, and waits until it is live and every question it asks the API is answered. */
+export function leads(page: Page) {
+  const open = new Set<object>();
+  page.on("request", (request) => void (request.url().includes("/api/") && open.add(request)));
+  for (const end of ["requestfinished", "requestfailed"] as const)
+    page.on(end as "requestfinished", (request) => void open.delete(request));
+  return async (address: string) => {
+    open.clear();
+    await page.goto(address);
+    await isLive(page);
+    await until("its answers", async () => {
+      if (open.size > 0) return undefined;
+      // What an answer brings is shown in the next frame, and may ask for more.
+      await page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 50)))");
+      return open.size === 0 || undefined;
+    });
+    await isRead(page);
+  };
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {

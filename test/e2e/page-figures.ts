@@ -1,0 +1,65 @@
+import type { Page } from "playwright-core";
+import { duration } from "../../src/page/format.ts";
+import type { Daemon } from "./harness.ts";
+import { leads } from "./page-rig.ts";
+
+/** All rows of every list are in sight. */
+const VIEWPORT = { width: 1440, height: 12_000 };
+
+/** Numbers as the page writes them. */
+export const n = (value: number | null) => (value === null ? "not known" : value.toLocaleString("en-GB"));
+export const percent = (value: number | null) => (value === null ? "not known" : `${n(Math.floor(value))} %`);
+export const time = (seconds: number | null) => (seconds === null ? "not known" : duration(1000 * seconds));
+export const plural = (count: number, word: string) => `${n(count)} ${word}${count === 1 ? "" : "s"}`;
+export const sum = (values: readonly (number | null)[]) =>
+  values.reduce<number>((all, value) => all + (value ?? 0), 0);
+
+export type Figures = Awaited<ReturnType<typeof readFigures>>;
+
+/** Reads figures out of a page, and asks the API for the same. */
+export async function readFigures(page: Page, demo: Daemon & { readonly key: string }) {
+  await page.setViewportSize(VIEWPORT);
+  const lead = leads(page);
+  /** What the API said to the page last, by path. */
+  const answered = new Map<string, Promise<unknown>>();
+  page.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    if (pathname.startsWith("/api/"))
+      answered.set(
+        pathname,
+        response.json().catch(() => null),
+      );
+  });
+
+  const ask = <T>(path: string) => demo.json<T>(`/api/licenses/${path}`, demo.key);
+  const heardOf = async <T>(path: string) => (await answered.get(`/api/licenses/${path}`)) as T;
+  const show = async (path: string) => {
+    await lead(`${demo.url}/${path}`);
+    const more = page.getByRole("button", { name: /^Show \d+ more/ });
+    while ((await more.count()) > 0) await more.first().click();
+  };
+  const texts = (selector: string) =>
+    page.evaluate<string[]>(
+      `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.innerText.replace(/\\s+/g, " ").trim())`,
+    );
+  /** Rows of the table of a name, by the heads of its columns. */
+  const rows = (label: string) =>
+    page.evaluate<Record<string, string>[]>(`{
+      const table = document.querySelector('[aria-label=${JSON.stringify(label)}]:is(table, [role=table])');
+      const lines = [...table.querySelectorAll("tr, [role=row]")].map((line) =>
+        [...line.children].map((cell) => cell.innerText.replace(/\\s+/g, " ").trim()));
+      lines.slice(1).map((line) => Object.fromEntries(line.map((text, at) => [lines[0][at], text])));
+    }`);
+  /** The list below a heading. */
+  const listed = async (heading: string) =>
+    page
+      .locator("section", { has: page.getByRole("heading", { name: heading, exact: true }) })
+      .locator("li")
+      .allInnerTexts()
+      .then((all) => all.map((text) => text.replaceAll(/\s+/g, " ").trim()));
+
+  return { ask, heardOf, show, texts, rows, listed };
+}
+
+export const pick = (from: readonly Record<string, string>[], ...columns: string[]) =>
+  from.map((row) => columns.map((column) => row[column]));
