@@ -16,7 +16,11 @@ import { END_REASONS } from "./session.ts";
 /** The records of history, as those of the live picture in `records.ts`. */
 
 const Seats = amount("Seats, time-weighted");
-const Coverage = Type.Number({ minimum: 0, maximum: 1, description: "Share of the time that was observed" });
+export const Coverage = Type.Number({
+  minimum: 0,
+  maximum: 1,
+  description: "Share of the time that was observed",
+});
 
 /** `start`, `end` and `resolution` beside the rows. */
 export const RangeFields = {
@@ -177,6 +181,7 @@ export const EfficiencyRecord = record("EfficiencyRow", {
   demand: Type.Object(DemandFields, {
     description: "What was asked beyond the seats, as far as it is known",
   }),
+  coverage: Coverage,
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 
@@ -215,6 +220,7 @@ export const EfficiencyRow = Type.Object({
   saturatedSeconds: nullable(Count),
   affectedSessions: nullable(Count),
   demand: Type.Object(DemandFields),
+  coverage: Coverage,
 });
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 

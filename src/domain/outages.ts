@@ -45,6 +45,9 @@ export const AvailabilityRecord = record("Availability", {
     maximum: 1,
     description: "Share of the range for which polls found the server up, degraded or down",
   }),
+  gaps: Type.Array(Type.Object({ start: Timestamp, end: Timestamp }), {
+    description: "Stretches of the range up to now for which no poll found a status",
+  }),
 });
 export type AvailabilityRecord = Static<typeof AvailabilityRecord>;
 

@@ -1,6 +1,7 @@
 import { type AvailabilityRecord, type Outage, type OutageRecord, reasonOf } from "../domain/outages.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { percentOf, shareOf } from "../domain/stats/figures.ts";
+import { iso } from "../domain/time/clock.ts";
 import type { ServerStatus } from "../domain/words.ts";
 import { allOf, oneOf, type Rows } from "../store/conditions.ts";
 import { deleteStep } from "../store/database/transaction.ts";
@@ -78,13 +79,14 @@ export interface OutageQuery {
 
 /** A stretch goes on while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range. */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
+const UNTIL_NOW = `ifnull(${UNTIL}, ?1)`;
 const COLUMNS: Readonly<Record<keyof OutageRecord, string>> = {
   server: "server_id",
   status: "status",
   reason: "reason",
   startedAt: "from_at",
   endedAt: UNTIL,
-  durationSeconds: `ifnull(${UNTIL}, ?1) - from_at`,
+  durationSeconds: `${UNTIL_NOW} - from_at`,
 };
 
 /** What is asked for statuses; `now`: epoch ms. */
@@ -97,7 +99,7 @@ export function outagesOf(
 ) {
   const { sql, values } = allOf([
     {
-      sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ifnull(${UNTIL}, ?1) > ?2)`,
+      sql: `status <> 'up' AND from_at <= ?1 AND from_at < ?3 AND (from_at >= ?2 OR ${UNTIL_NOW} > ?2)`,
       values: [start, end],
     },
     oneOf("server_id", servers),
@@ -145,5 +147,29 @@ export function availabilityOf(
   const { up, degraded, down } = statusMs(read, server, range);
   const covered = up + degraded + down;
   const share = covered > 0 ? (up + degraded) / covered : null;
-  return { server, availability: percentOf(share), coverage: shareOf(covered, range.end - range.start) };
+  const coverage = shareOf(covered, range.end - range.start);
+  return { server, availability: percentOf(share), coverage, gaps: gapsOf(read, server, range) };
+}
+
+function gapsOf(
+  { all, now }: StatusRows,
+  server: string,
+  { start, end }: Pick<OutageQuery, "start" | "end">,
+): AvailabilityRecord["gaps"] {
+  const last = Math.min(end, now);
+  const known = all<{ from: number; until: number }>(
+    `SELECT from_at AS "from", ${UNTIL_NOW} AS until FROM server_statuses
+     WHERE server_id = ?2 AND from_at < ?4 AND ${UNTIL_NOW} > ?3 ORDER BY from_at`,
+    now,
+    server,
+    start,
+    last,
+  );
+  const gaps: AvailabilityRecord["gaps"] = [];
+  let seen = start;
+  for (const { from, until } of [...known, { from: last, until: last }]) {
+    if (from > seen) gaps.push({ start: iso(seen), end: iso(from) });
+    seen = Math.max(seen, until);
+  }
+  return gaps;
 }

@@ -291,13 +291,13 @@ describe("demand beyond the seats", () => {
       .split("\r\n");
     expect(heading).toBe(
       "server,daemon,feature,total,part,seats,busyPercent,saturatedSeconds,affectedSessions,demand.deniedRequests," +
-        "demand.deniedSeats,demand.queuedRequests,demand.queuedSeatHours,demand.knownFrom",
+        "demand.deniedSeats,demand.queuedRequests,demand.queuedSeatHours,demand.knownFrom,coverage",
     );
     expect(rows.slice(0, 4)).toEqual([
-      "eda,snpslmd,compiler,2,seat,1,100,,,1,1,0,0,log",
-      "eda,snpslmd,compiler,2,seat,2,50,,,1,1,0,0,log",
-      "eda,snpslmd,compiler,2,whatIf,1,,7200,2,1,1,0,0,log",
-      "eda,snpslmd,compiler,2,whatIf,3,,1,0,1,1,0,0,log",
+      "eda,snpslmd,compiler,2,seat,1,100,,,1,1,0,0,log,1",
+      "eda,snpslmd,compiler,2,seat,2,50,,,1,1,0,0,log,1",
+      "eda,snpslmd,compiler,2,whatIf,1,,7200,2,1,1,0,0,log,1",
+      "eda,snpslmd,compiler,2,whatIf,3,,1,0,1,1,0,0,log,1",
     ]);
     expect(rows).toHaveLength(2 + 6);
   });
@@ -326,6 +326,9 @@ describe("usage", () => {
 
   test("has only the columns of its groups", async () => {
     const at = await site();
+    // Of the day two hours were read.
+    const { coverage } = await json<{ coverage: number }>(at, "usage?start=-1d");
+    expect(coverage).toBeCloseTo(2 / 24, 2);
     const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();
     expect(csv.split("\r\n").slice(0, 2)).toEqual([
       "user,heldSeatHours,sessions,peakHeld,uniqueUsers,lastUsedAt",

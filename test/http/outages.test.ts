@@ -57,9 +57,9 @@ test("outages, and the availability of each server with its coverage", async () 
     ],
     ...{ total: 3, limit: 100, offset: 0, start: iso(0), end: iso(120) },
     servers: [
-      { server: "eda", availability: 91.67, coverage: 1 },
-      { server: "cad", availability: 0, coverage: 1 },
-      { server: "sim", availability: null, coverage: 0 },
+      { server: "eda", availability: 91.67, coverage: 1, gaps: [] },
+      { server: "cad", availability: 0, coverage: 1, gaps: [] },
+      { server: "sim", availability: null, coverage: 0, gaps: [] },
     ],
   } as never);
   const named = await at.json<Outages>(`${path}&server=eda&status=unknown,degraded`);
@@ -67,6 +67,7 @@ test("outages, and the availability of each server with its coverage", async () 
   // Of a day two hours were seen.
   const day = await at.json<Outages>("/api/licenses/outages?start=-1d&sort=-durationSeconds&limit=1");
   expect([day.outages.length, day.total, day.servers[0]?.coverage]).toEqual([1, 3, 0.083333]);
+  expect(day.servers[0]?.gaps).toEqual([{ start: iso(120 - 24 * 60), end: iso(0) }]);
   const csv = await at.get(`${path}&format=csv&server=eda`);
   expect(await csv.text()).toBe(
     `server,status,reason,startedAt,endedAt,durationSeconds\r\neda,down,${reason},${iso(60)},${iso(70)},600\r\n`,

@@ -2,8 +2,9 @@ import type { FeatureId, Series } from "../../domain/history.ts";
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import { demandOf, UNKNOWN_DEMAND } from "../../domain/stats/demand.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
-import { histogramOfRollup } from "../../domain/stats/figures.ts";
+import { histogramOfRollup, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
+import { coveredMs } from "../../domain/stats/rollup.ts";
 import type { Named } from "../../store/conditions.ts";
 import { featuresOver, type SortBy, sortedBy } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
@@ -52,6 +53,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
       total,
       ...efficiencyOf(histogramOfRollup(rollup), total, kept ? await levelsOf(known, series) : null, asked),
       demand,
+      coverage: shareOf(coveredMs(rollup), end - start),
     });
   }
   return { ...range, rows, total: found.length };

@@ -1,5 +1,5 @@
 import type { FeatureId } from "../../domain/history.ts";
-import { seatHours } from "../../domain/stats/figures.ts";
+import { seatHours, shareOf } from "../../domain/stats/figures.ts";
 import {
   type Asked,
   clip,
@@ -50,7 +50,7 @@ export type UsageOrder = (typeof USAGE_ORDERS)[number];
 /**
  * Who used what, sorted and cut. `shown` is a name as the caller may see it: groups carry it and equal ones stand by it,
  * so that the order says nothing of what is not shown. The answered range begins where sessions are kept from; `total` counts
- * all groups.
+ * all groups; `coverage` is the mean over the servers whose seats are counted.
  */
 export async function usageQuery(
   source: HistorySource,
@@ -78,7 +78,11 @@ export async function usageQuery(
   });
   const ties = [...TIES, ...groupBy].map((field) => ({ field, descending: false }));
   const sorted = sortedBy(groups, query.sort, ...ties);
-  return { start, end, rows: sorted.slice(offset, offset + limit), total: sorted.length };
+  const servers = new Set((await source.features(filter)).map(({ server }) => server));
+  let readMs = 0;
+  for (const server of servers) readMs += await source.readMs(server, start, end);
+  const coverage = shareOf(readMs, servers.size * (end - start));
+  return { start, end, coverage, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
 
 /** So many features are looked up one by one; of more, whole days are read. */

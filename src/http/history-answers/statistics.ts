@@ -104,7 +104,7 @@ export async function usageAnswer(
   const shown = (key: UsageKey, name: string | null) =>
     key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
   const question = { ...asked, filter: people.wanted(filter) };
-  const { start, end, rows, total } = await usageQuery(read, question, shown);
+  const { start, end, coverage, rows, total } = await usageQuery(read, question, shown);
   const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
     ...keys,
     heldSeatHours,
@@ -113,7 +113,7 @@ export async function usageAnswer(
     uniqueUsers,
     lastUsedAt: iso(lastUsedAt),
   }));
-  const beside = { start: iso(start), end: iso(end), resolution: "exact" };
+  const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
   const columns = [...keyColumns(groupBy), ...FIGURES];
   // Labels have names of their own, which no schema knows.
   const labels = groupBy.filter((key) => !USAGE_KEYS.some((known) => known === key));

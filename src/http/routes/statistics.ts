@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeatureId } from "../../domain/history.ts";
 import {
+  Coverage,
   EfficiencyRecord,
   HeatCellRecord,
   ProductRecord,
@@ -234,7 +235,7 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
           "one without it, with the seats that it had last; only an imported log shows the time before licmond's first poll. Where the range begins before sessions are kept, `start` says " +
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
         query: USAGE,
-        answers: { 200: listDoc("groups", UsageRecord, "Groups", RangeFields) },
+        answers: { 200: listDoc("groups", UsageRecord, "Groups", { ...RangeFields, coverage: Coverage }) },
         errors: ["TIMEOUT"],
       }),
     );
