@@ -12,7 +12,6 @@ import { DAY_MS } from "../domain/time/clock.ts";
 import { dayOf } from "./buckets.ts";
 import type { HistoryClient } from "./client.ts";
 import type { HistoryDeps } from "./history.ts";
-import { addLastSeen } from "./last-seen.ts";
 import { createLoop } from "./loop.ts";
 import type { Reader } from "./reader.ts";
 import { packSessionDay } from "./session-day.ts";
@@ -40,7 +39,6 @@ export const DAY_QUERIES = {
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
     return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
   },
-  lastSeen: (read: Reader, { day }: DayAsked) => addLastSeen(read, day),
 };
 
 interface MadeDay {
@@ -63,7 +61,7 @@ const GRACE_MS = 120_000;
 const IDLE_MS = 60_000;
 
 interface Due {
-  readonly kind: Exclude<keyof DayQueries, "lastSeen">;
+  readonly kind: keyof DayQueries;
   readonly day: number;
 }
 
@@ -116,34 +114,10 @@ export function createDayKeeper({ store, history, clock, timers, log, intervals 
     });
   }
 
-  const unseen = sqlite.query<{ days: number }, []>(
-    `SELECT count(*) AS days FROM session_days
-     WHERE data IS NOT NULL AND day NOT IN (SELECT day FROM last_seen_days)`,
-  );
-  const putSeen = sqlite.query<null, [Uint8Array]>(
-    "INSERT OR REPLACE INTO last_seen (id, data) VALUES (1, ?)",
-  );
-  // A day that was deleted meanwhile is packed once more, and added once more.
-  const markSeen = sqlite.query<null, [number]>(
-    "INSERT OR IGNORE INTO last_seen_days SELECT day FROM session_days WHERE day = ? AND data IS NOT NULL",
-  );
-
-  /** Adds packed days to who was last seen when; false when all are in it. */
-  async function addSeen(): Promise<boolean> {
-    if (store.read(() => unseen.get()?.days ?? 0) === 0) return false;
-    const asked = { day: dayOf(clock.now()), now: clock.now(), intervals: intervals() };
-    const { data, days } = await history.query("lastSeen", asked, ASKING);
-    store.transaction(() => {
-      putSeen.run(data);
-      for (const day of days) markSeen.run(day);
-    });
-    return true;
-  }
-
-  /** Makes a day that is due; false when nothing is. Rejects when the store or the worker fails. */
+  /** Makes a day that is due; false when none is. Rejects when the store or the worker fails. */
   async function step(): Promise<boolean> {
     const due = nextDue();
-    if (due === null) return addSeen();
+    if (due === null) return false;
     const { kind, day } = due;
     // News of the day that come meanwhile delete this row: then the day is made once more.
     store.transaction(() => void tables[kind].begin.run(day));

@@ -1,15 +1,17 @@
 import type { PersonKind, PersonRecord } from "../../domain/history-records.ts";
-import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
-import { DAY_MS } from "../../domain/time/clock.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { lastDenied } from "../../store/denial-queries.ts";
-import { dayOf } from "../buckets.ts";
-import { lastHeld, type Seen, storedLastSeen } from "../last-seen.ts";
 import { type SortBy, sortedBy } from "../range.ts";
 import type { Reader } from "../reader.ts";
-import { heldIn } from "../statistics/usage.ts";
 
-export interface PeopleQuery extends Asked {
+/** A user or a host, and when it was last seen, epoch ms. */
+export interface Seen {
+  readonly kind: PersonKind;
+  readonly name: string;
+  readonly lastSeenAt: number;
+}
+
+export interface PeopleQuery {
   /** Its servers alone count. */
   readonly filter: SessionFilter;
   /** Null = both. */
@@ -27,15 +29,14 @@ export interface PeopleQuery extends Asked {
 
 /**
  * Users and hosts that held seats, were denied or wait, sorted and cut; `total` counts all that match. `shown` makes the
- * names that a caller sees who may not see the real ones: those alone are searched and sorted by. What the stored sum
- * does not have is read day by day.
+ * names that a caller sees who may not see the real ones: those alone are searched and sorted by.
  */
-export async function peopleQuery(
+export function peopleQuery(
   read: Reader,
   query: PeopleQuery,
   shown: ((kind: PersonKind, name: string) => string) | null,
 ) {
-  const { now, filter, kinds, limit, offset } = query;
+  const { filter, kinds, limit, offset } = query;
   const q = query.q.toLowerCase();
   const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, read.sessionsFrom());
   const seen = { user: new Map<string, Seen>(), host: new Map<string, Seen>() };
@@ -50,24 +51,10 @@ export async function peopleQuery(
     if (known === undefined || known.lastSeenAt < lastSeenAt) seen[kind].set(key, one);
   }
 
-  const servers = filter.servers && new Set(filter.servers);
-  for (const one of storedLastSeen(read)) if (servers?.has(one.server) ?? true) see(one);
-  const { holdingOf, lastReading } = holdingsAt(read.lastReadings(), query);
-  const [first] = read.all<{ at: number | null }>("SELECT min(first_seen_at) AS at FROM sessions");
-  const stored = read.all<{ day: number }>("SELECT day FROM last_seen_days");
-  const days = new Set(stored.map(({ day }) => day));
-  for (let day = dayOf(now); day >= dayOf(Math.max(start, first?.at ?? now)); day--) {
-    if (days.has(day)) continue;
+  for (const rows of [read.all<SeenOn>(ENDED), read.all<SeenOn>(OPEN)]) {
     read.checkpoint();
-    const held = await heldIn(read, day * DAY_MS, (day + 1) * DAY_MS, filter, (session) => {
-      const holding = holdingOf(session);
-      // Nobody has looked since the last reading.
-      const readAt = Math.max(session.lastSeenAt, lastReading(session.server) ?? 0);
-      return session.endedAt === null ? { ...holding, to: Math.min(holding.to, readAt) } : holding;
-    });
-    lastHeld(held).forEach(see);
+    for (const one of rows) if (filter.servers?.includes(one.server) ?? true) see(one);
   }
-  read.checkpoint();
   lastDenied(read, { ...filter, start: null, end: null }).forEach(see);
   query.live.forEach(see);
   read.checkpoint();
@@ -77,3 +64,14 @@ export async function peopleQuery(
   const ties = (["kind", "name"] as const).map((field) => ({ field, descending: false }));
   return { rows: sortedBy(rows, query.sort, ...ties).slice(offset, offset + limit), total: rows.length };
 }
+
+interface SeenOn extends Seen {
+  readonly server: string;
+}
+const ENDED = "SELECT kind, name, server_id AS server, at AS lastSeenAt FROM last_seen";
+/** An open session's row does not follow each poll: it was there at the last reading. */
+const OPEN = `WITH readings AS (SELECT server_id, max(read_at) AS at FROM coverage GROUP BY server_id),
+  held AS (SELECT user, host, server_id, max(last_seen_at, ifnull(readings.at, 0)) AS at
+    FROM sessions LEFT JOIN readings USING (server_id) WHERE ended_at IS NULL)
+  SELECT 'user' AS kind, user AS name, server_id AS server, at AS lastSeenAt FROM held
+  UNION ALL SELECT 'host', host, server_id, at FROM held WHERE host IS NOT NULL`;

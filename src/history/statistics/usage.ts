@@ -129,7 +129,7 @@ export function* daysOf(start: number, end: number): Generator<Holding> {
 }
 
 /** The seats held in a part of a UTC day, at least. */
-export async function heldIn(
+async function heldIn(
   source: HistorySource,
   from: number,
   to: number,

@@ -145,13 +145,9 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
 }
 
-async function peopleAnswer(
-  read: Reader,
-  asked: PeopleQuery & Formatted,
-  pseudonyms: Pseudonyms | null,
-): Promise<Answer> {
+function peopleAnswer(read: Reader, asked: PeopleQuery & Formatted, pseudonyms: Pseudonyms | null): Answer {
   const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));
-  const { rows, total } = await peopleQuery(read, asked, shown);
+  const { rows, total } = peopleQuery(read, asked, shown);
   const records = rows.map(({ kind, name, lastSeenAt }) => ({ kind, name, lastSeenAt: iso(lastSeenAt) }));
   return rowsAnswer("people", PersonRecord, records, total, asked);
 }

@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { PERSON_KINDS, PersonRecord } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import type { Seen } from "../../history/last-seen.ts";
+import type { Seen } from "../../history/sessions/people.ts";
 import { listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";

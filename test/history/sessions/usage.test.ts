@@ -78,19 +78,13 @@ test("usage and people are the same whichever days are packed, and as told by ev
         const { servers, daemons, features, users, hosts } = filter;
         if (servers !== null && !servers.includes(row.server)) continue;
         const host = row.host?.toLowerCase();
-        const { to } = holdingOf(row);
+        const at = row.endReason === "checkin" ? (row.endedAt ?? 0) : row.lastSeenAt;
         for (const [kind, name] of [
           ["user", row.user],
           ["host", host],
         ] as const)
           if (name?.includes("s"))
-            lastSeen.set(
-              `${kind} ${name}`,
-              Math.max(
-                lastSeen.get(`${kind} ${name}`) ?? 0,
-                row.endedAt === null ? Math.min(to, row.lastSeenAt) : to,
-              ),
-            );
+            lastSeen.set(`${kind} ${name}`, Math.max(lastSeen.get(`${kind} ${name}`) ?? 0, at));
         if (daemons !== null && !daemons.includes(row.daemon)) continue;
         if (features !== null && !features.includes(row.feature)) continue;
         if (users !== null && !users.includes(row.user)) continue;
@@ -133,7 +127,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
       fc.array(question, { minLength: 4, maxLength: 4 }),
       fc.integer({ min: 0, max: 170 }),
       async (list, late, questions, packedAt) => {
-        for (const table of ["sessions", "session_days", "last_seen", "last_seen_days"])
+        for (const table of ["sessions", "session_days", "last_seen"])
           store.sqlite.run(`DELETE FROM ${table}`);
         list.forEach(put);
         await makeDays(store, fixedClock(packedAt * HOUR_MS), recordingLog());
