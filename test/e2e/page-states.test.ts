@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { $ } from "bun";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
@@ -17,6 +18,17 @@ const untilUsers = (page: Page, ...wanted: string[]) =>
     const shown = await page.locator("#main [role=rowgroup] .a-s").allTextContents();
     return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
   });
+
+/** The browser's processes that run pages, of those that this test started. */
+async function renderersOf(parent: number): Promise<number[]> {
+  const all = await $`ps -eo pid=,ppid=,args=`.text();
+  const processes = all.split("\n").map((line) => /^ *(\d+) +(\d+) (.*)/.exec(line)?.slice(1) ?? []);
+  const below = (of: number): string[][] =>
+    processes.filter(([, ppid]) => Number(ppid) === of).flatMap((each) => [each, ...below(Number(each[0]))]);
+  return below(parent).flatMap(([pid, , args = ""]) =>
+    args.includes("--type=renderer") ? [Number(pid)] : [],
+  );
+}
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("tells what is out of order: waits, errors, no stream, another version", async () => {
@@ -111,6 +123,21 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const wokeAt = performance.now();
     await untilUsers(page, "bob", "cy");
     expect(performance.now() - wokeAt).toBeLessThan(2_000);
+
+    // Stopped while more comes than anybody keeps for it.
+    const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
+    const stopped = await renderersOf(process.pid);
+    expect(stopped).not.toEqual([]);
+    for (const pid of stopped) process.kill(pid, "SIGSTOP");
+    try {
+      for (let round = 0; round < 30; round++) await watching.poll(seats(...many(round)));
+      await watching.poll(seats("bob"));
+    } finally {
+      for (const pid of stopped) process.kill(pid, "SIGCONT");
+    }
+    const wentOnAt = performance.now();
+    await untilUsers(page, "bob");
+    expect(performance.now() - wentOnAt).toBeLessThan(2_000);
     await page.close();
 
     const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;

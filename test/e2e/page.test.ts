@@ -67,6 +67,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         async () => Bun.deepEquals((await users()).sort(), wanted.sort()) || undefined,
       );
     await untilUsers("ada");
+    await page.evaluate("window.stays = true");
     for (let tabs = 1; tabs < 12; tabs++) await isLive(await browser.open(`${first.daemon.url}/features`));
     expect(await streamsOf(first)).toBe(1);
     await first.poll(seats("ada", hostile.replaceAll(" ", "_")));
@@ -83,7 +84,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await second.poll(seats("bob"));
     await untilUsers("bob");
     await isLive(page);
-    expect(await streamsOf(second)).toBe(1);
+    expect([await streamsOf(second), await page.evaluate("window.stays")]).toEqual([1, true]);
   });
 
   test("shows everybody what is public, and more to who signs in", async () => {
@@ -153,8 +154,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     await watching.poll({ ...all, members: ["up", "down", "up"] });
     await untilSays("eda runs on 2 of 3 members.");
+    expect(await page.locator("h1").getAttribute("class")).toBe("st-warn");
     await watching.poll("Error getting status: Cannot connect to license server system. (-15,570:115)");
     await untilSays("eda does not answer.");
+    expect(await page.locator("h1").getAttribute("class")).toBe("st-crit");
     await page.locator(".need a", { hasText: "eda" }).click();
     await page.locator(".says .tool-says", { hasText: "LICENSE_SERVER_UNREACHABLE" }).waitFor();
     await page.locator(".stale-row", { hasText: "solver" }).waitFor();
