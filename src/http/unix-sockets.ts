@@ -11,8 +11,8 @@ import { SERVING, stopServers } from "./listen.ts";
 import { socketCaller } from "./without-key.ts";
 
 /**
- * Whoever can open a socket has the rights of its role and needs no key. Root can open every file; the directory of the
- * sockets lets in the service's group alone.
+ * A client that can open a socket has the role of that socket and needs no key. Root can open every file; only root and the
+ * service's group can enter the directory.
  */
 const SOCKETS = [
   { name: "admin.sock", role: "admin", mode: 0o600 },
@@ -43,10 +43,10 @@ export function listenOnSockets(app: AnyElysia, directory: string, log: Log) {
   };
 }
 
-/** The directory is the service's own: what is there was left by a crash. */
+/** The directory belongs to the service alone: a file that is there was left by a crash. */
 function openSocket(app: AnyElysia, path: string, mode: number, caller: KeyRecord): Server<unknown> {
   rmSync(path, { force: true });
-  // So that nobody can connect before the mode is right.
+  // No other user can connect before the socket has its mode.
   const usual = process.umask(0o177);
   try {
     return Bun.serve({

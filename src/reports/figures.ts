@@ -100,8 +100,8 @@ function longestHolders(read: Reader, asked: ReportAsked) {
     ...values,
     end,
     end,
-    // The order is that of what is stored. How far each counts is known below: of one that nobody saw end, to the last
-    // reading, which may have been before the range.
+    // Sorted by the stored times. A session whose end was not seen counts to its server's last reading, which is looked up
+    // below and may lie before the range.
     LONGEST * 10,
   );
   const { holdingOf, shownBegin } = holdingsAt(read.lastReadings(), asked);

@@ -49,7 +49,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   for (const { feature: id, known, rollup } of found) {
     source.checkpoint();
     const others = rollup.users.length === 0 && (await source.hasOthersCounts(id.server, start, end));
-    // That nobody had seats is known of licmond's own readings alone.
+    // Only licmond's own readings prove that a feature had no users: counts of other monitors name none.
     const looked = coveredMs(rollup) > 0 && !others;
     const sessions = kept ? await source.sessionCount(id, start, end) : 0;
     // Logs show sessions of times without polls, but do not prove that there were none.

@@ -39,7 +39,7 @@ const Logging = record("DenialLogging", {
   message: nullable(Type.String({ description: "Why not, and what would help" })),
 });
 
-/** Who had seats, and who was turned away. */
+/** Sessions and denials. */
 export function sessionRoutes({ denials, reader }: RouteDeps) {
   /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
   function loggingOf(ids: readonly string[], anonymize: boolean) {
