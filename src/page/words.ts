@@ -155,9 +155,8 @@ export const words = {
   inUseOpen: (used: string) => [used, " in use, no limit"] as const,
   waitingFor: (people: number, seats: number) =>
     [`${number(people)} waiting`, ` for ${number(seats)} ${seats === 1 ? "seat" : "seats"}`] as const,
-  polledBefore: "polled",
-  readBefore: "read",
-  ago: "ago",
+  polledBefore: (age: string) => `polled ${age} ago`,
+  readBefore: (age: string) => `read ${age} ago`,
   expires: "expires",
   inDays: (days: number) => (days === 0 ? "today" : days < 0 ? `${-days} d ago` : `in ${days} d`),
   whoHasIt: "Who has it",

@@ -73,8 +73,9 @@ export function EndDialog(props: {
   /** What is done, to what. */
   readonly does: string;
   readonly done: string;
+  readonly means: string;
   readonly leave: () => void;
-  readonly children: ComponentChildren;
+  readonly children?: ComponentChildren;
 }) {
   const { path, does, done, leave } = props;
   const act = async () => {
@@ -85,6 +86,7 @@ export function EndDialog(props: {
   };
   return (
     <FormDialog title={`${does}?`} button={does} act={act} leave={leave}>
+      <p>{props.means}</p>
       {props.children}
     </FormDialog>
   );

@@ -7,7 +7,7 @@ import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { Facts, Known } from "../parts/cells.tsx";
 import { problemOf, tell } from "../parts/dialog.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { admin } from "./words.ts";
 
@@ -99,7 +99,7 @@ export function Checks() {
             <li key={name}>
               <State is={MARKS[status]}>{admin.healths[status]}</State>
               <span>
-                {admin.checkNames[name] ?? name} <span class="q">{message}</span>
+                {name} <span class="q">{message}</span>
               </span>
             </li>
           ))}
@@ -119,31 +119,28 @@ export function Windows() {
       csv={false}
       note={({ timezone }) => timezone}
     >
-      {({ windows }) => (
-        <Rows
-          label={admin.maintenance}
-          none={admin.noMaintenance}
-          rows={windows}
-          columns={[
-            { head: admin.pattern, cell: ({ patterns }) => <span class="m">{patterns.join(", ")}</span> },
-            { head: admin.when, cell: (window) => <Times of={window} /> },
-            {
-              head: admin.lasts,
-              right: true,
-              cell: ({ durationSeconds, every }) =>
-                `${duration(1000 * durationSeconds)}, ${every === null ? admin.once : admin.times[every]}`,
-            },
-          ]}
-        />
-      )}
+      {({ windows }) =>
+        windows.length === 0 ? (
+          <p class="q">{admin.noMaintenance}</p>
+        ) : (
+          <ul class="rows windows">
+            {windows.map((window, at) => (
+              <li key={at}>
+                <span class="m">{window.patterns.join(", ")}</span>
+                <Times of={window} />
+                <span class="q">{admin.lasts(duration(1000 * window.durationSeconds), window.every)}</span>
+              </li>
+            ))}
+          </ul>
+        )
+      }
     </Figure>
   );
 }
 
 function Times({ of: { running, next } }: { readonly of: Maintenance["windows"][number] }) {
-  if (running !== null)
-    return (
-      <State is="partial">{running.end === null ? admin.alwaysOpen : admin.runsUntil(at(running.end))}</State>
-    );
-  return <>{next === null ? admin.isOver : admin.isNext(at(next.start))}</>;
+  if (running === null) return <span>{next === null ? admin.isOver : admin.isNext(at(next.start))}</span>;
+  return (
+    <State is="partial">{running.end === null ? admin.alwaysOpen : admin.runsUntil(at(running.end))}</State>
+  );
 }

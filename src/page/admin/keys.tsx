@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import type { CreatedKey } from "../../domain/keys.ts";
+import type { CreatedKey, SignInRecord } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
 import { post } from "../api.ts";
 import { duration, moment } from "../format.ts";
@@ -59,9 +59,9 @@ export function Keys() {
             path={`/api/keys/${id}`}
             does={admin.revokeThis(name)}
             done={admin.revoked(name)}
+            means={admin.revokeMeans}
             leave={leave}
           >
-            <p>{admin.revokeMeans}</p>
             {me.value?.keyId === id && <p class="n-full">{admin.revokeOwn}</p>}
           </EndDialog>
         )}
@@ -70,6 +70,8 @@ export function Keys() {
     </>
   );
 }
+
+const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${admin.browserOf(browser)}`;
 
 /** Browsers that are signed in: one's own, or everybody's for who may see them. */
 export function SignIns() {
@@ -81,24 +83,26 @@ export function SignIns() {
       rows={({ signins }) => signins}
       columns={[
         { head: admin.key, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
-        { head: admin.browser, cell: ({ browser }) => browser ?? admin.unknownBrowser },
+        { head: admin.browser, cell: ({ browser }) => admin.browserOf(browser) },
         { head: admin.role, wide: true, cell: ({ role }) => role },
         { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
         { head: admin.ends, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
       ]}
       word={admin.end}
-      target={({ keyName, browser }) => admin.on(keyName, browser)}
+      target={targetOf}
       instead={({ current }) => current && admin.thisBrowser}
-      dialog={({ id, keyName, browser }, leave) => (
-        <EndDialog
-          path={`/api/signins/${id}`}
-          does={admin.endThis(admin.on(keyName, browser))}
-          done={admin.ended(admin.on(keyName, browser))}
-          leave={leave}
-        >
-          <p>{admin.endMeans}</p>
-        </EndDialog>
-      )}
+      dialog={(signIn, leave) => {
+        const target = targetOf(signIn);
+        return (
+          <EndDialog
+            path={`/api/signins/${signIn.id}`}
+            does={admin.endThis(target)}
+            done={admin.ended(target)}
+            means={admin.endMeans}
+            leave={leave}
+          />
+        );
+      }}
     />
   );
 }

@@ -4,7 +4,6 @@ import type { LogEvent } from "../../domain/events.ts";
 import { exactMoment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { may } from "../me.ts";
-import { Copy } from "../parts/copy-link.tsx";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { type ListColumn, ListTable } from "../parts/list-table.tsx";
@@ -14,7 +13,8 @@ import { query } from "../router.ts";
 import { words } from "../words.ts";
 import { AdminHead } from "./admin.tsx";
 import { followLog, type LogFilter } from "./follow.ts";
-import { EMPTY, fieldsOf, fieldText, levelsFrom, sourcesFor, type Tail, withLines } from "./tail.ts";
+import { Output } from "./raw.tsx";
+import { EMPTY, fieldsOf, levelsFrom, sourcesFor, type Tail, withLines } from "./tail.ts";
 import { admin } from "./words.ts";
 
 const LEVELS = ["info", "warn", "error"] as const;
@@ -199,35 +199,15 @@ function Message(line: LogEvent) {
 }
 
 function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
+  const { value: line } = shown;
   return (
     <>
       <ListTable label={label} class="lt" rows={lines} columns={COLUMNS} />
-      {shown.value !== null && <Line line={shown.value} leave={show(null)} />}
+      {line !== null && (
+        <FormDialog title={line.message} button={null} leave={show(null)}>
+          <Output label={line.message} text={JSON.stringify(line, null, 2)} />
+        </FormDialog>
+      )}
     </>
-  );
-}
-
-/** One line, whole. */
-function Line({ line, leave }: { readonly line: LogEvent; readonly leave: () => void }) {
-  const { timestamp, level, source, metadata, message } = line;
-  const fields = Object.entries(metadata).map(([name, value]) => [name, fieldText(value)] as const);
-  const facts = [
-    [admin.time, timestamp],
-    [admin.levelHead, level],
-    [admin.sourceHead, source],
-    ...fields,
-  ] as const;
-  return (
-    <FormDialog title={message} button={null} leave={leave}>
-      <dl class="line-fields m">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
-      <Copy text={() => JSON.stringify(line)} label={admin.copyLine} />
-    </FormDialog>
   );
 }

@@ -41,15 +41,10 @@ export const levelsFrom = (level: LogLevel) => LOG_LEVELS.slice(LOG_LEVELS.index
 export const sourcesFor = (seesProtected: boolean): readonly LogSource[] =>
   LOG_SOURCES.filter((source) => seesProtected || !HIDDEN_FROM_VIEWERS.includes(source));
 
-/** A line's fields behind its message: `server=eda error="no route"`. */
+/** A line's fields behind its message: `server=eda error="no route"`; a text without quotes where it needs none. */
 export function fieldsOf({ metadata }: Pick<LogEvent, "metadata">): string {
-  return Object.entries(metadata)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}=${fieldText(value)}`)
-    .join(" ");
-}
-
-/** A field's value as one reads it: a text without quotes where it needs none. */
-export function fieldText(value: unknown): string {
-  return typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  const textOf = (value: unknown) =>
+    typeof value === "string" && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  const known = Object.entries(metadata).filter(([, value]) => value !== null);
+  return known.map(([name, value]) => `${name}=${textOf(value)}`).join(" ");
 }

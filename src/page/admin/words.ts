@@ -32,20 +32,11 @@ export const admin = {
   noBackup: "never",
 
   checks: "Checks",
-  checkNames: {
-    database: "Database",
-    collector: "Collector",
-    disk: "Disk",
-    clock: "Clock",
-  } as Readonly<Record<string, string>>,
   healths: { healthy: "fine", degraded: "degraded", unhealthy: "broken" },
   maintenance: "Maintenance windows",
   noMaintenance: "The config has none.",
-  pattern: "Servers",
-  times: { day: "every day", week: "every week" },
-  once: "once",
-  lasts: "Lasts",
-  when: "When",
+  lasts: (time: string, every: "day" | "week" | null) =>
+    `${time}, ${every === null ? "once" : `every ${every}`}`,
   runsUntil: (end: string) => `open until ${end}`,
   alwaysOpen: "open, without an end",
   isNext: (start: string) => `next ${start}`,
@@ -92,8 +83,7 @@ export const admin = {
   endThis: (of: string) => `End the sign-in of ${of}`,
   endMeans: "The browser is asked for a key within 5 seconds.",
   ended: (of: string) => `The sign-in of ${of} has ended.`,
-  unknownBrowser: "an unknown browser",
-  on: (key: string, browser: string | null) => `${key}, ${browser ?? "an unknown browser"}`,
+  browserOf: (browser: string | null) => browser ?? "an unknown browser",
 
   commands: "Commands",
   commandsOff: "Commands are switched off: execute.enabled in the config switches them on.",
@@ -134,7 +124,6 @@ export const admin = {
   noLines: "No line yet.",
   notFound: "No stored line has all these words.",
   earlier: "Earlier lines",
-  copyLine: "Copy as JSON",
 
   raw: "Raw output of the last poll",
   wasRun: "What was run",

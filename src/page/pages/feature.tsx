@@ -1,15 +1,13 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import type { WaitsRecord } from "../../domain/history-records.ts";
-import { get, search } from "../api.ts";
+import { search } from "../api.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot, me } from "../me.ts";
 import { daysLeft, type FeatureRow, featuresOf, type HolderRow, holdersOf, isFull } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { Copy, CopyLink } from "../parts/copy-link.tsx";
+import { useAnswer } from "../parts/figure.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
-import { Age, State } from "../parts/marks.tsx";
+import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/past-head.tsx";
 import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
@@ -183,16 +181,12 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
           {words.inDays(left)}
         </span>
       )}
-      {readAt !== null && feature.state === "stale" && (
-        <State is="stale">
-          {words.readBefore} <Age at={Date.parse(readAt)} /> {words.ago}
-        </State>
-      )}
-      {readAt !== null && feature.state !== "stale" && (
-        <span class="q">
-          {words.polledBefore} <Age at={Date.parse(readAt)} /> {words.ago}
-        </span>
-      )}
+      {readAt !== null &&
+        (feature.state === "stale" ? (
+          <State is="stale">{words.readBefore(duration(now.value - Date.parse(readAt)))}</State>
+        ) : (
+          <span class="q">{words.polledBefore(duration(now.value - Date.parse(readAt)))}</span>
+        ))}
       {feature.state === "partial" && <State is="partial">{words.partialState}</State>}
       {feature.error !== null && <span class="n-crit">{feature.error}</span>}
       {feature.state !== "ok" && server.error !== null && <span class="q">{server.error.message}</span>}
@@ -202,25 +196,13 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
 
 /** How often it was full, and how long those waited: nothing where that is not known, or where it never was. */
 function Waits({ row }: { readonly row: FeatureRow }) {
-  const found = useSignal<WaitsRecord | null>(null);
   const { daemon, name } = row.feature;
-  useEffect(() => {
-    const end = new AbortController();
-    const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
-    get("/api/licenses/waits", asked, end.signal).then(
-      ({ waits }) => {
-        found.value = waits[0] ?? null;
-      },
-      // The sentence stays away; what the page is for is there.
-      () => {},
-    );
-    return () => end.abort();
-  }, [row.server.id, daemon, name]);
-  if (found.value === null) return null;
-  const { count, coverage, p50Seconds, p80Seconds } = found.value;
+  const asked = { server: row.server.id, daemon, feature: name, start: "-30d" };
+  const found = useAnswer("/api/licenses/waits", asked).answer?.waits[0];
+  if (found === undefined) return null;
   const long = (seconds: number | null) => (seconds === null ? null : duration(seconds * 1000));
-  const sentence = words.waits(Math.floor(100 * coverage), count, long(p50Seconds), long(p80Seconds));
-  return <p class="waits">{sentence}</p>;
+  const [half, most] = [long(found.p50Seconds), long(found.p80Seconds)];
+  return <p class="waits">{words.waits(Math.floor(100 * found.coverage), found.count, half, most)}</p>;
 }
 
 function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {

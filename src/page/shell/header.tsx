@@ -13,7 +13,7 @@ import { words } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
 import { PaletteButton } from "./palette.tsx";
 import { isShown, PLACES } from "./places.ts";
-import { FreeNote } from "./watch-button.tsx";
+import { FreeNote, Note } from "./watch-button.tsx";
 
 /** The page that a page belongs to. */
 const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
@@ -142,38 +142,21 @@ export function Live() {
 function Notes() {
   const since = lostSince.value;
   const wait = waitsUntil.value - now.value;
+  const isLost = since !== null && site.value !== null && isLong(since);
   return (
     <>
-      {since !== null && site.value !== null && isLong(since) && (
-        <div class="bar-note" role="status">
-          <Icon name="warn" />
+      {isLost && (
+        <Note icon="warn" button={words.tryAgain} act={() => void again()}>
           <span>{words.notLive(moment(since, now.value))}</span>
           <Reason />
-          <button class="btn s" type="button" onClick={() => void again()}>
-            {words.tryAgain}
-          </button>
-        </div>
+        </Note>
       )}
-      {isFetching.value && (
-        <p class="bar-note" role="status">
-          <Icon name="partial" />
-          {words.noStream}
-        </p>
-      )}
-      {wait > 0 && (
-        <p class="bar-note" role="status">
-          <Icon name="warn" />
-          {words.tooMany(duration(wait + 999))}
-        </p>
-      )}
+      {isFetching.value && <Note icon="partial">{words.noStream}</Note>}
+      {wait > 0 && <Note icon="warn">{words.tooMany(duration(wait + 999))}</Note>}
       {isOutdated.value && (
-        <div class="bar-note" role="status">
-          <Icon name="partial" />
-          <span>{words.newVersion}</span>
-          <button class="btn s" type="button" onClick={() => location.reload()}>
-            {words.reload}
-          </button>
-        </div>
+        <Note icon="partial" button={words.reload} act={() => location.reload()}>
+          {words.newVersion}
+        </Note>
       )}
     </>
   );

@@ -18,6 +18,14 @@ export function KeyList() {
       }}
     >
       <h2 id="keys-head">{words.keysHead}</h2>
+      <label class="tick">
+        <input
+          type="checkbox"
+          checked={singleKeys.value}
+          onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
+        />
+        {words.singleKeys}
+      </label>
       <dl>
         {[...words.keyList, ...places].map(([keys, does]) => (
           <div key={keys}>
@@ -28,14 +36,6 @@ export function KeyList() {
           </div>
         ))}
       </dl>
-      <label class="tick">
-        <input
-          type="checkbox"
-          checked={singleKeys.value}
-          onChange={({ currentTarget }) => setSingleKeys(currentTarget.checked)}
-        />
-        {words.singleKeys}
-      </label>
       <button class="btn" type="button" onClick={() => box.current?.close()}>
         {words.close}
       </button>

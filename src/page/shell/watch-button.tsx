@@ -1,5 +1,6 @@
+import type { ComponentChildren } from "preact";
 import type { FeatureRow } from "../model.ts";
-import { Icon } from "../parts/marks.tsx";
+import { Icon, type Mark } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { cameFree, canNotify, unwatch, watch, watched } from "./watch.ts";
@@ -23,6 +24,26 @@ export function WatchButton({ row: { id, free, feature } }: { readonly row: Feat
   );
 }
 
+/** A line below the header. */
+export function Note(props: {
+  readonly icon: Mark;
+  readonly button?: string;
+  readonly act?: () => void;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <div class="bar-note" role="status">
+      <Icon name={props.icon} />
+      {props.children}
+      {props.button !== undefined && (
+        <button class="btn s" type="button" onClick={props.act}>
+          {props.button}
+        </button>
+      )}
+    </div>
+  );
+}
+
 /** On every page, until it is dismissed. */
 export function FreeNote() {
   const row = cameFree.value;
@@ -32,15 +53,11 @@ export function FreeNote() {
     cameFree.value = null;
   };
   return (
-    <div class="bar-note" role="status">
-      <Icon name="ok" />
+    <Note icon="ok" button={words.close} act={dismiss}>
       <a href={linkTo("feature", { server: row.server.id, daemon, name })} onClick={dismiss}>
         <b class="el">{words.isFree(name)}</b>
       </a>
       <span>{words.freeSeats(row.free ?? 0)}</span>
-      <button class="btn s" type="button" onClick={dismiss}>
-        {words.close}
-      </button>
-    </div>
+    </Note>
   );
 }
