@@ -66,6 +66,17 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await alert.getByRole("button", { name: "Try again" }).click();
     await untilUsers(page, "ada");
 
+    // Figures wait as the page does, and say what broke.
+    const tooMany = new Response("{}", { status: 429, headers: { "retry-after": "1" } });
+    const answers = [tooMany, Response.json(failure, broken)];
+    proxy.answers((path) => (path === "/api/health" ? (answers.shift() ?? null) : null));
+    await page.goto(`${proxy.origin}/admin`);
+    await says(page, "Too many requests");
+    await alert.getByRole("button", { name: "Request r-17" }).waitFor();
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("The database works").waitFor();
+    await page.goto(`${proxy.origin}/people`);
+
     proxy.answers(
       picture(async () => {
         await Bun.sleep(4_000);

@@ -93,14 +93,18 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
 /** While there is no answer, and why there is none. */
 export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
   if (error === null) return <p class="pending q">{past.loading}</p>;
-  const isRole = error !== "unreachable" && error.status === 403;
+  const { status, message, details, requestId } =
+    error === "unreachable"
+      ? { status: 0, message: words.unreachable, details: null, requestId: null }
+      : error;
+  const isRole = status === 403;
   return (
     <div class="pending" role="alert">
       <State is={isRole ? "unknown" : "crit"}>{isRole ? past.notForYou : past.failed}</State>
-      <p>{error === "unreachable" ? words.unreachable : error.message}</p>
-      {error !== "unreachable" && error.details !== null && <p class="tool-says">{error.details}</p>}
-      {error !== "unreachable" && error.requestId !== null && (
-        <p class="q m">{words.requestId(error.requestId)}</p>
+      <p>{message}</p>
+      {details !== null && <p class="tool-says">{details}</p>}
+      {status >= 500 && requestId !== null && (
+        <Copy class="link" text={() => requestId} label={words.requestId(requestId)} />
       )}
       {!isRole && (
         <button class="btn s" type="button" onClick={again}>

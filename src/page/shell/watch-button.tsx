@@ -32,7 +32,7 @@ export function Note(props: {
   readonly children: ComponentChildren;
 }) {
   return (
-    <div class="bar-note" role="status">
+    <div class="bar-note" role="status" style={{ "--mark": `var(--${props.icon}-mark)` }}>
       <Icon name={props.icon} />
       {props.children}
       {props.button !== undefined && (
