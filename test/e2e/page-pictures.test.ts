@@ -1,0 +1,54 @@
+/** The documents' pictures of the page: `UPDATE_PICTURES=1` takes them anew, else its views are only driven. */
+import { describe, expect, test } from "bun:test";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ROOT } from "../docs/claims.ts";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { isLive, leads, listenTo, startDemo } from "./page-rig.ts";
+import { smallPng } from "./small-png.ts";
+
+const TAKES = process.env.UPDATE_PICTURES === "1";
+const FOLDER = join(ROOT, "docs/screenshots");
+const MOST_BYTES = 80_000;
+const THEMES = ["light", "dark"] as const;
+const VIEWS = {
+  overview: "",
+  features: "features",
+  feature: "feature?server=eda&daemon=siliqd&name=Schema_Editor",
+  people: "people",
+  server: "server?id=cae",
+  history: "history?report=efficiency",
+  denials: "denials?range=7d",
+  expiry: "expiry",
+  wall: "wall",
+} as const;
+
+test.skipIf(!HAS_BROWSER)("nine pages have their pictures taken", async () => {
+  // Polled once, so that both themes show the same.
+  await using demo = await startDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
+  await using browser = await startBrowser({ keepPolicy: true });
+  const page = await browser.open(`${demo.url}/signin${demo.code}`);
+  await isLive(page);
+  const heard = await listenTo(page, demo.url);
+  const lead = leads(page);
+  await page.setViewportSize({ width: 1280, height: 800 });
+  for (const [name, path] of Object.entries(VIEWS)) {
+    await lead(`${demo.url}/${path}`);
+    if (!TAKES) continue;
+    for (const colorScheme of THEMES) {
+      await page.emulateMedia({ colorScheme });
+      const picture = smallPng(await page.screenshot({ animations: "disabled" }));
+      await Bun.write(join(FOLDER, `${name}-${colorScheme}.png`), picture);
+    }
+  }
+  expect(heard).toEqual([]);
+});
+
+describe("docs/screenshots", () => {
+  test("has a small picture of each of them in both themes, and no other", async () => {
+    const names = Object.keys(VIEWS).flatMap((name) => THEMES.map((theme) => `${name}-${theme}.png`));
+    expect((await readdir(FOLDER)).sort()).toEqual(names.sort());
+    for (const name of names)
+      expect([name, Bun.file(join(FOLDER, name)).size < MOST_BYTES]).toEqual([name, true]);
+  });
+});
