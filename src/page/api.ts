@@ -53,7 +53,7 @@ export interface Answers {
     readonly cells: readonly HeatCellRecord[];
   } & Range;
   readonly "/api/licenses/efficiency": List<"features", EfficiencyRecord> & Range;
-  readonly "/api/licenses/usage": List<"groups", UsageRecord> & Range;
+  readonly "/api/licenses/usage": List<"groups", UsageRecord> & Range & { readonly coverage: number };
   readonly "/api/licenses/sessions": List<"sessions", SessionRecord>;
   readonly "/api/licenses/denials": List<"denials", DenialRecord> & { readonly logging: readonly Logging[] };
   readonly "/api/licenses/expirations": List<"expirations", ExpirationRecord>;

@@ -110,65 +110,6 @@ export function bucketInWords({ at, used, peak, total }: Bucket, now: number): s
   return `${moment(at, now)}: ${peak === null ? "nobody looked" : `${number(peak)}${of}${mean}`}`;
 }
 
-const MOST_VALUES = 5;
-
-/** Ticks of an axis from 0 to at least `most`, at round distances. */
-export function valueTicks(most: number): number[] {
-  const least = Math.max(1, most / (MOST_VALUES - 1));
-  const power = 10 ** Math.floor(Math.log10(least));
-  const step =
-    [1, 2, 3, 5, 10].map((factor) => factor * power).find((each) => each >= least * 0.999) ?? least;
-  return Array.from({ length: Math.ceil(Math.max(1, most) / step) + 1 }, (_, at) => at * step);
-}
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
-/** Distances of ticks; days and months are those of the reader's calendar. */
-const STEPS = [
-  ...[1 / 12, 0.25, 0.5, 1, 2, 3, 6, 12].map((hours) => ({ ms: hours * HOUR_MS, unit: "hour", by: hours })),
-  ...[1, 2, 7].map((days) => ({ ms: days * DAY_MS, unit: "day", by: days })),
-  ...[1, 3, 12, 60].map((months) => ({ ms: months * 30.5 * DAY_MS, unit: "month", by: months })),
-] as const;
-const FORMATS = {
-  hour: new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" }),
-  midnight: new Intl.DateTimeFormat("en-GB", { weekday: "short", day: "numeric" }),
-  day: new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" }),
-  month: new Intl.DateTimeFormat("en-GB", { month: "short" }),
-  year: new Intl.DateTimeFormat("en-GB", { year: "numeric" }),
-};
-
-/** A tick of the time axis. `isNamed`: a midnight among hours, a new year among months. */
-export interface TimeTick {
-  readonly at: number;
-  readonly label: string;
-  readonly isNamed: boolean;
-}
-
-/** At most so many ticks in [start, end), at round times of the reader's zone. */
-export function timeTicks(start: number, end: number, most: number): TimeTick[] {
-  const { unit, by } = STEPS.find(({ ms }) => (end - start) / ms <= most + 0.5) ?? { unit: "month", by: 60 };
-  const first = new Date(start);
-  const [year, month, day] = [first.getFullYear(), first.getMonth(), first.getDate()];
-  const monday = day - ((first.getDay() + 6) % 7);
-  const place = (step: number) => {
-    if (unit === "hour") return new Date(year, month, day, 0, 60 * by * step);
-    if (unit === "day") return new Date(year, month, (by === 7 ? monday : day) + by * step);
-    return new Date(year, (by >= 12 ? 0 : month) + by * step);
-  };
-  const ticks: TimeTick[] = [];
-  for (let step = 0; ; step++) {
-    const date = place(step);
-    const at = date.getTime();
-    if (at >= end) return ticks;
-    if (at < start) continue;
-    const isNamed =
-      unit === "hour" ? date.getHours() + date.getMinutes() === 0 : unit === "month" && date.getMonth() === 0;
-    const format = !isNamed ? (unit as "hour" | "day" | "month") : unit === "hour" ? "midnight" : "year";
-    const shown = unit === "day" && end - start <= 8 * DAY_MS ? "midnight" : format;
-    ticks.push({ at, label: FORMATS[shown].format(date), isNamed });
-  }
-}
-
 /** How many bars a histogram of seats has at most. */
 const MOST_LEVELS = 25;
 

@@ -25,6 +25,11 @@ export const past = {
   ranges: { "24h": "24 h", "7d": "7 d", "30d": "30 d", "1y": "1 y" },
   lastRange: (range: string) => `Last ${range}`,
   covered: (range: string, percent: number) => `${range}, ${percent} % covered`,
+  knownOf: (range: string, logging: readonly { readonly state: string }[]) => {
+    const known = logging.filter(({ state }) => state === "on").length;
+    if (logging.length === 1) return known === 1 ? range : `${range}, not known`;
+    return `${range}, known of ${known} of ${logging.length} servers`;
+  },
   seatsInUse: "Seats in use",
   unit: "seats",
   waiting: "waiting",
@@ -47,7 +52,7 @@ export const past = {
   onThisPage: "On this page",
   jumps: { who: "Who", seats: "Seats", week: "Week", more: "More" },
   moreOf: (name: string) => `More of ${name}`,
-  tabs: { seats: "Seats needed", sessions: "Sessions", denials: "Denials", pools: "Pools", expiry: "Expiry" },
+  tabs: { seats: "Seats needed", sessions: "Sessions", denials: "Denials", pools: "Pools and expiry" },
   now: "Now",
   histogram: (by: number) =>
     `Percent of the time in which so many seats were in use${by > 1 ? `, ${by} a bar` : ""}`,
@@ -59,12 +64,12 @@ export const past = {
   },
   beyond: (denied: number | null, queued: number | null) =>
     `${denied === null ? "Not known how many" : number(denied)} denied, ${queued === null ? "not known how many" : number(queued)} queued.`,
-  whatIf: "The same demand on other numbers of seats",
   noWhatIf: "Nothing can be said of other numbers of seats: there is no limit, or it is not known.",
   with: "With",
   seatsOf: seats,
   difference: (count: number) => (count > 0 ? `${count} more` : `${-count} fewer`),
-  affected: "Requests affected",
+  sessionsAffected: "Sessions affected",
+  stillRefused: "Requests still refused",
 
   lookingBack: "Looking back",
   reports: { usage: "Usage", efficiency: "Efficiency", heatmap: "Hours", compare: "Compare" },
@@ -88,7 +93,6 @@ export const past = {
   lastUsed: "Last used",
   known: "Covered",
   fewer: (count: string) => `With ${count} fewer`,
-  ofCovered: (range: string) => `${range}, shares of the covered time`,
   useOfSeats: "Use of seats",
   eachSeat: "Each seat, and fewer of them",
   halfBusy: "Middle seat busy",
@@ -152,6 +156,7 @@ export const past = {
   left: (days: number) =>
     days < 0 ? `${number(-days)} d ago` : days === 0 ? "today" : `in ${number(days)} d`,
   noExpiry: "Nothing expires.",
+  pools: (count: number) => times(count, "pool", "pools"),
   stretches: "Outages",
   serverHead: "Server",
   status: "Status",

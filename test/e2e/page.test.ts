@@ -323,10 +323,11 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       .json();
     expect(said.features[0].feature).toBe("Synth-Ultra");
     expect(curl).not.toContain("lmk_");
-    await page.getByRole("tab", { name: "Seats needed" }).focus();
-    for (const tab of ["Sessions", "Denials", "Pools", "Expiry"]) {
-      await page.keyboard.press("ArrowRight");
-      await page.getByRole("tab", { name: tab, selected: true }).waitFor();
+    await page.getByRole("button", { name: "Seats needed", pressed: true }).focus();
+    for (const tab of ["Sessions", "Denials", "Pools and expiry"]) {
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: tab, pressed: true }).waitFor();
       await isRead(page);
     }
     expect(heard).toEqual([]);

@@ -10,8 +10,6 @@ import {
   sentenceOf,
   seriesOf,
   stretches,
-  timeTicks,
-  valueTicks,
 } from "../../src/page/series.ts";
 
 const HOUR = 3_600_000;
@@ -59,52 +57,6 @@ describe("a chart's series", () => {
     const at = Date.parse("2026-11-18T10:00:00.000Z");
     expect(seriesOf(points, range).buckets).toEqual([{ at, used: null, peak: null, total: 4 }]);
     expect(seriesOf(undefined, range).buckets).toEqual([]);
-  });
-});
-
-describe("axes", () => {
-  test.each([
-    [0, [0, 1]],
-    [1, [0, 1]],
-    [3, [0, 1, 2, 3]],
-    [12, [0, 3, 6, 9, 12]],
-    [38, [0, 10, 20, 30, 40]],
-    [782, [0, 200, 400, 600, 800]],
-  ])("values up to %d", (most, ticks) => expect(valueTicks(most)).toEqual(ticks));
-
-  test("few values, at whole numbers, up to the most", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1e9 }), (most) => {
-        const ticks = valueTicks(most);
-        expect(ticks.length).toBeLessThanOrEqual(6);
-        expect(ticks.at(-1)).toBeGreaterThanOrEqual(most);
-        expect(ticks.every(Number.isInteger)).toBe(true);
-      }),
-    );
-  });
-
-  test("times are round ones of the reader's zone, and midnight has its name", () => {
-    const ticks = timeTicks(START, START + 24 * HOUR, 8);
-    expect(ticks.map(({ label }) => label)).toEqual(
-      "12:00 15:00 18:00 21:00 Thu19 03:00 06:00 09:00".split(" ").map((word) => word.replace("Thu", "Thu ")),
-    );
-    expect(ticks.filter(({ isNamed }) => isNamed).map(({ label }) => label)).toEqual(["Thu 19"]);
-  });
-
-  test("times: at most so many, rising, within the range", () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 20 * 366 * 24 * 60 }),
-        fc.integer({ min: 3, max: 20 }),
-        (minutes, most) => {
-          const end = START + minutes * 60_000;
-          const at = timeTicks(START, end, most).map((tick) => tick.at);
-          expect(at.length).toBeLessThanOrEqual(most + 2);
-          expect(at).toEqual([...new Set(at)].sort((a, b) => a - b));
-          expect(at.every((each) => each >= START && each < end)).toBe(true);
-        },
-      ),
-    );
   });
 });
 

@@ -1,9 +1,8 @@
 import { byName } from "../format.ts";
 import { site } from "../live/live.ts";
-import { allFeatures, type FeatureRow } from "../model.ts";
+import { allFeatures } from "../model.ts";
 import { ChartFigure } from "../parts/chart-figure.tsx";
-import { PastHead } from "../parts/past-head.tsx";
-import { rangeHere } from "../parts/range-choice.tsx";
+import { PastHead, rangeHere } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { before } from "../range.ts";
 import { go, linkTo, query } from "../router.ts";
@@ -15,62 +14,48 @@ const MOST_COMPARED = 8;
 export function Compare() {
   const range = rangeHere("30d");
   const rows = allFeatures(site.value ?? new Map()).sort((a, b) => byName(a.feature.name, b.feature.name));
-  const ids = query.value.getAll("feature").slice(0, MOST_COMPARED);
-  const chosen = ids.flatMap((id) => rows.find((row) => row.id === id) ?? []);
+  const names = new Map(rows.map(({ id, server, feature }) => [id, `${feature.name} (${server.id})`]));
+  const chosen = query.value.getAll("feature").slice(0, MOST_COMPARED);
+  const to = (feature: readonly string[]) =>
+    linkTo("history", { ...Object.fromEntries(query.value), feature: [...feature] });
   const withBefore = query.value.get("before") === "1";
   return (
     <>
       <PastHead range={range}>
-        <FeatureChoice rows={rows} chosen={ids} />
+        {chosen.map((id) => (
+          <a key={id} class="chip" href={to(chosen.filter((each) => each !== id))}>
+            {names.get(id) ?? id} <span aria-hidden="true">×</span>
+            <span class="vh">{past.takeAway}</span>
+          </a>
+        ))}
+        {chosen.length < MOST_COMPARED && (
+          <select
+            class="chip"
+            aria-label={past.addFeature}
+            value=""
+            onChange={({ currentTarget }) => go(to([...chosen, currentTarget.value]))}
+          >
+            <option value="">{past.addFeature}</option>
+            {[...names]
+              .filter(([id]) => !chosen.includes(id))
+              .map(([id, name]) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+          </select>
+        )}
         <Choice name="before" any={past.thisAlone} values={["1"]} word={() => past.withBefore} />
       </PastHead>
       {chosen.length === 0 && <p class="sec q">{past.chooseFeatures}</p>}
-      {chosen.map((row) => (
-        <div key={row.id} class={`cols ${withBefore ? "c2" : ""}`}>
-          <ChartFigure row={row} range={range} title={row.feature.name} />
-          {withBefore && <ChartFigure row={row} range={before(range)} title={row.feature.name} />}
-        </div>
-      ))}
-    </>
-  );
-}
-
-/** The features of the address: each can leave, and another one come. */
-function FeatureChoice({
-  rows,
-  chosen,
-}: {
-  readonly rows: readonly FeatureRow[];
-  readonly chosen: readonly string[];
-}) {
-  const to = (feature: readonly string[]) =>
-    linkTo("history", { ...Object.fromEntries(query.value), feature: [...feature] });
-  const names = new Map(rows.map(({ id, server, feature }) => [id, `${feature.name} (${server.id})`]));
-  return (
-    <>
-      {chosen.map((id) => (
-        <a key={id} class="chip" href={to(chosen.filter((each) => each !== id))}>
-          {names.get(id) ?? id} <span aria-hidden="true">×</span>
-          <span class="vh">{past.takeAway}</span>
-        </a>
-      ))}
-      {chosen.length < MOST_COMPARED && (
-        <select
-          class="chip"
-          aria-label={past.addFeature}
-          value=""
-          onChange={({ currentTarget }) => go(to([...chosen, currentTarget.value]))}
-        >
-          <option value="">{past.addFeature}</option>
-          {rows
-            .filter(({ id }) => !chosen.includes(id))
-            .map(({ id }) => (
-              <option key={id} value={id}>
-                {names.get(id)}
-              </option>
-            ))}
-        </select>
-      )}
+      {chosen
+        .flatMap((id) => rows.find((row) => row.id === id) ?? [])
+        .map((row) => (
+          <div key={row.id} class={`cols ${withBefore ? "c2" : ""}`}>
+            <ChartFigure row={row} range={range} title={row.feature.name} />
+            {withBefore && <ChartFigure row={row} range={before(range)} title={row.feature.name} />}
+          </div>
+        ))}
     </>
   );
 }

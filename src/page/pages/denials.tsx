@@ -1,16 +1,14 @@
 import type { DenialRecord } from "../../domain/denials.ts";
-import type { Answers } from "../api.ts";
-import { moment, number } from "../format.ts";
-import { now } from "../live/live.ts";
-import { FeatureLink, Person } from "../parts/cells.tsx";
+import type { Answers, Logging } from "../api.ts";
+import { number } from "../format.ts";
+import { FeatureLink, Moment, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
-import { PastHead } from "../parts/past-head.tsx";
-import { rangeHere } from "../parts/range-choice.tsx";
+import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
-import { type Range, rangeInWords, rangeQuery } from "../range.ts";
+import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
-import { ServerChoice, serverHere } from "./history.tsx";
 
 /** The most rows that one answer has. */
 const MOST = 10_000;
@@ -21,14 +19,12 @@ export function Denials() {
   const range = rangeHere("30d");
   return (
     <>
-      <PastHead range={range}>
-        <ServerChoice />
-      </PastHead>
+      <PastHead range={range} />
       <Figure
         title={past.perFeature}
         path="/api/licenses/denials"
-        query={{ ...serverHere(), ...rangeQuery(range), limit: `${MOST}` }}
-        note={() => rangeInWords(range, now.peek())}
+        query={{ ...askedHere(range), limit: `${MOST}` }}
+        note={({ logging }) => past.knownOf(periodOf(range), logging)}
       >
         {(answer) => <Groups answer={answer} range={range} />}
       </Figure>
@@ -40,7 +36,6 @@ type Answer = Answers["/api/licenses/denials"];
 
 function Groups({ answer, range }: { readonly answer: Answer; readonly range: Range }) {
   const { denials, total, logging } = answer;
-  const of = (key: (row: DenialRecord) => string) => grouped(denials, key);
   const isKnown = logging.some(({ state }) => state === "on");
   return (
     <>
@@ -53,37 +48,17 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
           <Rows
             label={past.perFeature}
             none={past.noDenials}
-            rows={of(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature]))}
-            columns={[
-              { head: past.feature, cell: ({ first }) => <FeatureLink {...first} /> },
-              { head: past.overTime, wide: true, cell: ({ rows }) => <Ticks rows={rows} range={range} /> },
-              {
-                head: past.deniedHead,
-                right: true,
-                cell: ({ denied }) => <b class={denied > 0 ? "n-crit" : "q"}>{number(denied)}</b>,
-              },
-              { head: past.waited, value: ({ queued }) => queued },
-              { head: past.grantedLater, value: ({ granted_later }) => granted_later },
-              {
-                head: past.people,
-                value: ({ rows, first }) =>
-                  first.feature === null ? null : new Set(rows.map(({ user }) => user)).size,
-                wide: true,
-              },
-              {
-                head: past.last,
-                right: true,
-                wide: true,
-                cell: ({ first }) => moment(Date.parse(first.timestamp), now.peek()),
-              },
-            ]}
+            rows={grouped(denials, ({ server, daemon, feature }) =>
+              JSON.stringify([server, daemon, feature]),
+            )}
+            columns={featureColumns(range, logging)}
           />
           <div class="halves">
             <div>
               <h2>{past.byReason}</h2>
               <Rows
                 label={past.byReason}
-                rows={of(reasonOf)}
+                rows={grouped(denials, reasonOf)}
                 columns={[
                   { head: past.reason, cell: ({ first }) => reasonOf(first) || past.noReason },
                   ...COUNTS,
@@ -94,17 +69,17 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
               <h2>{past.byPerson}</h2>
               <Rows
                 label={past.byPerson}
+                none={past.noNames}
                 rows={grouped(
                   denials.filter(({ user }) => user !== null),
                   ({ user }) => user ?? "",
                 )}
-                none={past.noNames}
                 columns={[{ head: past.person, cell: ({ first }) => <Person {...first} /> }, ...COUNTS]}
               />
             </div>
           </div>
           <h2>{past.requests}</h2>
-          <DenialRows isOfMany answer={{ denials: denials.slice(0, SHOWN), total, logging: [] }} />
+          <DenialRows isOfMany answer={{ denials: denials.slice(0, SHOWN), total, logging }} />
         </>
       )}
     </>
@@ -117,27 +92,34 @@ const COUNTS: readonly Column<DenialGroup>[] = [
   { head: past.grantedLater, value: ({ granted_later }) => granted_later, wide: true },
 ];
 
-const WIDTH = 1000;
+const featureColumns = (range: Range, logging: readonly Logging[]): readonly Column<DenialGroup>[] => [
+  { head: past.feature, cell: ({ first }) => <FeatureLink {...first} /> },
+  {
+    head: past.overTime,
+    wide: true,
+    cell: ({ rows, first }) => (
+      <Timeline range={range} of={[...unlogged(first.server, logging), ...rows.map(momentOf)]} />
+    ),
+  },
+  {
+    head: past.deniedHead,
+    right: true,
+    cell: ({ denied }) => <b class={denied > 0 ? "n-crit" : "q"}>{number(denied)}</b>,
+  },
+  ...COUNTS.slice(1),
+  {
+    head: past.people,
+    value: ({ rows, first }) => (first.feature === null ? null : new Set(rows.map(({ user }) => user)).size),
+    wide: true,
+  },
+  { head: past.last, right: true, wide: true, cell: ({ first }) => <Moment at={first.timestamp} /> },
+];
 
-/** Each request at its time; the columns beside it have the numbers. */
-function Ticks({
-  rows,
-  range: { start, end },
-}: {
-  readonly rows: readonly DenialRecord[];
-  readonly range: Range;
-}) {
-  const path = (isDenied: boolean) =>
-    rows
-      .filter(({ outcome }) => (outcome === "denied") === isDenied)
-      .map(
-        ({ timestamp }) => `M${Math.round((WIDTH * (Date.parse(timestamp) - start)) / (end - start))} 0v12`,
-      )
-      .join("");
-  return (
-    <svg class="ticks" viewBox={`0 0 ${WIDTH} 12`} preserveAspectRatio="none" aria-hidden="true">
-      <path class="w" d={path(false)} />
-      <path class="d" d={path(true)} />
-    </svg>
-  );
-}
+const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>
+  stretch(outcome === "denied" ? "crit-mark" : "warn-mark", timestamp, timestamp);
+
+/** Before that nobody looked. */
+const unlogged = (of: string, logging: readonly Logging[]): Stretch[] =>
+  logging
+    .filter(({ server }) => server === of)
+    .map(({ since }) => ({ colour: "unread", from: 0, until: Date.parse(since ?? "") || 0 }));

@@ -2,16 +2,15 @@ import type { ExpirationRecord } from "../../domain/records.ts";
 import { search } from "../api.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { FeatureLink, Known } from "../parts/cells.tsx";
+import { FeatureLink } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
-import { PastHead } from "../parts/past-head.tsx";
+import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup } from "../past-rows.ts";
 import { query } from "../router.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
-import { ServerChoice, serverHere } from "./history.tsx";
 
 const DAYS = ["30", "90", "180", "365"];
 const SOON_DAYS = 30;
@@ -21,22 +20,20 @@ const MONTH = new Intl.DateTimeFormat("en-GB", { month: "long", year: "numeric",
 export function Expiry() {
   const days = query.value.get("days");
   const isList = query.value.get("view") === "list";
-  const asked = { ...serverHere(), ...(days !== null && { days }), limit: "1000" };
   return (
     <>
       <PastHead range={null}>
         <Choice name="view" any={past.calendar} values={["list"]} word={() => past.list} />
         <Choice name="days" any={past.anyTime} values={DAYS} word={past.days} />
-        <ServerChoice />
-        <a class="link" href={`./api/licenses/expirations.ics${search(serverHere())}`}>
+        <a class="more" href={`./api/licenses/expirations.ics${search(askedHere(null))}`}>
           {past.subscribe}
         </a>
       </PastHead>
       <Figure
         title={isList ? past.list : past.calendar}
         path="/api/licenses/expirations"
-        query={asked}
-        note={({ total }) => number(total)}
+        query={{ ...askedHere(null), ...(days !== null && { days }), limit: "1000" }}
+        note={({ total }) => past.pools(total)}
       >
         {({ expirations, total }) => {
           if (expirations.length === 0) return <p class="q">{past.noExpiry}</p>;
@@ -52,14 +49,14 @@ export function Expiry() {
 
 function Month({ month, groups }: { readonly month: string; readonly groups: readonly ExpiryGroup[] }) {
   return (
-    <section class="month">
-      <h3>
-        <span class={month === "" ? "n-crit" : undefined}>
+    <>
+      <div class="h">
+        <h2 class={month === "" ? "n-crit" : undefined}>
           {month === "" ? past.expired : MONTH.format(Date.parse(`${month}-15`))}
-        </span>{" "}
+        </h2>
         <span class="q">{lostIn(groups.flatMap(({ rows }) => rows))}</span>
-      </h3>
-      <ul>
+      </div>
+      <ul class="rows month">
         {groups.map(({ server, on, daysLeft, rows }) => (
           <li key={`${on} ${server}`}>
             <span>
@@ -68,10 +65,11 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
             <span>
               <b>{server}</b> <span class="q">{lostIn(rows)}</span>
             </span>
-            <span class="names">
+            <span>
               {rows.map((row, at) => (
                 <span key={at}>
-                  <FeatureLink {...row} server={row.server} quiet />{" "}
+                  {at > 0 && ", "}
+                  <FeatureLink {...row} quiet />{" "}
                   <span class="q">{row.total !== null && number(row.total)}</span>
                 </span>
               ))}
@@ -79,7 +77,7 @@ function Month({ month, groups }: { readonly month: string; readonly groups: rea
           </li>
         ))}
       </ul>
-    </section>
+    </>
   );
 }
 
@@ -112,7 +110,7 @@ function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; rea
           cell: ({ total }) => (total === null ? past.noLimit : number(total)),
         },
         { head: past.expires, right: true, cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()) },
-        { head: past.daysLeft, right: true, cell: ({ daysLeft }) => <Known value={daysLeft} /> },
+        { head: past.daysLeft, value: ({ daysLeft }) => daysLeft },
       ]}
     />
   );

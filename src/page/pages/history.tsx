@@ -1,16 +1,15 @@
+import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
-import type { Query } from "../api.ts";
 import { byName } from "../format.ts";
 import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { asDuration, asPercent, FeatureLink } from "../parts/cells.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { PastHead, reportHere } from "../parts/past-head.tsx";
-import { rangeHere } from "../parts/range-choice.tsx";
+import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { periodOf, UsageRows } from "../parts/usage-rows.tsx";
-import { rangeQuery, ZONE } from "../range.ts";
+import { UsageRows } from "../parts/usage-rows.tsx";
+import { ZONE } from "../range.ts";
 import { query } from "../router.ts";
 import { fewerSeats, meanCoverage } from "../series.ts";
 import { past } from "../words-past.ts";
@@ -18,39 +17,35 @@ import { Compare } from "./compare.tsx";
 
 /** Who used what, how busy seats were, at which hours, and one thing beside another. */
 export function History() {
-  const report = reportHere();
-  if (report === "usage") return <Usage />;
-  if (report === "efficiency") return <Efficiency />;
-  return report === "heatmap" ? <Hours /> : <Compare />;
+  const Report = REPORTS[query.value.get("report") ?? ""] ?? Usage;
+  return <Report />;
 }
 
-/** The server of the address, for a question. */
-export function serverHere(): Query {
-  const server = query.value.get("server");
-  return server === null ? {} : { server };
-}
-
-export const ServerChoice = () => (
-  <Choice name="server" any={past.anyServer} values={[...(site.value?.keys() ?? [])]} word={past.server} />
-);
+const REPORTS: Readonly<Record<string, () => ComponentChildren>> = {
+  efficiency: Efficiency,
+  heatmap: Hours,
+  compare: Compare,
+};
 
 const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
 
 function Usage() {
   const range = rangeHere("30d");
   const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(({ labels }) => Object.keys(labels)))];
-  const keys = mayNot("holders") ? KEYS.slice(2) : KEYS;
-  const [first = "feature"] = keys;
-  const others = [...keys.slice(1), ...labels.sort(byName).map((name) => `label:${name}`)];
+  const [first = "feature", ...keys] = mayNot("holders") ? KEYS.slice(2) : KEYS;
+  const others = [...keys, ...labels.sort(byName).map((name) => `label:${name}`)];
   const by = query.value.get("group_by") ?? first;
-  const asked = { group_by: by, ...serverHere(), ...rangeQuery(range), timezone: ZONE, limit: "100" };
   return (
     <>
       <PastHead range={range}>
         <Choice name="group_by" any={past.by(first)} values={others} word={past.by} />
-        <ServerChoice />
       </PastHead>
-      <Figure title={past.by(by)} path="/api/licenses/usage" query={asked} note={periodOf}>
+      <Figure
+        title={past.by(by)}
+        path="/api/licenses/usage"
+        query={{ ...askedHere(range), group_by: by, timezone: ZONE, limit: "100" }}
+        note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
+      >
         {({ groups, total }) => <UsageRows by={by} groups={groups} total={total} />}
       </Figure>
     </>
@@ -62,12 +57,11 @@ const FEWER = ["1", "2", "5", "10 %", "20 %", "50 %"] as const;
 function Efficiency() {
   const range = rangeHere("30d");
   const fewer = query.value.get("fewer") ?? FEWER[0];
-  const asked = { ...serverHere(), ...rangeQuery(range), limit: "1000" };
+  const asked = { ...askedHere(range), limit: "1000" };
   return (
     <>
       <PastHead range={range}>
         <Choice name="fewer" any={past.fewer(FEWER[0])} values={FEWER.slice(1)} word={past.fewer} />
-        <ServerChoice />
       </PastHead>
       <Figure
         title={past.useOfSeats}
@@ -83,7 +77,7 @@ function Efficiency() {
         title={past.eachSeat}
         path="/api/licenses/efficiency"
         query={asked}
-        note={(answer) => past.ofCovered(periodOf(answer))}
+        note={(answer) => past.covered(periodOf(answer), meanCoverage(answer.features))}
       >
         {({ features, total }) => (
           <Rows label={past.eachSeat} rows={features} total={total} columns={seatColumns(fewer)} />
@@ -98,6 +92,12 @@ const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
   cell: (row) => <FeatureLink {...row} />,
 };
 const TOTAL: Column<{ readonly total: number | null }> = { head: past.seats, value: ({ total }) => total };
+const COVERED: Column<{ readonly coverage: number }> = {
+  head: past.known,
+  value: ({ coverage }) => 100 * coverage,
+  as: asPercent,
+  wide: true,
+};
 const STATS: readonly Column<StatsRecord>[] = [
   FEATURE,
   TOTAL,
@@ -107,7 +107,7 @@ const STATS: readonly Column<StatsRecord>[] = [
   { head: past.fullFor, value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration, wide: true },
   { head: past.people, value: ({ uniqueUsers }) => uniqueUsers, wide: true },
   { head: past.deniedHead, value: ({ denials }) => denials, wide: true },
-  { head: past.known, value: ({ coverage }) => 100 * coverage, as: asPercent, wide: true },
+  COVERED,
 ];
 
 /** How busy the seats in the middle and at the end were, and what it would have cost to have fewer. */
@@ -116,44 +116,34 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
     const seat = Math.max(1, Math.ceil((total ?? 0) * share));
     return total === null ? null : (seats.findLast((each) => each.seat <= seat)?.busyPercent ?? null);
   };
+  const then = (row: EfficiencyRecord) => fewerSeats(row, fewer);
   return [
     FEATURE,
     { ...TOTAL, wide: true },
     { head: past.halfBusy, value: (row) => busyAt(row, 0.5), as: asPercent, wide: true },
     { head: past.lastBusy, value: (row) => busyAt(row, 1), as: asPercent },
-    { head: past.wouldHave, value: (row) => fewerSeats(row, fewer)?.total ?? null },
-    {
-      head: past.fullThen,
-      value: (row) => fewerSeats(row, fewer)?.saturatedSeconds ?? null,
-      as: asDuration,
-      wide: true,
-    },
-    { head: past.affected, value: (row) => fewerSeats(row, fewer)?.affectedSessions ?? null },
+    { head: past.wouldHave, value: (row) => then(row)?.total ?? null },
+    { head: past.fullThen, value: (row) => then(row)?.saturatedSeconds ?? null, as: asDuration, wide: true },
+    { head: past.sessionsAffected, value: (row) => then(row)?.affectedSessions ?? null },
     { head: past.askedFor, cell: ({ demand }) => past.demandShort[demand.knownFrom], wide: true },
+    COVERED,
   ];
 }
 
 function Hours() {
   const range = rangeHere("30d");
-  const asked = { ...serverHere(), ...rangeQuery(range), timezone: ZONE };
   return (
     <>
-      <PastHead range={range}>
-        <ServerChoice />
-      </PastHead>
+      <PastHead range={range} />
       <Figure
         title={past.week}
         path="/api/licenses/heatmap"
-        query={asked}
+        query={{ ...askedHere(range), timezone: ZONE }}
         note={(answer) =>
           past.together(answer.features, past.weekOf(periodOf(answer), meanCoverage(answer.cells)))
         }
       >
-        {({ cells }) => (
-          <div class="big">
-            <HeatMap cells={cells} total={null} />
-          </div>
-        )}
+        {({ cells }) => <HeatMap cells={cells} total={null} isBig />}
       </Figure>
     </>
   );

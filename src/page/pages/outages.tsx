@@ -1,17 +1,13 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
-import { duration, moment } from "../format.ts";
-import { now } from "../live/live.ts";
-import { asPercent } from "../parts/cells.tsx";
+import { duration } from "../format.ts";
+import { asPercent, Moment } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
-import { PastHead } from "../parts/past-head.tsx";
-import { rangeHere } from "../parts/range-choice.tsx";
-import { type Range, rangeInWords, rangeQuery } from "../range.ts";
-import { timeTicks } from "../series.ts";
+import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
+import { meanCoverage } from "../series.ts";
 import { past } from "../words-past.ts";
-import { ServerChoice, serverHere } from "./history.tsx";
 
-const SHOWN = 100;
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
 /** When servers were not up, and how much of the time is known. */
@@ -19,16 +15,14 @@ export function Outages() {
   const range = rangeHere("30d");
   return (
     <>
-      <PastHead range={range}>
-        <ServerChoice />
-      </PastHead>
+      <PastHead range={range} />
       <Figure
         title={past.availability}
         path="/api/licenses/outages"
-        query={{ ...serverHere(), ...rangeQuery(range), limit: "10000" }}
-        note={() => rangeInWords(range, now.peek())}
+        query={{ ...askedHere(range), limit: "10000" }}
+        note={({ servers }) => past.covered(periodOf(range), meanCoverage(servers))}
       >
-        {({ servers, outages, total }) => (
+        {({ servers, outages, total, ...asked }) => (
           <>
             <Rows
               label={past.availability}
@@ -38,7 +32,7 @@ export function Outages() {
                 {
                   head: past.overTime,
                   wide: true,
-                  cell: (of) => <Lane of={of} outages={outages} range={range} />,
+                  cell: (of) => <Timeline range={range} of={stretchesOf(of, outages, asked)} />,
                 },
                 {
                   head: past.availability,
@@ -56,7 +50,7 @@ export function Outages() {
             <Rows
               label={past.stretches}
               none={past.noOutages}
-              rows={outages.slice(0, SHOWN)}
+              rows={outages.slice(0, 100)}
               total={total}
               columns={[
                 { head: past.serverHead, cell: ({ server }) => server },
@@ -64,17 +58,8 @@ export function Outages() {
                   head: past.status,
                   cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,
                 },
-                {
-                  head: past.begins,
-                  right: true,
-                  cell: ({ startedAt }) => moment(Date.parse(startedAt), now.peek()),
-                },
-                {
-                  head: past.lasted,
-                  right: true,
-                  cell: ({ endedAt, durationSeconds }) =>
-                    `${endedAt === null ? `${past.goesOn}, ` : ""}${duration(1000 * durationSeconds)}`,
-                },
+                { head: past.begins, right: true, cell: ({ startedAt }) => <Moment at={startedAt} /> },
+                { head: past.lasted, right: true, cell: lastedOf },
                 { head: past.reason, wide: true, cell: ({ reason }) => <span class="q">{reason}</span> },
               ]}
             />
@@ -85,34 +70,21 @@ export function Outages() {
   );
 }
 
-interface LaneProps {
-  readonly of: AvailabilityRecord;
-  readonly outages: readonly OutageRecord[];
-  readonly range: Range;
-}
+const lastedOf = ({ endedAt, durationSeconds }: OutageRecord) =>
+  `${endedAt === null ? `${past.goesOn}, ` : ""}${duration(1000 * durationSeconds)}`;
 
-const WIDTH = 1000;
-
-/** The stretches of a server on the time of the range; the rows below name them. */
-function Lane({ of, outages, range: { start, end } }: LaneProps) {
-  const x = (at: number) => (WIDTH * (Math.min(end, Math.max(start, at)) - start)) / (end - start);
-  const path = (status: OutageRecord["status"]) =>
-    outages
-      .filter((each) => each.server === of.server && each.status === status)
-      .map(({ startedAt, endedAt }) => {
-        const [from, until] = [x(Date.parse(startedAt)), x(endedAt === null ? end : Date.parse(endedAt))];
-        return `M${from.toFixed(1)} 0H${Math.max(until, from + 1).toFixed(1)}V12H${from.toFixed(1)}z`;
-      })
-      .join("");
-  return (
-    <svg class="lane" viewBox={`0 0 ${WIDTH} 12`} preserveAspectRatio="none" aria-hidden="true">
-      {of.coverage > 0 && <path class="up" d={`M0 0H${WIDTH}V12H0z`} />}
-      {(["unknown", "degraded", "down"] as const).map((status) => (
-        <path key={status} class={status} d={path(status)} />
-      ))}
-      {timeTicks(start, end, 8).map(({ at }) => (
-        <path key={at} class="tick" d={`M${x(at)} 0v12`} />
-      ))}
-    </svg>
-  );
+/** Up is what is left of the time in which somebody looked. */
+function stretchesOf(
+  { server, gaps }: AvailabilityRecord,
+  outages: readonly OutageRecord[],
+  { start, end }: { readonly start: string; readonly end: string },
+): Stretch[] {
+  return [
+    stretch("heat-1", start, end),
+    ...gaps.map(({ start, end }) => stretch("bg", start, end)),
+    ...gaps.map(({ start, end }) => stretch("unread", start, end)),
+    ...outages
+      .filter((each) => each.server === server)
+      .map(({ status, startedAt, endedAt }) => stretch(`${MARKS[status]}-mark`, startedAt, endedAt ?? end)),
+  ];
 }

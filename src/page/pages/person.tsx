@@ -1,17 +1,22 @@
-import { site } from "../live/live.ts";
+import type { UsageRecord } from "../../domain/history-records.ts";
+import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders } from "../model.ts";
-import { DenialRows } from "../parts/denial-rows.tsx";
-import { Figure } from "../parts/figure.tsx";
+import { DenialRows, NotLogged } from "../parts/denial-rows.tsx";
+import { Figure, useAnswer } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
-import { periodOf, UsageRows } from "../parts/usage-rows.tsx";
+import { PrintFoot, periodOf } from "../parts/past-head.tsx";
+import { stretch, Timeline } from "../parts/timeline.tsx";
+import { UsageRows } from "../parts/usage-rows.tsx";
+import { DAY_MS } from "../range.ts";
 import { linkTo, query } from "../router.ts";
+import { meanCoverage } from "../series.ts";
 import { words } from "../words.ts";
+import { past } from "../words-past.ts";
 
 /** One person or host: what they have now, and what they used and were denied in 90 days. */
 export function Person() {
   const by = query.value.has("host") ? "host" : "user";
   const name = query.value.get(by) ?? "";
-  const asked = { [by]: name, start: "-90d", limit: "100" };
   const held = allHolders(site.value ?? new Map<string, never>()).filter(
     (row) => row[by] === name && row.kind !== "reservation",
   );
@@ -35,30 +40,63 @@ export function Person() {
         </div>
         {rows.length === 0 ? <p class="q">{words.holdsNothing}</p> : <HolderList rows={rows} />}
       </section>
-      {name.includes(",") ? (
-        // The API takes several names, with commas between: such a one cannot be asked for.
-        <p class="sec q">{words.commaName}</p>
-      ) : (
-        <>
-          <Figure
-            title={words.usedIn90}
-            path="/api/licenses/usage"
-            query={{ ...asked, group_by: "feature" }}
-            note={periodOf}
-          >
-            {({ groups, total }) => (
-              <UsageRows by="feature" groups={groups} total={total} isOfOne={by === "user"} />
-            )}
-          </Figure>
-          <Figure
-            title={words.deniedIn90}
-            path="/api/licenses/denials"
-            query={{ ...asked, sort: "-timestamp" }}
-          >
-            {(answer) => <DenialRows answer={answer} isOfMany />}
-          </Figure>
-        </>
-      )}
+      {/* The API takes several names, with commas between: such a one cannot be asked for. */}
+      {name.includes(",") ? <p class="sec q">{words.commaName}</p> : <PersonPast by={by} name={name} />}
+    </>
+  );
+}
+
+function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name: string }) {
+  const range = { start: now.peek() - 90 * DAY_MS, end: now.peek(), word: null };
+  const asked = { [by]: name, start: "-90d" };
+  const { answer } = useAnswer("/api/licenses/sessions", { ...asked, limit: "10000" });
+  const { answer: polls } = useAnswer("/api/licenses/outages", { start: "-90d", limit: "1" });
+  const keyOf = ({ server, daemon, feature }: Partial<UsageRecord>) => `${server} ${daemon} ${feature}`;
+  const sessions = Map.groupBy(answer?.sessions ?? [], keyOf);
+  const heldIn = (row: UsageRecord) => [
+    ...(polls?.servers.find(({ server }) => server === row.server)?.gaps ?? []).map(({ start, end }) =>
+      stretch("unread", start, end),
+    ),
+    ...(sessions.get(keyOf(row)) ?? []).map(({ firstSeenAt, lastSeenAt, endedAt }) =>
+      stretch("use", firstSeenAt, endedAt ?? lastSeenAt),
+    ),
+  ];
+  return (
+    <>
+      <Figure
+        title={words.usedIn90}
+        path="/api/licenses/usage"
+        query={{ ...asked, limit: "100", group_by: "feature" }}
+        note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
+      >
+        {({ groups, total }) => (
+          <UsageRows
+            by="feature"
+            groups={groups}
+            total={total}
+            isOfOne={by === "user"}
+            lane={{
+              head: past.overTime,
+              wide: true,
+              cell: (row) => <Timeline range={range} of={heldIn(row)} />,
+            }}
+          />
+        )}
+      </Figure>
+      <Figure
+        title={words.deniedIn90}
+        path="/api/licenses/denials"
+        query={{ ...asked, limit: "100", sort: "-timestamp" }}
+        note={({ logging }) => past.knownOf(periodOf(range), logging)}
+      >
+        {(answer) => (
+          <>
+            <NotLogged logging={answer.logging} start={range.start} />
+            <DenialRows answer={answer} isOfMany />
+          </>
+        )}
+      </Figure>
+      <PrintFoot range={range} />
     </>
   );
 }

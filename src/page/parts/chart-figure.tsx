@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Answers, Query } from "../api.ts";
+import type { Answers } from "../api.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
-import { type Range, rangeInWords, rangeQuery, ZONE } from "../range.ts";
+import { type Range, rangeQuery, ZONE } from "../range.ts";
 import { type Lane, meanCoverage, seriesOf } from "../series.ts";
 import { past } from "../words-past.ts";
 import { StatsFacts } from "./cells.tsx";
 import { Chart } from "./chart.tsx";
 import { Figure, useAnswer } from "./figure.tsx";
-import { zoom } from "./range-choice.tsx";
+import { periodOf, zoom } from "./past-head.tsx";
 
 /** A feature, as a question names it. */
 export const idOf = ({ server, feature }: FeatureRow) => ({
@@ -19,56 +19,42 @@ export const idOf = ({ server, feature }: FeatureRow) => ({
   feature: feature.name,
 });
 
-interface Props {
+/** A feature's seats over a range, with what they come to. */
+export function ChartFigure(props: {
   readonly row: FeatureRow;
   readonly range: Range;
   readonly title: string;
+  readonly id?: string;
   readonly aside?: ComponentChildren;
-}
-
-/** A feature's seats over a range, with what they come to. */
-export function ChartFigure({ row, range, title, aside }: Props) {
+}) {
+  const { row, range, title, id, aside } = props;
   const asked = { ...idOf(row), ...rangeQuery(range) };
+  const denials = mayNot("holders") ? null : { ...asked, limit: "10000" };
+  const { answer: denied } = useAnswer("/api/licenses/denials", denials);
+  const waiting = range.word === null ? 0 : (row.feature.queued ?? 0);
   return (
     <Figure
-      id="seats"
+      id={id}
       title={title}
       path="/api/licenses/stats"
       query={{ ...asked, timezone: ZONE }}
-      note={({ features }) => past.covered(rangeInWords(range, now.peek()), meanCoverage(features))}
+      note={({ features }) => past.covered(periodOf(range), meanCoverage(features))}
       aside={aside}
     >
-      {(answer) => (
-        <SeatChart
-          answer={answer}
-          denials={{ ...asked, limit: "10000" }}
-          waiting={range.word === null ? 0 : (row.feature.queued ?? 0)}
-        />
-      )}
+      {(answer) => <SeatChart answer={answer} lanes={lanesOf(denied, waiting)} />}
     </Figure>
   );
 }
 
-interface SeatChartProps {
-  readonly answer: Answers["/api/licenses/stats"];
-  readonly denials: Query;
-  /** Requests that wait now. */
-  readonly waiting: number;
-}
-
 /** Seats, who came to wait, and who was denied, on one time axis. */
-function SeatChart({ answer, denials, waiting }: SeatChartProps) {
+function SeatChart(props: {
+  readonly answer: Answers["/api/licenses/stats"];
+  readonly lanes: readonly Lane[];
+}) {
+  const { answer, lanes } = props;
   const stats = answer.features[0];
   const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
-  const { answer: denied } = useAnswer("/api/licenses/denials", mayNot("holders") ? null : denials);
-  if (stats === undefined || stats.coverage === 0) return <p class="pending q">{past.noCoverage}</p>;
-  const since = denied && namedSince(denied);
-  const lane = (label: string, colour: Lane["colour"], outcome: "denied" | "queued"): Lane => {
-    const rows = denied?.denials.filter((row) => row.outcome === outcome) ?? [];
-    if (since === null) return { label, colour, marks: null };
-    return { label, colour, since, marks: rows.map(({ timestamp }) => Date.parse(timestamp)) };
-  };
-  const queued = lane(past.waiting, "warn-mark", "queued");
+  if (stats === undefined || stats.coverage === 0) return <p class="empty pending q">{past.noCoverage}</p>;
   return (
     <>
       <Chart
@@ -76,10 +62,7 @@ function SeatChart({ answer, denials, waiting }: SeatChartProps) {
         unit={past.unit}
         series={series}
         now={now.peek()}
-        lanes={[
-          waiting > 0 ? { ...queued, note: past.waitNow(waiting) } : queued,
-          lane(past.denied, "crit-mark", "denied"),
-        ]}
+        lanes={lanes}
         fullSeconds={stats.saturatedSeconds}
         onZoom={zoom}
       />
@@ -88,11 +71,28 @@ function SeatChart({ answer, denials, waiting }: SeatChartProps) {
   );
 }
 
+type Denials = Answers["/api/licenses/denials"];
+
+/** `waiting`: requests that wait now. */
+function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
+  const since = denied && namedSince(denied);
+  const marks = (outcome: "denied" | "queued") =>
+    denied === null || since === null
+      ? null
+      : denied.denials.filter((row) => row.outcome === outcome).map(({ timestamp }) => Date.parse(timestamp));
+  const known = since === null ? {} : { since };
+  const note = waiting > 0 ? { note: past.waitNow(waiting) } : {};
+  return [
+    { label: past.waiting, colour: "warn-mark", marks: marks("queued"), ...known, ...note },
+    { label: past.denied, colour: "crit-mark", marks: marks("denied"), ...known },
+  ];
+}
+
 /**
  * Since when a feature's denials are known and listed, epoch ms; null where they are not, or not by feature. The oldest
  * are missing of an answer that is not all.
  */
-function namedSince({ logging: [logging], denials, total }: Answers["/api/licenses/denials"]): number | null {
+function namedSince({ logging: [logging], denials, total }: Denials): number | null {
   if (logging?.state !== "on" || logging.source === "counters") return null;
   const oldest = total > denials.length ? Date.parse(denials.at(-1)?.timestamp ?? "") : 0;
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);

@@ -11,14 +11,14 @@ type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
  * chart is shown; the sentence and the table are there without it.
  */
 export function Chart(props: ChartProps) {
-  const { label, series, now, fullSeconds = null } = props;
+  const { label, series, now, fullSeconds = null, height = 200 } = props;
+  const { buckets } = series;
   const box = useRef<HTMLDivElement>(null);
   const drawn = useRef<Drawn | null>(null);
   const [index, setIndex] = useState<number | null>(null);
   const [isKeyed, setKeyed] = useState(false);
   const [isFailed, setFailed] = useState(false);
-  const latest = useRef(props);
-  latest.current = props;
+  const [isTable, setTable] = useState(false);
   const lanes = JSON.stringify(props.lanes);
 
   useEffect(() => {
@@ -26,10 +26,8 @@ export function Chart(props: ChartProps) {
     import("./chart-canvas.ts").then(
       ({ drawChart }) => {
         if (isOver || box.current === null) return;
-        drawn.current = drawChart(box.current, latest.current, {
-          point: setIndex,
-          zoom: (start, end) => latest.current.onZoom?.(start, end),
-        });
+        const zoom = (start: number, end: number) => props.onZoom?.(start, end);
+        drawn.current = drawChart(box.current, props, { point: setIndex, zoom });
       },
       () => setFailed(true),
     );
@@ -40,12 +38,10 @@ export function Chart(props: ChartProps) {
     };
   }, [series, lanes]);
 
-  const { buckets } = series;
   const step = (event: KeyboardEvent) => {
     const last = buckets.length - 1;
-    const to = { ArrowLeft: (index ?? last + 1) - 1, ArrowRight: (index ?? -1) + 1, Home: 0, End: last }[
-      event.key
-    ];
+    const steps = { ArrowLeft: (index ?? last + 1) - 1, ArrowRight: (index ?? -1) + 1, Home: 0, End: last };
+    const to = (steps as Partial<Record<string, number>>)[event.key];
     if (to === undefined || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     setKeyed(true);
@@ -54,7 +50,6 @@ export function Chart(props: ChartProps) {
     setIndex(next);
   };
   const bucket = index === null ? undefined : buckets[index];
-  const height = (props.height ?? 200) + 32 * (props.lanes?.length ?? 0) + 48;
   return (
     <div class="chart">
       <p class="read q" role="status" aria-live={isKeyed ? "polite" : "off"}>
@@ -68,35 +63,27 @@ export function Chart(props: ChartProps) {
         tabIndex={0}
         aria-label={sentenceOf(label, series, fullSeconds, now)}
         aria-description={past.chartKeys}
-        style={{ minHeight: `${height}px` }}
+        style={{ minHeight: `${height + 32 * (props.lanes?.length ?? 0) + 48}px` }}
         onKeyDown={step}
         onPointerMove={() => setKeyed(false)}
       >
         {isFailed && <p class="q">{past.chartFailed}</p>}
       </div>
-      <AsTable {...props} />
+      <details class="as-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
+        <summary class="link">{past.asTable}</summary>
+        {isTable && (
+          <Rows
+            label={label}
+            rows={buckets}
+            columns={[
+              { head: past.from, cell: ({ at }) => moment(at, now) },
+              { head: past.peak, value: ({ peak }) => peak },
+              { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
+              { head: past.seats, value: ({ total }) => total },
+            ]}
+          />
+        )}
+      </details>
     </div>
-  );
-}
-
-/** The same figures as a table, made when it is opened. */
-function AsTable({ label, series, now }: ChartProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details class="as-table" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>{past.asTable}</summary>
-      {isOpen && (
-        <Rows
-          label={label}
-          rows={series.buckets}
-          columns={[
-            { head: past.from, cell: ({ at }) => moment(at, now) },
-            { head: past.peak, value: ({ peak }) => peak },
-            { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
-            { head: past.seats, value: ({ total }) => total },
-          ]}
-        />
-      )}
-    </details>
   );
 }

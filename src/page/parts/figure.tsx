@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Answers, get, type Query, Refusal, search } from "../api.ts";
@@ -62,7 +63,7 @@ interface FigureProps<P extends keyof Answers> {
   /** Another one reads it again; what is known stays meanwhile. */
   readonly version?: number;
   /** Where a jump leads. */
-  readonly id?: string;
+  readonly id?: string | undefined;
   readonly children: (answer: Answers[P]) => ComponentChildren;
 }
 
@@ -92,14 +93,14 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
 
 /** While there is no answer, and why there is none. */
 export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
-  if (error === null) return <p class="pending q">{past.loading}</p>;
+  if (error === null) return <p class="empty pending q">{past.loading}</p>;
   const { status, message, details, requestId } =
     error === "unreachable"
       ? { status: 0, message: words.unreachable, details: null, requestId: null }
       : error;
   const isRole = status === 403;
   return (
-    <div class="pending" role="alert">
+    <div class="empty pending" role="alert">
       <State is={isRole ? "unknown" : "crit"}>{isRole ? past.notForYou : past.failed}</State>
       <p>{message}</p>
       {details !== null && <p class="tool-says">{details}</p>}
@@ -125,8 +126,13 @@ export type Column<T> = {
   | { readonly value: (row: T) => number | null; readonly as?: (value: number) => string }
 );
 
-/** So many rows are shown until more are wanted. */
+/** So many rows are shown until more are wanted; on paper all of them. */
 const FIRST = 20;
+const isOnPaper = signal(false);
+for (const when of ["beforeprint", "afterprint"])
+  addEventListener(when, () => {
+    isOnPaper.value = when === "beforeprint";
+  });
 
 /** Rows of figures. `total`: how many there are beyond those of the answer. */
 export function Rows<T>(props: {
@@ -141,7 +147,7 @@ export function Rows<T>(props: {
   if (rows.length === 0) return <p class="q">{none}</p>;
   const style = (column: Column<T>) =>
     `${"value" in column || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""}`;
-  const hidden = isLong ? 0 : Math.max(0, rows.length - FIRST);
+  const hidden = isLong || isOnPaper.value ? 0 : Math.max(0, rows.length - FIRST);
   return (
     <>
       <table class="rt" aria-label={label}>
@@ -172,7 +178,7 @@ export function Rows<T>(props: {
         </button>
       )}
       {hidden === 0 && total > rows.length && (
-        <p class="q rest">{past.firstOf(number(rows.length), number(total))}</p>
+        <p class="q">{past.firstOf(number(rows.length), number(total))}</p>
       )}
     </>
   );

@@ -2,32 +2,59 @@ import type { HeatCellRecord } from "../../domain/history-records.ts";
 import { number } from "../format.ts";
 import { past } from "../words-past.ts";
 
-const STEPS = 5;
+/** Tokens; behind them comes what is nearly full. */
+const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
+const FULL = "warn-mark";
 /** From here on an hour counts as full. */
 const NEARLY = 90;
-const HOURS = Array.from({ length: 24 }, (_, hour) => hour);
+const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));
+
+const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 
 /**
  * Use by weekday and hour. `total`: seats of the one feature that it is of, to mark hours in which none was left; null
  * where several are laid together. Shades go by the share of the seats, or of the busiest hour where there is no total.
  */
-export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; readonly total: number | null }) {
-  const { cells, total } = props;
+export function HeatMap(props: {
+  readonly cells: readonly HeatCellRecord[];
+  readonly total: number | null;
+  /** Large cells, which have their percent in them. */
+  readonly isBig?: boolean;
+}) {
+  const { cells, total, isBig = false } = props;
   const busiest = Math.max(1e-9, ...cells.map(({ averageUsed }) => averageUsed ?? 0));
   const isShare = cells.some(({ averageUtilization }) => averageUtilization !== null);
   const top = isShare ? NEARLY : 100;
-  const percentOf = ({ averageUtilization, averageUsed }: HeatCellRecord) =>
-    isShare ? averageUtilization : averageUsed === null ? null : (100 * averageUsed) / busiest;
-  const wasFull = ({ peakUsed }: HeatCellRecord) => total !== null && total > 0 && (peakUsed ?? 0) >= total;
+
+  const cellOf = (cell: HeatCellRecord) => {
+    const { averageUtilization, averageUsed, peakUsed } = cell;
+    const share = averageUsed === null ? null : (100 * averageUsed) / busiest;
+    const percent = isShare ? averageUtilization : share;
+    const wasFull = total !== null && total > 0 && (peakUsed ?? 0) >= total;
+    const step = Math.floor(((percent ?? 0) / top) * SHADES.length);
+    const shade = SHADES[step] ?? (isShare ? FULL : "heat-4");
+    const words = past.heatCell(percent, peakUsed, wasFull, Math.floor(100 * cell.coverage));
+    return (
+      <td
+        key={cell.hour}
+        class={percent === null ? "gap" : `${shade} ${wasFull ? "notch" : ""}`}
+        style={percent === null ? undefined : colour(shade)}
+        title={`${past.weekdays[cell.weekday - 1]} ${HOURS[cell.hour]}:00: ${words}`}
+      >
+        <span class="vh">{words}</span>
+        {isBig && <span aria-hidden="true">{percent !== null && number(Math.round(percent))}</span>}
+      </td>
+    );
+  };
   return (
     <>
-      <table class="heat">
+      <table class={isBig ? "heat big" : "heat"}>
         <thead>
           <tr>
             <td />
-            {HOURS.map((hour) => (
+            {HOURS.map((hour, at) => (
               <th key={hour} scope="col">
-                <span class={hour % 3 === 0 ? undefined : "vh"}>{`${hour}`.padStart(2, "0")}</span>
+                <span class={at % 3 === 0 ? undefined : "vh"}>{hour}</span>
               </th>
             ))}
           </tr>
@@ -36,53 +63,32 @@ export function HeatMap(props: { readonly cells: readonly HeatCellRecord[]; read
           {past.weekdays.map((weekday, day) => (
             <tr key={weekday}>
               <th scope="row">{weekday}</th>
-              {cells
-                .filter((cell) => cell.weekday === day + 1)
-                .map((cell) => {
-                  const percent = percentOf(cell);
-                  const shade = Math.min(STEPS - 1, Math.floor(((percent ?? 0) / top) * STEPS));
-                  const words = past.heatCell(
-                    percent,
-                    cell.peakUsed,
-                    wasFull(cell),
-                    Math.floor(100 * cell.coverage),
-                  );
-                  return (
-                    <td
-                      key={cell.hour}
-                      class={`${percent === null ? "gap" : isShare && percent >= NEARLY ? "hf" : `h${shade}`} ${wasFull(cell) ? "notch" : ""}`}
-                      title={`${weekday} ${`${cell.hour}`.padStart(2, "0")}:00: ${words}`}
-                    >
-                      <span class="vh">{words}</span>
-                      <span class="fig" aria-hidden="true">
-                        {percent !== null && number(Math.round(percent))}
-                      </span>
-                    </td>
-                  );
-                })}
+              {cells.filter((cell) => cell.weekday === day + 1).map(cellOf)}
             </tr>
           ))}
         </tbody>
       </table>
       <p class="key q">
-        {isShare ? past.heatShare : past.heatBusiest} 0 %
-        <span class="shades" aria-hidden="true">
-          {Array.from({ length: STEPS }, (_, step) => (
-            <i key={step} class={`h${step}`} />
-          ))}
+        <span>
+          {isShare ? past.heatShare : past.heatBusiest} 0 %{" "}
+          {SHADES.map((shade) => (
+            <i key={shade} style={colour(shade)} />
+          ))}{" "}
+          {number(top)} %
         </span>
-        {number(top)} %
         {isShare && (
-          <>
-            <i class="hf" /> {past.more}
-          </>
+          <span>
+            <i style={colour(FULL)} /> {past.more}
+          </span>
         )}
         {total !== null && (
-          <>
-            <i class="h1 notch" /> {past.wasFull}
-          </>
+          <span>
+            <i class="notch" style={colour("heat-1")} /> {past.wasFull}
+          </span>
         )}
-        <i class="gap" /> {past.nobodyLooked}
+        <span>
+          <i class="gap" /> {past.nobodyLooked}
+        </span>
       </p>
     </>
   );

@@ -1,20 +1,41 @@
 import type { ComponentChildren } from "preact";
 import type { PagePath } from "../../domain/words.ts";
+import type { Query } from "../api.ts";
 import { moment } from "../format.ts";
-import { now } from "../live/live.ts";
-import { type Range, rangeInWords } from "../range.ts";
-import { linkTo, page, query } from "../router.ts";
+import { now, site } from "../live/live.ts";
+import {
+  RANGES,
+  type Range,
+  type RangeWord,
+  rangeInWords,
+  rangeOf,
+  rangeQuery,
+  rangeText,
+} from "../range.ts";
+import { linkTo, page, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { CopyLink } from "./copy-link.tsx";
-import { RangeChoice } from "./range-choice.tsx";
+import { Choice } from "./search-field.tsx";
 
-export const REPORTS = ["usage", "efficiency", "heatmap", "compare"] as const;
-export type Report = (typeof REPORTS)[number];
-export const reportHere = (): Report => REPORTS.find((each) => each === query.value.get("report")) ?? "usage";
+/** The range of the address: it stands still while the place is shown. */
+export const rangeHere = (otherwise: RangeWord): Range =>
+  rangeOf(query.value.get("range"), now.peek(), otherwise);
 
-const PLACES: readonly { readonly path: PagePath; readonly report?: Report; readonly word: string }[] = [
-  ...REPORTS.map((report) => ({ path: "history", report, word: past.reports[report] }) as const),
+/** The server of the address and a range, for a question. */
+export function askedHere(range: Range | null): Query {
+  const server = query.value.get("server");
+  return { ...(server !== null && { server }), ...(range !== null && rangeQuery(range)) };
+}
+
+/** Of a range, or of an answer: what is kept may begin later than what was asked for. */
+export const periodOf = ({ start, end }: Record<"start" | "end", number | string>): string =>
+  rangeInWords({ start: new Date(start).getTime(), end: new Date(end).getTime() }, now.peek());
+
+export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
+
+const PLACES: readonly { readonly path: PagePath; readonly report?: string; readonly word: string }[] = [
+  ...Object.entries(past.reports).map(([report, word]) => ({ path: "history", report, word }) as const),
   { path: "denials", word: words.denials },
   { path: "outages", word: words.outages },
   { path: "expiry", word: words.expiry },
@@ -23,9 +44,10 @@ const PLACES: readonly { readonly path: PagePath; readonly report?: Report; read
 /** What a place that looks back is of: its name, its neighbours, its range (null = it has none) and its filters. */
 export function PastHead(props: { readonly range: Range | null; readonly children?: ComponentChildren }) {
   const { range } = props;
-  const here = PLACES.find(
-    ({ path, report }) => path === page.value && (report === undefined || report === reportHere()),
-  );
+  const report = query.value.get("report");
+  const here =
+    PLACES.find((place) => place.path === page.value && (place.report ?? report) === report) ??
+    PLACES.find(({ path }) => path === page.value);
   const kept = Object.fromEntries([...query.value].filter(([name]) => name === "range" || name === "server"));
   return (
     <>
@@ -47,22 +69,58 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
           </a>
         ))}
       </nav>
-      {props.children !== undefined && <div class="filters">{props.children}</div>}
+      <div class="filters">
+        {here?.report !== "compare" && (
+          <Choice
+            name="server"
+            any={past.anyServer}
+            values={[...(site.value?.keys() ?? [])]}
+            word={past.server}
+          />
+        )}
+        {props.children}
+      </div>
       <PrintFoot range={range} />
     </>
   );
 }
 
+/** How far back a place looks. */
+export function RangeChoice({ range }: { readonly range: Range }) {
+  return (
+    <div class="range" role="group" aria-label={past.range}>
+      {range.word === null && (
+        <button class="btn s" type="button" aria-pressed={true}>
+          {periodOf(range)}
+        </button>
+      )}
+      {RANGES.map((word) => (
+        <button
+          key={word}
+          class="btn s"
+          type="button"
+          aria-pressed={range.word === word}
+          onClick={() => setQuery({ range: word }, true)}
+        >
+          {past.ranges[word]}
+        </button>
+      ))}
+    </div>
+  );
+}
+
 /** On paper alone: what the figures are of, when it was printed, and where it came from. */
 export function PrintFoot({ range }: { readonly range: Range | null }) {
-  const filter = [...query.value]
-    .filter(([name]) => name !== "range")
-    .map(([name, value]) => `${name}: ${value}`);
+  const filter = [...query.value].filter(([name]) => name !== "range");
   const parts = [
     ...(range === null ? [] : [rangeInWords({ ...range, end: Math.min(range.end, now.peek()) }, now.value)]),
-    ...filter,
+    ...filter.map(([name, value]) => `${name}: ${value}`),
     past.printed(moment(now.value, 0)),
     location.href,
   ];
-  return <p class="on-paper">{parts.join(" · ")}</p>;
+  return (
+    <div class="on-paper">
+      <p class="sec">{parts.join(" · ")}</p>
+    </div>
+  );
 }
