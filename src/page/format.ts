@@ -26,6 +26,12 @@ export function duration(ms: number): string {
   return hours % 24 === 0 || days >= 10 ? `${days} d` : `${days} d ${hours % 24} h`;
 }
 
+/** `420 ms`, `1.2 s`, then as other durations. */
+export function milliseconds(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
+}
+
 /** A calendar day (`2026-11-24`) as `24 Nov`, with the year where it is more than ten months away. */
 export function day(on: string, now: number): string {
   const at = Date.parse(`${on}T12:00:00Z`);

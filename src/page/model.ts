@@ -209,7 +209,7 @@ function inOrder<T>(rows: T[], sort: string, first: Key<T> = () => null, ties: r
 }
 
 /** Null is last in both directions. */
-function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
+export function compare(a: string | number | null, b: string | number | null, falling: boolean): number {
   if (a === b) return 0;
   if (a === null || b === null) return a === null ? 1 : -1;
   return a < b === falling ? 1 : -1;

@@ -138,7 +138,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       page.getByRole("heading", { level: 1, name: words, exact: true }).waitFor();
     await untilSays("eda is fine, 1 alert needs attention.");
     await page.evaluate("window.stays = true");
-    expect(await page.locator("h1").getAttribute("class")).toBe("st-crit");
+    expect(await page.locator("h1").getAttribute("class")).toBe("line st-crit");
     expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "not known"]);
     expect(await page.locator(".only a.name").allTextContents()).toEqual(["<b>a", "solver"]);
 

@@ -69,7 +69,7 @@ describe("the sentence", () => {
       [server("a", "never"), server("b", "never")],
       quiet,
       "unknown",
-      "None of 2 servers is fine: a was not polled yet, b was not polled yet.",
+      "None of 2 servers is fine. a was not polled yet, b was not polled yet.",
     ],
     [
       "three troubles",
@@ -90,7 +90,7 @@ describe("the sentence", () => {
       [...["a", "b", "c"].map((id) => server(id, "down")), server("d", "unread"), server("e", "fine"), off],
       quiet,
       "crit",
-      "1 of 5 servers is fine. 3 are down, 1 could not be read.",
+      "1 of 5 servers is fine. 3 down, 1 not read.",
     ],
     ["switched off", [off], quiet, "unknown", "The only server is switched off in the config."],
     [

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { PictureServer } from "../../src/domain/live-picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
-import { idOf, sayOf, screensOf, seatsOf, tightestOf, tilesOf } from "../../src/page/daily/wall.ts";
+import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../../src/page/daily/wall.ts";
 import { feature, NOW, picture } from "../http/make.ts";
 
 const server = (id: string, ...changes: Parameters<typeof picture>[1][]) =>
@@ -10,20 +10,22 @@ const server = (id: string, ...changes: Parameters<typeof picture>[1][]) =>
 const stale = { state: "stale" } as const;
 const site = new Map(["a", "b", "c"].map((id) => [id, server(id, id === "c" ? stale : {})]));
 
+const idsOf = (servers: readonly { readonly id: string }[]) => servers.map(({ id }) => id);
+
 test.each([
-  ["", ["a", "b", "c"], 2],
-  ["servers=c,gone,c,a&rows=4", ["c", "gone", "a"], 4],
-  ["rows=5", ["a", "b", "c"], 2],
-  ["label=location:nowhere&servers=a,gone", [], 2],
-])("the wall of ?%s", (query, ids, rows) => {
-  const wanted = tilesOf(site, new URLSearchParams(query));
-  expect([wanted.tiles.map(idOf), wanted.rows]).toEqual([ids, rows]);
+  ["", ["a", "b", "c"], [], 2],
+  ["servers=c,gone,c,a&rows=4", ["c", "a"], ["gone"], 4],
+  ["rows=5", ["a", "b", "c"], [], 2],
+  ["label=location:nowhere&servers=a,gone", [], ["gone"], 2],
+])("the wall of ?%s", (query, ids, unknown, rows) => {
+  const wall = wallOf(site, new URLSearchParams(query));
+  expect({ ...wall, servers: idsOf(wall.servers) }).toEqual({ servers: ids, unknown, rows });
 });
 
 test("several screens begin with what is worst; one has the order of the address", () => {
-  const { tiles } = tilesOf(site, new URLSearchParams("servers=a,b,c,gone"));
-  expect(screensOf(tiles, 4).map((screen) => screen.map(idOf))).toEqual([["a", "b", "c", "gone"]]);
-  expect(screensOf(tiles, 3).map((screen) => screen.map(idOf))).toEqual([["gone", "c", "a"], ["b"]]);
+  const { servers } = wallOf(site, new URLSearchParams("servers=a,b,c"));
+  expect(screensOf(servers, 3).map(idsOf)).toEqual([["a", "b", "c"]]);
+  expect(screensOf(servers, 2).map(idsOf)).toEqual([["c", "a"], ["b"]]);
   expect(screensOf([], 3)).toEqual([[]]);
 });
 

@@ -1,8 +1,7 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { isUnhandled } from "../live/alerts.ts";
 import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
-import { conditionOf, isOld, type Kind, kindOf, MARK_OF, readAt } from "./condition.ts";
-import { placeOf } from "./sentence.ts";
+import { conditionOf, isOld, isTroubled, type Kind, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { daily } from "./words.ts";
 
 /** Something that a person should look at. */
@@ -21,42 +20,38 @@ export interface Trouble {
   readonly alert: AlertRecord | null;
 }
 
+/** How alerts are marked, the worst first. */
+export const SEVERITY_MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
 const OF_SERVER: ReadonlySet<string> = new Set(["server_down", "server_degraded", "daemon_down", "stale"]);
-const MARKS = { critical: "crit", warning: "warn", info: "info" } as const;
+const NOTHING = { since: null, days: null, alert: null } as const;
+const ORDER: readonly Trouble["mark"][] = ["crit", "warn", "stale", "partial", "unknown", "info", "ok"];
+const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === null ? 0 : 1);
 
 /**
  * What fires and was neither acknowledged nor silenced, and servers that are not fine although nothing fires for them (yet);
  * the worst first, expiries last. What expires on one day is one.
  */
 export function troublesOf(site: Site, firing: readonly AlertRecord[], now: number): Trouble[] {
+  const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
   const open = firing.filter((alert) => isUnhandled(alert, now));
-  const [expiring, others] = [open.filter(isExpiring), open.filter((alert) => !isExpiring(alert))];
-  const days = Map.groupBy(expiring, (alert) => rowOf(site, alert)?.feature.expiresOn ?? `${alert.id}`);
-  const known = new Set(firing.filter(({ rule }) => OF_SERVER.has(rule)).map(({ server }) => server));
-  const untold = [...site.values()].filter((server) => {
-    return !known.has(server.id) && !["fine", "off"].includes(kindOf(server));
-  });
+  const days = Map.groupBy(
+    open.filter(isExpiring),
+    (alert) => rowOf(site, alert)?.feature.expiresOn ?? alert,
+  );
+  const told = new Set(firing.filter(({ rule }) => OF_SERVER.has(rule)).map(({ server }) => server));
   return [
-    ...others.map((alert) => troubleOf(site, alert, now)),
-    ...untold.map((server): Trouble => {
-      return {
-        ...NOTHING,
-        id: server.id,
-        mark: MARK_OF[kindOf(server)],
-        subject: server.id,
-        to: placeOf(server),
-        text: conditionOf(server),
-        since: isOld(server) ? readAt(server) : null,
-      };
-    }),
+    ...open.filter((alert) => !isExpiring(alert)).map((alert) => troubleOf(site, alert, now)),
+    ...[...site.values()]
+      .filter((server) => isTroubled(server) && !told.has(server.id))
+      .map((server): Trouble => {
+        const { id } = server;
+        const [mark, text] = [MARK_OF[kindOf(server)], conditionOf(server)];
+        const since = isOld(server) ? readAt(server) : null;
+        return { ...NOTHING, id, mark, subject: id, to: placeOf(server), text, since };
+      }),
     ...[...days.values()].map((alerts) => togetherOf(site, alerts, now)),
   ].sort((a, b) => rank(a) - rank(b) || (b.since ?? 0) - (a.since ?? 0));
 }
-
-const NOTHING = { since: null, days: null, alert: null } as const;
-const ORDER: readonly Trouble["mark"][] = ["crit", "warn", "stale", "partial", "unknown", "info", "ok"];
-const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === null ? 0 : 1);
-const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
 
 function rowOf(site: Site, { server, daemon, feature }: AlertRecord): FeatureRow | undefined {
   const held = site.get(server ?? "");
@@ -72,7 +67,7 @@ function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
   const row = rule === "expiry" ? rowOf(site, alert) : undefined;
   return {
     id: `${alert.id}`,
-    mark: MARKS[alert.severity],
+    mark: SEVERITY_MARKS[alert.severity],
     subject: feature ?? server ?? "",
     to: subjectOf(alert),
     text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : daily.alerts(value, daemon)[rule],
@@ -85,23 +80,21 @@ function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
 /** Where the page shows what an alert is about. */
 export function subjectOf({ server, daemon, feature }: AlertRecord): Place | null {
   if (server === null) return null;
-  return feature === null || daemon === null
-    ? { path: "server", query: { id: server } }
-    : { path: "feature", query: { server, daemon, name: feature } };
+  if (feature === null || daemon === null) return placeOf({ id: server });
+  return { path: "feature", query: { server, daemon, name: feature } };
 }
 
 /** What expires on the same day. */
 function togetherOf(site: Site, alerts: readonly AlertRecord[], now: number): Trouble {
-  const [first] = alerts as readonly [AlertRecord, ...AlertRecord[]];
-  if (alerts.length === 1) return troubleOf(site, first, now);
-  const worst = alerts.some(({ severity }) => severity === "critical") ? "crit" : "warn";
+  const troubles = alerts.map((alert) => troubleOf(site, alert, now)).sort((a, b) => rank(a) - rank(b));
+  const [worst] = troubles as [Trouble, ...Trouble[]];
+  if (alerts.length === 1) return worst;
   return {
+    ...worst,
     ...NOTHING,
-    id: `day ${first.id}`,
-    mark: worst,
+    days: worst.days,
     subject: daily.features(alerts.length),
     to: { path: "alerts", query: { rule: "expiry" } },
     text: daily.expireTogether,
-    days: troubleOf(site, first, now).days,
   };
 }

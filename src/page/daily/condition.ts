@@ -1,11 +1,8 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import type { Place } from "../model.ts";
 import { daily } from "./words.ts";
 
-/** Whether a server works and its figures are of the last poll; the worst first. */
-export const KINDS = ["down", "unread", "stale", "degraded", "partial", "never", "off", "fine"] as const;
-export type Kind = (typeof KINDS)[number];
-
-/** How each kind is marked (`parts/marks.tsx`). */
+/** Whether a server works and its figures are of the last poll, the worst first, with its mark (`parts/marks.tsx`). */
 export const MARK_OF = {
   down: "crit",
   unread: "crit",
@@ -15,7 +12,9 @@ export const MARK_OF = {
   never: "unknown",
   off: "unknown",
   fine: "ok",
-} as const satisfies Record<Kind, string>;
+} as const;
+export type Kind = keyof typeof MARK_OF;
+export const KINDS = Object.keys(MARK_OF) as readonly Kind[];
 
 export function kindOf({ enabled, lastPollAt, status, state }: KeptServer): Kind {
   if (!enabled) return "off";
@@ -27,27 +26,36 @@ export function kindOf({ enabled, lastPollAt, status, state }: KeptServer): Kind
   return state === "partial" ? "partial" : "fine";
 }
 
+export const placeOf = ({ id }: Pick<KeptServer, "id">): Place => ({ path: "server", query: { id } });
+
+/** Neither fine nor switched off. */
+export const isTroubled = (server: KeptServer): boolean => !["fine", "off"].includes(kindOf(server));
+
+export const membersUp = ({ members }: Pick<KeptServer, "members">): number =>
+  members.filter(({ status }) => status === "up").length;
+
 /** What is so about the server, to be read behind its name: `runs on 2 of 3 members`. */
 export function conditionOf(server: KeptServer): string {
   const kind = kindOf(server);
-  const { members, daemons } = server;
-  const up = members.filter(({ status }) => status === "up").length;
-  if (kind === "degraded" && up < members.length) return daily.runsOn(up, members.length);
-  if (kind !== "degraded") return kind === "down" && up > 0 ? daily.noDaemon : daily.conditions[kind];
-  const lost = daemons.filter(({ status }) => status !== "up").map(({ name }) => name);
+  const [up, all] = [membersUp(server), server.members.length];
+  if (kind === "down" && up > 0) return daily.noDaemon;
+  if (kind !== "degraded") return daily.conditions[kind];
+  if (up < all) return daily.runsOn(daily.members(up, all));
+  const lost = server.daemons.filter(({ status }) => status !== "up").map(({ name }) => name);
   return lost.length === 0 ? daily.conditions.degraded : daily.runsWithout([...new Set(lost)].join(", "));
 }
 
-/** The same without the name before it. */
-export const aloneOf = (server: KeptServer): string =>
-  kindOf(server) === "fine" ? daily.alone : conditionOf(server);
+/** The same as words of their own. */
+export function aloneOf(server: KeptServer): string {
+  const text = kindOf(server) === "fine" ? daily.kinds.fine : conditionOf(server);
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}
 
 /** The same where there is little room, and where the name of one that is fine says more. */
 export function shortOf(server: KeptServer): string {
-  const kind = kindOf(server);
-  const up = server.members.filter(({ status }) => status === "up").length;
-  if (kind === "degraded" && up < server.members.length) return daily.members(up, server.members.length);
-  return kind === "fine" ? server.name : conditionOf(server);
+  const [kind, up, all] = [kindOf(server), membersUp(server), server.members.length];
+  if (kind === "fine") return server.name;
+  return kind === "degraded" && up < all ? daily.members(up, all) : conditionOf(server);
 }
 
 /** When its figures were read, epoch ms; null = never. */

@@ -1,18 +1,11 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
-import type { Site } from "../model.ts";
-import {
-  allFeatures,
-  allHolders,
-  type FeatureRow,
-  type HolderRow,
-  labelsOf,
-  sortedHolders,
-} from "../model.ts";
-import { kindOf } from "./condition.ts";
+import type { FeatureRow, HolderRow, Site } from "../model.ts";
+import { allFeatures, allHolders, labelsOf, sortedHolders } from "../model.ts";
+import { isTroubled } from "./condition.ts";
 
 /** Totals of a site as `/api/licenses/summary` has them; null where nothing is known. */
-export interface Figures {
+interface Figures {
   readonly used: number | null;
   readonly total: number | null;
   /** Who holds seats; null where the viewer is shown no people. */
@@ -49,29 +42,22 @@ const NEARLY = 90;
 
 /** Features of which at most a tenth of the seats is free: who waits comes first, then the tightest; old figures last. */
 export function tightOf(site: Site): FeatureRow[] {
-  const rank = ({ feature: { state, queued, utilization }, free }: FeatureRow) =>
-    [state === "stale" ? 1 : 0, -(queued ?? 0), (free ?? 0) === 0 ? 0 : 1, -(utilization ?? 0)] as const;
+  const isTight = ({ feature: { total, state, utilization }, free }: FeatureRow) =>
+    free !== null && (total ?? 0) > 0 && state !== "failed" && (free === 0 || (utilization ?? 0) >= NEARLY);
   return allFeatures(site)
-    .filter(({ feature, free }) => {
-      const { total, state, utilization } = feature;
-      return (
-        free !== null &&
-        (total ?? 0) > 0 &&
-        state !== "failed" &&
-        (free === 0 || (utilization ?? 0) >= NEARLY)
-      );
-    })
-    .map((row) => ({ row, key: rank(row) }))
-    .sort((a, b) => {
-      const place = a.key.findIndex((value, at) => value !== b.key[at]);
-      if (place === -1) return (b.row.feature.total ?? 0) - (a.row.feature.total ?? 0);
-      return (a.key[place] ?? 0) - (b.key[place] ?? 0);
-    })
-    .map(({ row }) => row);
+    .filter(isTight)
+    .sort(
+      ({ feature: a, free: freeA }, { feature: b, free: freeB }) =>
+        Number(a.state === "stale") - Number(b.state === "stale") ||
+        (b.queued ?? 0) - (a.queued ?? 0) ||
+        Number(freeA !== 0) - Number(freeB !== 0) ||
+        (b.utilization ?? 0) - (a.utilization ?? 0) ||
+        (b.total ?? 0) - (a.total ?? 0),
+    );
 }
 
 /** What expires on one day. */
-export interface ExpiryDay {
+interface ExpiryDay {
   /** Calendar day. */
   readonly on: string;
   /** Negative = expired. */
@@ -102,7 +88,7 @@ export function heldOf(site: Site): HolderRow[] {
 }
 
 /** Servers that share a label, as a row of a table. */
-export interface ServerGroup {
+interface ServerGroup {
   /** `location:muc`, or a manager where no server has labels. */
   readonly label: string;
   readonly isLabel: boolean;
@@ -129,7 +115,7 @@ export function groupsOf(site: Site): ServerGroup[] {
       label,
       isLabel: commonest !== undefined,
       servers: of,
-      troubled: of.filter((server) => !["fine", "off"].includes(kindOf(server))),
+      troubled: of.filter(isTroubled),
       used: sumOf(of.map(({ counts }) => counts.used)),
       total: sumOf(of.map(({ counts }) => counts.total)),
     }))

@@ -1,68 +1,61 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
-import type { Bucket } from "../series.ts";
-
-/** Seats at a time (epoch ms); null where nobody looked. The peak is that of the means: peaks of features cannot be added up. */
-export type Sample = Bucket;
+import { type Bucket, isGap, stretches } from "../series.ts";
 
 export interface Day {
   /** By server. */
-  readonly servers: ReadonlyMap<string, readonly Sample[]>;
+  readonly servers: ReadonlyMap<string, readonly Bucket[]>;
   /** All servers: one that was not read at a time counts as it was read last. */
-  readonly site: readonly Sample[];
+  readonly site: readonly Bucket[];
   /** When it was read, epoch ms. */
   readonly until: number;
-  /** Share of the readings that the site's samples are made of, 0–1. */
+  /** Share of the readings that the site's buckets are made of, 0–1. */
   readonly coverage: number;
 }
 
+type Series = Pick<StatsRecord, "server" | "series" | "total">;
+
 /** The seats of features together, by server. Those without a limit are no part of a total. */
-export function dayOf(
-  features: readonly Pick<StatsRecord, "server" | "series" | "total">[],
-  until: number,
-): Day {
-  const servers = new Map<string, Sample[]>();
-  for (const { server, series = [], total } of features) {
-    if (total === null) continue;
-    const sums = servers.getOrInsertComputed(server, () =>
-      series.map(({ timestamp }) => ({ at: Date.parse(timestamp), used: null, peak: null, total: null })),
-    );
-    series.forEach((point, place) => {
-      const sum = sums[place];
-      if (sum === undefined || point.used === null) return;
-      sums[place] = sampleOf(sum.at, (sum.used ?? 0) + point.used, (sum.total ?? 0) + (point.total ?? 0));
-    });
-  }
-  return { servers, until, ...together([...servers.values()]) };
+export function dayOf(features: readonly Series[], until: number): Day {
+  const limited = features.filter(({ total }) => total !== null);
+  const byServer = Map.groupBy(limited, ({ server }) => server);
+  const servers = new Map([...byServer].map(([server, of]) => [server, togetherOf(of)]));
+  const last = new Map<string, Bucket>();
+  let seen = 0;
+  const [times = []] = servers.values();
+  const site = times.map(({ at }, place) => {
+    const before = seen;
+    for (const [server, buckets] of servers) {
+      const bucket = buckets[place];
+      if (bucket === undefined || bucket.used === null) continue;
+      last.set(server, bucket);
+      seen++;
+    }
+    return sumOf(at, seen === before ? [] : [...last.values()]);
+  });
+  return { servers, site, until, coverage: seen / Math.max(1, times.length * servers.size) };
 }
 
-const sampleOf = (at: number, used: number, total: number): Sample => ({
-  at,
-  used,
-  peak: Math.round(used),
-  total,
-});
-
-function together(servers: readonly (readonly Sample[])[]): Pick<Day, "site" | "coverage"> {
-  const last: (Sample | null)[] = servers.map(() => null);
-  let seen = 0;
-  const times = servers[0] ?? [];
-  const site = times.map(({ at }, place): Sample => {
-    const now = servers
-      .map((samples) => samples[place])
-      .map((sample) => (sample?.used == null ? null : sample));
-    seen += now.filter((sample) => sample !== null).length;
-    now.forEach((sample, server) => {
-      if (sample !== null) last[server] = sample;
-    });
-    if (now.every((sample) => sample === null)) return { at, used: null, peak: null, total: null };
-    const sum = (what: "used" | "total") => last.reduce((all, sample) => all + (sample?.[what] ?? 0), 0);
-    return sampleOf(at, sum("used"), sum("total"));
+/** Features of one server, whose series have the same times. */
+function togetherOf(features: readonly Series[]): Bucket[] {
+  const [{ series: times = [] } = {}] = features;
+  return times.map(({ timestamp }, place) => {
+    const points = features.flatMap(({ series = [] }) => series[place] ?? []);
+    return sumOf(
+      Date.parse(timestamp),
+      points.filter(({ used }) => used !== null),
+    );
   });
-  return { site, coverage: times.length === 0 ? 0 : seen / (times.length * servers.length) };
+}
+
+/** Nothing is known where nothing was read. The peak is that of the means: peaks of features cannot be added up. */
+function sumOf(at: number, read: readonly Pick<Bucket, "used" | "total">[]): Bucket {
+  if (read.length === 0) return { at, used: null, peak: null, total: null };
+  const used = read.reduce((sum, each) => sum + (each.used ?? 0), 0);
+  return { at, used, peak: Math.round(used), total: read.reduce((sum, each) => sum + (each.total ?? 0), 0) };
 }
 
 /** Where a line is drawn: `width` × `height` for `from`…`until` × 0…`top`. */
-export interface Frame {
+interface Frame {
   readonly from: number;
   readonly until: number;
   readonly top: number;
@@ -73,26 +66,21 @@ export interface Frame {
 const round = (value: number) => Math.round(value * 10) / 10;
 
 /** A step line and the area below it as paths, and where nobody looked as [left, width]. */
-export function stepsOf(samples: readonly Sample[], { from, until, top, width, height }: Frame) {
+export function stepsOf(buckets: readonly Bucket[], { from, until, top, width, height }: Frame) {
   const x = (at: number) => round((Math.min(Math.max(at, from), until) - from) * (width / (until - from)));
   const y = (used: number) => round(height - Math.min(1, used / Math.max(1, top)) * height);
-  let line = "";
-  let area = "";
-  let isOpen = false;
-  const gaps: [left: number, width: number][] = [];
-  samples.forEach(({ at, used }, place) => {
-    const [left, right] = [x(at), x(samples[place + 1]?.at ?? until)];
-    if (used === null) {
-      const before = gaps.at(-1);
-      if (before !== undefined && before[0] + before[1] === left) before[1] = round(right - before[0]);
-      else gaps.push([left, round(right - left)]);
-      if (isOpen) area += `V${height}Z`;
-    } else {
-      line += `${isOpen ? "" : `M${left} ${y(used)}`}V${y(used)}H${right}`;
-      area += `${isOpen ? "" : `M${left} ${height}`}V${y(used)}H${right}`;
-    }
-    isOpen = used !== null;
+  const runs: { readonly left: number; path: string }[] = [];
+  buckets.forEach(({ at, used }, place) => {
+    if (used === null) return;
+    const [left, right] = [x(at), x(buckets[place + 1]?.at ?? until)];
+    if (place === 0 || buckets[place - 1]?.used === null) runs.push({ left, path: `M${left} ${y(used)}` });
+    const run = runs.at(-1);
+    if (run !== undefined) run.path += `V${y(used)}H${right}`;
   });
-  if (isOpen) area += `V${height}Z`;
-  return { line, area, gaps: gaps.filter(([, wide]) => wide > 0) };
+  const gaps = stretches({ start: from, end: until, buckets }, isGap);
+  return {
+    line: runs.map(({ path }) => path).join(""),
+    area: runs.map(({ left, path }) => `${path}V${height}H${left}Z`).join(""),
+    gaps: gaps.map(([start, end]) => [x(start), round(x(end) - x(start))] as const),
+  };
 }

@@ -2,32 +2,35 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { type FeatureRow, featuresOf, labelsOf, type Site, sorted } from "../model.ts";
 import { type Part, partsOf } from "../seats.ts";
+import { words } from "../words.ts";
 import { type Trouble, troublesOf } from "./attention.ts";
 import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
 import { daily } from "./words.ts";
 
-/** A server, or the id of one that the address names and the config does not have. */
-export type Tile = KeptServer | string;
-
 const ROWS = 2;
-export const idOf = (tile: Tile): string => (typeof tile === "string" ? tile : tile.id);
 
-/** `servers=eda,cae` in that order, else all in the config's; `label=location:muc` of them; `rows` of tiles, 1 to 4. */
-export function tilesOf(site: Site, query: URLSearchParams) {
-  const ids = query.get("servers")?.split(",").filter(Boolean) ?? [...site.keys()];
+/**
+ * `servers=eda,cae` in that order, else all in the config's; `label=location:muc` of them; `rows` of tiles, 1 to 4. `unknown`:
+ * what the address names and the config does not have.
+ */
+export function wallOf(site: Site, query: URLSearchParams) {
+  const ids = new Set(query.get("servers")?.split(",").filter(Boolean) ?? site.keys());
   const label = query.get("label");
-  const tiles = [...new Set(ids)]
-    .map((id): Tile => site.get(id) ?? id)
-    .filter((tile) => label === null || (typeof tile !== "string" && labelsOf(tile).includes(label)));
+  const servers = [...ids]
+    .flatMap((id) => site.get(id) ?? [])
+    .filter((server) => label === null || labelsOf(server).includes(label));
   const rows = query.get("rows") ?? "";
-  return { tiles, rows: /^[1-4]$/.test(rows) ? Number(rows) : ROWS };
+  return {
+    servers,
+    unknown: [...ids].filter((id) => !site.has(id)),
+    rows: /^[1-4]$/.test(rows) ? Number(rows) : ROWS,
+  };
 }
 
 /** What one screen shows after the other. Where there are several, the first has what is worst. */
-export function screensOf(tiles: readonly Tile[], most: number): Tile[][] {
-  if (tiles.length <= most) return [[...tiles]];
-  const rank = (tile: Tile) => (typeof tile === "string" ? -1 : KINDS.indexOf(kindOf(tile)));
-  const worst = tiles.toSorted((a, b) => rank(a) - rank(b));
+export function screensOf(servers: readonly KeptServer[], most: number): KeptServer[][] {
+  if (servers.length <= most) return [[...servers]];
+  const worst = servers.toSorted((a, b) => KINDS.indexOf(kindOf(a)) - KINDS.indexOf(kindOf(b)));
   return Array.from({ length: Math.ceil(worst.length / most) }, (_, at) =>
     worst.slice(at * most, (at + 1) * most),
   );
@@ -45,12 +48,11 @@ export function sayOf(
   const [worst] = troublesOf(new Map([[server.id, server]]), own, now);
   if (worst === undefined) return { mark: null, text: daily.allWell };
   const { mark, subject, text, days } = worst;
-  const when = days === null || days < 0 ? [] : [daily.expiresIn(days)];
-  return { mark, text: [subject, text, ...when].join(" ") };
+  return { mark, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
 }
 
 /** The seats of a server together, as those of one feature are drawn. Features without a limit are no part of them. */
-export function seatsOf(server: KeptServer): Part[] {
+export function seatsOf(server: KeptServer, isStale = isOld(server)): Part[] {
   const sum = { total: 0, available: 0, reserved: 0, queued: 0 };
   for (const { free, feature } of featuresOf(server)) {
     if (free === null || feature.total === null) continue;
@@ -58,7 +60,7 @@ export function seatsOf(server: KeptServer): Part[] {
     sum.available += free;
     sum.reserved += Math.min(feature.reserved ?? 0, feature.total - free);
   }
-  return partsOf({ ...sum, state: isOld(server) ? "stale" : "ok" });
+  return partsOf({ ...sum, state: isStale ? "stale" : "ok" });
 }
 
 const TIGHTEST = 3;

@@ -5,13 +5,23 @@ import { number } from "../format.ts";
 const plural = (count: number, one: string, many = `${one}s`) =>
   `${number(count)} ${count === 1 ? one : many}`;
 
+/** How a server is, in a word. */
+const KIND_WORDS = {
+  down: "Down",
+  unread: "Not read",
+  stale: "Stale",
+  degraded: "Degraded",
+  partial: "Partial",
+  never: "Not polled yet",
+  off: "Switched off",
+  fine: "Fine",
+};
+
 /** Words of the overview, the servers and the alerts. */
 export const daily = {
   servers: (fine: number, all: number) =>
-    fine === all ? `All ${number(all)} servers` : `${number(fine)} of ${number(all)} servers`,
-  are: "are fine",
-  areFine: (fine: number) => (fine === 1 ? "is fine." : "are fine."),
-  none: (all: number) => `None of ${number(all)} servers is fine`,
+    `${fine === all ? "All" : fine === 0 ? "None of" : `${number(fine)} of`} ${number(all)} servers`,
+  areFine: (fine: number) => (fine <= 1 ? " is fine" : " are fine"),
   allOff: (all: number) =>
     all === 1
       ? "The only server is switched off in the config."
@@ -20,9 +30,8 @@ export const daily = {
   things: (count: number) => plural(count, "alert"),
   need: (count: number) => (count === 1 ? " needs attention." : " need attention."),
   asOf: (time: string) => `As of ${time}:`,
-  count: number,
-  runsOn: (up: number, all: number) => `runs on ${up} of ${all} members`,
   members: (up: number, all: number) => `${up} of ${all} members`,
+  runsOn: (members: string) => `runs on ${members}`,
   runsWithout: (daemons: string) => `runs without ${daemons}`,
   noDaemon: "answers, but none of its daemons works",
   conditions: {
@@ -35,30 +44,9 @@ export const daily = {
     off: "is switched off in the config",
     fine: "is fine",
   },
-  many: {
-    down: "are down",
-    unread: "could not be read",
-    stale: "are stale",
-    degraded: "run with a part missing",
-    partial: "were read in part",
-    never: "were not polled yet",
-    off: "are switched off",
-    fine: "are fine",
-  },
-  kinds: {
-    down: "Down",
-    unread: "Not read",
-    stale: "Stale",
-    degraded: "Degraded",
-    partial: "Partial",
-    never: "Not polled yet",
-    off: "Switched off",
-    fine: "Fine",
-  },
-  alone: "fine",
+  kinds: KIND_WORDS,
 
   state: "State of the site",
-  of: (total: string) => `of ${total}`,
   seatsInUse: "seats in use",
   people: "people",
   waiting: "waiting",
@@ -83,22 +71,20 @@ export const daily = {
   features: (count: number) => plural(count, "feature"),
   expireTogether: "expire",
   /** What is wrong, behind the name of the feature or server. */
-  alerts(value: number | null, daemon: string | null): Record<AlertRule, string> {
-    return {
-      server_down: "was down",
-      server_degraded: "was degraded",
-      daemon_down: `runs without ${daemon ?? "a daemon"}`,
-      seats: (value ?? 0) >= 100 ? "is full" : "is nearly full",
-      expiry: (value ?? 0) < 0 ? "expired" : "expires",
-      denials: "denies requests",
-      held_too_long: "is held for too long",
-      stale: "was stale",
-      unparsed: "says lines that are not understood",
-      totals_changed: "has another number of seats",
-      disk: "The disk is nearly full",
-      clock: "has another time than this host",
-    };
-  },
+  alerts: (value: number | null, daemon: string | null): Record<AlertRule, string> => ({
+    server_down: "was down",
+    server_degraded: "was degraded",
+    daemon_down: `runs without ${daemon ?? "a daemon"}`,
+    seats: (value ?? 0) >= 100 ? "is full" : `has ${Math.floor(value ?? 0)} % of its seats in use`,
+    expiry: (value ?? 0) < 0 ? "expired" : "expires",
+    denials: "denies requests",
+    held_too_long: "is held for too long",
+    stale: "was stale",
+    unparsed: "says lines that are not understood",
+    totals_changed: "has another number of seats",
+    disk: "The disk is nearly full",
+    clock: "has another time than this host",
+  }),
 
   tight: "Full or nearly full",
   ofFeatures: (tight: number, all: number) => `${number(tight)} of ${plural(all, "feature")}`,
@@ -109,20 +95,16 @@ export const daily = {
   calendar: "Calendar",
   nothingExpires: "Nothing expires.",
   several: (features: number, seats: number) => `${plural(features, "feature")}, ${plural(seats, "seat")}`,
-  inDays: (days: number) => (days === 0 ? "today" : `${number(days)} d`),
-  daysAgo: (days: number) => `${number(days)} d`,
-  expiresIn: (days: number) => (days === 0 ? "today" : `in ${number(days)} d`),
 
   allWell: "all is well",
-  ofSeats: (total: string) => `of ${total} seats`,
   notLiveFor: (span: string) => `not live for ${span}`,
   screen: (at: number, all: number, isHeld: boolean) => `${at} of ${all}${isHeld ? ", held" : ""}`,
+  noSuchServers: (ids: readonly string[]) => `Not in the config: ${ids.join(", ")}`,
   notFine: (count: number, all: number) => `${number(count)} of ${plural(all, "server")} not fine.`,
   sums: (used: string, total: string, waiting: number) =>
     `${used} of ${total} seats in use${waiting > 0 ? `, ${number(waiting)} waiting` : ""}.`,
   nextExpiry: (on: string, what: string) => `Next expiry ${on}: ${what}`,
 
-  group: "Servers",
   troubled: "Not fine",
   noLabel: "without label",
   spark: (used: string, total: string) => `Seats in use over 24 h, now ${used} of ${total}`,
@@ -140,17 +122,16 @@ export const daily = {
   noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
   nobodyDenied: "No request was denied.",
-  deniedUnknown: (servers: string, state: DenialState) =>
-    state === "off"
-      ? `${servers}: not known, log_file is not set.`
-      : `${servers}: not known, the log cannot be read.`,
-  morePlaces: (count: number) => `and ${plural(count, "other server")}`,
-  counted: (daemon: string) => `${daemon} (counts alone)`,
+  deniedUnknown: (servers: readonly string[], state: DenialState) => {
+    const others = servers.length > 3 ? [`and ${plural(servers.length - 3, "other server")}`] : [];
+    const why = state === "off" ? "log_file is not set" : "the log cannot be read";
+    return `${[...servers.slice(0, 3), ...others].join(", ")}: not known, ${why}.`;
+  },
 
   searchServers: "Search servers",
   searchServersHint: "Server, host, daemon or label",
   anyKind: "State: any",
-  kind: (word: string) => `State: ${word}`,
+  kind: (kind: string) => `State: ${KIND_WORDS[kind as keyof typeof KIND_WORDS]}`,
   anyManager: "Manager: any",
   manager: (name: string) => `Manager: ${name}`,
   serverCount: (count: number) => plural(count, "server"),
@@ -158,36 +139,26 @@ export const daily = {
     server: "Server",
     is: "State",
     manager: "Manager",
-    members: "Members",
+    members: "Members up",
     features: "Features",
     seats: "Seats in use",
     polled: "Polled",
     took: "Poll took",
     unparsed: "Unparsed lines",
-    host: "Host",
-    port: "Port",
-    version: "Version",
-    says: "What the tool says",
-    daemon: "Daemon",
-    began: "Began",
-    lasted: "Lasted",
-    why: "Why",
+    label: "Label",
   },
   noSuchServer: "There is no such server in the config.",
   allServers: "All servers",
   master: "master",
   masterIs: (host: string) => `, master ${host}`,
-  membersUp: (up: number, all: number) => `${up} of ${all} up`,
+  partsUp: (up: number, all: number) => `${up} of ${all} up`,
   partStatus: { up: "up", down: "down", unknown: "not known" } satisfies Record<PartStatus, string>,
-  polled: "polled",
-  agoWord: "ago",
   next: "next poll in",
   due: "next poll due",
-  figuresOf: "figures of",
   memberList: "Members",
   daemons: "Vendor daemons",
   poll: "Polls",
-  took: "the last took",
+  took: (time: string) => `the last took ${time}`,
   noPoll: "Not polled yet.",
   slowest: (slowest: string, polls: number) =>
     `Slowest of ${plural(polls, "poll")} since this page was opened: ${slowest}.`,
@@ -196,16 +167,12 @@ export const daily = {
       ? "Every line of the last output was understood."
       : `${plural(count, "line")} of the last output ${count === 1 ? "was" : "were"} not understood.`,
   rescan: (id: string) => `Poll ${id} now`,
-  polling: (id: string) => `Polling ${id} …`,
   rescanned: (id: string, took: string) => `${id} was polled in ${took}.`,
   allOutages: "All",
   days30: "30 days",
   availability: (percent: string, covered: number) =>
-    `${percent} % available, ${covered} % of the time known`,
+    `30 days, ${percent} % available, ${covered} % of the time known`,
   noOutage: "None in the time that is known.",
-  outagesUnread: "Outages cannot be read now.",
-  goesOn: "goes on",
-  olderOutages: (count: number) => `and ${number(count)} before`,
 
   firing: "Firing",
   over: "Over",

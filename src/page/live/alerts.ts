@@ -41,10 +41,6 @@ export function put(alert: AlertRecord): void {
   firing.value = next;
 }
 
-export function forgetAlerts(): void {
-  firing.value = null;
-}
-
 /** What fires and nobody has taken note of. */
 export interface Unhandled {
   readonly count: number;
@@ -56,9 +52,7 @@ export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: n
   !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
 
 export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandled {
-  const open = [...firing].filter((alert) => isUnhandled(alert, now));
-  const worst = (["critical", "warning", "info"] as const).find((severity) =>
-    open.some((alert) => alert.severity === severity),
-  );
+  const open = [...firing].filter((alert) => isUnhandled(alert, now)).map(({ severity }) => severity);
+  const worst = (["critical", "warning", "info"] as const).find((severity) => open.includes(severity));
   return { count: open.length, worst: worst ?? null };
 }

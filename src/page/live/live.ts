@@ -3,7 +3,7 @@ import type { Patch } from "../../domain/live-picture.ts";
 import { Refusal, serverNow } from "../api.ts";
 import { loadMe, me } from "../me.ts";
 import type { Site } from "../model.ts";
-import { forgetAlerts, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
+import { firing, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
 import { forgetPicture, readPicture } from "./read-picture.ts";
 import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
@@ -163,7 +163,7 @@ export function forget(): void {
   site.value = null;
   me.value = null;
   forgetPicture();
-  forgetAlerts();
+  firing.value = null;
   trouble.value = "signedOut";
 }
 

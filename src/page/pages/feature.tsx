@@ -9,11 +9,11 @@ import { useAnswer } from "../parts/figure.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/past-head.tsx";
-import { Strip } from "../parts/strip.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch-button.tsx";
 import { words } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
+import { Strip } from "./strip.tsx";
 
 /** One feature, now: how many seats are free, who has them since when, who waits. */
 export function Feature() {

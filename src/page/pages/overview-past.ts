@@ -1,111 +1,99 @@
-import { effect, signal } from "@preact/signals";
+import { computed, useSignal, useSignalEffect } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { DenialRecord } from "../../domain/denials.ts";
-import type { DenialState } from "../../domain/words.ts";
-import { get, type Query, serverNow } from "../api.ts";
+import { type Logging, type Query, serverNow } from "../api.ts";
 import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
+import { daily } from "../daily/words.ts";
 import { lastDenial } from "../live/alerts.ts";
-import { site } from "../live/live.ts";
+import { now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
-import type { Site } from "../model.ts";
+import { allFeatures, type Site } from "../model.ts";
 import { useAnswer } from "../parts/figure.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
-/** Denials since midnight, as far as they are known. */
-interface Denials {
-  /** By feature, or by daemon whose manager only counts them. */
-  readonly of: readonly DenialGroup[];
-  readonly count: number;
-  /** Servers of which they are not known, and why. */
-  readonly unknown: readonly { readonly server: string; readonly state: DenialState }[];
-  /** They are known of no server. */
-  readonly isUnknown: boolean;
-}
-
-export interface Past {
-  /** `loading`; null where it cannot be read; `tooMany` features to add up here. */
-  readonly day: Day | "loading" | "tooMany" | null;
-  /** Null while it is not known. */
-  readonly denied: Denials | null;
-  readonly isDeniedUnread: boolean;
-}
-
-/** What the overview says of the last 24 hours and of today. */
-export const past = signal<Past>({ day: "loading", denied: null, isDeniedUnread: false });
-
+const quarter = computed(() => Math.floor(now.value / 900_000));
 /** A series has 289 points of five minutes, or 25 of an hour; the daemon sends those of each feature. */
 const MOST_FINE = 60;
-export const MOST_FEATURES = 1_000;
-const MOST_DENIALS = 10_000;
+const MOST_FEATURES = 1_000;
 
-let answered: { readonly rows: DenialRecord[]; readonly logging: Denials["unknown"] } | null = null;
+interface Past {
+  readonly day: Day | null;
+  /** Why there is no day, in words; null also while it is read. */
+  readonly why: string | null;
+}
+
+/** The last 24 hours of these servers, read every quarter of an hour; what was read stays while nothing answers. */
+export function useDay(servers: Site): Past {
+  const features = allFeatures(servers).length;
+  const isTooMuch = features > MOST_FEATURES;
+  const asked: Query = {
+    series: "true",
+    interval: features > MOST_FINE ? "1h" : "5m",
+    ...(servers.size !== site.value?.size && { server: [...servers.keys()] }),
+  };
+  const isAsked = servers.size > 0 && !isTooMuch;
+  const { answer, error } = useAnswer("/api/licenses/stats", isAsked ? asked : null, quarter.value);
+  const last = useRef<Day | null>(null);
+  const day = useMemo(() => {
+    if (answer !== null) last.current = dayOf(answer.features, serverNow());
+    return last.current;
+  }, [answer]);
+  if (isTooMuch) return { day: null, why: daily.tooMany(MOST_FEATURES) };
+  if (day === null) return { day, why: error === null ? null : daily.notRead };
+  return { day, why: day.coverage === 0 ? daily.noReadings : null };
+}
 
 /** Epoch ms of the last midnight of the reader's zone. */
-export function midnight(): number {
-  return new Date(serverNow()).setHours(0, 0, 0, 0);
+export const midnight = (): number => new Date(serverNow()).setHours(0, 0, 0, 0);
+
+/** Denials since midnight, as far as they are known. */
+export interface Denials {
+  /** By feature, or by daemon whose manager only counts them. */
+  readonly of: readonly DenialGroup[];
+  /** Null where they are known of no server. */
+  readonly count: number | null;
+  /** Servers of which they are not known, and why. */
+  readonly unknown: readonly Logging[];
 }
 
-export async function loadPast(site: Site, signal: AbortSignal): Promise<void> {
-  await Promise.all([loadDay(site, signal), loadDenials(signal)]);
+/** Read every quarter of an hour, and kept right by events between; null while they are not known. */
+export function useDenials(): { readonly denials: Denials | null; readonly isUnread: boolean } {
+  const asked = { start: new Date(midnight()).toISOString(), limit: "10000" };
+  const { answer, error } = useAnswer(
+    "/api/licenses/denials",
+    mayNot("holders") ? null : asked,
+    quarter.value,
+  );
+  const heard = useSignal<readonly DenialRecord[]>([]);
+  useEffect(() => {
+    heard.value = [];
+  }, [answer]);
+  useSignalEffect(() => {
+    if (lastDenial.value === null) return;
+    const { deniedAt, type, id, ...fields } = lastDenial.value;
+    heard.value = [...heard.peek(), { ...fields, timestamp: deniedAt }];
+  });
+  const denials = useMemo(
+    () => answer && denialsOf([...answer.denials, ...heard.value], answer.logging),
+    [answer, heard.value],
+  );
+  return { denials, isUnread: error !== null };
 }
-
-async function loadDay(site: Site, signal: AbortSignal): Promise<void> {
-  const day = await readDay(site, signal);
-  if (!signal.aborted) past.value = { ...past.value, day };
-}
-
-/** The last 24 hours of these servers; `query` where they are not all there are. */
-export async function readDay(
-  site: Site,
-  signal: AbortSignal,
-  query: Query = {},
-): Promise<Day | "tooMany" | null> {
-  const features = [...site.values()].reduce((sum, server) => sum + server.features.size, 0);
-  if (features > MOST_FEATURES) return "tooMany";
-  const asked = { ...query, series: "true", interval: features > MOST_FINE ? "1h" : "5m" };
-  const answer = await get("/api/licenses/stats", asked, signal).catch(() => null);
-  return answer && dayOf(answer.features, serverNow());
-}
-
-const QUARTER_MS = 900_000;
 
 /** What has expired and what expires soon of these servers, read every quarter of an hour: the picture has no single licenses. */
-export function useExpiries(servers: Site, now: number) {
-  const asked = servers.size === site.value?.size ? {} : { server: [...servers.keys()] };
-  const query = { ...asked, days: `${EXPIRY_DAYS}`, limit: "10000" };
-  return useAnswer("/api/licenses/expirations", query, Math.floor(now / QUARTER_MS));
+export function useExpiries(servers: Site) {
+  const ofSome = servers.size !== site.value?.size && { server: [...servers.keys()] };
+  const query = { days: `${EXPIRY_DAYS}`, limit: "10000", ...ofSome };
+  return useAnswer("/api/licenses/expirations", query, quarter.value);
 }
 
-async function loadDenials(signal: AbortSignal): Promise<void> {
-  if (mayNot("holders")) return;
-  const start = new Date(midnight()).toISOString();
-  const query = { start, limit: `${MOST_DENIALS}` };
-  const answer = await get("/api/licenses/denials", query, signal).catch(() => null);
-  if (signal.aborted) return;
-  answered = answer && { rows: [...answer.denials], logging: answer.logging };
-  tell();
-}
-
-function tell(): void {
-  if (answered === null) {
-    past.value = { ...past.value, denied: null, isDeniedUnread: true };
-    return;
-  }
-  const from = midnight();
-  const today = answered.rows.filter(
-    ({ outcome, timestamp }) => outcome === "denied" && Date.parse(timestamp) >= from,
+function denialsOf(rows: readonly DenialRecord[], logging: readonly Logging[]): Denials {
+  const today = rows.filter(
+    ({ outcome, timestamp }) => outcome === "denied" && Date.parse(timestamp) >= midnight(),
   );
   const of = grouped(today, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature]));
+  const unknown = logging.filter(({ state }) => state !== "on");
   const count = of.reduce((sum, { denied }) => sum + denied, 0);
-  const unknown = answered.logging.filter(({ state }) => state !== "on");
-  const isUnknown = unknown.length === answered.logging.length;
-  past.value = { ...past.value, isDeniedUnread: false, denied: { of, count, unknown, isUnknown } };
+  return { of, count: unknown.length === logging.length ? null : count, unknown };
 }
-
-effect(() => {
-  const denial = lastDenial.value;
-  if (denial === null || answered === null) return;
-  const { deniedAt, type, id, ...fields } = denial;
-  answered.rows.push({ ...fields, timestamp: deniedAt });
-  tell();
-});

@@ -1,123 +1,122 @@
-import { useEffect } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { AlertDialog, ask } from "../daily/alert-dialog.tsx";
 import { type Trouble, troublesOf } from "../daily/attention.ts";
-import { type Figures, figuresOf } from "../daily/figures.ts";
+import { shortOf } from "../daily/condition.ts";
+import { figuresOf, groupsOf } from "../daily/figures.ts";
 import { sentenceOf } from "../daily/sentence.ts";
+import { Tile } from "../daily/tile.tsx";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
 import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { may } from "../me.ts";
-import type { Site } from "../model.ts";
-import { allFeatures, sorted } from "../model.ts";
-import { AlertDialog, ask } from "../parts/alert-dialog.tsx";
+import { allFeatures, type Site, sorted } from "../model.ts";
+import { Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
-import { Icon, State, Unknown } from "../parts/marks.tsx";
+import { Rows } from "../parts/figure.tsx";
+import { Icon, State, UsedOf } from "../parts/marks.tsx";
+import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
+import { words } from "../words.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
-import { Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
-import { loadPast, past } from "./overview-past.ts";
-import { Groups, SiteChart, Tiles } from "./overview-servers.tsx";
+import { Denied, Expiring, Held, SiteChart, Tight } from "./overview-lists.tsx";
+import { useDay, useDenials } from "./overview-past.ts";
 
 /** More servers than that are shown by group. */
 const MOST_TILES = 24;
-const QUARTER_MS = 900_000;
-/** As the header's bar, which says the same. */
-const TELL_AFTER_MS = 10_000;
 
 /** Whether all is well, and what is not. */
 export function Overview() {
   const servers: Site = site.value ?? new Map();
-  const quarter = Math.floor(now.value / QUARTER_MS);
-  useEffect(() => {
-    const end = new AbortController();
-    void loadPast(servers, end.signal);
-    return () => end.abort();
-  }, [quarter]);
-  const figures = figuresOf(servers);
+  const past = useDay(servers);
+  const denied = useDenials();
+  const isOne = servers.size === 1;
   return (
     <>
-      <Status servers={servers} figures={figures} />
+      <Status servers={servers} denied={denied.denials?.count ?? null} />
       <Outcome />
       <div class="cols c3">
         <Attention servers={servers} />
         <Tight servers={servers} />
         <Expiring servers={servers} />
       </div>
-      {servers.size === 1 ? (
+      {isOne && (
         <section class="only">
           <FeatureTable rows={sorted(allFeatures(servers), query.value.get("sort") ?? FIRST)} />
         </section>
-      ) : servers.size > MOST_TILES ? (
-        <Groups servers={servers} />
-      ) : (
-        <Tiles servers={servers} />
+      )}
+      {!isOne && servers.size > MOST_TILES && <Groups servers={servers} />}
+      {!isOne && servers.size <= MOST_TILES && (
+        <ul class="tiles" aria-label={words.serversPage}>
+          {[...servers.values()].map((server) => (
+            <li key={server.id}>
+              <Tile server={server} day={past.day} says={shortOf(server)} />
+            </li>
+          ))}
+        </ul>
       )}
       <div class="cols c3b">
-        <SiteChart />
+        <SiteChart {...past} />
         <Held servers={servers} />
-        <Denied />
+        <Denied {...denied} />
       </div>
       <AlertDialog />
     </>
   );
 }
 
-function Status({ servers, figures }: { readonly servers: Site; readonly figures: Figures }) {
-  const alerts = firing.value;
-  const { mark, parts } = sentenceOf(
-    [...servers.values()],
-    alerts && unhandledOf(alerts.values(), now.value),
-  );
+/** As the header's bar, which says the same. */
+const TELL_AFTER_MS = 10_000;
+
+function Status({ servers, denied }: { readonly servers: Site; readonly denied: number | null }) {
+  const unhandled = firing.value && unhandledOf(firing.value.values(), now.value);
+  const { mark, parts } = sentenceOf([...servers.values()], unhandled);
+  const { stale, people, waiting, ...seats } = figuresOf(servers);
   const since = lostSince.value;
-  const isLost = since !== null && now.value - since > TELL_AFTER_MS;
-  const denied = past.value.denied;
   return (
     <section class="status" aria-label={daily.state}>
-      <h1 class={`st-${mark}`}>
+      <h1 class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
-          {isLost && `${daily.asOf(moment(since, now.value))} `}
+          {since !== null && now.value - since > TELL_AFTER_MS && `${daily.asOf(moment(since, now.value))} `}
           {parts.map(({ text, to }, at) =>
-            to === undefined ? (
-              text
-            ) : (
+            to ? (
               <a key={at} href={hrefOf(to)}>
                 {text}
               </a>
+            ) : (
+              text
             ),
           )}
         </span>
       </h1>
-      <dl class="figs">
-        <div>
-          <dt>
-            {daily.seatsInUse}
-            {figures.stale > 0 && daily.staleFeatures(figures.stale)}
-          </dt>
-          <dd>
-            {figures.used === null ? <Unknown /> : number(figures.used)}{" "}
-            {figures.total !== null && <small>{daily.of(number(figures.total))}</small>}
-          </dd>
-        </div>
-        <Figure name={daily.people} value={figures.people} />
-        <Figure name={daily.waiting} value={figures.waiting} colour="n-full" />
-        <Figure
-          name={daily.deniedToday}
-          value={denied === null || denied.isUnknown ? null : denied.count}
-          colour="n-crit"
-        />
+      <dl class="figures figs">
+        <Figure name={daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : "")}>
+          <UsedOf {...seats} between=" of " />
+        </Figure>
+        <Figure name={daily.people}>
+          <Known value={people} />
+        </Figure>
+        <Figure name={daily.waiting} colour={waiting > 0 ? "n-full" : ""}>
+          {number(waiting)}
+        </Figure>
+        <Figure name={daily.deniedToday} colour={(denied ?? 0) > 0 ? "n-crit" : ""}>
+          <Known value={denied} />
+        </Figure>
       </dl>
     </section>
   );
 }
 
-/** `colour` is that of a number above 0. */
-function Figure(props: { readonly name: string; readonly value: number | null; readonly colour?: string }) {
-  const { name, value, colour } = props;
+function Figure(props: {
+  readonly name: string;
+  readonly colour?: string;
+  readonly children: ComponentChildren;
+}) {
   return (
     <div>
-      <dt>{name}</dt>
-      <dd class={(value ?? 0) > 0 ? colour : undefined}>{value === null ? <Unknown /> : number(value)}</dd>
+      <dt>{props.name}</dt>
+      <dd class={props.colour}>{props.children}</dd>
     </div>
   );
 }
@@ -130,20 +129,13 @@ function Attention({ servers }: { readonly servers: Site }) {
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
   const rest = troubles.length - MOST_TROUBLES;
   return (
-    <section class="sec">
-      <header>
-        <h2>{daily.attention}</h2>
-        {troubles.length > 0 && <span class="q">{number(troubles.length)}</span>}
-        <a class="more" href={linkTo("alerts")}>
-          {daily.allAlerts}
-        </a>
-      </header>
+    <Section
+      title={daily.attention}
+      note={troubles.length > 0 && number(troubles.length)}
+      more={[daily.allAlerts, { path: "alerts" }]}
+    >
       {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}
-      {firing.value !== null && troubles.length === 0 && (
-        <p>
-          <State is="ok">{daily.nothing}</State>
-        </p>
-      )}
+      {firing.value !== null && troubles.length === 0 && <State is="ok">{daily.nothing}</State>}
       <ul class="rows need">
         {troubles.slice(0, MOST_TROUBLES).map((trouble) => (
           <Row key={trouble.id} trouble={trouble} />
@@ -157,37 +149,67 @@ function Attention({ servers }: { readonly servers: Site }) {
         </p>
       )}
       {handled > 0 && <p class="q note">{daily.handled(handled)}</p>}
-    </section>
+    </Section>
   );
 }
 
 function Row({ trouble }: { readonly trouble: Trouble }) {
   const { mark, subject, to, text, since, days, alert } = trouble;
-  const span =
-    days !== null
-      ? days < 0
-        ? daily.daysAgo(-days)
-        : daily.expiresIn(days)
-      : since === null
-        ? ""
-        : duration(now.value - since);
   return (
     <li>
       <State is={mark}>{daily.marks[mark]}</State>
       <span class="el">
         {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
       </span>
-      <span class="q r">{span}</span>
-      {may("acknowledge") && alert === null && <span class="ack" />}
-      {may("acknowledge") && alert !== null && (
-        <button class="ack" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
-          {daily.ack}
-          <span class="vh">
-            {" "}
-            {subject} {text}
-          </span>
-        </button>
+      <span class="q r">
+        {days !== null ? words.inDays(days) : since !== null && duration(now.value - since)}
+      </span>
+      {may("acknowledge") && (
+        <span class="ack">
+          {alert !== null && (
+            <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
+              {daily.ack}
+              <span class="vh"> {`${subject} ${text}`}</span>
+            </button>
+          )}
+        </span>
       )}
     </li>
+  );
+}
+
+/** Many servers: a row for each label, those with troubles first. */
+function Groups({ servers }: { readonly servers: Site }) {
+  const { columns } = daily;
+  return (
+    <Section
+      title={words.serversPage}
+      note={number(servers.size)}
+      more={[daily.allServers, { path: "servers" }]}
+    >
+      <Rows
+        label={words.serversPage}
+        rows={groupsOf(servers)}
+        columns={[
+          {
+            head: columns.label,
+            cell: ({ label, isLabel }) =>
+              label === "" ? (
+                daily.noLabel
+              ) : (
+                <a href={linkTo("servers", { [isLabel ? "label" : "manager"]: label })}>{label}</a>
+              ),
+          },
+          { head: words.serversPage, value: ({ servers: of }) => of.length },
+          {
+            head: daily.troubled,
+            right: true,
+            cell: ({ troubled: { length } }) =>
+              length === 0 ? <span class="q">0</span> : <State is="warn">{number(length)}</State>,
+          },
+          { head: columns.seats, right: true, cell: (group) => <UsedOf {...group} /> },
+        ]}
+      />
+    </Section>
   );
 }

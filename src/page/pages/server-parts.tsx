@@ -1,117 +1,72 @@
-import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import type { PartStatus } from "../../domain/words.ts";
-import { get } from "../api.ts";
 import { daily } from "../daily/words.ts";
-import { duration, moment, number } from "../format.ts";
+import { duration, milliseconds, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
+import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
+import { Section } from "../parts/section.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
-import { milliseconds } from "./servers.tsx";
+import { past } from "../words-past.ts";
 
-interface Props {
-  readonly server: KeptServer;
-}
+const MARK = { up: "ok", down: "crit", degraded: "warn", unknown: "unknown" } as const;
 
-const MARK = { up: "ok", down: "crit", unknown: "unknown" } as const satisfies Record<PartStatus, string>;
-
-/** Hosts of the server: which is the master, and what the tool says of one that is not up. */
-export function Members({ server: { members } }: Props) {
-  const up = members.filter(({ status }) => status === "up").length;
-  return (
-    <section class="sec">
-      <header>
-        <h2>{daily.memberList}</h2>
-        {members.length > 1 && <span class="q">{daily.membersUp(up, members.length)}</span>}
-      </header>
-      {members.length === 0 && <p class="q">{words.notKnown}</p>}
-      <ul class="rows parts">
-        {members.map(({ host, port, status, master, version, error }) => (
-          <Part key={`${host} ${port}`} status={status} version={version} error={error}>
-            <span class="m">
-              {host}
-              {port !== null && `:${port}`}
-            </span>
-            {master && members.length > 1 && <span class="q"> {daily.master}</span>}
-          </Part>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-export function Daemons({ server: { daemons } }: Props) {
-  return (
-    <section class="sec">
-      <header>
-        <h2>{daily.daemons}</h2>
-      </header>
-      {daemons.length === 0 && <p class="q">{words.notKnown}</p>}
-      <ul class="rows parts">
-        {daemons.map(({ name, status, version, error }, at) => (
-          <Part key={`${name} ${at}`} status={status} version={version} error={error}>
-            {name}
-          </Part>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function Part(props: {
+/** A host or a vendor daemon of a server. */
+interface Part {
+  readonly name: string;
+  readonly port?: number | null;
+  readonly master?: boolean;
   readonly status: PartStatus;
   readonly version: string | null;
   readonly error: string | null;
-  readonly children: preact.ComponentChildren;
-}) {
-  const { status, version, error } = props;
+}
+
+/** Which parts of the server are up, and what the tool says of one that is not. */
+export function Parts({ title, parts }: { readonly title: string; readonly parts: readonly Part[] }) {
+  const up = parts.filter(({ status }) => status === "up").length;
   return (
-    <li>
-      <State is={MARK[status]}>{daily.partStatus[status]}</State>
-      <span class="el">{props.children}</span>
-      <span class="q r">{version}</span>
-      {error !== null && <p class="tool-says">{error}</p>}
-    </li>
+    <Section title={title} note={parts.length > 1 && daily.partsUp(up, parts.length)}>
+      {parts.length === 0 && <p class="q">{words.notKnown}</p>}
+      <ul class="rows parts">
+        {parts.map(({ name, port = null, master = false, status, version, error }, at) => (
+          <li key={`${name} ${at}`}>
+            <State is={MARK[status]}>{daily.partStatus[status]}</State>
+            <span class="el m">
+              {name}
+              {port !== null && `:${port}`}
+              {master && parts.length > 1 && <span class="q"> {daily.master}</span>}
+            </span>
+            <span class="q r">{version}</span>
+            {error !== null && <p class="tool-says">{error}</p>}
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
 const BARS = 60;
 
 /** How long the last polls took, as far as this page saw them, and how much of their output was understood. */
-export function Polls({ server: { id, pollDurationMs, unparsedLines } }: Props) {
+export function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly server: KeptServer }) {
   const times = pollTimes(id).slice(-BARS);
   const slowest = Math.max(1, ...times.map(({ ms }) => ms));
   const says = daily.slowest(milliseconds(slowest), times.length);
+  const bars = times.map(({ ms }, place) => {
+    const height = Math.max(1, (24 * ms) / slowest).toFixed(1);
+    return `M${4 * (BARS - times.length + place)} 24v-${height}h3v${height}z`;
+  });
   return (
-    <section class="sec">
-      <header>
-        <h2>{daily.poll}</h2>
-        <span class="q">
-          {pollDurationMs === null ? daily.noPoll : `${daily.took} ${milliseconds(pollDurationMs)}`}
-        </span>
-      </header>
+    <Section
+      title={daily.poll}
+      note={pollDurationMs === null ? daily.noPoll : daily.took(milliseconds(pollDurationMs))}
+    >
       {times.length > 1 && (
         <>
-          <svg
-            class="polls"
-            role="img"
-            aria-label={says}
-            viewBox={`0 0 ${4 * BARS} 24`}
-            preserveAspectRatio="none"
-          >
-            {times.map(({ at, ms }, place) => (
-              <rect
-                key={at}
-                x={4 * (BARS - times.length + place)}
-                y={24 - Math.max(1, (24 * ms) / slowest)}
-                width="3"
-                height={Math.max(1, (24 * ms) / slowest)}
-              />
-            ))}
+          <svg class="polls" role="img" aria-label={says} viewBox={`0 0 ${4 * BARS} 24`}>
+            <path d={bars.join("")} />
           </svg>
           <p class="q note">{says}</p>
         </>
@@ -119,64 +74,50 @@ export function Polls({ server: { id, pollDurationMs, unparsedLines } }: Props) 
       {pollDurationMs !== null && (
         <p class={`note ${unparsedLines > 0 ? "n-full" : "q"}`}>{daily.unparsed(unparsedLines)}</p>
       )}
-    </section>
+    </Section>
   );
 }
 
-const MOST_OUTAGES = 10;
-const KIND = { degraded: "warn", down: "crit", unknown: "unknown" } as const;
-
-/** Of the last 30 days; read again when the server's status changes. */
-export function Outages({ server: { id, status } }: Props) {
-  const found = useSignal<{
-    readonly outages: readonly OutageRecord[];
-    readonly of: AvailabilityRecord | null;
-    readonly total: number;
-  } | null>(null);
-  const isUnread = useSignal(false);
-  useEffect(() => {
-    const end = new AbortController();
-    get("/api/licenses/outages", { server: id, limit: `${MOST_OUTAGES}` }, end.signal).then(
-      ({ outages, servers, total }) => {
-        found.value = { outages, total, of: servers[0] ?? null };
-        isUnread.value = false;
-      },
-      () => {
-        if (!end.signal.aborted) isUnread.value = true;
-      },
-    );
-    return () => end.abort();
-  }, [id, status]);
-  const { outages = [], of = null, total = 0 } = found.value ?? {};
+/** Of the last 30 days. */
+export function Outages({ id }: { readonly id: string }) {
   return (
-    <section class="sec">
-      <header>
-        <h2>{words.outages}</h2>
-        <span class="q">
-          {daily.days30}
-          {of !== null &&
-            of.availability !== null &&
-            `, ${daily.availability(number(of.availability), Math.floor(100 * of.coverage))}`}
-        </span>
+    <Figure
+      title={words.outages}
+      path="/api/licenses/outages"
+      query={{ server: id, limit: "10" }}
+      note={({ servers: [of] }) =>
+        of === undefined || of.availability === null
+          ? daily.days30
+          : daily.availability(number(of.availability), Math.floor(100 * of.coverage))
+      }
+      aside={
         <a class="more" href={linkTo("outages", { server: id })}>
           {daily.allOutages}
         </a>
-      </header>
-      {isUnread.value && <p class="q">{daily.outagesUnread}</p>}
-      {found.value !== null && total === 0 && <p class="q">{daily.noOutage}</p>}
-      <ul class="rows outs">
-        {outages.map(({ startedAt, status: was, endedAt, durationSeconds, reason }) => (
-          <li key={startedAt}>
-            <span class="q">{moment(Date.parse(startedAt), now.value)}</span>
-            <State is={KIND[was]}>{was}</State>
-            <span class="el q" title={reason ?? ""}>
-              {reason}
-            </span>
-            <span class="r">{endedAt === null ? daily.goesOn : duration(1000 * durationSeconds)}</span>
-          </li>
-        ))}
-      </ul>
-      {total > outages.length && <p class="q note">{daily.olderOutages(total - outages.length)}</p>}
-    </section>
+      }
+    >
+      {({ outages, total }) => (
+        <Rows
+          label={words.outages}
+          none={daily.noOutage}
+          rows={outages}
+          total={total}
+          columns={[
+            { head: past.begins, cell: ({ startedAt }) => moment(Date.parse(startedAt), now.peek()) },
+            {
+              head: past.status,
+              cell: ({ status }) => <State is={MARK[status]}>{past.statuses[status]}</State>,
+            },
+            { head: past.reason, cell: ({ reason }) => <span class="q">{reason}</span> },
+            {
+              head: past.lasted,
+              right: true,
+              cell: ({ endedAt, durationSeconds }) =>
+                endedAt === null ? past.goesOn : duration(1000 * durationSeconds),
+            },
+          ]}
+        />
+      )}
+    </Figure>
   );
 }

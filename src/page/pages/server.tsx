@@ -1,20 +1,20 @@
-import { useSignal } from "@preact/signals";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { Raw } from "../admin/raw.tsx";
-import { post, Refusal } from "../api.ts";
+import { post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words.ts";
-import { duration, number } from "../format.ts";
+import { duration, milliseconds, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { may } from "../me.ts";
 import { featuresOf, labelsOf, sorted } from "../model.ts";
 import { CopyLink } from "../parts/copy-link.tsx";
-import { Age, Icon, Unknown } from "../parts/marks.tsx";
+import { ActButton, Outcome } from "../parts/dialog.tsx";
+import { Icon, UsedOf } from "../parts/marks.tsx";
+import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
-import { Daemons, Members, Outages, Polls } from "./server-parts.tsx";
-import { milliseconds } from "./servers.tsx";
+import { Outages, Parts, Polls } from "./server-parts.tsx";
 
 /** One license server: whether it works and why not, its parts, its features, its outages. */
 export function Server() {
@@ -30,7 +30,12 @@ export function Server() {
         </a>
       </div>
     );
+  const rescan = async () => {
+    const [row] = (await post("/api/licenses/rescan", { servers: [id] })).results;
+    return daily.rescanned(id, milliseconds(row?.durationMs ?? 0));
+  };
   const rows = sorted([...featuresOf(server)], query.value.get("sort") ?? FIRST);
+  const { members, daemons } = server;
   return (
     <>
       <div class="crumbs">
@@ -42,32 +47,34 @@ export function Server() {
         </ol>
         <h1>{id}</h1>
         <div class="acts">
-          {may("rescan") && server.enabled && <Rescan id={id} />}
+          {may("rescan") && server.enabled && <ActButton word={daily.rescan(id)} act={rescan} />}
           <CopyLink />
         </div>
       </div>
+      <Outcome />
       <State server={server} />
       <div class="cols c2">
         <div>
-          <Members server={server} />
-          <Daemons server={server} />
+          <Parts
+            title={daily.memberList}
+            parts={members.map((member) => ({ ...member, name: member.host }))}
+          />
+          <Parts title={daily.daemons} parts={daemons} />
         </div>
         <div>
           <Polls server={server} />
-          <Outages server={server} />
+          <Outages key={server.status} id={id} />
         </div>
       </div>
       <Raw id={id} />
-      <section class="sec flat">
-        <header>
-          <h2>{words.features}</h2>
-          <span class="q">{number(rows.length)}</span>
-          <a class="more" href={linkTo("people", { server: id })}>
-            {words.openInPeople}
-          </a>
-        </header>
-      </section>
-      {rows.length === 0 ? <p class="sec q">{daily.notReadYet}</p> : <FeatureTable rows={rows} />}
+      <Section
+        title={words.features}
+        note={number(rows.length)}
+        more={[words.openInPeople, { path: "people", query: { server: id } }]}
+      >
+        {rows.length === 0 && <p class="q">{daily.notReadYet}</p>}
+      </Section>
+      {rows.length > 0 && <FeatureTable rows={rows} />}
     </>
   );
 }
@@ -75,19 +82,15 @@ export function Server() {
 function State({ server }: { readonly server: KeptServer }) {
   const { name, manager, address, counts, lastPollAt, nextPollAt, error, members } = server;
   const mark = MARK_OF[kindOf(server)];
-  const master = members.find((member) => member.master)?.host;
-  const [polled, next] = [lastPollAt, nextPollAt].map((time) =>
-    time === null || time === undefined ? null : Date.parse(time),
-  );
-  const at = readAt(server);
-  const says = aloneOf(server);
+  const master = members.length > 1 && members.find((member) => member.master)?.host;
+  const [at, polled, next] = [readAt(server), Date.parse(lastPollAt ?? ""), Date.parse(nextPollAt ?? "")];
   return (
     <section class="says" aria-label={daily.columns.is}>
       <p class={`line st-${mark}`}>
         <Icon name={mark} />
         <span>
-          <b>{says.slice(0, 1).toUpperCase() + says.slice(1)}</b>
-          {master !== undefined && members.length > 1 && daily.masterIs(master)}.
+          <b>{aloneOf(server)}</b>
+          {master && daily.masterIs(master)}.
         </span>
       </p>
       <p class="facts">
@@ -102,20 +105,16 @@ function State({ server }: { readonly server: KeptServer }) {
       </p>
       <p class="facts">
         <span>
-          {counts.used === null ? <Unknown /> : <b>{number(counts.used)}</b>}{" "}
-          {counts.used !== null && counts.total !== null && daily.of(number(counts.total))} {daily.seatsInUse}
+          <b>
+            <UsedOf {...counts} between=" of " />
+          </b>{" "}
+          {daily.seatsInUse}
         </span>
         {isOld(server) && at !== null && (
-          <span class="st-stale">
-            {daily.figuresOf} <Age at={at} /> {daily.agoWord}
-          </span>
+          <span class="st-stale">{words.readBefore(duration(now.value - at))}</span>
         )}
-        {polled !== null && polled !== undefined && (
-          <span class="q">
-            {daily.polled} <Age at={polled} /> {daily.agoWord}
-          </span>
-        )}
-        {next !== null && next !== undefined && server.enabled && (
+        {polled > 0 && <span class="q">{words.polledBefore(duration(now.value - polled))}</span>}
+        {next > 0 && server.enabled && (
           <span class="q">
             {next > now.value ? `${daily.next} ${duration(next - now.value)}` : daily.due}
           </span>
@@ -127,33 +126,5 @@ function State({ server }: { readonly server: KeptServer }) {
         </p>
       )}
     </section>
-  );
-}
-
-/** Polls now; what came of it is said beside the button. */
-function Rescan({ id }: { readonly id: string }) {
-  const outcome = useSignal("");
-  const isBusy = useSignal(false);
-  const rescan = async () => {
-    isBusy.value = true;
-    outcome.value = daily.polling(id);
-    try {
-      const [row] = (await post("/api/licenses/rescan", { servers: [id] })).results;
-      outcome.value = daily.rescanned(id, milliseconds(row?.durationMs ?? 0));
-    } catch (error) {
-      outcome.value = error instanceof Refusal ? error.message : words.unreachable;
-    } finally {
-      isBusy.value = false;
-    }
-  };
-  return (
-    <>
-      <span class="q told" role="status">
-        {outcome.value}
-      </span>
-      <button class="btn" type="button" disabled={isBusy.value} onClick={() => void rescan()}>
-        {daily.rescan(id)}
-      </button>
-    </>
   );
 }

@@ -9,7 +9,7 @@ import { Unknown } from "./marks.tsx";
 /** A number that may not be known. */
 export function Known(props: {
   readonly value: number | null;
-  readonly as?: ((value: number) => string) | undefined;
+  readonly as?: ((value: number) => ComponentChildren) | undefined;
 }): ComponentChildren {
   const { value, as = number } = props;
   return value === null ? <Unknown /> : as(value);

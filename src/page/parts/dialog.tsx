@@ -28,6 +28,21 @@ export function problemOf(error: unknown): string {
   return error.details === null ? error.message : `${error.message}\n${error.details}`;
 }
 
+/** A button that does something at once; what comes of it is told in {@link Outcome}. */
+export function ActButton({ word, act }: { readonly word: string; readonly act: () => Promise<string> }) {
+  const isBusy = useSignal(false);
+  const click = async () => {
+    isBusy.value = true;
+    tell(await act().catch(problemOf));
+    isBusy.value = false;
+  };
+  return (
+    <button class="btn" type="button" disabled={isBusy.value} onClick={() => void click()}>
+      {word}
+    </button>
+  );
+}
+
 /** A form over the page, open as long as it is there. `button` is null where there is nothing (more) to do. */
 export function FormDialog(props: {
   readonly title: string;

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { duration } from "../format.ts";
+import { duration, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { words } from "../words.ts";
 
@@ -45,6 +45,27 @@ export const Unknown = () => (
     {words.notKnown}
   </State>
 );
+
+/** Seats in use, and of how many where there are so many: `39/298`, or with other words between. */
+export function UsedOf(props: {
+  readonly used: number | null;
+  readonly total: number | null;
+  readonly between?: string;
+}) {
+  const { used, total, between = "/" } = props;
+  if (used === null) return <Unknown />;
+  return (
+    <>
+      {number(used)}
+      {total !== null && (
+        <span class="q">
+          {between}
+          {number(total)}
+        </span>
+      )}
+    </>
+  );
+}
 
 /** How long ago that was; counts on by itself. */
 export function Age({ at }: { readonly at: number }) {

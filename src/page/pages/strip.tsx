@@ -21,7 +21,13 @@ export function Strip(props: {
   const all = held + reserved + free;
   if (feature.state === "failed" || all + asked === 0) return null;
   const isCells = all <= MOST_CELLS;
-  const isNamed = ({ count }: HolderRow) => count / (all + asked) >= LEAST_NAMED;
+  const named = ({ user, count }: HolderRow, more: (count: number) => string) =>
+    count / (all + asked) >= LEAST_NAMED && (
+      <>
+        {user}
+        {count > 1 && <span class="q">{more(count)}</span>}
+      </>
+    );
   return (
     <div
       class={`strip ${isFull(props.row) ? "full" : ""}`}
@@ -32,29 +38,21 @@ export function Strip(props: {
       <ol aria-label={words.seatsInUse}>
         {props.holders.map((row) => (
           <Seats key={row.id} count={row.count} isCells={isCells}>
-            {isNamed(row) && row.user}
-            {isNamed(row) && row.count > 1 && <span class="q">{words.seats(row.count)}</span>}
+            {named(row, words.seats)}
           </Seats>
         ))}
-        {reserved > 0 && (
-          <Seats count={reserved} isCells={isCells} kind="kept">
-            <span class="q">{words.reserved(reserved)}</span>
-          </Seats>
-        )}
-        {free > 0 && (
-          <Seats count={free} isCells={isCells} kind="free">
-            <span class="q">
-              {free} {words.free}
-            </span>
-          </Seats>
-        )}
+        <Seats count={reserved} isCells={isCells} kind="kept">
+          <span class="q">{words.reserved(reserved)}</span>
+        </Seats>
+        <Seats count={free} isCells={isCells} kind="free">
+          <span class="q">{`${free} ${words.free}`}</span>
+        </Seats>
       </ol>
       {asked > 0 && (
         <ol class="asked" aria-label={words.seatsWaited}>
           {props.waiting.map((row) => (
             <Seats key={row.id} count={row.count} isCells={asked <= MOST_CELLS}>
-              {isNamed(row) && row.user}
-              {isNamed(row) && row.count > 1 && <span class="q">{words.waitsFor(row.count)}</span>}
+              {named(row, words.waitsFor)}
             </Seats>
           ))}
         </ol>
@@ -69,11 +67,11 @@ function Seats(props: {
   readonly kind?: "kept" | "free";
   readonly children: ComponentChildren;
 }) {
-  const cells = props.isCells ? props.count : 1;
+  if (props.count === 0) return null;
   return (
     <li class={props.kind} style={{ flexGrow: props.count }}>
       <div class="grp">
-        {Array.from({ length: cells }, (_, at) => (
+        {Array.from({ length: props.isCells ? props.count : 1 }, (_, at) => (
           <i key={at} />
         ))}
       </div>

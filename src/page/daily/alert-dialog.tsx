@@ -1,0 +1,101 @@
+import { signal, useSignal } from "@preact/signals";
+import type { AlertRecord } from "../../domain/alerts.ts";
+import { post } from "../api.ts";
+import { moment } from "../format.ts";
+import { put } from "../live/alerts.ts";
+import { now } from "../live/live.ts";
+import { FormDialog, tell } from "../parts/dialog.tsx";
+import { daily } from "./words.ts";
+
+interface Asked {
+  readonly alert: AlertRecord;
+  readonly action: "acknowledge" | "silence";
+}
+const asked = signal<Asked | null>(null);
+
+/** Opens the form; what comes of it is told. */
+export function ask(what: Asked): void {
+  asked.value = what;
+}
+
+/** What an alert is about, for the one who acts on it. */
+export function targetOf({ feature, daemon, server, rule }: AlertRecord): string {
+  const subject = feature ?? daemon;
+  if (subject !== null && server !== null) return `${subject} (${server})`;
+  return subject ?? server ?? rule.replaceAll("_", " ");
+}
+
+const HOUR_MS = 3_600_000;
+/** Of the choices of time: the field beside it says when. */
+const AT = "at";
+
+/** Acknowledges or silences an alert, with a comment; the button that does it names the alert. */
+export function AlertDialog() {
+  return asked.value && <AskedDialog {...asked.value} />;
+}
+
+function AskedDialog({ alert, action }: Asked) {
+  const [hours, time] = [useSignal("4"), useSignal("")];
+  const isSilence = action === "silence";
+  const until = hours.value === AT ? Date.parse(time.value) : now.value + Number(hours.value) * HOUR_MS;
+  const target = targetOf(alert);
+  const at = Number.isNaN(until) ? "…" : moment(until, now.value);
+  const act = async (form: FormData) => {
+    const comment = String(form.get("comment")).trim();
+    const body = {
+      ...(isSilence && { until: new Date(until).toISOString() }),
+      ...(comment !== "" && { comment }),
+    };
+    put(await post(`/api/licenses/alerts/${alert.id}/${action}`, body));
+    tell(isSilence ? daily.silenced(target, at) : daily.acknowledged(target));
+    return true;
+  };
+  return (
+    <FormDialog
+      title={alert.message}
+      button={isSilence ? daily.silenceThis(target, at) : daily.acknowledgeThis(target)}
+      disabled={isSilence && Number.isNaN(until)}
+      act={act}
+      leave={() => {
+        asked.value = null;
+      }}
+    >
+      <p class="q">{isSilence ? daily.silenceMeans : daily.acknowledgeMeans}</p>
+      {isSilence && (
+        <label>
+          {daily.until}
+          <select
+            value={hours.value}
+            onChange={({ currentTarget }) => {
+              hours.value = currentTarget.value;
+            }}
+          >
+            {Object.entries(daily.spans).map(([value, word]) => (
+              <option key={value} value={value}>
+                {word}
+              </option>
+            ))}
+            <option value={AT}>{daily.another}</option>
+          </select>
+        </label>
+      )}
+      {isSilence && hours.value === AT && (
+        <label>
+          {daily.untilWhen}
+          <input
+            type="datetime-local"
+            required
+            value={time.value}
+            onInput={({ currentTarget }) => {
+              time.value = currentTarget.value;
+            }}
+          />
+        </label>
+      )}
+      <label>
+        {daily.comment}
+        <textarea name="comment" rows={2} maxLength={1000} />
+      </label>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,89 @@
+import type { ComponentChildren } from "preact";
+import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import { number } from "../format.ts";
+import { Age, State, UsedOf } from "../parts/marks.tsx";
+import { hrefOf } from "../router.ts";
+import { words } from "../words.ts";
+import { isOld, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
+import { type Day, stepsOf } from "./series.ts";
+import { daily } from "./words.ts";
+
+/** A server: its state, the age of its figures, its seats in use, and its last 24 hours. Leads to its page. */
+export function Tile(props: {
+  readonly server: KeptServer;
+  readonly day: Day | null;
+  readonly says: ComponentChildren;
+  /** Nothing is heard of it: nobody knows whether what was fine is so. */
+  readonly isLost?: boolean;
+  readonly bar?: ComponentChildren;
+  readonly children?: ComponentChildren;
+}) {
+  const { server, day, isLost = false } = props;
+  const [kind, at] = [kindOf(server), readAt(server)];
+  const shown = isLost && kind === "fine" ? "stale" : kind;
+  const isStale = isLost || isOld(server);
+  return (
+    <a class={`tile ${isStale ? "stale-row" : ""}`} href={hrefOf(placeOf(server))}>
+      <span class="l1">
+        <State is={MARK_OF[shown]} quiet>
+          {daily.kinds[shown]}:
+        </State>
+        <b class="el">{server.id}</b>
+        <span class="age">{at !== null && <Age at={at} />}</span>
+      </span>
+      <span class="l2">
+        <span class="el say">{props.says}</span>
+        <span class="tot">
+          <UsedOf {...server.counts} between=" of " />
+        </span>
+      </span>
+      {props.bar}
+      <Spark day={day} server={server} isStale={isStale} />
+      {props.children}
+    </a>
+  );
+}
+
+const DAY_MS = 86_400_000;
+/** Narrower ones are seen as breaks of the line. */
+const LEAST_GAP = 4;
+const [WIDTH, HEIGHT] = [192, 32];
+
+interface SparkProps {
+  readonly day: Day | null;
+  readonly server: KeptServer;
+  readonly isStale: boolean;
+}
+
+/** Seats in use over 24 hours, from 0 to the total, so that two can be compared; empty while nothing is known. */
+function Spark({ day, server, isStale }: SparkProps) {
+  const { used, total } = server.counts;
+  const buckets = day?.servers.get(server.id) ?? [];
+  if (day === null || buckets.every((bucket) => bucket.used === null)) return <span class="spark" />;
+  const top = Math.max(1, total ?? 0, ...buckets.map((each) => Math.max(each.used ?? 0, each.total ?? 0)));
+  const frame = { from: day.until - DAY_MS, until: day.until, top, width: WIDTH, height: HEIGHT };
+  const { line, area, gaps } = stepsOf(buckets, frame);
+  const [now = "", of = ""] = [used, total].map((count) => (count === null ? words.notKnown : number(count)));
+  return (
+    <svg
+      class={`spark ${isStale ? "stale" : ""}`}
+      role="img"
+      aria-label={daily.spark(now, of)}
+      viewBox={`0 -3 ${WIDTH} ${HEIGHT + 4}`}
+      preserveAspectRatio="none"
+    >
+      <path class="cap" d={`M0 .5H${WIDTH}`} />
+      <path class="base" d={`M0 ${HEIGHT}H${WIDTH}`} />
+      <path class="area" d={area} />
+      {gaps
+        .filter(([, wide]) => wide >= LEAST_GAP)
+        .map(([left, wide]) => (
+          <rect key={left} class="unread" x={left} y="1" width={wide} height={HEIGHT - 1} />
+        ))}
+      <path class="ln" d={line} />
+      {used !== null && !isStale && (
+        <path class="now" d={`M${WIDTH} ${HEIGHT * (1 - Math.min(1, used / top))}h0`} />
+      )}
+    </svg>
+  );
+}
