@@ -231,7 +231,8 @@ describe("figures of a site", () => {
     });
     expect(figuresOf(siteOf(picture("x", { features: [], collectedAt: null })))).toMatchObject({
       used: null,
-      people: 0,
+      people: null,
+      waiting: null,
     });
     expect(
       figuresOf(siteOf(picture("x", { features: [feature("f", { checkouts: [] })] }))).people,

@@ -10,7 +10,7 @@ interface Figures {
   readonly total: number | null;
   /** Who holds seats; null where the viewer is shown no people. */
   readonly people: number | null;
-  readonly waiting: number;
+  readonly waiting: number | null;
   readonly features: number;
   /** Features whose numbers are not of their server's last poll. */
   readonly stale: number;
@@ -25,8 +25,8 @@ export function figuresOf(site: Site): Figures {
   return {
     used,
     total: sumOf(counted.map((feature) => feature.total)),
-    people: holders.length === 0 && (used ?? 0) > 0 ? null : new Set(holders.map(({ user }) => user)).size,
-    waiting: sumOf(read.map(({ queued }) => queued)) ?? 0,
+    people: holders.length === 0 && used !== 0 ? null : new Set(holders.map(({ user }) => user)).size,
+    waiting: read.length === 0 ? null : (sumOf(read.map(({ queued }) => queued)) ?? 0),
     features: rows.length,
     stale: rows.filter(({ feature }) => feature.state === "stale").length,
   };

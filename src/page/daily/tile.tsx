@@ -45,9 +45,8 @@ export function Tile(props: {
 }
 
 const DAY_MS = 86_400_000;
-/** Narrower ones are seen as breaks of the line. */
-const LEAST_GAP = 4;
-const [WIDTH, HEIGHT] = [192, 32];
+/** The line is drawn in percent of its place. Narrower gaps are seen as breaks of it. */
+const [WIDTH, HEIGHT, LEAST_GAP] = [100, 100, 2];
 
 interface SparkProps {
   readonly day: Day | null;
@@ -65,25 +64,19 @@ function Spark({ day, server, isStale }: SparkProps) {
   const { line, area, gaps } = stepsOf(buckets, frame);
   const [now = "", of = ""] = [used, total].map((count) => (count === null ? words.notKnown : number(count)));
   return (
-    <svg
-      class={`spark ${isStale ? "stale" : ""}`}
-      role="img"
-      aria-label={daily.spark(now, of)}
-      viewBox={`0 -3 ${WIDTH} ${HEIGHT + 4}`}
-      preserveAspectRatio="none"
-    >
-      <path class="cap" d={`M0 .5H${WIDTH}`} />
-      <path class="base" d={`M0 ${HEIGHT}H${WIDTH}`} />
-      <path class="area" d={area} />
+    <span class={`spark ${isStale ? "stale" : ""}`} role="img" aria-label={daily.spark(now, of)}>
       {gaps
         .filter(([, wide]) => wide >= LEAST_GAP)
         .map(([left, wide]) => (
-          <rect key={left} class="unread" x={left} y="1" width={wide} height={HEIGHT - 1} />
+          <i key={left} class="gap" style={{ left: `${left}%`, width: `${wide}%` }} />
         ))}
-      <path class="ln" d={line} />
-      {used !== null && !isStale && (
-        <path class="now" d={`M${WIDTH} ${HEIGHT * (1 - Math.min(1, used / top))}h0`} />
-      )}
-    </svg>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path class="area" d={area} />
+        <path class="ln" d={line} />
+        {used !== null && !isStale && (
+          <path class="now" d={`M${WIDTH} ${HEIGHT * (1 - Math.min(1, used / top))}h0`} />
+        )}
+      </svg>
+    </span>
   );
 }

@@ -101,8 +101,8 @@ export const daily = {
   screen: (at: number, all: number, isHeld: boolean) => `${at} of ${all}${isHeld ? ", held" : ""}`,
   noSuchServers: (ids: readonly string[]) => `Not in the config: ${ids.join(", ")}`,
   notFine: (count: number, all: number) => `${number(count)} of ${plural(all, "server")} not fine.`,
-  sums: (used: string, total: string, waiting: number) =>
-    `${used} of ${total} seats in use${waiting > 0 ? `, ${number(waiting)} waiting` : ""}.`,
+  sums: (used: string, total: string, waiting: number | null) =>
+    `${used} of ${total} seats in use${waiting ? `, ${number(waiting)} waiting` : ""}.`,
   nextExpiry: (on: string, what: string) => `Next expiry ${on}: ${what}`,
 
   troubled: "Not fine",
@@ -121,6 +121,7 @@ export const daily = {
   nobodyHolds: "Nobody holds a seat.",
   noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
+  deniedUnread: "Denials cannot be read now.",
   nobodyDenied: "No request was denied.",
   deniedUnknown: (servers: readonly string[], state: DenialState) => {
     const others = servers.length > 3 ? [`and ${plural(servers.length - 3, "other server")}`] : [];
@@ -171,7 +172,7 @@ export const daily = {
   allOutages: "All",
   days30: "30 days",
   availability: (percent: string, covered: number) =>
-    `30 days, ${percent} % available, ${covered} % of the time known`,
+    `30 days, ${percent} % available, ${covered < 1 ? "less than 1" : covered} % of the time known`,
   noOutage: "None in the time that is known.",
 
   firing: "Firing",

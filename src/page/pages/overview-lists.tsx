@@ -26,6 +26,8 @@ const MOST_DAYS = 6;
 const MOST_HELD = 8;
 const MOST_DENIED = 6;
 
+/** Features of some server were read, be it long ago. */
+const isRead = (servers: Site) => allFeatures(servers).length > 0;
 const linkOf = ({ server, feature }: FeatureRow) => (
   <FeatureLink quiet server={server.id} daemon={feature.daemon} feature={feature.name} />
 );
@@ -71,7 +73,7 @@ export function Expiring({ servers }: Props) {
       more={[daily.calendar, { path: "expiry" }]}
     >
       {days === null && <Pending error={error} again={again} />}
-      {days?.length === 0 && <p class="q">{daily.nothingExpires}</p>}
+      {days?.length === 0 && <p class="q">{isRead(servers) ? daily.nothingExpires : daily.notReadYet}</p>}
       <ul class="rows exp">
         {days?.slice(0, MOST_DAYS).map(({ on, days: left, rows: [first], features, seats }) => (
           <li key={on}>
@@ -99,7 +101,11 @@ export function Held({ servers }: Props) {
   const rows = heldOf(servers);
   return (
     <Section title={daily.held} more={rows.length > 0 && [daily.allOf(rows.length), { path: "people" }]}>
-      {rows.length === 0 && <p class="q">{mayNot("holders") ? words.noPeople : daily.nobodyHolds}</p>}
+      {rows.length === 0 && (
+        <p class="q">
+          {mayNot("holders") ? words.noPeople : isRead(servers) ? daily.nobodyHolds : daily.notReadYet}
+        </p>
+      )}
       <ul class="rows held-l">
         {rows.slice(0, MOST_HELD).map((row) => (
           <li key={row.id}>
@@ -131,7 +137,7 @@ export function Denied({
   return (
     <Section title={daily.denied} more={of.length > 0 && [daily.allOf(count ?? 0), { path: "denials" }]}>
       {mayNot("holders") && <p class="q">{daily.noDenials}</p>}
-      {denials === null && isUnread && <p class="q">{daily.notRead}</p>}
+      {denials === null && isUnread && <p class="q">{daily.deniedUnread}</p>}
       {count === 0 && <p class="q">{daily.nobodyDenied}</p>}
       <ul class="rows den-l">
         {of.slice(0, MOST_DENIED).map(({ first: { server, daemon, feature }, denied, rows }) => (

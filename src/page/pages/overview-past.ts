@@ -17,13 +17,20 @@ const quarter = computed(() => Math.floor(now.value / 900_000));
 const MOST_FINE = 60;
 const MOST_FEATURES = 1_000;
 
+/** What was known last stays while nothing answers. */
+function useLast<T>(answer: T | null): T | null {
+  const last = useRef(answer);
+  last.current = answer ?? last.current;
+  return last.current;
+}
+
 interface Past {
   readonly day: Day | null;
   /** Why there is no day, in words; null also while it is read. */
   readonly why: string | null;
 }
 
-/** The last 24 hours of these servers, read every quarter of an hour; what was read stays while nothing answers. */
+/** The last 24 hours of these servers, read every quarter of an hour. */
 export function useDay(servers: Site): Past {
   const features = allFeatures(servers).length;
   const isTooMuch = features > MOST_FEATURES;
@@ -34,11 +41,7 @@ export function useDay(servers: Site): Past {
   };
   const isAsked = servers.size > 0 && !isTooMuch;
   const { answer, error } = useAnswer("/api/licenses/stats", isAsked ? asked : null, quarter.value);
-  const last = useRef<Day | null>(null);
-  const day = useMemo(() => {
-    if (answer !== null) last.current = dayOf(answer.features, serverNow());
-    return last.current;
-  }, [answer]);
+  const day = useLast(useMemo(() => answer && dayOf(answer.features, serverNow()), [answer]));
   if (isTooMuch) return { day: null, why: daily.tooMany(MOST_FEATURES) };
   if (day === null) return { day, why: error === null ? null : daily.notRead };
   return { day, why: day.coverage === 0 ? daily.noReadings : null };
@@ -60,11 +63,12 @@ export interface Denials {
 /** Read every quarter of an hour, and kept right by events between; null while they are not known. */
 export function useDenials(): { readonly denials: Denials | null; readonly isUnread: boolean } {
   const asked = { start: new Date(midnight()).toISOString(), limit: "10000" };
-  const { answer, error } = useAnswer(
+  const { answer: read, error } = useAnswer(
     "/api/licenses/denials",
     mayNot("holders") ? null : asked,
     quarter.value,
   );
+  const answer = useLast(read);
   const heard = useSignal<readonly DenialRecord[]>([]);
   useEffect(() => {
     heard.value = [];

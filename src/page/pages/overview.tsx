@@ -45,7 +45,11 @@ export function Overview() {
           <FeatureTable rows={sorted(allFeatures(servers), query.value.get("sort") ?? FIRST)} />
         </section>
       )}
-      {!isOne && servers.size > MOST_TILES && <Groups servers={servers} />}
+      {!isOne && servers.size > MOST_TILES && (
+        <div class="only">
+          <Groups servers={servers} />
+        </div>
+      )}
       {!isOne && servers.size <= MOST_TILES && (
         <ul class="tiles" aria-label={words.serversPage}>
           {[...servers.values()].map((server) => (
@@ -97,8 +101,8 @@ function Status({ servers, denied }: { readonly servers: Site; readonly denied: 
         <Figure name={daily.people}>
           <Known value={people} />
         </Figure>
-        <Figure name={daily.waiting} colour={waiting > 0 ? "n-full" : ""}>
-          {number(waiting)}
+        <Figure name={daily.waiting} colour={(waiting ?? 0) > 0 ? "n-full" : ""}>
+          <Known value={waiting} />
         </Figure>
         <Figure name={daily.deniedToday} colour={(denied ?? 0) > 0 ? "n-crit" : ""}>
           <Known value={denied} />
