@@ -37,9 +37,5 @@ test("a tile says how its server is, and which features are tightest", () => {
   );
   const full = server("a", { features });
   expect(tightestOf(full).map(({ feature: { name } }) => name)).toEqual(["f0", "f1", "f3"]);
-  // 67 of 80 in 160 pixels.
-  expect(seatsOf(full).map(({ kind, width }) => [kind, width])).toEqual([
-    ["e", 160],
-    ["u", 134],
-  ]);
+  expect(seatsOf(full)).toMatchObject({ total: 80, available: 13, reserved: 0, state: "ok" });
 });

@@ -1,4 +1,5 @@
-import { signal, useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
@@ -35,9 +36,10 @@ export function AlertDialog() {
 }
 
 function AskedDialog({ alert, action }: Asked) {
-  const [hours, time] = [useSignal("4"), useSignal("")];
+  const [hours, setHours] = useState("4");
+  const [time, setTime] = useState("");
   const isSilence = action === "silence";
-  const until = hours.value === AT ? Date.parse(time.value) : now.value + Number(hours.value) * HOUR_MS;
+  const until = hours === AT ? Date.parse(time) : now.value + Number(hours) * HOUR_MS;
   const target = targetOf(alert);
   const at = Number.isNaN(until) ? "…" : moment(until, now.value);
   const act = async (form: FormData) => {
@@ -64,12 +66,7 @@ function AskedDialog({ alert, action }: Asked) {
       {isSilence && (
         <label>
           {daily.until}
-          <select
-            value={hours.value}
-            onChange={({ currentTarget }) => {
-              hours.value = currentTarget.value;
-            }}
-          >
+          <select value={hours} onChange={({ currentTarget }) => setHours(currentTarget.value)}>
             {Object.entries(daily.spans).map(([value, word]) => (
               <option key={value} value={value}>
                 {word}
@@ -79,16 +76,14 @@ function AskedDialog({ alert, action }: Asked) {
           </select>
         </label>
       )}
-      {isSilence && hours.value === AT && (
+      {isSilence && hours === AT && (
         <label>
           {daily.untilWhen}
           <input
             type="datetime-local"
             required
-            value={time.value}
-            onInput={({ currentTarget }) => {
-              time.value = currentTarget.value;
-            }}
+            value={time}
+            onInput={({ currentTarget }) => setTime(currentTarget.value)}
           />
         </label>
       )}

@@ -4,19 +4,11 @@ import type { FeatureRow, HolderRow, Site } from "../model.ts";
 import { allFeatures, allHolders, labelsOf, sortedHolders } from "../model.ts";
 import { isTroubled } from "./condition.ts";
 
-/** Totals of a site as `/api/licenses/summary` has them; null where nothing is known. */
-interface Figures {
-  readonly used: number | null;
-  readonly total: number | null;
-  /** Who holds seats; null where the viewer is shown no people. */
-  readonly people: number | null;
-  readonly waiting: number | null;
-  readonly features: number;
-  /** Features whose numbers are not of their server's last poll. */
-  readonly stale: number;
-}
-
-export function figuresOf(site: Site): Figures {
+/**
+ * Totals of a site as `/api/licenses/summary` has them; null where nothing is known, or the viewer is shown no people.
+ * `stale`: features whose numbers are not of their server's last poll.
+ */
+export function figuresOf(site: Site) {
   const rows = allFeatures(site);
   const read = rows.map(({ feature }) => feature).filter(({ state }) => state !== "failed");
   const counted = read.filter(({ unlimited }) => !unlimited);
@@ -27,7 +19,6 @@ export function figuresOf(site: Site): Figures {
     total: sumOf(counted.map((feature) => feature.total)),
     people: holders.length === 0 && used !== 0 ? null : new Set(holders.map(({ user }) => user)).size,
     waiting: read.length === 0 ? null : (sumOf(read.map(({ queued }) => queued)) ?? 0),
-    features: rows.length,
     stale: rows.filter(({ feature }) => feature.state === "stale").length,
   };
 }
@@ -56,21 +47,10 @@ export function tightOf(site: Site): FeatureRow[] {
     );
 }
 
-/** What expires on one day. */
-interface ExpiryDay {
-  /** Calendar day. */
-  readonly on: string;
-  /** Negative = expired. */
-  readonly days: number;
-  readonly rows: readonly ExpirationRecord[];
-  readonly features: number;
-  readonly seats: number;
-}
-
 export const EXPIRY_DAYS = 180;
 
-/** Licenses in the order of their expiry, by day: a feature may have several, and lose the seats of one. */
-export function expiriesOf(rows: readonly ExpirationRecord[]): ExpiryDay[] {
+/** Licenses by the calendar day of their expiry (negative `days` = expired): a feature may have several, and lose the seats of one. */
+export function expiriesOf(rows: readonly ExpirationRecord[]) {
   return [...Map.groupBy(rows, ({ expiresOn }) => expiresOn ?? "")].map(([on, of]) => ({
     on,
     days: of[0]?.daysLeft ?? 0,
@@ -87,19 +67,8 @@ export function heldOf(site: Site): HolderRow[] {
   return sortedHolders(known, "since");
 }
 
-/** Servers that share a label, as a row of a table. */
-interface ServerGroup {
-  /** `location:muc`, or a manager where no server has labels. */
-  readonly label: string;
-  readonly isLabel: boolean;
-  readonly servers: readonly KeptServer[];
-  readonly troubled: readonly KeptServer[];
-  readonly used: number | null;
-  readonly total: number | null;
-}
-
-/** By the label that most servers have; those without it are a group of their own (`""`). */
-export function groupsOf(site: Site): ServerGroup[] {
+/** Servers by the label that most of them have (`location:muc`; `""`: without), else by manager; troubled ones first. */
+export function groupsOf(site: Site) {
   const servers = [...site.values()];
   const names = Map.groupBy(
     servers.flatMap(({ labels }) => Object.keys(labels)),
@@ -111,13 +80,13 @@ export function groupsOf(site: Site): ServerGroup[] {
       ? server.manager
       : (labelsOf(server).find((label) => label.startsWith(`${commonest}:`)) ?? "");
   return [...Map.groupBy(servers, keyOf)]
-    .map(([label, of]) => ({
-      label,
-      isLabel: commonest !== undefined,
-      servers: of,
-      troubled: of.filter(isTroubled),
+    .map(([key, of]) => ({
+      key,
+      by: commonest === undefined ? "manager" : "label",
+      count: of.length,
+      troubled: of.filter(isTroubled).length,
       used: sumOf(of.map(({ counts }) => counts.used)),
       total: sumOf(of.map(({ counts }) => counts.total)),
     }))
-    .sort((a, b) => b.troubled.length - a.troubled.length || b.servers.length - a.servers.length);
+    .sort((a, b) => b.troubled - a.troubled || b.count - a.count);
 }

@@ -11,16 +11,14 @@ interface Part {
   readonly to?: Place;
 }
 
-interface Sentence {
-  readonly mark: (typeof MARK_OF)[Kind];
-  readonly parts: readonly Part[];
-}
-
 /** More troubles than that are counted by kind. */
 const MOST_NAMED = 3;
 
 /** The state of the site in one sentence. Servers that the config switches off count for nothing. */
-export function sentenceOf(all: readonly KeptServer[], unhandled: Unhandled | null): Sentence {
+export function sentenceOf(
+  all: readonly KeptServer[],
+  unhandled: Unhandled | null,
+): { readonly mark: (typeof MARK_OF)[Kind]; readonly parts: readonly Part[] } {
   const servers = all.filter(({ enabled }) => enabled);
   if (servers.length === 0) return { mark: "unknown", parts: [{ text: daily.allOff(all.length) }] };
   const kinds = Map.groupBy(servers, kindOf);

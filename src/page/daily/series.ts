@@ -54,21 +54,16 @@ function sumOf(at: number, read: readonly Pick<Bucket, "used" | "total">[]): Buc
   return { at, used, peak: Math.round(used), total: read.reduce((sum, each) => sum + (each.total ?? 0), 0) };
 }
 
-/** Where a line is drawn: `width` × `height` for `from`…`until` × 0…`top`. */
-interface Frame {
-  readonly from: number;
-  readonly until: number;
-  readonly top: number;
-  readonly width: number;
-  readonly height: number;
-}
-
+const SIZE = 100;
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** A step line and the area below it as paths, and where nobody looked as [left, width]. */
-export function stepsOf(buckets: readonly Bucket[], { from, until, top, width, height }: Frame) {
-  const x = (at: number) => round((Math.min(Math.max(at, from), until) - from) * (width / (until - from)));
-  const y = (used: number) => round(height - Math.min(1, used / Math.max(1, top)) * height);
+/**
+ * A step line and the area below it as paths, and where nobody looked as [left, width]: on 100 × 100 for `from`…`until` and
+ * 0…`top`.
+ */
+export function stepsOf(buckets: readonly Bucket[], from: number, until: number, top: number) {
+  const x = (at: number) => round((Math.min(Math.max(at, from), until) - from) * (SIZE / (until - from)));
+  const y = (used: number) => round(SIZE - Math.min(1, used / Math.max(1, top)) * SIZE);
   const runs: { readonly left: number; path: string }[] = [];
   buckets.forEach(({ at, used }, place) => {
     if (used === null) return;
@@ -80,7 +75,7 @@ export function stepsOf(buckets: readonly Bucket[], { from, until, top, width, h
   const gaps = stretches({ start: from, end: until, buckets }, isGap);
   return {
     line: runs.map(({ path }) => path).join(""),
-    area: runs.map(({ left, path }) => `${path}V${height}H${left}Z`).join(""),
+    area: runs.map(({ left, path }) => `${path}V${SIZE}H${left}Z`).join(""),
     gaps: gaps.map(([start, end]) => [x(start), round(x(end) - x(start))] as const),
   };
 }

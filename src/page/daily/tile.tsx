@@ -45,8 +45,8 @@ export function Tile(props: {
 }
 
 const DAY_MS = 86_400_000;
-/** The line is drawn in percent of its place. Narrower gaps are seen as breaks of it. */
-const [WIDTH, HEIGHT, LEAST_GAP] = [100, 100, 2];
+/** In percent; narrower ones are seen as breaks of the line. */
+const LEAST_GAP = 2;
 
 interface SparkProps {
   readonly day: Day | null;
@@ -60,8 +60,7 @@ function Spark({ day, server, isStale }: SparkProps) {
   const buckets = day?.servers.get(server.id) ?? [];
   if (day === null || buckets.every((bucket) => bucket.used === null)) return <span class="spark" />;
   const top = Math.max(1, total ?? 0, ...buckets.map((each) => Math.max(each.used ?? 0, each.total ?? 0)));
-  const frame = { from: day.until - DAY_MS, until: day.until, top, width: WIDTH, height: HEIGHT };
-  const { line, area, gaps } = stepsOf(buckets, frame);
+  const { line, area, gaps } = stepsOf(buckets, day.until - DAY_MS, day.until, top);
   const [now = "", of = ""] = [used, total].map((count) => (count === null ? words.notKnown : number(count)));
   return (
     <span class={`spark ${isStale ? "stale" : ""}`} role="img" aria-label={daily.spark(now, of)}>
@@ -70,11 +69,11 @@ function Spark({ day, server, isStale }: SparkProps) {
         .map(([left, wide]) => (
           <i key={left} class="gap" style={{ left: `${left}%`, width: `${wide}%` }} />
         ))}
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
         <path class="area" d={area} />
         <path class="ln" d={line} />
         {used !== null && !isStale && (
-          <path class="now" d={`M${WIDTH} ${HEIGHT * (1 - Math.min(1, used / top))}h0`} />
+          <path class="now" d={`M100 ${100 * (1 - Math.min(1, used / top))}h0`} />
         )}
       </svg>
     </span>

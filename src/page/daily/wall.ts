@@ -1,7 +1,6 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { type FeatureRow, featuresOf, labelsOf, type Site, sorted } from "../model.ts";
-import { type Part, partsOf } from "../seats.ts";
 import { words } from "../words.ts";
 import { type Trouble, troublesOf } from "./attention.ts";
 import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
@@ -51,22 +50,26 @@ export function sayOf(
   return { mark, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
 }
 
-/** The seats of a server together, as those of one feature are drawn. Features without a limit are no part of them. */
-export function seatsOf(server: KeptServer, isStale = isOld(server)): Part[] {
-  const sum = { total: 0, available: 0, reserved: 0, queued: 0 };
-  for (const { free, feature } of featuresOf(server)) {
-    if (free === null || feature.total === null) continue;
-    sum.total += feature.total;
-    sum.available += free;
-    sum.reserved += Math.min(feature.reserved ?? 0, feature.total - free);
-  }
-  return partsOf({ ...sum, state: isStale ? "stale" : "ok" });
+/** The seats of a server together, as those of one feature. Features without a limit are no part of them. */
+export function seatsOf(server: KeptServer, isStale = isOld(server)) {
+  const limited = limitedOf(server);
+  const sum = (of: (row: FeatureRow) => number | null) =>
+    limited.reduce((all, row) => all + (of(row) ?? 0), 0);
+  return {
+    total: sum(({ feature }) => feature.total),
+    used: server.counts.used,
+    available: sum(({ free }) => free),
+    reserved: sum(({ free, feature }) => Math.min(feature.reserved ?? 0, (feature.total ?? 0) - (free ?? 0))),
+    queued: 0,
+    unlimited: false,
+    state: isStale ? ("stale" as const) : ("ok" as const),
+  };
 }
 
+const limitedOf = (server: KeptServer) =>
+  featuresOf(server).filter(({ free, feature }) => free !== null && (feature.total ?? 0) > 0);
 const TIGHTEST = 3;
 
 /** Features with the fewest free seats, those that are waited for first. */
-export function tightestOf(server: KeptServer): FeatureRow[] {
-  const limited = featuresOf(server).filter(({ free, feature }) => free !== null && (feature.total ?? 0) > 0);
-  return sorted(limited, "free").slice(0, TIGHTEST);
-}
+export const tightestOf = (server: KeptServer): FeatureRow[] =>
+  sorted(limitedOf(server), "free").slice(0, TIGHTEST);

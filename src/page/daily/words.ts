@@ -58,7 +58,7 @@ export const daily = {
   nothing: "Nothing needs attention.",
   alertsUnknown: "Alerts are not known now.",
   handled: (count: number) => `${number(count)} acknowledged or silenced`,
-  andMore: (count: number) => `and ${number(count)} more`,
+  firstOf: (shown: number, all: number) => (shown < all ? `${shown} of ${number(all)}` : number(all)),
   marks: {
     crit: "Crit",
     warn: "Warn",

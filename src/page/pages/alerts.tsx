@@ -9,8 +9,9 @@ import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { Pending, useAnswer } from "../parts/figure.tsx";
+import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
-import { Choice, NoMatch } from "../parts/search-field.tsx";
+import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 
@@ -75,7 +76,7 @@ export function Alerts() {
       {!isOver && found === null && <p class="empty q">{daily.alertsUnknown}</p>}
       {found?.total === 0 &&
         (FILTERS.some((name) => query.value.has(name)) ? (
-          <NoMatch path="alerts" />
+          <NoMatch />
         ) : (
           <p class="empty">{isOver ? daily.noneOver : daily.noneFiring}</p>
         ))}

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { AlertDialog, ask } from "../daily/alert-dialog.tsx";
 import { type Trouble, troublesOf } from "../daily/attention.ts";
 import { shortOf } from "../daily/condition.ts";
@@ -11,7 +10,7 @@ import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { may } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
-import { Known } from "../parts/cells.tsx";
+import { Facts, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Rows } from "../parts/figure.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
@@ -94,36 +93,25 @@ function Status({ servers, denied }: { readonly servers: Site; readonly denied: 
           )}
         </span>
       </h1>
-      <dl class="figures figs">
-        <Figure name={daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : "")}>
-          <UsedOf {...seats} between=" of " />
-        </Figure>
-        <Figure name={daily.people}>
-          <Known value={people} />
-        </Figure>
-        <Figure name={daily.waiting} colour={(waiting ?? 0) > 0 ? "n-full" : ""}>
-          <Known value={waiting} />
-        </Figure>
-        <Figure name={daily.deniedToday} colour={(denied ?? 0) > 0 ? "n-crit" : ""}>
-          <Known value={denied} />
-        </Figure>
-      </dl>
+      <div class="figs">
+        <Facts
+          of={[
+            [
+              daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : ""),
+              <UsedOf {...seats} between=" of " />,
+            ],
+            [daily.people, <Known value={people} />],
+            [daily.waiting, <Known value={waiting} as={coloured("n-full")} />],
+            [daily.deniedToday, <Known value={denied} as={coloured("n-crit")} />],
+          ]}
+        />
+      </div>
     </section>
   );
 }
 
-function Figure(props: {
-  readonly name: string;
-  readonly colour?: string;
-  readonly children: ComponentChildren;
-}) {
-  return (
-    <div>
-      <dt>{props.name}</dt>
-      <dd class={props.colour}>{props.children}</dd>
-    </div>
-  );
-}
+const coloured = (colour: string) => (count: number) =>
+  count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
 
 const MOST_TROUBLES = 20;
 
@@ -131,27 +119,20 @@ function Attention({ servers }: { readonly servers: Site }) {
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
-  const rest = troubles.length - MOST_TROUBLES;
+  const shown = troubles.slice(0, MOST_TROUBLES);
   return (
     <Section
       title={daily.attention}
-      note={troubles.length > 0 && number(troubles.length)}
+      note={troubles.length > 0 && daily.firstOf(shown.length, troubles.length)}
       more={[daily.allAlerts, { path: "alerts" }]}
     >
       {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}
       {firing.value !== null && troubles.length === 0 && <State is="ok">{daily.nothing}</State>}
       <ul class="rows need">
-        {troubles.slice(0, MOST_TROUBLES).map((trouble) => (
+        {shown.map((trouble) => (
           <Row key={trouble.id} trouble={trouble} />
         ))}
       </ul>
-      {rest > 0 && (
-        <p class="note">
-          <a class="more" href={linkTo("alerts")}>
-            {daily.andMore(rest)}
-          </a>
-        </p>
-      )}
       {handled > 0 && <p class="q note">{daily.handled(handled)}</p>}
     </Section>
   );
@@ -197,19 +178,15 @@ function Groups({ servers }: { readonly servers: Site }) {
         columns={[
           {
             head: columns.label,
-            cell: ({ label, isLabel }) =>
-              label === "" ? (
-                daily.noLabel
-              ) : (
-                <a href={linkTo("servers", { [isLabel ? "label" : "manager"]: label })}>{label}</a>
-              ),
+            cell: ({ key, by }) =>
+              key === "" ? daily.noLabel : <a href={linkTo("servers", { [by]: key })}>{key}</a>,
           },
-          { head: words.serversPage, value: ({ servers: of }) => of.length },
+          { head: words.serversPage, value: ({ count }) => count },
           {
             head: daily.troubled,
             right: true,
-            cell: ({ troubled: { length } }) =>
-              length === 0 ? <span class="q">0</span> : <State is="warn">{number(length)}</State>,
+            cell: ({ troubled }) =>
+              troubled === 0 ? <span class="q">0</span> : <State is="warn">{number(troubled)}</State>,
           },
           { head: columns.seats, right: true, cell: (group) => <UsedOf {...group} /> },
         ]}

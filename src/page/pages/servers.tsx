@@ -1,84 +1,63 @@
-import type { ComponentChildren } from "preact";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { aloneOf, isOld, KINDS, kindOf, MARK_OF, membersUp, placeOf, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words.ts";
-import { byName, milliseconds } from "../format.ts";
+import { byName, milliseconds, number } from "../format.ts";
 import { site } from "../live/live.ts";
 import { compare, labelsOf } from "../model.ts";
 import { Known } from "../parts/cells.tsx";
-import { SortHead } from "../parts/head-cell.tsx";
-import { Age, State, UsedOf } from "../parts/marks.tsx";
-import { Choice, NoMatch, SearchField } from "../parts/search-field.tsx";
+import { type ListColumn, ListTable, NoMatch, SortAgain } from "../parts/list-table.tsx";
+import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
+import { Choice, SearchField } from "../parts/search-field.tsx";
 import { useSteadyOrder } from "../parts/steady-order.ts";
-import { VirtualRows } from "../parts/virtual.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
 
 /** The order of an address that says none: the worst first. */
 const FIRST = "is";
 
-interface Column {
-  readonly order: keyof typeof daily.columns;
-  /** What rows are ordered by; null is last in both directions. */
-  readonly by: (server: KeptServer) => string | number | null;
-  readonly class: string;
-  readonly cell: (server: KeptServer) => ComponentChildren;
-}
+/** By the word of the address; null is last in both directions. */
+const ORDERS: Readonly<Record<string, (server: KeptServer) => string | number | null>> = {
+  server: ({ id }) => id.toLowerCase(),
+  is: (server) => KINDS.indexOf(kindOf(server)),
+  manager: ({ manager }) => manager,
+  members: membersUp,
+  features: ({ counts }) => counts.features,
+  seats: ({ counts }) => counts.used,
+  polled: readAt,
+  took: ({ pollDurationMs }) => pollDurationMs,
+  unparsed: ({ unparsedLines }) => unparsedLines,
+};
 
+type Column = ListColumn<KeptServer>;
+const column = (order: keyof typeof daily.columns, width: string, style: string, cell: Column["cell"]) => ({
+  order,
+  width,
+  cell,
+  head: daily.columns[order],
+  class: style,
+});
 const COLUMNS: readonly Column[] = [
-  {
-    order: "server",
-    by: ({ id }) => id.toLowerCase(),
-    class: "a-n el",
-    cell: (server) => (
-      <a class="name" href={hrefOf(placeOf(server))}>
-        {server.id} {server.name !== server.id && <span class="q">{server.name}</span>}
-      </a>
-    ),
-  },
-  {
-    order: "is",
-    by: (server) => KINDS.indexOf(kindOf(server)),
-    class: "a-b el",
-    cell: (server) => <State is={MARK_OF[kindOf(server)]}>{aloneOf(server)}</State>,
-  },
-  { order: "manager", by: ({ manager }) => manager, class: "q opt", cell: ({ manager }) => manager },
-  {
-    order: "members",
-    by: membersUp,
-    class: "r q opt",
-    cell: (server) => server.members.length > 0 && words.membersUp(membersUp(server), server.members.length),
-  },
-  {
-    order: "features",
-    by: ({ counts }) => counts.features,
-    class: "r opt",
-    cell: ({ counts }) => <Known value={counts.features} />,
-  },
-  {
-    order: "seats",
-    by: ({ counts }) => counts.used,
-    class: "r a-f",
-    cell: ({ counts }) => <UsedOf {...counts} />,
-  },
-  {
-    order: "polled",
-    by: readAt,
-    class: "r q a-w",
-    cell: (server) => <Known value={readAt(server)} as={(at) => <Age at={at} />} />,
-  },
-  {
-    order: "took",
-    by: ({ pollDurationMs }) => pollDurationMs,
-    class: "r q opt",
-    cell: ({ pollDurationMs }) => <Known value={pollDurationMs} as={milliseconds} />,
-  },
-  {
-    order: "unparsed",
-    by: ({ unparsedLines }) => unparsedLines,
-    class: "r q opt",
-    cell: ({ unparsedLines }) => <Known value={unparsedLines} />,
-  },
+  column("server", "minmax(150px, 1.2fr)", "a-n el", (server) => (
+    <a class="name" href={hrefOf(placeOf(server))}>
+      {server.id} {server.name !== server.id && <span class="q">{server.name}</span>}
+    </a>
+  )),
+  column("is", "minmax(170px, 1.2fr)", "a-s el", (server) => (
+    <State is={MARK_OF[kindOf(server)]}>{aloneOf(server)}</State>
+  )),
+  column("manager", "76px", "q opt", ({ manager }) => manager),
+  column("members", "84px", "r q opt", (server) =>
+    server.members.length === 0 ? <Unknown /> : words.membersUp(membersUp(server), server.members.length),
+  ),
+  column("features", "70px", "r opt", ({ counts }) => <Known value={counts.features} />),
+  column("seats", "96px", "r a-f", ({ counts }) => <UsedOf {...counts} />),
+  column("polled", "72px", "r q a-w", (server) => (
+    <Known value={readAt(server)} as={(at) => <Age at={at} />} />
+  )),
+  column("took", "72px", "r q opt", ({ pollDurationMs }) => (
+    <Known value={pollDurationMs} as={milliseconds} />
+  )),
+  column("unparsed", "104px", "r q opt", ({ unparsedLines }) => number(unparsedLines)),
 ];
 
 /** Every license server: whether it works, and how old what it said is. */
@@ -105,11 +84,7 @@ export function Servers() {
         )}
         {labels.length > 0 && <Choice name="label" any={words.anyLabel} values={labels} word={words.label} />}
         <span class="end">
-          {moved > 0 && (
-            <button class="btn" type="button" onClick={again}>
-              {words.changes(moved)}
-            </button>
-          )}
+          <SortAgain moved={moved} again={again} />
           <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>
             {words.wall}
           </a>
@@ -118,33 +93,17 @@ export function Servers() {
           </a>
         </span>
       </div>
-      <div
-        class="t st-t"
-        role="table"
-        aria-label={words.serversPage}
-        aria-rowcount={rows.length + 1}
-        {...events}
-      >
-        <div class="tr th" role="row" aria-rowindex={1}>
-          {COLUMNS.map(({ order, class: style }) => (
-            <SortHead key={order} order={order} first={FIRST} class={style}>
-              {daily.columns[order]}
-            </SortHead>
-          ))}
-        </div>
-        <VirtualRows rows={rows}>
-          {(server, index) => (
-            <div class={`tr ${isOld(server) ? "stale-row" : ""}`} role="row" aria-rowindex={index}>
-              {COLUMNS.map(({ order, class: style, cell }) => (
-                <span key={order} role="cell" class={style}>
-                  {cell(server)}
-                </span>
-              ))}
-            </div>
-          )}
-        </VirtualRows>
+      <div {...events}>
+        <ListTable
+          label={words.serversPage}
+          class="st-t"
+          rows={rows}
+          columns={COLUMNS}
+          first={FIRST}
+          rowClass={(server) => (isOld(server) ? "stale-row" : "")}
+        />
       </div>
-      {rows.length === 0 && <NoMatch path="servers" />}
+      {rows.length === 0 && <NoMatch />}
     </>
   );
 }
@@ -166,7 +125,6 @@ function matches(server: KeptServer): boolean {
 }
 
 function sorted(servers: KeptServer[], sort: string): KeptServer[] {
-  const order = sort.replace(/^-/, "");
-  const { by } = COLUMNS.find((column) => column.order === order) ?? (COLUMNS[1] as Column);
+  const by = ORDERS[sort.replace("-", "")] ?? (() => null);
   return servers.sort((a, b) => compare(by(a), by(b), sort.startsWith("-")) || byName(a.id, b.id));
 }

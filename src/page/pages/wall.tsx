@@ -1,5 +1,5 @@
-import { computed, effect, signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { isOld, isTroubled } from "../daily/condition.ts";
 import { expiriesOf, figuresOf } from "../daily/figures.ts";
@@ -11,9 +11,9 @@ import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
 import { isFull } from "../model.ts";
+import { SeatBar } from "../parts/bar.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { query } from "../router.ts";
-import { WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
 import { words } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
@@ -41,8 +41,8 @@ export function Wall() {
   const most = isNarrow ? 1 : width.value < THREE_COLUMNS_WIDTH ? 2 : 3;
   const columns = Math.min(most, Math.max(1, servers.length));
   const screens = screensOf(servers, isNarrow ? Number.POSITIVE_INFINITY : columns * rows);
-  const held = useSignal<number | null>(null);
-  const screen = (held.value ?? turn.value) % screens.length;
+  const [held, hold] = useState<number | null>(null);
+  const screen = (held ?? turn.value) % screens.length;
   const past = useDay(new Map(servers.map((server) => [server.id, server])));
   // Nobody is there to press a button.
   useEffect(() => effect(() => void (isOutdated.value && location.reload())), []);
@@ -64,7 +64,7 @@ export function Wall() {
               day={past.day}
               says={<Says server={server} />}
               isLost={isLost.value}
-              bar={<Seats server={server} />}
+              bar={<SeatBar feature={seatsOf(server, isLost.value || isOld(server))} />}
             >
               <Tightest server={server} />
             </Tile>
@@ -79,12 +79,10 @@ export function Wall() {
           <button
             class="btn"
             type="button"
-            aria-pressed={held.value !== null}
-            onClick={() => {
-              held.value = held.value === null ? screen : null;
-            }}
+            aria-pressed={held !== null}
+            onClick={() => hold(held === null ? screen : null)}
           >
-            {daily.screen(screen + 1, screens.length, held.value !== null)}
+            {daily.screen(screen + 1, screens.length, held !== null)}
           </button>
         )}
         {unknown.length > 0 && <State is="crit">{daily.noSuchServers(unknown)}</State>}
@@ -112,26 +110,6 @@ function Says({ server }: Props) {
   const { mark, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
   if (mark !== null) return <State is={mark}>{text}</State>;
   return <>{isLost.value ? words.notKnown : text}</>;
-}
-
-function Seats({ server }: Props) {
-  const { used, total } = server.counts;
-  const [now, of] = [used, total].map((count) => (count === null ? words.notKnown : number(count)));
-  const percent = (pixels: number) => `${(100 * pixels) / WIDTH}%`;
-  return (
-    <svg class="seats" role="img" aria-label={words.inUse(now ?? "", of ?? "").join("")}>
-      {seatsOf(server, isLost.value || isOld(server)).map(({ kind, x, width: wide }) => (
-        <rect
-          key={x + kind}
-          class={kind === "es" ? "e es" : kind}
-          x={percent(x)}
-          width={percent(wide)}
-          height="100%"
-          rx="1"
-        />
-      ))}
-    </svg>
-  );
 }
 
 function Tightest({ server }: Props) {

@@ -14,7 +14,9 @@ function outline({ kind, x, width }: Part): string {
   return `M${round(x + line + 1)} ${line}h${w}q1 0 1 1v${h}q0 1-1 1h${-w}q-1 0-1-1v${-h}q0-1 1-1z`;
 }
 
-export function SeatBar({ feature }: { readonly feature: PictureFeature }) {
+type Counts = "total" | "used" | "available" | "reserved" | "queued" | "unlimited" | "state";
+
+export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Counts> }) {
   const isOpen = feature.unlimited || feature.total === null;
   const kinds = Map.groupBy(partsOf(feature), ({ kind }) => kind);
   return (
@@ -25,7 +27,7 @@ export function SeatBar({ feature }: { readonly feature: PictureFeature }) {
       width={ALL}
       height={HEIGHT}
       viewBox={`0 0 ${ALL} ${HEIGHT}`}
-      preserveAspectRatio="xMinYMid"
+      preserveAspectRatio="none"
     >
       {isOpen && <path class="inf" d={`M.5 6H${WIDTH - 0.5}`} />}
       {isOpen && (feature.used ?? 0) > 0 && <rect class="u" x="0" y="0" width="93" height={HEIGHT} rx="1" />}

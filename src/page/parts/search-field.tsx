@@ -1,6 +1,4 @@
-import type { PagePath } from "../../domain/words.ts";
-import { go, linkTo, query, setQuery } from "../router.ts";
-import { words } from "../words.ts";
+import { query, setQuery } from "../router.ts";
 import { Icon } from "./marks.tsx";
 
 /** The search of a list: what is typed stands in the address, and Back leads to before it. */
@@ -58,17 +56,5 @@ export function Choice(props: {
         </option>
       ))}
     </select>
-  );
-}
-
-/** In the place of rows that the filters leave none of. */
-export function NoMatch({ path }: { readonly path: PagePath }) {
-  return (
-    <div class="empty">
-      <p>{words.noMatch}</p>
-      <button class="btn" type="button" onClick={() => go(linkTo(path))}>
-        {words.clear}
-      </button>
-    </div>
   );
 }
