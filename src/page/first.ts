@@ -1,4 +1,6 @@
 /** Runs before anything is painted, and blocks. No module: no import, no export. */
+// The skeleton is of this page.
+document.documentElement.dataset.page = location.pathname.split("/").at(-1);
 try {
   // A theme that this browser keeps must hold before the first paint.
   const kept = localStorage.getItem("licmond-theme");

@@ -3,7 +3,7 @@ import { $ } from "bun";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
-import { between, type Fault, isLive, signIn } from "./page-rig.ts";
+import { between, type Fault, isLive, isRead, signIn } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const seats = (...users: string[]) => ({
@@ -207,6 +207,33 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await theme()).toBe("light");
     await page.keyboard.press("Control+k");
     await page.getByRole("dialog").waitFor();
+  });
+
+  test("fits windows between those of phones and desks, and hides no focus behind what sticks to them", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll(seats("ada"));
+    const page = await browser.open(`${watching.daemon.url}/features`);
+    await signIn(page, watching.key);
+    await isLive(page);
+    for (const width of [320, 701, 1161, 1280]) {
+      await page.setViewportSize({ width, height: 256 });
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    }
+    await page.setViewportSize({ width: 390, height: 700 });
+    await page.goto(`${watching.daemon.url}/admin`);
+    await isRead(page);
+    const hidden = `(() => {
+      const at = document.activeElement;
+      const { left, top, width, height } = at.getBoundingClientRect();
+      const hit = document.elementFromPoint(left + width / 2, top + height / 2);
+      return at === document.body || hit?.contains(at) || at.contains(hit) ? null : at.outerHTML;
+    })()`;
+    for (let stop = 0; stop < 24; stop++) {
+      await page.keyboard.press("Tab");
+      expect(await page.evaluate(hidden)).toBeNull();
+    }
   });
 
   test("tells when a seat is free, and keeps rows in place under the pointer", async () => {
