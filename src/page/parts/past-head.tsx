@@ -120,7 +120,14 @@ export function PrintFoot({ range }: { readonly range: Range | null }) {
   ];
   return (
     <div class="on-paper">
-      <p class="sec">{parts.join(" · ")}</p>
+      <p class="sec">
+        {parts.map((part, at) => (
+          <bdi key={part}>
+            {at > 0 && " · "}
+            {part}
+          </bdi>
+        ))}
+      </p>
     </div>
   );
 }
