@@ -331,7 +331,7 @@ describe("streams", () => {
   test("a WebSocket gets the same, also after it has asked for everything", () => {
     const at = site();
     const memory = memoryOf(at);
-    const { done, say } = socketOf(at, "viewer 4", "combined", "events=metrics");
+    const { done, say } = socketOf(at, "anonymous", "combined", "events=metrics");
     say({ type: "subscribe", events: null, level: null, source: null });
     memory.log("zq-line");
     for (const event of domainEvents) memory.emit(event);

@@ -97,11 +97,17 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
 }
 
 /** The handlers of a WebSocket over a stand-in for the socket: what it sends, and the code it is closed with. */
-export function socketOf({ deps }: Bench, role: string, stream: StreamName, query: string) {
+export function socketOf(
+  { deps, keys }: Bench,
+  role: keyof Bench["keys"],
+  stream: StreamName,
+  query: string,
+) {
   const done: (string | number)[] = [];
   const held = { bytes: 0 };
-  const caller = deps.keys.list().find(({ name }) => name.startsWith(role)) ?? null;
-  const exchange = { caller, request: new Request("http://lic/ws") } as Exchange;
+  const check = deps.keys.verify(keys[role]);
+  const caller = check.outcome === "valid" ? check.key : null;
+  const exchange = { caller, signIn: null, request: new Request("http://lic/ws") } as Exchange;
   const opening = openStream(deps.streams, deps.log("http"), stream, exchange, null);
   const handlers = createSocketHandlers(
     opening,

@@ -227,3 +227,26 @@ describe("the close", () => {
     expect((await closed).code).toBe(1008);
   });
 });
+
+test("a change of the picture is made once an audience, for 200 readers", () => {
+  streams.limit = { streams: 500, perKey: 500 };
+  const readers = (["viewer", "anonymous"] as const).flatMap((role) =>
+    Array.from({ length: 100 }, () => socketOf(site, role, "combined", "events=picture").done),
+  );
+  const made: string[] = [];
+  for (let to = 2; to <= 51; to++)
+    streams.bus.pass({ type: "picture", server: "eda", from: to - 1, to, status: "up" }, (audience) => {
+      made.push(`${to} ${audience}`);
+      return `"changed":{"name":"${audience}"}`;
+    });
+  streams.flush();
+  expect(made.length).toBe(2 * 50);
+  expect(new Set(made).size).toBe(2 * 50);
+  const changes = (done: readonly (string | number)[]) => done.filter((one) => /"changed"/.test(String(one)));
+  expect(readers.map((done) => changes(done).length)).toEqual(readers.map(() => 50));
+  const [names, pseudonyms] = [readers[0], readers[100]].map((done) => changes(done ?? [])[0]);
+  expect([names, pseudonyms]).toEqual([
+    expect.stringContaining('"names"'),
+    expect.stringContaining('"pseudonyms"'),
+  ]);
+});
