@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { messageOf } from "../domain/error-code.ts";
 import type { KeyRecord, NewKey } from "../domain/keys.ts";
 import type { Log, LogOf } from "../domain/log.ts";
-import { type Clock, repeat, systemTimers, type Timers } from "../domain/time/clock.ts";
+import { type Clock, MINUTE_MS, repeat, systemTimers, type Timers } from "../domain/time/clock.ts";
 import { keylessHolds, kindOf, socketCallerOf } from "../http/without-key.ts";
 import { createMarks } from "../store/events.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
@@ -29,10 +29,8 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
   const flushSignIns = sayingOnce(log("store"), "Uses of sign-ins were not written");
   const flushQuotas = sayingOnce(log("store"), "Requests counted for quotas were not written");
   const ends = [
-    repeat(KEY_FLUSH_MS, () => {
-      flushKeys(keys.flush);
-      flushSignIns(signIns.flush);
-    }),
+    repeat(KEY_FLUSH_MS, () => flushKeys(keys.flush)),
+    repeat(MINUTE_MS, () => flushSignIns(signIns.flush)),
     repeat(QUOTA_FLUSH_MS, () => flushQuotas(quotas.flush)),
   ];
   return {
@@ -50,7 +48,7 @@ export function createKeyService(store: Store, clock: Clock, log: LogOf) {
         quotas.flush();
       } finally {
         keys.flush();
-        signIns.flush(true);
+        signIns.flush();
       }
     },
   };

@@ -12,8 +12,6 @@ const IDLE_MS = 12 * HOUR_MS;
 export const STAY_MS = 30 * DAY_MS;
 /** A link of `licmond open` is good for so long. */
 const CODE_MS = 10 * MINUTE_MS;
-/** A use is written to state.db when the one that is written there is so much older. */
-const USE_MS = MINUTE_MS;
 /** More sign-ins of one key end that which was not used for longest; more codes, the oldest. */
 const MAX_OF_KEY = 1_000;
 const MAX_CODES = 1_000;
@@ -57,22 +55,23 @@ export interface SignInsDeps {
 }
 
 type Row = typeof signIns.$inferSelect;
-type Known = Row & { writtenUse: number };
 
 export type SignIns = ReturnType<typeof createSignIns>;
 
 /** Browsers that are signed in. All are in memory: the daemon alone writes them. */
 export function createSignIns({ state, keyOf, clock, random = systemRandom }: SignInsDeps) {
   const rows = state.read(() => state.db.select().from(signIns).all());
-  const known = new Map<string, Known>(rows.map((row) => [row.id, { ...row, writtenUse: row.lastUsedAt }]));
+  const known = new Map(rows.map((row) => [row.id, row]));
+  /** Ids of those whose last use is not written. */
+  const unwritten = new Set<string>();
   /** Links that were made and not followed yet, by the hash of their code. They end with the daemon. */
   const codes = new Map<string, Grant & { readonly until: number }>();
 
-  function check(row: Known | undefined, find = keyOf): SignInCheck {
+  function check(row: Row | undefined, find = keyOf): SignInCheck {
     const key = row === undefined ? null : find(row.keyId);
     if (row === undefined || key === null) return { outcome: "ended" };
     if (key.state !== "active") return { outcome: key.state, key };
-    const { tokenHash: _, writtenUse: __, ...kept } = row;
+    const { tokenHash: _, ...kept } = row;
     const expiresAt = Math.min(endOf(row), key.expiresAt ?? Number.POSITIVE_INFINITY);
     if (expiresAt <= clock.now()) return { outcome: "ended" };
     const caller = row.role === null ? key : { ...key, role: row.role };
@@ -93,28 +92,19 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
       const { id, secret } = makeKey(random);
       const now = clock.now();
       const end = stay ? Math.min(expiresAt ?? Number.POSITIVE_INFINITY, now + STAY_MS) : expiresAt;
+      const tokenHash = Buffer.from(hashOf(secret));
       const times = { createdAt: now, lastUsedAt: now, expiresAt: end };
-      const row: Known = {
-        id,
-        tokenHash: Buffer.from(hashOf(secret)),
-        keyId,
-        role,
-        stay,
-        browser,
-        ...times,
-        writtenUse: now,
-      };
+      const row: Row = { id, tokenHash, keyId, role, stay, browser, ...times };
       const made = check(row);
       if (made.outcome !== "valid") throw new Error("The key of a sign-in has ended");
-      const isOver = (each: Known) => each.id === replaced || endOf(each) <= now;
-      const over = [...known.values()].filter(isOver);
-      const ofKey = [...known.values()].filter((each) => each.keyId === keyId);
+      const all = [...known.values()];
+      const over = all.filter((each) => each.id === replaced || endOf(each) <= now);
+      const ofKey = all.filter((each) => each.keyId === keyId);
       const oldest = ofKey.sort((a, b) => b.lastUsedAt - a.lastUsedAt).slice(MAX_OF_KEY - 1);
-      const { writtenUse: _, ...stored } = row;
       const ended = [...over, ...oldest].map((each) => each.id);
       state.change((db) => {
         db.delete(signIns).where(inArray(signIns.id, ended)).run();
-        db.insert(signIns).values(stored).run();
+        db.insert(signIns).values(row).run();
       });
       for (const each of ended) known.delete(each);
       known.set(id, row);
@@ -151,20 +141,22 @@ export function createSignIns({ state, keyOf, clock, random = systemRandom }: Si
     /** Notes a use, so that the sign-in does not end. */
     touch(id: string): void {
       const row = known.get(id);
-      if (row !== undefined) row.lastUsedAt = laterUse(clock.now(), row.lastUsedAt);
+      if (row === undefined) return;
+      row.lastUsedAt = laterUse(clock.now(), row.lastUsedAt);
+      unwritten.add(id);
     },
 
-    /** Writes uses to state.db; `all` = also those that are hardly newer than what is written. Throws StoreError. */
-    flush(all = false): void {
-      const due = [...known.values()].filter(
-        (row) => Math.abs(row.lastUsedAt - row.writtenUse) >= (all ? 1 : USE_MS),
-      );
-      if (due.length === 0) return;
+    /** Writes the noted uses. On a StoreError they stay noted. */
+    flush(): void {
+      if (unwritten.size === 0) return;
       state.transaction(() => {
-        for (const { id, lastUsedAt } of due)
-          state.db.update(signIns).set({ lastUsedAt }).where(eq(signIns.id, id)).run();
+        for (const id of unwritten) {
+          const row = known.get(id);
+          if (row === undefined) continue;
+          state.db.update(signIns).set({ lastUsedAt: row.lastUsedAt }).where(eq(signIns.id, id)).run();
+        }
       });
-      for (const row of due) row.writtenUse = row.lastUsedAt;
+      unwritten.clear();
     },
 
     /** A code that signs in one browser, once, until `until`. */

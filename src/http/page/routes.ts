@@ -11,15 +11,9 @@ import { type PageFile, pageFiles } from "./files.ts";
  * `ancestors`: origins whose pages may have it in a frame.
  */
 const policyFor = (ancestors: readonly string[]) =>
-  [
-    ...["default-src 'none'", "script-src 'self'", "worker-src 'self'", "style-src 'self'", "img-src 'self'"],
-    ...["connect-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'self'"],
-    ...[
-      `frame-ancestors ${ancestors.join(" ") || "'none'"}`,
-      "require-trusted-types-for 'script'",
-      "trusted-types licmond",
-    ],
-  ].join("; ");
+  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+  "manifest-src 'self'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; " +
+  `trusted-types licmond; frame-ancestors ${ancestors.join(" ") || "'none'"}`;
 /** Not in the document: it describes the API, not the page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 /** Files whose names stay the same while their content changes. */

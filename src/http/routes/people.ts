@@ -50,15 +50,14 @@ export function peopleRoutes({ reader, live }: RouteDeps) {
   );
 }
 
-/** Who stands in a live picture without a session: those who wait, and those whose session is not stored yet. */
+/** Who waits, and who has seats by a session that is not stored yet. */
 function notInSessions({ features }: ServerPicture): Seen[] {
   return features.flatMap(({ checkouts, queue, collectedAt }) =>
     [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(
-      ({ user, host }): Seen[] => {
-        const lastSeenAt = collectedAt ?? 0;
-        const own = { kind: "user", name: user, lastSeenAt } as const;
-        return host === null ? [own] : [own, { kind: "host", name: host, lastSeenAt }];
-      },
+      ({ user, host }): Seen[] => [
+        { kind: "user", name: user, lastSeenAt: collectedAt ?? 0 },
+        { kind: "host", name: host ?? "", lastSeenAt: collectedAt ?? 0 },
+      ],
     ),
   );
 }
