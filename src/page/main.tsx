@@ -1,6 +1,6 @@
-import { effect, useSignal } from "@preact/signals";
+import { effect } from "@preact/signals";
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { number } from "./format.ts";
 import { again, site, startLive, trouble } from "./live/live.ts";
 import { loadedBytes } from "./live/read-picture.ts";
@@ -75,18 +75,16 @@ const LONG_MS = 3_000;
 
 /** Before the first picture: what index.html has, then how far it is. */
 function NotRead() {
-  const isLong = useSignal(false);
+  const [isLong, setLong] = useState(false);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      isLong.value = true;
-    }, LONG_MS);
+    const timer = setTimeout(() => setLong(true), LONG_MS);
     return () => clearTimeout(timer);
   }, []);
   if (trouble.value === null || trouble.value === "signedOut")
     return (
       <div ref={(box) => void (skeleton && box?.append(skeleton))}>
-        <p class={isLong.value ? "still" : "vh"} role="status">
-          {isLong.value ? words.stillLoading(number(Math.ceil(loadedBytes.value / 1000))) : words.loading}
+        <p class={isLong ? "still" : "vh"} role="status">
+          {isLong ? words.stillLoading(number(Math.ceil(loadedBytes.value / 1000))) : words.loading}
         </p>
       </div>
     );

@@ -1,5 +1,6 @@
-import { signal, useSignal } from "@preact/signals";
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { type Answers, type Query, remove } from "../api.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
@@ -26,7 +27,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   readonly dialog: (row: T, leave: () => void) => ComponentChildren;
 }) {
   const { title, path, query = {}, csv = true, aside, word, target, instead } = props;
-  const asked = useSignal<{ readonly row: T } | null>(null);
+  const [asked, ask] = useState<{ readonly row: T } | null>(null);
   const action: Column<T> = {
     head: admin.action,
     right: true,
@@ -34,21 +35,12 @@ export function ActionTable<P extends keyof Answers, T>(props: {
       const text = instead?.(row) ?? false;
       if (text !== false) return <span class="q">{text}</span>;
       return (
-        <button
-          class="ack"
-          type="button"
-          onClick={() => {
-            asked.value = { row };
-          }}
-        >
+        <button class="ack" type="button" onClick={() => ask({ row })}>
           {word}
           <span class="vh"> {target(row)}</span>
         </button>
       );
     },
-  };
-  const leave = () => {
-    asked.value = null;
   };
   return (
     <>
@@ -62,7 +54,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
           />
         )}
       </Figure>
-      {asked.value !== null && props.dialog(asked.value.row, leave)}
+      {asked !== null && props.dialog(asked.row, () => ask(null))}
     </>
   );
 }

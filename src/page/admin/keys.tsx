@@ -1,5 +1,5 @@
-import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { CreatedKey, SignInRecord } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
 import { post } from "../api.ts";
@@ -20,10 +20,7 @@ const ALL = { limit: "1000" };
 
 /** Every key but its secret. */
 export function Keys() {
-  const isMaking = useSignal(false);
-  const make = (on: boolean) => () => {
-    isMaking.value = on;
-  };
+  const [isMaking, setMaking] = useState(false);
   return (
     <>
       <ActionTable
@@ -31,7 +28,7 @@ export function Keys() {
         path="/api/keys"
         query={ALL}
         aside={
-          <button class="btn s end" type="button" onClick={make(true)}>
+          <button class="btn s end" type="button" onClick={() => setMaking(true)}>
             {admin.newKey}
           </button>
         }
@@ -66,7 +63,7 @@ export function Keys() {
           </EndDialog>
         )}
       />
-      {isMaking.value && <MakeKey leave={make(false)} />}
+      {isMaking && <MakeKey leave={() => setMaking(false)} />}
     </>
   );
 }
@@ -116,16 +113,16 @@ function When(props: { readonly at: string | null; readonly isAge?: boolean }): 
 
 /** Asks what the key is for, then shows it, which nothing can do again. */
 function MakeKey({ leave }: { readonly leave: () => void }) {
-  const made = useSignal<CreatedKey | null>(null);
-  const name = useSignal("");
-  const role = useSignal("viewer");
+  const [made, setMade] = useState<CreatedKey | null>(null);
+  const [name, setName] = useState("");
+  const [role, setRole] = useState("viewer");
   const act = async (form: FormData) => {
-    made.value = await post("/api/keys", keyOf(form));
+    setMade(await post("/api/keys", keyOf(form)));
     changed.value++;
     return false;
   };
-  if (made.value !== null) {
-    const { key, name: of } = made.value;
+  if (made !== null) {
+    const { key, name: of } = made;
     return (
       <FormDialog key="made" title={admin.keyMade(of)} button={null} leave={leave}>
         <p>{admin.keyOnce}</p>
@@ -135,7 +132,7 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
     );
   }
   return (
-    <FormDialog title={admin.newKey} button={admin.make(name.value.trim())} act={act} leave={leave}>
+    <FormDialog title={admin.newKey} button={admin.make(name.trim())} act={act} leave={leave}>
       <label>
         {admin.name}
         <input
@@ -143,20 +140,12 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
           required
           maxLength={100}
           autocomplete="off"
-          onInput={({ currentTarget }) => {
-            name.value = currentTarget.value;
-          }}
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
         />
       </label>
       <label>
         {admin.role}
-        <select
-          name="role"
-          value={role.value}
-          onChange={({ currentTarget }) => {
-            role.value = currentTarget.value;
-          }}
-        >
+        <select name="role" value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
           {ROLES.map((each) => (
             <option key={each} value={each}>
               {admin.roles[each]}
@@ -164,7 +153,7 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
           ))}
         </select>
       </label>
-      {role.value === "viewer" && (
+      {role === "viewer" && (
         <label class="tick">
           <input type="checkbox" name="pseudonyms" />
           {admin.pseudonyms}

@@ -1,5 +1,5 @@
-import { signal, useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
 import { exactMoment } from "../format.ts";
 import { now } from "../live/live.ts";
@@ -54,14 +54,12 @@ export function Logs() {
 
 /** A text that is typed, once the typing pauses. */
 function useLate(text: string): string {
-  const late = useSignal(text);
+  const [late, setLate] = useState(text);
   useEffect(() => {
-    const timer = setTimeout(() => {
-      late.value = text;
-    }, SEARCH_AFTER_MS);
+    const timer = setTimeout(() => setLate(text), SEARCH_AFTER_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return late.value;
+  return late;
 }
 
 /** The end of the log. Scrolling up pauses it, scrolling to the end goes on. */
@@ -71,8 +69,9 @@ function Following({ filter }: { readonly filter: LogFilter }) {
   const isLost = useSignal(false);
   const isRead = useSignal(false);
   const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
-  const goOn = () => {
-    isPaused.value = false;
+  const pause = (on: boolean) => {
+    isPaused.value = on;
+    if (on) return;
     tail.value = withLines(tail.value, [], false);
     toEnd();
   };
@@ -93,8 +92,8 @@ function Following({ filter }: { readonly filter: LogFilter }) {
     let before = scrollY;
     const look = () => {
       const isAtEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 40;
-      if (scrollY < before && !isAtEnd) isPaused.value = true;
-      else if (scrollY > before && isAtEnd && isPaused.value) goOn();
+      if (scrollY < before && !isAtEnd) pause(true);
+      else if (scrollY > before && isAtEnd && isPaused.value) pause(false);
       before = scrollY;
     };
     // Told after the layout: what has come is then as high as it will be.
@@ -122,14 +121,7 @@ function Following({ filter }: { readonly filter: LogFilter }) {
           {admin.shown(lines.length)}
           {isCut && `, ${admin.dropped}`}
         </span>
-        <button
-          class="btn s"
-          type="button"
-          onClick={() => {
-            if (isPaused.value) goOn();
-            else isPaused.value = true;
-          }}
-        >
+        <button class="btn s" type="button" onClick={() => pause(!isPaused.value)}>
           {isPaused.value ? admin.goOn(waiting.length) : admin.pause}
         </button>
       </div>
@@ -139,8 +131,7 @@ function Following({ filter }: { readonly filter: LogFilter }) {
 
 /** Stored lines in which all words occur, the newest first. */
 function Found({ filter, search }: { readonly filter: LogFilter; readonly search: string }) {
-  const skipped = useSignal(0);
-  const from = skipped.value;
+  const [from, setFrom] = useState(0);
   return (
     <Figure
       title={admin.found}
@@ -152,13 +143,7 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
         <>
           {logs.length === 0 ? <p class="q">{admin.notFound}</p> : <Lines label={admin.found} lines={logs} />}
           {total > from + PAGE_ROWS && (
-            <button
-              class="btn"
-              type="button"
-              onClick={() => {
-                skipped.value += PAGE_ROWS;
-              }}
-            >
+            <button class="btn" type="button" onClick={() => setFrom(from + PAGE_ROWS)}>
               {admin.earlier}
             </button>
           )}
@@ -182,30 +167,25 @@ const COLUMNS: readonly ListColumn<LogEvent>[] = [
     cell: ({ level }) => <State is={MARKS[level]}>{level}</State>,
   },
   { head: admin.sourceHead, width: "72px", class: "a-w q", cell: ({ source }) => source },
-  { head: admin.message, width: "minmax(0, 1fr)", class: "a-n el", cell: Message },
 ];
-/** The line that is shown whole. */
-const shown = signal<LogEvent | null>(null);
-const show = (line: LogEvent | null) => () => {
-  shown.value = line;
-};
-
-function Message(line: LogEvent) {
-  return (
-    <button class="name" type="button" onClick={show(line)}>
-      {line.message} <span class="m">{fieldsOf(line)}</span>
-    </button>
-  );
-}
-
 function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
-  const { value: line } = shown;
+  const [shown, show] = useState<LogEvent | null>(null);
+  const message: ListColumn<LogEvent> = {
+    head: admin.message,
+    width: "minmax(0, 1fr)",
+    class: "a-n el",
+    cell: (line) => (
+      <button class="name" type="button" onClick={() => show(line)}>
+        {line.message} <span class="m">{fieldsOf(line)}</span>
+      </button>
+    ),
+  };
   return (
     <>
-      <ListTable label={label} class="lt" rows={lines} columns={COLUMNS} />
-      {line !== null && (
-        <FormDialog title={line.message} button={null} leave={show(null)}>
-          <Output label={line.message} text={JSON.stringify(line, null, 2)} />
+      <ListTable label={label} class="lt" rows={lines} columns={[...COLUMNS, message]} />
+      {shown !== null && (
+        <FormDialog title={shown.message} button={null} leave={() => show(null)}>
+          <Output label={shown.message} text={JSON.stringify(shown, null, 2)} />
         </FormDialog>
       )}
     </>

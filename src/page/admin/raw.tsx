@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { may, me } from "../me.ts";
@@ -18,18 +18,13 @@ export function Output({ label, text }: { readonly label: string; readonly text:
 
 /** What the tool printed in a server's last poll, and which lines of it no rule knows; read when it is opened. */
 export function Raw({ id }: { readonly id: string }) {
-  const isOpen = useSignal(false);
+  const [isOpen, setOpen] = useState(false);
   if (me.value === null) return null;
   if (!may("raw")) return <p class="q role needs">{admin.rawNeeds}</p>;
   return (
-    <details
-      class="raw"
-      onToggle={({ currentTarget }) => {
-        isOpen.value = currentTarget.open;
-      }}
-    >
+    <details class="raw" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>{admin.raw}</summary>
-      {isOpen.value && <Read id={id} />}
+      {isOpen && <Read id={id} />}
     </details>
   );
 }

@@ -1,5 +1,4 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { post, Refusal } from "../api.ts";
 import { again, forget } from "../live/live.ts";
 import { loadMe } from "../me.ts";
@@ -8,13 +7,13 @@ import { words } from "../words.ts";
 
 /** A key, or a link with a one-time code behind `#code=`, becomes a cookie of this browser. */
 export function SignIn() {
-  const problem = useSignal<string | null>(null);
-  const isBusy = useSignal(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
   const field = useRef<HTMLInputElement>(null);
 
   const signIn = async (body: { key: string; stay: boolean } | { code: string }) => {
-    isBusy.value = true;
-    problem.value = null;
+    setBusy(true);
+    setProblem(null);
     try {
       await post("/api/signin", body);
       // A stream that is open may be another caller's, or nobody's.
@@ -22,10 +21,10 @@ export function SignIn() {
       await Promise.all([again(), loadMe()]);
       if (page.value === "signin") go(linkTo(""));
     } catch (error) {
-      problem.value = wordsOf(error, "code" in body);
+      setProblem(wordsOf(error, "code" in body));
       field.current?.focus();
     } finally {
-      isBusy.value = false;
+      setBusy(false);
     }
   };
 
@@ -77,14 +76,14 @@ export function SignIn() {
               aria-describedby="problem"
             />
             <p id="problem" class="problem st-crit" role="alert">
-              {problem.value}
+              {problem}
             </p>
           </div>
           <label class="tick">
             <input name="stay" type="checkbox" checked />
             {words.stay}
           </label>
-          <button class="btn pri" type="submit" disabled={isBusy.value}>
+          <button class="btn pri" type="submit" disabled={isBusy}>
             {words.signIn}
           </button>
         </form>

@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals";
+import { useState } from "preact/hooks";
 import { words } from "../words.ts";
 
 /** Copies a text. Plain HTTP gives no clipboard: there the text is shown, selected. */
@@ -7,16 +7,16 @@ export function Copy(props: {
   readonly label: string;
   readonly class?: string;
 }) {
-  const state = useSignal<"idle" | "copied" | "shown">("idle");
+  const [state, setState] = useState<"idle" | "copied" | "shown">("idle");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(props.text());
-      state.value = "copied";
+      setState("copied");
     } catch {
-      state.value = "shown";
+      setState("shown");
     }
   };
-  if (state.value === "shown")
+  if (state === "shown")
     return (
       <input
         class="address"
@@ -24,14 +24,12 @@ export function Copy(props: {
         aria-label={props.label}
         value={props.text()}
         ref={(field) => field?.select()}
-        onBlur={() => {
-          state.value = "idle";
-        }}
+        onBlur={() => setState("idle")}
       />
     );
   return (
     <button class={props.class ?? "btn"} type="button" onClick={() => void copy()}>
-      <span aria-live="polite">{state.value === "copied" ? words.copied : props.label}</span>
+      <span aria-live="polite">{state === "copied" ? words.copied : props.label}</span>
     </button>
   );
 }

@@ -1,5 +1,4 @@
-import { useSignal } from "@preact/signals";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
 import { go } from "../router.ts";
@@ -26,12 +25,12 @@ const show = (what: typeof overlay.value) => {
 /** Leads to every feature, server, person, host and page by a part of its name. */
 export function Palette() {
   const box = useRef<HTMLDialogElement>(null);
-  const search = useSignal("");
-  const chosen = useSignal(0);
+  const [search, setSearch] = useState("");
+  const [chosen, choose] = useState(0);
   const servers = site.value ?? new Map<string, never>();
   const entries = useMemo(() => entriesOf(servers), [servers]);
-  const found = ranked(entries, search.value);
-  const at = Math.min(chosen.value, found.length - 1);
+  const found = ranked(entries, search);
+  const at = Math.min(chosen, found.length - 1);
   useEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
@@ -46,7 +45,7 @@ export function Palette() {
   };
   const press = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (by !== undefined) chosen.value = (at + by + found.length) % Math.max(1, found.length);
+    if (by !== undefined) choose((at + by + found.length) % Math.max(1, found.length));
     else if (event.key === "Enter") take(found[at]);
     else return;
     event.preventDefault();
@@ -72,11 +71,11 @@ export function Palette() {
           maxLength={200}
           autocomplete="off"
           spellcheck={false}
-          value={search.value}
+          value={search}
           onKeyDown={press}
           onInput={({ currentTarget }) => {
-            search.value = currentTarget.value;
-            chosen.value = 0;
+            setSearch(currentTarget.value);
+            choose(0);
           }}
         />
       </div>
@@ -89,9 +88,7 @@ export function Palette() {
             role="option"
             aria-selected={index === at}
             onClick={() => take(entry)}
-            onPointerMove={() => {
-              chosen.value = index;
-            }}
+            onPointerMove={() => choose(index)}
           >
             <bdi class="el">{entry.name}</bdi>
             <bdi class="q el">{entry.detail}</bdi>
