@@ -57,20 +57,13 @@ export function daysUntil(at: number, now: number): number {
 /** Names by their numbers, whatever their case: `seat9` before `seat10`. */
 export const byName = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
 
-const EXACT = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-const EXACT_DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const EXACT = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
 
-/** A moment to the second: `10:31:05` today, else `22 Nov 10:31:05`. */
-export function exactMoment(at: number, now: number): string {
-  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
-  return isToday ? EXACT.format(at) : `${EXACT_DATE.format(at)} ${EXACT.format(at)}`;
-}
-
-const UNITS = ["B", "KB", "MB", "GB", "TB"] as const;
-
-/** `812 B`, `4.2 MB`, `128 MB`: powers of 1000. */
-export function bytes(count: number): string {
-  const power = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(1, count)) / 3));
-  const value = count / 1000 ** power;
-  return `${value < 10 && power > 0 ? value.toFixed(1) : number(Math.floor(value))} ${UNITS[power]}`;
-}
+/** A moment to the second: `22 Nov, 10:31:05`. */
+export const exactMoment = (at: number): string => EXACT.format(at);

@@ -3,7 +3,6 @@ import fc from "fast-check";
 import type { LogEvent } from "../../src/domain/events.ts";
 import { argumentsOf, keyOf, runOf } from "../../src/page/admin/forms.ts";
 import { EMPTY, fieldsOf, levelsFrom, MOST_LINES, sourcesFor, withLines } from "../../src/page/admin/tail.ts";
-import { bytes } from "../../src/page/format.ts";
 
 const line = (n: number): LogEvent => ({
   type: "log",
@@ -92,11 +91,3 @@ describe("the body of", () => {
     });
   });
 });
-
-test.each([
-  [0, "0 B"],
-  [999, "999 B"],
-  [4_200_000, "4.2 MB"],
-  [138_000_000, "138 MB"],
-  [5e15, "5,000 TB"],
-])("%d bytes are %s", (count, words) => expect(bytes(count)).toBe(words));

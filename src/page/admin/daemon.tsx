@@ -1,8 +1,9 @@
 import { useSignal } from "@preact/signals";
+import { printBytes } from "../../domain/bytes.ts";
 import type { Maintenance } from "../../domain/service/maintenance.ts";
 import type { Status } from "../../domain/service/status.ts";
 import { post } from "../api.ts";
-import { bytes, duration, moment } from "../format.ts";
+import { duration, moment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { Facts, Known } from "../parts/cells.tsx";
@@ -52,7 +53,7 @@ export function Daemon() {
           <Reloads last={lastReload} />
           <Facts
             of={[
-              [admin.database, <Known value={database.sizeBytes} as={bytes} />],
+              [admin.database, <Known value={database.sizeBytes} as={printBytes} />],
               [
                 admin.oldest,
                 database.oldestSampleAt === null ? admin.noReading : at(database.oldestSampleAt),

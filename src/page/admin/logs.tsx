@@ -2,7 +2,6 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
 import { exactMoment } from "../format.ts";
-import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
@@ -156,9 +155,9 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
 const COLUMNS: readonly ListColumn<LogEvent>[] = [
   {
     head: admin.time,
-    width: "112px",
+    width: "128px",
     class: "a-s m",
-    cell: ({ timestamp }) => exactMoment(Date.parse(timestamp), now.peek()),
+    cell: ({ timestamp }) => exactMoment(Date.parse(timestamp)),
   },
   {
     head: admin.levelHead,
