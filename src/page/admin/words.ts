@@ -59,7 +59,7 @@ export const admin = {
   pseudonyms: "Sees pseudonyms in place of people and hosts",
   withPseudonyms: "pseudonyms",
   expires: "Expires",
-  expiresOn: "Expires at the end of (not needed)",
+  expiresOn: "Expires at the end of (optional)",
   never: "never",
   ago: (time: string) => `${time} ago`,
   state: "State",

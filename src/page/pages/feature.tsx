@@ -92,37 +92,35 @@ export function Feature() {
   );
 }
 
-interface WhoProps {
+function Who(props: {
   readonly row: FeatureRow;
   readonly holders: readonly HolderRow[];
   readonly waiting: readonly HolderRow[];
   readonly reserved: readonly HolderRow[];
-}
-
-function Who({ row, holders, waiting, reserved }: WhoProps) {
+}) {
+  const { row, holders, waiting, reserved } = props;
+  const { whoHasIt, whoWaits, columns } = words;
+  const table = (rows: readonly HolderRow[], label: string, lasts: string, none: string) =>
+    rows.length > 0 ? (
+      <HolderTable rows={rows} label={label} lasts={lasts} />
+    ) : (
+      <p class="q">{row.feature.used === null ? words.notKnown : none}</p>
+    );
   return (
     <>
       <div class="h">
-        <h2>{words.whoHasIt}</h2>
+        <h2>{whoHasIt}</h2>
         <span class="q">{countOf(holders)}</span>
         <a class="more" href={linkTo("people", { feature: row.id })}>
           {words.openInPeople}
         </a>
       </div>
-      {holders.length === 0 ? (
-        <p class="q">{row.feature.used === null ? words.notKnown : words.nobody}</p>
-      ) : (
-        <HolderTable rows={holders} label={words.whoHasIt} lasts={words.columns.held} />
-      )}
+      {table(holders, whoHasIt, columns.held, words.nobody)}
       <div class="h mt">
-        <h2>{words.whoWaits}</h2>
+        <h2>{whoWaits}</h2>
         {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
       </div>
-      {waiting.length === 0 ? (
-        <p class="q">{row.feature.used === null ? words.notKnown : words.nobodyWaits}</p>
-      ) : (
-        <HolderTable rows={waiting} label={words.whoWaits} lasts={words.columns.waits} />
-      )}
+      {table(waiting, whoWaits, columns.waits, words.nobodyWaits)}
       {reserved.length > 0 && <Reservations rows={reserved} />}
     </>
   );

@@ -12,7 +12,7 @@ export function PaletteButton() {
   return (
     <button class="find ask" type="button" onClick={() => show("palette")}>
       <Icon name="find" size={16} />
-      {words.palette}
+      <span class="el">{words.palette}</span>
       <kbd>/</kbd>
     </button>
   );
