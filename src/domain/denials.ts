@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { DaemonReading } from "./reading.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
+import { DENIAL_STATES } from "./words.ts";
 
 export const DENIAL_OUTCOMES = ["denied", "granted_later", "queued"] as const;
 /** What came of a denied request: nothing · seats within seconds, from whatever pool or server · a place in the queue. */
@@ -28,6 +29,16 @@ export const DenialFields = {
 
 export const DenialRecord = record("Denial", { timestamp: Timestamp, ...DenialFields });
 export type DenialRecord = Static<typeof DenialRecord>;
+
+/** Whether denials of a server can be seen. */
+export const LoggingRecord = record("DenialLogging", {
+  server: Type.String(),
+  state: words(DENIAL_STATES),
+  source: nullable(words(["debug_log", "counters"])),
+  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
+  message: nullable(Type.String({ description: "Why not, and what would help" })),
+});
+export type LoggingRecord = Static<typeof LoggingRecord>;
 
 /** A denial as it is stored, its times as epoch ms. */
 export interface Denial extends Omit<DenialRecord, "timestamp" | "until"> {

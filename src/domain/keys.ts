@@ -196,6 +196,13 @@ const SIGN_IN_FIELDS = {
 export const SignInRecord = record("SignIn", SIGN_IN_FIELDS);
 export type SignInRecord = Static<typeof SignInRecord>;
 
+export const SignInLink = record("SignInLink", {
+  code: Type.String({ description: "Good for one sign-in" }),
+  codeExpiresAt: Timestamp,
+  url: Type.String({ description: "http.public_url, or the daemon's own address, with the code behind #" }),
+});
+export type SignInLink = Static<typeof SignInLink>;
+
 /** Who a caller is, and what it may do. */
 export const Me = record("Me", {
   keyId: KeyId,

@@ -1,6 +1,6 @@
 import { signal as signalOf } from "@preact/signals";
 import type { AlertRecord } from "../domain/alerts.ts";
-import type { DenialRecord } from "../domain/denials.ts";
+import type { DenialRecord, LoggingRecord } from "../domain/denials.ts";
 import type { LogEvent } from "../domain/events.ts";
 import type {
   EfficiencyRecord,
@@ -22,7 +22,6 @@ import type {
 import type { CommandList, CommandResult } from "../domain/service/commands.ts";
 import type { Maintenance } from "../domain/service/maintenance.ts";
 import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
-import type { DenialState } from "../domain/words.ts";
 
 interface Range {
   readonly start: string;
@@ -30,15 +29,6 @@ interface Range {
 }
 /** Rows of a stored list, and how many there are without the limit. */
 type List<Name extends string, Row> = { readonly [N in Name]: readonly Row[] } & { readonly total: number };
-
-/** Whether denials of a server are known; `message` says why not. */
-export interface Logging {
-  readonly server: string;
-  readonly state: DenialState;
-  readonly source: "debug_log" | "counters" | null;
-  readonly since: string | null;
-  readonly message: string | null;
-}
 
 /** What the page reads, by path, with the type of its answer. */
 export interface Answers {
@@ -55,7 +45,9 @@ export interface Answers {
   readonly "/api/licenses/efficiency": List<"features", EfficiencyRecord> & Range;
   readonly "/api/licenses/usage": List<"groups", UsageRecord> & Range & { readonly coverage: number };
   readonly "/api/licenses/sessions": List<"sessions", SessionRecord>;
-  readonly "/api/licenses/denials": List<"denials", DenialRecord> & { readonly logging: readonly Logging[] };
+  readonly "/api/licenses/denials": List<"denials", DenialRecord> & {
+    readonly logging: readonly LoggingRecord[];
+  };
   readonly "/api/licenses/expirations": List<"expirations", ExpirationRecord>;
   readonly "/api/licenses/outages": List<"outages", OutageRecord> &
     Range & { readonly servers: readonly AvailabilityRecord[] };

@@ -1,4 +1,4 @@
-import type { DenialRecord } from "../../domain/denials.ts";
+import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { countOf, escapeControls } from "../../domain/plain-text.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
@@ -31,7 +31,7 @@ export const denials = command({
     const known = name === undefined ? [] : await named(name).catch(() => []);
     const feature = known.length > 0 ? [...new Set(known.map((one) => one.name))] : name;
     const schema = async () => (await import("../../domain/denials.ts")).DenialRecord;
-    const print = (list: readonly DenialRecord[], { logging }: Logging) => {
+    const print = (list: readonly DenialRecord[], { logging }: { logging: readonly LoggingRecord[] }) => {
       const rows = list.map((denial): Row => {
         const { timestamp, user, host, count, attempts, outcome, reason } = denial;
         const who = `${user ?? ""}${host === null ? "" : `@${host}`}`;
@@ -51,11 +51,6 @@ export const denials = command({
     await showList(options, io, "denials", { start, ...narrow, feature }, schema, print);
   },
 });
-
-/** Whether denials of each server can be seen. */
-export interface Logging {
-  readonly logging: readonly { server: string; state: string; message: string | null }[];
-}
 
 /** What expires within so many days is marked, and stands in `status`. */
 export const SOON_DAYS = 30;

@@ -1,13 +1,8 @@
+import type { SignInLink } from "../../domain/keys.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, findTarget } from "../client/target.ts";
 import { command, option, reader } from "../command.ts";
-
-/** What `POST /api/signin/code` answers. */
-export interface SignInLink {
-  readonly code: string;
-  readonly url: string;
-}
 
 /** As the API takes it: whole seconds, a minute at least. */
 const span = reader((text) => {

@@ -1,11 +1,12 @@
 import type { AlertRecord, Severity } from "../../domain/alerts.ts";
+import type { LoggingRecord } from "../../domain/denials.ts";
 import { countOf } from "../../domain/plain-text.ts";
 import type { ExpirationRecord, ServerRecord, SummaryRecord } from "../../domain/records.ts";
 import { span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
 import { command } from "../command.ts";
 import type { CommandIo } from "../io.ts";
-import { type Logging, SOON_DAYS } from "./lists.ts";
+import { SOON_DAYS } from "./lists.ts";
 import {
   ASK,
   ask,
@@ -61,7 +62,7 @@ async function askAll(client: Client) {
     get<{ alerts: readonly AlertRecord[] }>("alerts", { state: "firing", limit: 10_000 }),
     get<Features>("features", { min_utilization: 100, sort: "-queued" }),
     get<{ expirations: readonly ExpirationRecord[] }>("expirations", { days: SOON_DAYS, limit: 10_000 }),
-    get<Logging>("denials", { start: "-1h", limit: 1 }),
+    get<{ logging: readonly LoggingRecord[] }>("denials", { start: "-1h", limit: 1 }),
   ]);
   return { summary, servers, alerts, features, expirations, logging };
 }

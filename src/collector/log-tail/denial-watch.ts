@@ -3,6 +3,7 @@ import {
   countedDenials,
   createEpisodes,
   type DenialCounters,
+  type LoggingRecord,
   RETRY_WINDOW_MS,
 } from "../../domain/denials.ts";
 import { messageOf } from "../../domain/error-code.ts";
@@ -12,7 +13,6 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
-import type { DenialState } from "../../domain/words.ts";
 import { managerOf } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
 import type { CommandRunner } from "../run-command.ts";
@@ -21,14 +21,9 @@ import { createFileFollower, type FilePlace } from "./follow-file.ts";
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
 /** Whether denials of a server can be seen: "nothing was denied" is not "nothing was read". */
-export interface DenialLogging {
-  readonly server: string;
-  readonly state: DenialState;
-  readonly source: "debug_log" | "counters" | null;
-  /** Since when without a break, epoch ms; null unless `on`. */
+export interface DenialLogging extends Omit<LoggingRecord, "since"> {
+  /** Epoch ms; null unless `on`. */
   readonly since: number | null;
-  /** Why not, and what would help; null while `on`. */
-  readonly message: string | null;
 }
 
 interface DenialWatchDeps {

@@ -1,10 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { DenialRecord } from "../../domain/denials.ts";
+import { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
-import { nullable, record, Timestamp, words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { DENIAL_STATES } from "../../domain/words.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import { listDoc, sortOf } from "../answers/list.ts";
@@ -29,14 +27,6 @@ const DENIALS = queryOf({
   end: endTime("Denials before this time."),
   sort: sortBy(DENIAL_SORTS),
   ...STORED_LIST,
-});
-
-const Logging = record("DenialLogging", {
-  server: Type.String(),
-  state: words(DENIAL_STATES),
-  source: nullable(words(["debug_log", "counters"])),
-  since: nullable({ ...Timestamp, description: "Since when without a break" } as typeof Timestamp),
-  message: nullable(Type.String({ description: "Why not, and what would help" })),
 });
 
 /** Sessions and denials. */
@@ -80,7 +70,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
         description:
           "One row for a user who tries again and again. `logging` says of each server whether denials can be seen and since when: no rows of a server whose logging is off mean nothing.",
         query: DENIALS,
-        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(Logging) }) },
+        answers: { 200: listDoc("denials", DenialRecord, "Denials", { logging: Type.Array(LoggingRecord) }) },
         errors: ["TIMEOUT"],
       }),
     );

@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { type KeyRecord, Me, PERMISSIONS, permits, SignInRecord } from "../../domain/keys.ts";
+import { type KeyRecord, Me, PERMISSIONS, permits, SignInLink, SignInRecord } from "../../domain/keys.ts";
 import { pageLink } from "../../domain/page-link.ts";
-import { record, Timestamp, words } from "../../domain/records.ts";
+import { words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
@@ -31,12 +31,6 @@ const Credentials = fields({
 const LinkWanted = fields({
   role: Type.Optional(words(["viewer", "operator", "admin"], "Not more than the caller's own")),
   forSeconds: Type.Optional(Type.Integer({ minimum: 60, maximum: 31_536_000 })),
-});
-
-const Link = record("SignInLink", {
-  code: Type.String({ description: "Good for one sign-in" }),
-  codeExpiresAt: Timestamp,
-  url: Type.String({ description: "http.public_url, or the daemon's own address, with the code behind #" }),
 });
 
 const SIGN_INS: ListKind<SignInRecord> = { plural: "signins", record: SignInRecord, identity: ["id"] };
@@ -154,7 +148,7 @@ export function signInRoutes(deps: RouteDeps) {
         description: "Good once, for 10 minutes. The sign-in has the caller's role, or a smaller one.",
         body: LinkWanted,
         example: { role: "viewer", forSeconds: 28_800 },
-        answers: { 201: { description: "Made", schema: Link } },
+        answers: { 201: { description: "Made", schema: SignInLink } },
       }),
     )
     .post(

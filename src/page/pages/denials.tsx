@@ -1,5 +1,5 @@
-import type { DenialRecord } from "../../domain/denials.ts";
-import type { Answers, Logging } from "../api.ts";
+import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
+import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
 import { FeatureLink, Moment, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
@@ -92,7 +92,7 @@ const COUNTS: readonly Column<DenialGroup>[] = [
   { head: past.grantedLater, value: ({ granted_later }) => granted_later, wide: true },
 ];
 
-const featureColumns = (range: Range, logging: readonly Logging[]): readonly Column<DenialGroup>[] => [
+const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readonly Column<DenialGroup>[] => [
   { head: past.feature, cell: ({ first }) => <FeatureLink {...first} /> },
   {
     head: past.overTime,
@@ -119,7 +119,7 @@ const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>
   stretch(outcome === "denied" ? "crit-mark" : "warn-mark", timestamp, timestamp);
 
 /** Before that nobody looked. */
-const unlogged = (of: string, logging: readonly Logging[]): Stretch[] =>
+const unlogged = (of: string, logging: readonly LoggingRecord[]): Stretch[] =>
   logging
     .filter(({ server }) => server === of)
     .map(({ since }) => ({ colour: "unread", from: 0, until: Date.parse(since ?? "") || 0 }));

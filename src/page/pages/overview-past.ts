@@ -1,7 +1,7 @@
 import { computed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { DenialRecord } from "../../domain/denials.ts";
-import { type Logging, type Query, serverNow } from "../api.ts";
+import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
+import { type Query, serverNow } from "../api.ts";
 import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
@@ -57,7 +57,7 @@ export interface Denials {
   /** Null where they are known of no server. */
   readonly count: number | null;
   /** Servers of which they are not known, and why. */
-  readonly unknown: readonly Logging[];
+  readonly unknown: readonly LoggingRecord[];
 }
 
 /** Read every quarter of an hour, and kept right by events between; null while they are not known. */
@@ -92,7 +92,7 @@ export function useExpiries(servers: Site) {
   return useAnswer("/api/licenses/expirations", query, quarter.value);
 }
 
-function denialsOf(rows: readonly DenialRecord[], logging: readonly Logging[]): Denials {
+function denialsOf(rows: readonly DenialRecord[], logging: readonly LoggingRecord[]): Denials {
   const today = rows.filter(
     ({ outcome, timestamp }) => outcome === "denied" && Date.parse(timestamp) >= midnight(),
   );

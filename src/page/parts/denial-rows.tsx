@@ -1,5 +1,5 @@
-import type { DenialRecord } from "../../domain/denials.ts";
-import type { Answers, Logging } from "../api.ts";
+import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
+import type { Answers } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { past } from "../words-past.ts";
@@ -49,7 +49,7 @@ export function NotLogged({
   logging,
   start,
 }: {
-  readonly logging: readonly Logging[];
+  readonly logging: readonly LoggingRecord[];
   readonly start: number;
 }) {
   const later = logging.filter(({ state, since }) => state === "on" && Date.parse(since ?? "") > start);
