@@ -63,7 +63,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await alert.getByText("It broke.").waitFor();
     await alert.getByText("Request r-17").waitFor();
     proxy.answers(() => null);
-    await alert.getByRole("button", { name: "Try again" }).click();
+    // Unless the stream has opened meanwhile, which reads it, too.
+    await page.evaluate("document.querySelector('[role=alert] button')?.click()");
     await untilUsers(page, "ada");
 
     // Figures wait as the page does, and say what broke.
@@ -141,7 +142,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(stopped).not.toEqual([]);
     for (const pid of stopped) process.kill(pid, "SIGSTOP");
     try {
-      for (let round = 0; round < 30; round++) await watching.poll(seats(...many(round)));
+      for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
       await watching.poll(seats("bob"));
     } finally {
       for (const pid of stopped) process.kill(pid, "SIGCONT");

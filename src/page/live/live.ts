@@ -55,10 +55,14 @@ export const isOpen = computed(() => closedAt.value === null);
 let fetchedAt = 0;
 let hasOpened = false;
 
+let whoIsIt: Promise<boolean> | null = null;
+
 const reader = createReader({
   async load(ids) {
-    if (ids === null) void loadAlerts();
     const servers = await readPicture(ids);
+    // What is shown depends on it.
+    await whoIsIt;
+    if (ids === null) void loadAlerts();
     trouble.value = null;
     // By the clock: what answers just after a loss may be about to send events again.
     isFetching.value = closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
@@ -135,8 +139,9 @@ function nobody(): void {}
 
 /** Reads the picture, and who is signed in; then keeps the picture live as long as the tab is there. */
 export async function startLive(): Promise<void> {
+  whoIsIt = loadMe();
   void reader.reload();
-  if (await loadMe()) keepLive();
+  if (await whoIsIt) keepLive();
   else forget();
 }
 

@@ -18,7 +18,8 @@ export function SignIn() {
       await post("/api/signin", body);
       // A stream that is open may be another caller's, or nobody's.
       forget();
-      await Promise.all([again(), loadMe()]);
+      await loadMe();
+      await again();
       if (page.value === "signin") go(linkTo(""));
     } catch (error) {
       setProblem(wordsOf(error, "code" in body));
