@@ -29,7 +29,8 @@ describe.skipIf(!HAS_BROWSER)("hostile names", () => {
   let lead: ReturnType<typeof leads>;
 
   beforeAll(async () => {
-    const log = join((site = await createWatchedSite()).folder, "debug.log");
+    site = await createWatchedSite();
+    const log = join(site.folder, "debug.log");
     await site.write(
       "",
       `name = ${JSON.stringify(TYPED)}\nlabels = { "team" = ${JSON.stringify(TYPED)} }\nlog_file = "${log}"`,

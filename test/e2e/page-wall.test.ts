@@ -4,7 +4,7 @@ import type { Picture } from "../../src/domain/live-picture.ts";
 import { FEATURE_COLUMNS } from "../../src/domain/picture.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
-import { between, isLive, isRead, listenTo, violations } from "./page-rig.ts";
+import { between, isLive, violations } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 /** Heap after a collection, in MB. */
@@ -43,10 +43,6 @@ function createStream() {
 const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
 const NAMES = /lovelace|turing/i;
-const FEATURE = "feature?server=eda&daemon=acmed&name=solver";
-const PAGES = ["", "features", FEATURE, `${FEATURE}&tab=denials`, "people", "person?host=ws1", "servers"];
-const OTHERS = ["server?id=eda", "alerts", "history", "denials", "expiry", "outages", "wall"];
-
 describe.skipIf(!HAS_BROWSER)("the page", () => {
   test("of a wall runs for a day on one stream, says when it is not live, and loads another version", async () => {
     await using site = await createWatchedSite('[page]\npublic = "counts"');
@@ -125,51 +121,5 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await until("it is loaded anew", async () => (await isNew()) || undefined);
     await isLive(page);
     expect(await page.locator(".wall.lost").count()).toBe(0);
-  });
-
-  test.each(["counts", "pseudonyms"])("shows no name to whom has no key: %s", async (shows) => {
-    await using site = await createWatchedSite(`[page]\npublic = "${shows}"`);
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    const { url } = watching.daemon;
-    await watching.poll({ features: { ...HELD, solver: { total: 40 } } });
-    const page = await browser.blank();
-    const heard = await listenTo(page, url);
-    const answers: Promise<readonly [string, string]>[] = [];
-    page.on("response", (response) => {
-      const path = response.url().slice(url.length);
-      if (path.startsWith("/api/"))
-        answers.push(
-          response.text().then(
-            (text) => [path, text] as const,
-            () => [path, ""] as const,
-          ),
-        );
-    });
-    await page.goto(url);
-    await isLive(page);
-    // By the stream, before any picture has them.
-    await watching.poll({ features: HELD });
-    for (const path of [...PAGES, ...OTHERS]) {
-      await page.goto(`${url}/${path}`);
-      await isLive(page);
-      await isRead(page);
-      const text = (await page.locator("#main").textContent()) ?? "";
-      expect([path, NAMES.test(await page.content())]).toEqual([path, false]);
-      const isOfPeople = /^(people|person|denials|feature\?)/.test(path);
-      expect([path, text.includes("People are not shown here.")]).toEqual([
-        path,
-        shows === "counts" && (isOfPeople || path === ""),
-      ]);
-      expect([path, /Nobody|not see this/.test(text) && shows === "counts"]).toEqual([path, false]);
-    }
-    for (const [path, text] of await Promise.all(answers))
-      expect([path, NAMES.test(text)]).toEqual([path, false]);
-    expect(answers.length).toBeGreaterThan(30);
-    await page.goto(`${url}/${FEATURE}`);
-    await page.getByRole("button", { name: "Copy link of badge" }).waitFor();
-    const places = await page.getByRole("navigation").first().getByRole("link").allTextContents();
-    expect(places.some((word) => /People|Denials/.test(word))).toBe(shows === "pseudonyms");
-    expect(heard).toEqual([]);
   });
 });

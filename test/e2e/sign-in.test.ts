@@ -9,6 +9,15 @@ import { createSite } from "./site.ts";
 const DEBUG = '[log]\nlevel = "debug"\n';
 const JSON_BODY = { "content-type": "application/json" };
 
+/** What another page may send by a form. */
+const FORMS = [
+  ["/api/signout", "text/plain"],
+  ["/api/signout", "multipart/form-data"],
+  ["/api/licenses/rescan", "application/x-www-form-urlencoded"],
+  ["/api/reload", "text/plain"],
+  ["/api/keys", "text/plain"],
+] as const;
+
 /** A script's request in a page: the status, or why there is none. */
 const ask = (page: Page, url: string, init: RequestInit = {}): Promise<string> =>
   page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(init)}).then(
@@ -27,8 +36,22 @@ const connect = (page: Page, made: string): Promise<string> =>
   page.evaluate(`new Promise((tell) => { const one = ${made};
     for (const name of ["open", "error"]) one["on" + name] = () => { tell(name); one.close(); }; })`);
 
+/** What a page does without a script's leave to read an answer: pictures, scripts, styles, frames, beacons. */
+const embed = (
+  page: Page,
+  urls: Readonly<Record<"img" | "script" | "link" | "iframe", string>>,
+  beacon: string,
+) =>
+  page.evaluate(`Promise.all(Object.entries(${JSON.stringify(urls)}).map(([tag, url]) => new Promise((end) => {
+    const one = document.createElement(tag);
+    one.onload = one.onerror = end;
+    one.rel = "stylesheet";
+    one[tag === "link" ? "href" : "src"] = url;
+    document.body.append(one);
+  }))).then(() => navigator.sendBeacon(${JSON.stringify(beacon)}, "{}"))`);
+
 /** Sends a form as a button would, and answers what the browser then shows. */
-async function submit(page: Page, action: string, enctype: string, name: string, value: string) {
+async function submit(page: Page, action: string, enctype: string, name = "x", value = "y") {
   await page.evaluate(
     `{ const form = document.createElement("form"); form.method = "post"; form.action = ${JSON.stringify(action)};
        form.enctype = "${enctype}"; const field = document.createElement("input");
@@ -87,7 +110,24 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
       const refused = ["TypeError", "opaque 0", "TypeError", "opaque 0", "TypeError", "error", "error"];
       expect([host, ...asked]).toEqual([host, ...refused]);
       // The browser sends the cookie to another port's form, and to that of another site it does not.
-      expect(await submit(foreign, at("/api/signout"), "text/plain", "x", "y")).toContain(seen);
+      for (const [path, enctype] of FORMS) {
+        await foreign.goto(elsewhere);
+        const shown = await submit(foreign, at(path), enctype);
+        expect([path, enctype, shown]).toEqual([path, enctype, expect.stringContaining(seen)]);
+      }
+      // A link: the answer is shown, and no poll begun.
+      const refreshed = await foreign.goto(at("/api/licenses?refresh=true"), { referer: elsewhere });
+      expect(refreshed?.status()).toBeGreaterThanOrEqual(401);
+      await foreign.goto(elsewhere);
+      const refresh = at("/api/licenses?refresh=true");
+      const framed = {
+        img: refresh,
+        script: at("/api/me"),
+        link: at("/api/picture"),
+        iframe: at("/features"),
+      };
+      await embed(foreign, framed, at("/api/signout"));
+      expect(foreign.frames().map((frame) => frame.url())).not.toContain(at("/features"));
       await foreign.goto(elsewhere);
       const body = [`{"key":"${key}","x":"`, '"}'] as const;
       const signedIn = await submit(foreign, at("/api/signin"), "text/plain", ...body);
@@ -100,7 +140,8 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
       cookie?.value ?? "",
     ]);
     // No poll was begun for another page.
-    expect(daemon.output().match(/path=\/api\/licenses status=403/g)).toHaveLength(1);
+    expect(daemon.output()).not.toMatch(/path=\/api\/licenses status=200/);
+    expect(daemon.output().match(/path=\/api\/licenses\/rescan status=200/g)).toHaveLength(1);
     expect(await ask(own, at("/api/signout"), change)).toBe("basic 204");
     expect([await ask(own, me), await holds()]).toEqual(["basic 401", false]);
     await others.stop(true);

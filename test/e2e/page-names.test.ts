@@ -1,0 +1,90 @@
+/** Who is not to see people sees none of them: in no answer, no event, and on no page. */
+import { describe, expect, test } from "bun:test";
+import { PAGE_PATHS } from "../../src/domain/words.ts";
+import { gather } from "../until.ts";
+import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { isLive, leads, listenTo, signIn } from "./page-rig.ts";
+import { createWatchedSite } from "./watched-site.ts";
+
+const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
+const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
+/** Those who wait have hosts and displays of the name `ws500` and so on. */
+const NAMES = /lovelace|turing/i;
+const FEATURE = "feature?server=eda&daemon=acmed&name=solver";
+const VIEWS: Readonly<Record<string, string[]>> = {
+  feature: [FEATURE, ...["sessions", "denials", "pools", "expiry"].map((tab) => `${FEATURE}&tab=${tab}`)],
+  person: ["person?host=ws1", "person?user=x"],
+  server: ["server?id=eda"],
+  people: ["people", "people?group=user"],
+  history: ["history", "history?group_by=host", "history?report=efficiency"],
+  logs: ["logs", "logs?q=a"],
+};
+
+/** Keeps every word that passes between a browser and a daemon, of streams too. */
+function keepsWords(daemon: string) {
+  const answers: { readonly path: string; text(): string }[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    idleTimeout: 0,
+    async fetch({ url, method, headers, body, signal }) {
+      const path = url.slice(new URL(url).origin.length);
+      headers.set("accept-encoding", "identity");
+      const answer = await fetch(daemon + path, { method, headers, body, signal });
+      if (answer.body === null) return answer;
+      const [shown, kept] = answer.body.tee();
+      const { text, done } = gather(kept);
+      // A stream that the browser has left ends with an error.
+      done.catch(() => {});
+      answers.push({ path, text });
+      return new Response(shown, { status: answer.status, headers: answer.headers });
+    },
+  });
+  return { origin: server.url.origin, answers, [Symbol.asyncDispose]: () => server.stop(true) };
+}
+
+describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test.each(["counts", "pseudonyms", "an anonymized key"])("shows no name: %s", async (shows) => {
+    const isPublic = !shows.includes("key");
+    await using site = await createWatchedSite(isPublic ? `[page]\npublic = "${shows}"` : "");
+    await using watching = await site.watch();
+    await watching.poll({ features: { ...HELD, solver: { total: 40 } } });
+    await using proxy = keepsWords(watching.daemon.url);
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.blank();
+    const heard = await listenTo(page, proxy.origin);
+    await page.goto(proxy.origin);
+    if (!isPublic) await signIn(page, await site.key("viewer", "--anonymize"));
+    await isLive(page);
+    // By the stream, before any picture has them.
+    await watching.poll({ features: HELD });
+    const lead = leads(page);
+    for (const path of ["", ...PAGE_PATHS.filter((path) => path !== "signin")])
+      for (const view of VIEWS[path] ?? [path]) {
+        await lead(`${proxy.origin}/${view}`);
+        const content = await page.content();
+        expect([view, NAMES.test(content)]).toEqual([view, false]);
+        if (shows === "counts")
+          expect([view, /user-[0-9a-f]{8}|host-[0-9a-f]{8}/.test(content)]).toEqual([view, false]);
+        const text = (await page.locator("#main").textContent()) ?? "";
+        const isOfPeople = /^(people|person|denials|feature\?|$)/.test(view);
+        expect([view, text.includes("People are not shown here.")]).toEqual([
+          view,
+          view.startsWith("logs") || (shows === "counts" && isOfPeople),
+        ]);
+      }
+    await lead(`${proxy.origin}/${FEATURE}`);
+    expect(await page.getByRole("button", { name: "Copy link of badge" }).count()).toBe(isPublic ? 1 : 0);
+    await watching.poll({ features: { ...HELD, mesh: { total: 2, used: 1, user: "turing" } } });
+    const streams = proxy.answers.filter(({ path }) => path.startsWith("/stream/"));
+    expect(streams.some(({ text }) => text().includes("event: picture"))).toBe(true);
+    const asked = proxy.answers.filter(({ path }) => /^\/(api|stream)\//.test(path));
+    expect(asked.length).toBeGreaterThan(40);
+    for (const { path, text } of asked) expect([path, NAMES.test(text())]).toEqual([path, false]);
+    const pseudonyms = asked.filter(({ text }) => /user-[0-9a-f]{8}/.test(text()));
+    expect(pseudonyms.length > 0).toBe(shows !== "counts");
+    const places = await page.getByRole("navigation").first().getByRole("link").allTextContents();
+    expect(places.some((word) => /People|Denials/.test(word))).toBe(shows !== "counts");
+    expect(heard.filter((each) => !each.includes("403"))).toEqual([]);
+  });
+});
