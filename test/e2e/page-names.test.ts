@@ -66,12 +66,11 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         expect([view, NAMES.test(content)]).toEqual([view, false]);
         if (shows === "counts")
           expect([view, /user-[0-9a-f]{8}|host-[0-9a-f]{8}/.test(content)]).toEqual([view, false]);
-        const text = (await page.locator("#main").textContent()) ?? "";
+        // The log has words of its own for that.
+        if (view.startsWith("logs")) continue;
         const isOfPeople = /^(people|person|denials|feature\?|$)/.test(view);
-        expect([view, text.includes("People are not shown here.")]).toEqual([
-          view,
-          view.startsWith("logs") || (shows === "counts" && isOfPeople),
-        ]);
+        const says = (await page.locator("#main").textContent())?.includes("People are not shown here.");
+        expect([view, says]).toEqual([view, shows === "counts" && isOfPeople]);
       }
     await lead(`${proxy.origin}/${FEATURE}`);
     expect(await page.getByRole("button", { name: "Copy link of badge" }).count()).toBe(isPublic ? 1 : 0);
