@@ -18,19 +18,11 @@ export interface Series {
 }
 
 export interface ChartProps {
-  /** What is shown, as the sentence begins: "Seats in use". */
-  readonly label: string;
-  /** Written above the axis: "seats". */
-  readonly unit: string;
   readonly series: Series;
-  /** By the server's clock: when the figures were asked for. */
-  readonly now: number;
   /** Below the seats, on the same time axis. */
   readonly lanes?: readonly Lane[];
   /** For how long no seat was left. */
   readonly fullSeconds?: number | null;
-  /** Of the seats, in pixels. */
-  readonly height?: number;
   /** A stretch was chosen with the pointer, epoch ms. */
   readonly onZoom?: (start: number, end: number) => void;
 }

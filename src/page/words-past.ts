@@ -12,7 +12,6 @@ export const past = {
   showMore: (count: number) => `Show ${number(count)} more`,
   firstOf: (shown: string, total: string) => `The first ${shown} of ${total}; the CSV and the API have all.`,
   copyCurl: "Copy as curl",
-  notKnown: "not known",
   noCoverage: "Nothing is known of this time: nobody looked, or the license manager counts no seats here.",
 
   nobodyLooked: "nobody looked",
@@ -128,8 +127,6 @@ export const past = {
   vendorString: "Vendor string",
   expires: "Expires",
   daysLeft: "Days left",
-  noLimit: "no limit",
-  permanent: "permanent",
 
   requests: "Requests",
   perFeature: "By feature",

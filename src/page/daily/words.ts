@@ -111,8 +111,6 @@ export const daily = {
   seats24: "Seats in use, 24 h",
   toNow: (from: string, zone: string) => `${from} to now, ${zone}`,
   known: (percent: number) => `${percent} % read; what was not counts as read last`,
-  seatsChart: "Seats in use",
-  unit: "seats",
   tooMany: (most: number) => `The sum of 24 hours is drawn for up to ${number(most)} features.`,
   notRead: "What was in use cannot be read now.",
   notReadYet: "Nothing was read yet.",

@@ -1,7 +1,7 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
-import { FeatureLink, Moment, Person } from "../parts/cells.tsx";
+import { FeatureLink, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
@@ -112,7 +112,7 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
     value: ({ rows, first }) => (first.feature === null ? null : new Set(rows.map(({ user }) => user)).size),
     wide: true,
   },
-  { head: past.last, right: true, wide: true, cell: ({ first }) => <Moment at={first.timestamp} /> },
+  { head: past.last, time: ({ first }) => first.timestamp, wide: true },
 ];
 
 const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>

@@ -107,7 +107,7 @@ function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; rea
         {
           head: past.seats,
           right: true,
-          cell: ({ total }) => (total === null ? past.noLimit : number(total)),
+          cell: ({ total }) => (total === null ? words.noLimit : number(total)),
         },
         { head: past.expires, right: true, cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()) },
         { head: past.daysLeft, value: ({ daysLeft }) => daysLeft },

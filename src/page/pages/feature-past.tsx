@@ -3,7 +3,7 @@ import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
-import { asDuration, Known, Moment, Person } from "../parts/cells.tsx";
+import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
 import { DenialRows, NotLogged } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
@@ -13,6 +13,7 @@ import { periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
 import { DAY_MS, type Range, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
 import { meanCoverage } from "../series.ts";
+import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { SeatsNeeded } from "./seats-needed.tsx";
 
@@ -127,17 +128,8 @@ function Sessions({ id, range }: PanelProps) {
             { head: past.person, cell: (each) => <Person {...each} /> },
             { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
             { head: past.seats, value: ({ count }) => count },
-            {
-              head: past.from,
-              right: true,
-              cell: ({ startedAt, firstSeenAt }) => <Moment at={startedAt ?? firstSeenAt} />,
-            },
-            {
-              head: past.until,
-              right: true,
-              wide: true,
-              cell: ({ endedAt }) => (endedAt === null ? past.goesOn : <Moment at={endedAt} />),
-            },
+            { head: past.from, time: ({ startedAt, firstSeenAt }) => startedAt ?? firstSeenAt },
+            { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
             { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
           ]}
         />
@@ -183,13 +175,13 @@ const POOL_COLUMNS: readonly Column<PoolRecord>[] = [
   {
     head: past.seats,
     right: true,
-    cell: ({ unlimited, total }) => (unlimited ? past.noLimit : <Known value={total} />),
+    cell: ({ unlimited, total }) => (unlimited ? words.noLimit : <Known value={total} />),
   },
   {
     head: past.expires,
     right: true,
     cell: ({ permanent, expiresOn }) => {
-      if (permanent) return past.permanent;
+      if (permanent) return words.permanent;
       return expiresOn === null ? <Unknown /> : day(expiresOn, now.peek());
     },
   },

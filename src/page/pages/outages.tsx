@@ -1,6 +1,6 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { duration } from "../format.ts";
-import { asPercent, Moment } from "../parts/cells.tsx";
+import { asPercent } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
@@ -58,7 +58,7 @@ export function Outages() {
                   head: past.status,
                   cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,
                 },
-                { head: past.begins, right: true, cell: ({ startedAt }) => <Moment at={startedAt} /> },
+                { head: past.begins, time: ({ startedAt }) => startedAt },
                 { head: past.lasted, right: true, cell: lastedOf },
                 { head: past.reason, wide: true, cell: ({ reason }) => <span class="q">{reason}</span> },
               ]}

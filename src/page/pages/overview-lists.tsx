@@ -190,9 +190,7 @@ export function SiteChart({ day, why }: { readonly day: Day | null; readonly why
       more={[words.history, { path: "history" }]}
     >
       {why !== null && <p class="q">{why}</p>}
-      {series !== null && why === null && (
-        <Chart label={daily.seatsChart} unit={daily.unit} series={series} now={until} height={240} />
-      )}
+      {series !== null && why === null && <Chart series={series} />}
     </Section>
   );
 }

@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { StatsRecord } from "../../domain/history-records.ts";
-import { duration, moment, number } from "../format.ts";
-import { now } from "../live/live.ts";
+import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
 import { past } from "../words-past.ts";
 import { Unknown } from "./marks.tsx";
@@ -17,11 +16,6 @@ export function Known(props: {
 
 export const asPercent = (value: number): string => `${number(Math.floor(value))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
-
-/** A time as the API has it. */
-export function Moment({ at }: { readonly at: string }) {
-  return <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
-}
 
 /** Somebody's name, which some keys do not see. */
 export function Person({ user }: { readonly user: string | null }): ComponentChildren {

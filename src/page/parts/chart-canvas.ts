@@ -1,8 +1,10 @@
 import uPlot from "uplot";
 import style from "uplot/dist/uPlot.min.css" with { type: "text" };
 import { moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
 import { DAY_MS } from "../range.ts";
 import { type Bucket, type ChartProps, isAllFull, isAtTotal, isGap, peakOf, stretches } from "../series.ts";
+import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 
 // Its style comes with it: no page that has no chart reads it.
@@ -10,6 +12,7 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(style);
 document.adoptedStyleSheets.push(sheet);
 
+const HEIGHT = 200;
 const LANE = 32;
 const TOP = 24;
 const FONT = 11;
@@ -39,7 +42,7 @@ interface Handlers {
 
 /** Draws a chart into a box and keeps its width; `move` puts the cursor on a bucket. */
 export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
-  const { series, unit, lanes = [], height = 200, now } = props;
+  const { series, lanes = [] } = props;
   const { start, end, buckets } = series;
   const most = Math.max(1, ...buckets.map(({ peak, total }) => Math.max(peak ?? 0, total ?? 0)));
   const laneHeight = lanes.length * LANE;
@@ -62,7 +65,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
   const plot = new uPlot(
     {
       width: box.clientWidth,
-      height: TOP + height + laneHeight + 24,
+      height: TOP + HEIGHT + laneHeight + 24,
       ms: 1,
       padding: [TOP, 1, 0, 0],
       legend: { show: false },
@@ -70,7 +73,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
       scales: {
         x: { range: [start, end] },
         // The lanes are below 0.
-        y: { range: [(-most * laneHeight) / height, 1.02 * most] },
+        y: { range: [(-most * laneHeight) / HEIGHT, 1.02 * most] },
       },
       axes: [
         {
@@ -166,14 +169,14 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     for (const { lane, floor } of floors) {
       segment(left, floor, right, floor, "edge", 1);
       write(lane.label, left - 8 * scale, floor - 8 * scale, "right");
-      if (lane.marks === null) write(past.notKnown, left + 8 * scale, floor - 10 * scale, "left");
+      if (lane.marks === null) write(words.notKnown, left + 8 * scale, floor - 10 * scale, "left");
       for (const at of lane.marks ?? [])
         if (at >= start && at < end)
           segment(x(at), floor - 14 * scale, x(at), floor - 2 * scale, lane.colour, 2);
       if (lane.note !== undefined) write(lane.note, right, floor - 22 * scale, "right", true);
     }
 
-    write(unit, left - 8 * scale, top - 16 * scale, "right");
+    write(past.unit, left - 8 * scale, top - 16 * scale, "right");
     const total = buckets.at(-1)?.total ?? null;
     const peak = peakOf(series);
     const named = peak !== null && peak.peak !== null && !isAtTotal(peak) ? peak : null;
@@ -181,7 +184,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     if (total !== null && !(isClose && x(named.at) > right - 200 * scale))
       write(past.total(total), right, y(total) - 9 * scale, "right");
     if (named !== null) {
-      const text = past.peakAt(named.peak ?? 0, moment(Math.max(start, named.at), now));
+      const text = past.peakAt(named.peak ?? 0, moment(Math.max(start, named.at), now.peek()));
       const half = (text.length * FONT * scale) / 4;
       const middle = Math.min(right - half, Math.max(left + half, x(named.at)));
       write(text, middle, y(named.peak ?? 0) - 10 * scale, "center", true);

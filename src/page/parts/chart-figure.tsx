@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Answers } from "../api.ts";
-import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { type Range, rangeQuery, ZONE } from "../range.ts";
@@ -57,15 +56,7 @@ function SeatChart(props: {
   if (stats === undefined || stats.coverage === 0) return <p class="empty pending q">{past.noCoverage}</p>;
   return (
     <>
-      <Chart
-        label={past.seatsInUse}
-        unit={past.unit}
-        series={series}
-        now={now.peek()}
-        lanes={lanes}
-        fullSeconds={stats.saturatedSeconds}
-        onZoom={zoom}
-      />
+      <Chart series={series} lanes={lanes} fullSeconds={stats.saturatedSeconds} onZoom={zoom} />
       <StatsFacts of={stats} />
     </>
   );

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { moment } from "../format.ts";
+import { now } from "../live/live.ts";
 import { bucketInWords, type ChartProps, sentenceOf } from "../series.ts";
 import { past } from "../words-past.ts";
 import { Rows } from "./figure.tsx";
@@ -11,7 +12,7 @@ type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
  * chart is shown; the sentence and the table are there without it.
  */
 export function Chart(props: ChartProps) {
-  const { label, series, now, fullSeconds = null, height = 200 } = props;
+  const { series, lanes = [], fullSeconds = null } = props;
   const { buckets } = series;
   const box = useRef<HTMLDivElement>(null);
   const drawn = useRef<Drawn | null>(null);
@@ -19,7 +20,6 @@ export function Chart(props: ChartProps) {
   const [isKeyed, setKeyed] = useState(false);
   const [isFailed, setFailed] = useState(false);
   const [isTable, setTable] = useState(false);
-  const lanes = JSON.stringify(props.lanes);
 
   useEffect(() => {
     let isOver = false;
@@ -36,7 +36,7 @@ export function Chart(props: ChartProps) {
       drawn.current?.end();
       drawn.current = null;
     };
-  }, [series, lanes]);
+  }, [series, JSON.stringify(lanes)]);
 
   const step = (event: KeyboardEvent) => {
     const last = buckets.length - 1;
@@ -53,7 +53,7 @@ export function Chart(props: ChartProps) {
   return (
     <div class="chart">
       <p class="read q" role="status" aria-live={isKeyed ? "polite" : "off"}>
-        {bucket && bucketInWords(bucket, now)}
+        {bucket && bucketInWords(bucket, now.peek())}
       </p>
       <div
         ref={box}
@@ -61,9 +61,9 @@ export function Chart(props: ChartProps) {
         role="img"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys step through its points
         tabIndex={0}
-        aria-label={sentenceOf(label, series, fullSeconds, now)}
+        aria-label={sentenceOf(past.seatsInUse, series, fullSeconds, now.peek())}
         aria-description={past.chartKeys}
-        style={{ minHeight: `${height + 32 * (props.lanes?.length ?? 0) + 48}px` }}
+        style={{ minHeight: `${248 + 32 * lanes.length}px` }}
         onKeyDown={step}
         onPointerMove={() => setKeyed(false)}
       >
@@ -73,10 +73,10 @@ export function Chart(props: ChartProps) {
         <summary class="link">{past.asTable}</summary>
         {isTable && (
           <Rows
-            label={label}
+            label={past.seatsInUse}
             rows={buckets}
             columns={[
-              { head: past.from, cell: ({ at }) => moment(at, now) },
+              { head: past.from, cell: ({ at }) => moment(at, now.peek()) },
               { head: past.peak, value: ({ peak }) => peak },
               { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
               { head: past.seats, value: ({ total }) => total },

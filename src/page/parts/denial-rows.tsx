@@ -3,7 +3,7 @@ import type { Answers } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { past } from "../words-past.ts";
-import { FeatureLink, Moment, Person } from "./cells.tsx";
+import { FeatureLink, Person } from "./cells.tsx";
 import { type Column, Rows } from "./figure.tsx";
 import { State } from "./marks.tsx";
 
@@ -21,7 +21,7 @@ export function DenialRows(props: {
       total={total}
       none={logging.every(({ state }) => state === "on") ? past.noDenials : ""}
       columns={[
-        { head: past.at, cell: ({ timestamp }) => <Moment at={timestamp} /> },
+        { head: past.at, time: ({ timestamp }) => timestamp },
         ...(props.isOfMany === true ? [FEATURE] : []),
         { head: past.person, cell: (row) => (row.feature === null ? past.counted : <Person {...row} />) },
         { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },

@@ -2,7 +2,8 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Answers, get, type Query, Refusal, search } from "../api.ts";
-import { number } from "../format.ts";
+import { moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
 import { curlOf } from "../range.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
@@ -116,7 +117,7 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
   );
 }
 
-/** What a column shows of a row: anything, or a number that may not be known. */
+/** What a column shows of a row: anything, a number that may not be known, or a time. */
 export type Column<T> = {
   readonly head: string;
   /** Left out where there is little room. */
@@ -124,7 +125,15 @@ export type Column<T> = {
 } & (
   | { readonly cell: (row: T) => ComponentChildren; readonly right?: boolean }
   | { readonly value: (row: T) => number | null; readonly as?: (value: number) => string }
+  | { readonly time: (row: T) => string | null; readonly otherwise?: string }
 );
+
+function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
+  if ("cell" in column) return column.cell(row);
+  if ("value" in column) return <Known value={column.value(row)} as={column.as} />;
+  const at = column.time(row);
+  return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
+}
 
 /** So many rows are shown until more are wanted; on paper all of them. */
 const FIRST = 20;
@@ -146,7 +155,7 @@ export function Rows<T>(props: {
   const [isLong, setLong] = useState(false);
   if (rows.length === 0) return <p class="q">{none}</p>;
   const style = (column: Column<T>) =>
-    `${"value" in column || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""}`;
+    `${!("cell" in column) || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""}`;
   const hidden = isLong || isOnPaper.value ? 0 : Math.max(0, rows.length - FIRST);
   return (
     <>
@@ -165,7 +174,7 @@ export function Rows<T>(props: {
             <tr key={at}>
               {columns.map((column) => (
                 <td key={column.head} class={style(column)}>
-                  {"cell" in column ? column.cell(row) : <Known value={column.value(row)} as={column.as} />}
+                  {cellOf(column, row)}
                 </td>
               ))}
             </tr>

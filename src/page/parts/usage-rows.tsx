@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { past } from "../words-past.ts";
-import { FeatureLink, Moment, Person } from "./cells.tsx";
+import { FeatureLink, Person } from "./cells.tsx";
 import { type Column, Rows } from "./figure.tsx";
 
 /** Who or what used how much, the most first. */
@@ -40,12 +40,7 @@ export function UsageRows(props: {
         { head: past.peak, value: ({ peakHeld }) => peakHeld },
         { head: past.sessions, value: ({ sessions }) => sessions },
         ...(isOfOne ? [] : [people]),
-        {
-          head: past.lastUsed,
-          right: true,
-          wide: true,
-          cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} />,
-        },
+        { head: past.lastUsed, time: ({ lastUsedAt }) => lastUsedAt, wide: true },
       ]}
     />
   );
