@@ -74,7 +74,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
                   denials.filter(({ user }) => user !== null),
                   ({ user }) => user ?? "",
                 )}
-                columns={[{ head: past.person, cell: ({ first }) => <Person {...first} /> }, ...COUNTS]}
+                columns={[{ head: past.groups.user, cell: ({ first }) => <Person {...first} /> }, ...COUNTS]}
               />
             </div>
           </div>
@@ -93,7 +93,7 @@ const COUNTS: readonly Column<DenialGroup>[] = [
 ];
 
 const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readonly Column<DenialGroup>[] => [
-  { head: past.feature, cell: ({ first }) => <FeatureLink {...first} /> },
+  { head: past.groups.feature, cell: ({ first }) => <FeatureLink {...first} /> },
   {
     head: past.overTime,
     wide: true,

@@ -102,7 +102,7 @@ function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; rea
       rows={rows}
       total={total}
       columns={[
-        { head: past.feature, cell: (row) => <FeatureLink {...row} /> },
+        { head: past.groups.feature, cell: (row) => <FeatureLink {...row} /> },
         { head: past.pool, wide: true, cell: ({ pool }) => <span class="m">{pool}</span> },
         {
           head: past.seats,

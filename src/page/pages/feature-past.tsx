@@ -125,8 +125,8 @@ function Sessions({ id, range }: PanelProps) {
           rows={sessions}
           total={total}
           columns={[
-            { head: past.person, cell: (each) => <Person {...each} /> },
-            { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+            { head: past.groups.user, cell: (each) => <Person {...each} /> },
+            { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
             { head: past.seats, value: ({ count }) => count },
             { head: past.from, time: ({ startedAt, firstSeenAt }) => startedAt ?? firstSeenAt },
             { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },

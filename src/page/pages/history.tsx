@@ -88,7 +88,7 @@ function Efficiency() {
 }
 
 const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
-  head: past.feature,
+  head: past.groups.feature,
   cell: (row) => <FeatureLink {...row} />,
 };
 const TOTAL: Column<{ readonly total: number | null }> = { head: past.seats, value: ({ total }) => total };

@@ -28,7 +28,7 @@ export function Outages() {
               label={past.availability}
               rows={servers}
               columns={[
-                { head: past.serverHead, cell: ({ server }) => server },
+                { head: past.groups.server, cell: ({ server }) => server },
                 {
                   head: past.overTime,
                   wide: true,
@@ -53,7 +53,7 @@ export function Outages() {
               rows={outages.slice(0, 100)}
               total={total}
               columns={[
-                { head: past.serverHead, cell: ({ server }) => server },
+                { head: past.groups.server, cell: ({ server }) => server },
                 {
                   head: past.status,
                   cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,

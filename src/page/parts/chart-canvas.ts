@@ -144,9 +144,11 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
       ctx.textAlign = align;
       ctx.lineWidth = 4 * scale;
       ctx.strokeStyle = paint("bg");
-      ctx.strokeText(text, at, middle);
       ctx.fillStyle = paint(isStrong ? "text" : "text-3");
-      ctx.fillText(text, at, middle);
+      const half = align === "center" ? ctx.measureText(text).width / 2 : 0;
+      const within = half === 0 ? at : Math.min(right - half, Math.max(left + half, at));
+      ctx.strokeText(text, within, middle);
+      ctx.fillText(text, within, middle);
     };
     ctx.save();
     ctx.textBaseline = "middle";
@@ -185,9 +187,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
       write(past.total(total), right, y(total) - 9 * scale, "right");
     if (named !== null) {
       const text = past.peakAt(named.peak ?? 0, moment(Math.max(start, named.at), now.peek()));
-      const half = (text.length * FONT * scale) / 4;
-      const middle = Math.min(right - half, Math.max(left + half, x(named.at)));
-      write(text, middle, y(named.peak ?? 0) - 10 * scale, "center", true);
+      write(text, x(named.at), y(named.peak ?? 0) - 10 * scale, "center", true);
     }
     ctx.restore();
   }

@@ -23,8 +23,11 @@ export function DenialRows(props: {
       columns={[
         { head: past.at, time: ({ timestamp }) => timestamp },
         ...(props.isOfMany === true ? [FEATURE] : []),
-        { head: past.person, cell: (row) => (row.feature === null ? past.counted : <Person {...row} />) },
-        { head: past.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+        {
+          head: past.groups.user,
+          cell: (row) => (row.feature === null ? past.counted : <Person {...row} />),
+        },
+        { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
         { head: past.seats, value: ({ count }) => count },
         { head: past.tries, right: true, wide: true, cell: triesOf },
         { head: past.outcome, cell: ({ outcome }) => past.outcomes[outcome] },
@@ -34,7 +37,7 @@ export function DenialRows(props: {
   );
 }
 
-const FEATURE: Column<DenialRecord> = { head: past.feature, cell: (row) => <FeatureLink {...row} /> };
+const FEATURE: Column<DenialRecord> = { head: past.groups.feature, cell: (row) => <FeatureLink {...row} /> };
 
 function triesOf({ attempts, timestamp, until }: DenialRecord) {
   const ms = Date.parse(until) - Date.parse(timestamp);

@@ -3,6 +3,8 @@ import { nextTheme, overlay, singleKeys } from "./actions.ts";
 import { isShown, PLACES } from "./places.ts";
 
 const TYPING = "input:not([type=checkbox]), select, textarea, [contenteditable]";
+/** What a row leads to. */
+const ROWS = '[role="row"] .name:is(a, button), .rt td:first-child a';
 const GOES_ON_MS = 1_500;
 
 /**
@@ -58,7 +60,7 @@ export function startKeys(): void {
 
 /** Focuses the link of the next row; the first one when none has the focus. False where there are no rows to go to. */
 function step(by: number): boolean {
-  const links = [...document.querySelectorAll<HTMLElement>('[role="row"] .name:is(a, button)')];
+  const links = [...document.querySelectorAll<HTMLElement>(ROWS)];
   const here = links.indexOf(document.activeElement as HTMLElement);
   const isFirst = document.activeElement?.id === "search" || document.activeElement?.id === "main";
   if (here === -1 && !isFirst && document.activeElement !== document.body) return false;
