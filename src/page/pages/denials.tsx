@@ -3,7 +3,7 @@ import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
 import { FeatureLink, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
-import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { type Column, Figure, Newest, Rows } from "../parts/figure.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
@@ -40,9 +40,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
   return (
     <>
       <NotLogged logging={logging} start={range.start} />
-      {total > denials.length && (
-        <p class="why n-full">{past.newest(number(denials.length), number(total))}</p>
-      )}
+      <Newest shown={denials.length} total={total} />
       {isKnown && (
         <>
           <Rows

@@ -38,9 +38,16 @@ export function Expiry() {
         {({ expirations, total }) => {
           if (expirations.length === 0) return <p class="q">{past.noExpiry}</p>;
           if (isList) return <List rows={expirations} total={total} />;
-          return byMonth(expirations).map(([month, groups]) => (
-            <Month key={month} month={month} groups={groups} />
-          ));
+          return (
+            <>
+              {byMonth(expirations).map(([month, groups]) => (
+                <Month key={month} month={month} groups={groups} />
+              ))}
+              {total > expirations.length && (
+                <p class="why n-full">{past.firstOf(number(expirations.length), number(total))}</p>
+              )}
+            </>
+          );
         }}
       </Figure>
     </>

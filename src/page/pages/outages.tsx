@@ -1,7 +1,7 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { duration } from "../format.ts";
 import { asPercent } from "../parts/cells.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure, Newest, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
@@ -24,6 +24,7 @@ export function Outages() {
       >
         {({ servers, outages, total, ...asked }) => (
           <>
+            <Newest shown={outages.length} total={total} />
             <Rows
               label={past.availability}
               rows={servers}
