@@ -10,7 +10,8 @@ export const past = {
   notForYou: "Your role may not see this",
   none: "None.",
   showMore: (count: number) => `Show ${number(count)} more`,
-  firstOf: (shown: string, total: string) => `The first ${shown} of ${total}; the CSV and the API have all.`,
+  firstOf: (shown: number, total: number, most: number) =>
+    `The first ${number(shown)} of ${number(total)}; the CSV has ${total > most ? number(most) : "all"}.`,
   copyCurl: "Copy as curl",
   noCoverage: "Nothing is known of this time: nobody looked, or the license manager counts no seats here.",
 

@@ -95,7 +95,10 @@ describe.skipIf(!HAS_BROWSER)("what looks back", () => {
         const told: Answer = await Bun.$`sh -c ${`${curl} -sf`}`
           .env({ ...process.env, LICMOND_API_KEY: key })
           .json();
-        const link = new URL((await figure.getByText("CSV").getAttribute("href")) ?? "", `${daemon.url}/`);
+        const link = new URL(
+          (await figure.getByText("CSV", { exact: true }).getAttribute("href")) ?? "",
+          `${daemon.url}/`,
+        );
         const csv = (await (await daemon.get(link.pathname + link.search, key)).text()).trim().split("\r\n");
         expect([path, csv.length - 1]).toEqual([path, rowsOf(told)]);
         expect([path, csv.filter((line) => /(^|,)[=+@]/.test(line))]).toEqual([path, []]);

@@ -271,6 +271,17 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     );
     expect(shown.map((row) => row[7])).toEqual(features.flatMap(({ denials }) => numbers(denials)));
 
+    await show(`history?range=${range}`);
+    const { total } = await ask<{ total: number }>(`usage?${asked}&group_by=user&limit=1`);
+    await page.getByRole("button", { name: /^Show/ }).click();
+    await page.getByText(`The first 100 of ${total}; the CSV has all.`).waitFor();
+    const csv = new URL(
+      (await page.getByText("CSV", { exact: true }).getAttribute("href")) ?? "",
+      `${demo.url}/`,
+    );
+    const lines = (await (await demo.get(csv.pathname + csv.search, demo.key)).text()).trim().split("\r\n");
+    expect(lines).toHaveLength(1 + total);
+
     await show(`denials?range=${range}`);
     const denied = new Map((await cells("By feature")).map(([name, , count]) => [name, count]));
     for (const { server, feature, denials } of features)

@@ -3,15 +3,13 @@ import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
 import { FeatureLink, Person } from "../parts/cells.tsx";
 import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
-import { type Column, Figure, Newest, Rows } from "../parts/figure.tsx";
+import { type Column, Figure, MOST_ROWS, Newest, Rows } from "../parts/figure.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
 
-/** The most rows that one answer has. */
-const MOST = 10_000;
 const SHOWN = 100;
 
 /** Who was denied what, and what came of it. */
@@ -23,7 +21,7 @@ export function Denials() {
       <Figure
         title={past.perFeature}
         path="/api/licenses/denials"
-        query={{ ...askedHere(range), limit: `${MOST}` }}
+        query={{ ...askedHere(range), limit: `${MOST_ROWS}` }}
         note={({ logging }) => past.knownOf(periodOf(range), logging)}
       >
         {(answer) => <Groups answer={answer} range={range} />}

@@ -3,7 +3,7 @@ import { search } from "../api.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { FeatureLink } from "../parts/cells.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure, MOST_ROWS, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
@@ -44,7 +44,7 @@ export function Expiry() {
                 <Month key={month} month={month} groups={groups} />
               ))}
               {total > expirations.length && (
-                <p class="why n-full">{past.firstOf(number(expirations.length), number(total))}</p>
+                <p class="why n-full">{past.firstOf(expirations.length, total, MOST_ROWS)}</p>
               )}
             </>
           );

@@ -52,6 +52,9 @@ export function useAnswer<P extends keyof Answers>(
   };
 }
 
+/** The most rows that one answer has. */
+export const MOST_ROWS = 10_000;
+
 interface FigureProps<P extends keyof Answers> {
   readonly title: string;
   readonly path: P;
@@ -72,6 +75,8 @@ interface FigureProps<P extends keyof Answers> {
 export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
   const { title, path, query, note, aside, csv = true } = props;
   const { answer, error, again } = useAnswer(path, query, props.version);
+  // The table shows the first ones, a file has all.
+  const all = "limit" in query && { limit: `${MOST_ROWS}` };
   return (
     <section class="sec" id={props.id} aria-busy={answer === null && error === null}>
       <div class="h">
@@ -82,7 +87,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
       {answer === null ? <Pending error={error} again={again} /> : props.children(answer)}
       <p class="calls">
         {csv && (
-          <a class="link" href={`.${path}${search({ ...query, format: "csv" })}`} download>
+          <a class="link" href={`.${path}${search({ ...query, ...all, format: "csv" })}`} download>
             {words.csv}
           </a>
         )}
@@ -192,9 +197,7 @@ export function Rows<T>(props: {
           {past.showMore(hidden)}
         </button>
       )}
-      {hidden === 0 && total > rows.length && (
-        <p class="q">{past.firstOf(number(rows.length), number(total))}</p>
-      )}
+      {hidden === 0 && total > rows.length && <p class="q">{past.firstOf(rows.length, total, MOST_ROWS)}</p>}
     </>
   );
 }
