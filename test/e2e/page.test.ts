@@ -251,6 +251,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     type Stats = {
       server: string;
+      daemon: string;
       feature: string;
       total: number;
       peakUsed: number;
@@ -265,7 +266,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const shown = await cells("Use of seats");
     expect(shown.map(([name, total, peak, p95]) => [name, total, peak, p95])).toEqual(
       features.map((row) => [
-        `${row.feature} ${row.server}`,
+        `${row.feature} ${row.server} ${row.daemon}`,
         ...numbers(row.total, row.peakUsed, row.p95Used),
       ]),
     );
@@ -284,9 +285,9 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     await show(`denials?range=${range}`);
     const denied = new Map((await cells("By feature")).map(([name, , count]) => [name, count]));
-    for (const { server, feature, denials } of features)
+    for (const { server, daemon, feature, denials } of features)
       if (denials !== null && denials > 0)
-        expect([feature, denied.get(`${feature} ${server}`)]).toEqual([
+        expect([feature, denied.get(`${feature} ${server} ${daemon}`)]).toEqual([
           feature,
           denials.toLocaleString("en-GB"),
         ]);

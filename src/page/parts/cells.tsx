@@ -23,7 +23,7 @@ export function Person({ user }: { readonly user: string | null }): ComponentChi
   return <a href={linkTo("person", { user })}>{user}</a>;
 }
 
-/** A feature's name, with its server, leading to its page. */
+/** A feature's name, leading to its page, with its server and its daemon: two daemons may have one of the same name. */
 export function FeatureLink(props: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;
@@ -39,7 +39,7 @@ export function FeatureLink(props: {
       ) : (
         <a href={linkTo("feature", { server, daemon, name: feature })}>{feature}</a>
       )}
-      {props.quiet !== true && <span class="q"> {server}</span>}
+      {props.quiet !== true && <span class="q"> {feature == null ? server : `${server} ${daemon}`}</span>}
     </>
   );
 }
