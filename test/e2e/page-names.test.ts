@@ -52,10 +52,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await using proxy = keepsWords(watching.daemon.url);
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.blank();
-    const heard = await listenTo(page, proxy.origin);
     await page.goto(proxy.origin);
     if (!isPublic) await signIn(page, await site.key("viewer", "--anonymize"));
     await isLive(page);
+    const heard = await listenTo(page, proxy.origin);
     // By the stream, before any picture has them.
     await watching.poll({ features: HELD });
     const lead = leads(page);
