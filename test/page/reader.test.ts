@@ -87,3 +87,17 @@ test("whatever is lost, doubled or late, the page ends with the picture that the
     { numRuns: 200 },
   );
 });
+
+test("a reload that is asked for while another one fails is made", async () => {
+  const answers = [Promise.reject(new Error("no")), Promise.resolve([])];
+  let shown: Site | null = null;
+  const reader = createReader({
+    load: () => answers.shift() ?? Promise.resolve([]),
+    changed: (site) => {
+      shown = site;
+    },
+    failed: () => {},
+  });
+  await Promise.all([reader.reload(), reader.reload()]);
+  expect(shown).not.toBeNull();
+});

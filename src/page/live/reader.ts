@@ -43,11 +43,10 @@ export function createReader({ load, changed, failed }: ReaderDeps) {
         if (ids === null && servers !== null) site = new Map();
         for (const server of servers ?? []) site.set(server.id, keptServer(server));
       } catch (error) {
-        // What is shown stays as it was; the stream or a person asks again.
+        // What is shown stays as it was. Who has asked meanwhile has it tried once more, else the stream or a person asks again.
         waiting = [];
-        wanted = new Set();
         failed(error);
-        return;
+        continue;
       }
       for (const patch of waiting.splice(0)) take(patch);
       changed(new Map(site));
