@@ -64,7 +64,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await alert.getByText("Request r-17").waitFor();
     proxy.answers(() => null);
     // Unless the stream has opened meanwhile, which reads it, too.
-    await page.evaluate("document.querySelector('[role=alert] button')?.click()");
+    await page.evaluate("[...document.querySelectorAll('[role=alert] button')].at(-1)?.click()");
     await untilUsers(page, "ada");
 
     // Figures wait as the page does, and say what broke.
