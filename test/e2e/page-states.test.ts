@@ -82,7 +82,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       picture(async () => {
         await Bun.sleep(4_000);
         return new Response("{}", { status: 503 });
-      }),
+      }, Number.POSITIVE_INFINITY),
     );
     await page.reload();
     await page.getByText(/^Still loading, \d+ KB$/).waitFor();
