@@ -93,7 +93,7 @@ describe.skipIf(!HAS_BROWSER)("the figures of", () => {
         features === 1
           ? feature
           : `${plural(features, "feature")}, ${plural(sum(of.map(({ total }) => total)), "seat")}`;
-      return `${day(on, Date.now())} ${what} ${(daysLeft ?? 0) < 0 ? "expired" : `${daysLeft} d`}`;
+      return `${day(on, Date.now())} ${what} ${(daysLeft ?? 0) < 0 ? "expired" : `in ${daysLeft} d`}`;
     });
   }
 
@@ -254,8 +254,8 @@ describe.skipIf(!HAS_BROWSER)("the figures of", () => {
     const { seats, queued } = await ask<SummaryRecord>("summary");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
     for (const server of servers) {
-      const [tile = ""] = await texts(`section[aria-label=${JSON.stringify(server.id)}]`);
-      expect([tile, tile.includes(`${of(server, " of ")} seats`)]).toEqual([tile, true]);
+      const [tile = ""] = await texts(`.tile[href$=${JSON.stringify(`?id=${server.id}`)}]`);
+      expect([tile, tile.includes(of(server, " of "))]).toEqual([tile, true]);
       const rowsOf = tile.matchAll(/(\S+)(?: \+(\d+) waiting)? (\d+)\/(\d+) (\d+) free/g);
       for (const [, name, waits = "0", ...counts] of rowsOf)
         expect(
@@ -272,7 +272,7 @@ describe.skipIf(!HAS_BROWSER)("the figures of", () => {
     const [foot = ""] = await texts("footer");
     const next = (await expiring())
       .find((line) => !line.endsWith("expired"))
-      ?.replace(/^(\d+ \w+) (.*) \d+ d$/, "$1: $2");
+      ?.replace(/^(\d+ \w+) (.*) in \d+ d$/, "$1: $2");
     expect(foot).toContain(
       `${n(seats.used)} of ${n(seats.total)} seats in use, ${n(queued)} waiting. Next expiry ${next}`,
     );

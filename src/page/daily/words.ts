@@ -119,6 +119,7 @@ export const daily = {
   nobodyHolds: "Nobody holds a seat.",
   noDenials: "Denied requests are not shown here.",
   denied: "Denied today",
+  sinceMidnight: "00:00 to now",
   deniedUnread: "Denials cannot be read now.",
   nobodyDenied: "No request was denied.",
   deniedUnknown: (servers: readonly string[], state: DenialState) => {
@@ -138,7 +139,7 @@ export const daily = {
     server: "Server",
     is: "State",
     manager: "Manager",
-    members: "Members up",
+    members: "Members",
     features: "Features",
     seats: "Seats in use",
     polled: "Polled",

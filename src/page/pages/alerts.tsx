@@ -86,7 +86,7 @@ export function Alerts() {
         ))}
       </ul>
       {found !== null && found.total > from + PAGE_ROWS && (
-        <p class="foot">
+        <p class="chips">
           <button class="btn" type="button" onClick={() => setQuery({ from: `${from + PAGE_ROWS}` }, true)}>
             {daily.older}
           </button>

@@ -12,6 +12,7 @@ import { Chart } from "../parts/chart.tsx";
 import { Pending } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
+import { stretch, Timeline } from "../parts/timeline.tsx";
 import { ZONE } from "../range.ts";
 import { words } from "../words.ts";
 import { Note } from "./feature-table.tsx";
@@ -121,8 +122,6 @@ export function Held({ servers }: Props) {
   );
 }
 
-const TICKS = 96;
-
 export function Denied({
   denials,
   isUnread,
@@ -131,11 +130,13 @@ export function Denied({
   readonly isUnread: boolean;
 }) {
   const { of = [], count = null, unknown = [] } = denials ?? {};
-  const from = midnight();
-  const x = (time: string) =>
-    (1 + ((Date.parse(time) - from) / Math.max(1, now.value - from)) * (TICKS - 2)).toFixed(1);
+  const today = { word: null, start: midnight(), end: now.value };
   return (
-    <Section title={daily.denied} more={of.length > 0 && [daily.allOf(count ?? 0), { path: "denials" }]}>
+    <Section
+      title={daily.denied}
+      note={of.length > 0 && daily.sinceMidnight}
+      more={of.length > 0 && [daily.allOf(count ?? 0), { path: "denials" }]}
+    >
       {mayNot("holders") && <p class="q">{daily.noDenials}</p>}
       {denials === null && isUnread && <p class="q">{daily.deniedUnread}</p>}
       {count === 0 && <p class="q">{daily.nobodyDenied}</p>}
@@ -145,18 +146,13 @@ export function Denied({
             <span class="el">
               <FeatureLink quiet server={server} daemon={daemon} feature={feature} />
             </span>
-            <svg class="ticks" viewBox={`0 0 ${TICKS} 12`} preserveAspectRatio="none" aria-hidden="true">
-              <path d={rows.map(({ timestamp }) => `M${x(timestamp)} 0V12`).join("")} />
-            </svg>
+            <Timeline
+              range={today}
+              of={rows.map(({ timestamp }) => stretch("crit-mark", timestamp, timestamp))}
+            />
             <b class="r">{number(denied)}</b>
           </li>
         ))}
-        {of.length > 0 && (
-          <li class="q axis" aria-hidden="true">
-            <span>00:00</span>
-            <span>{moment(now.value, now.value)}</span>
-          </li>
-        )}
       </ul>
       {[...Map.groupBy(unknown, ({ state }) => state)].map(([state, servers]) => (
         <p key={state} class="q note">

@@ -11,11 +11,11 @@ import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
 import { isFull } from "../model.ts";
-import { SeatBar } from "../parts/bar.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { query } from "../router.ts";
+import { partsOf, WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
-import { words } from "../words.ts";
+import { seatsInWords, words } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
@@ -64,7 +64,7 @@ export function Wall() {
               day={past.day}
               says={<Says server={server} />}
               isLost={isLost.value}
-              bar={<SeatBar feature={seatsOf(server, isLost.value || isOld(server))} />}
+              bar={<Bar server={server} />}
             >
               <Tightest server={server} />
             </Tile>
@@ -110,6 +110,26 @@ function Says({ server }: Props) {
   const { mark, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
   if (mark !== null) return <State is={mark}>{text}</State>;
   return <>{isLost.value ? words.notKnown : text}</>;
+}
+
+/** As wide as the tile; its patterns are not stretched. */
+function Bar({ server }: Props) {
+  const seats = seatsOf(server, isLost.value || isOld(server));
+  const percent = (pixels: number) => `${(100 * pixels) / WIDTH}%`;
+  return (
+    <svg class="seats" role="img" aria-label={seatsInWords(seats)}>
+      {partsOf(seats).map(({ kind, x, width: wide }) => (
+        <rect
+          key={x + kind}
+          class={kind === "es" ? "e es" : kind}
+          x={percent(x)}
+          width={percent(wide)}
+          height="100%"
+          rx="1"
+        />
+      ))}
+    </svg>
+  );
 }
 
 function Tightest({ server }: Props) {

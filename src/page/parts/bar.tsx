@@ -27,7 +27,7 @@ export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Co
       width={ALL}
       height={HEIGHT}
       viewBox={`0 0 ${ALL} ${HEIGHT}`}
-      preserveAspectRatio="none"
+      preserveAspectRatio="xMinYMid"
     >
       {isOpen && <path class="inf" d={`M.5 6H${WIDTH - 0.5}`} />}
       {isOpen && (feature.used ?? 0) > 0 && <rect class="u" x="0" y="0" width="93" height={HEIGHT} rx="1" />}
