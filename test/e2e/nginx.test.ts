@@ -41,7 +41,7 @@ describe.skipIf(!HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a prefix of n
     await page.getByText("2 of 2", { exact: true }).waitFor();
     await page.getByRole("link", { name: "People", exact: true }).click();
     await page.waitForURL(`${address}people`);
-    expect(await page.locator("#main .a-n").allTextContents()).toEqual(["ada", "bob"]);
+    expect(await page.locator("#main [role=cell].a-s").allTextContents()).toEqual(["ada", "bob"]);
 
     const badge = await page.goto(address + BADGE);
     expect([badge?.status(), await badge?.text()]).toEqual([200, expect.stringContaining("0 of 2 free")]);

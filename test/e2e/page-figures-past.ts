@@ -31,7 +31,8 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   }
   await show(`history?report=efficiency&${range}`);
   const { features } = await heardOf<{ features: StatsRecord[] }>("stats");
-  const named = ({ feature, server }: { feature: string | null; server: string }) => `${feature} ${server}`;
+  const named = (row: { feature: string | null; server: string; daemon: string }) =>
+    `${row.feature} ${row.server} ${row.daemon}`;
   expect(
     pick(
       await rows("Use of seats"),
@@ -118,8 +119,8 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   );
   const heads = [...months.values()].map(
     (of) =>
-      `${plural(new Set(of.map((row) => named(row) + row.daemon)).size, "feature")}, ${plural(sum(of.map(({ total }) => total)), "seat")} lost`,
+      `${plural(new Set(of.map((row) => named(row))).size, "feature")}, ${plural(sum(of.map(({ total }) => total)), "seat")} lost`,
   );
-  const monthHeads = await texts("#main h3");
+  const monthHeads = await texts("#main .h:has(+ .month)");
   expect(heads.filter((head, at) => !monthHeads[at]?.includes(head))).toEqual([]);
 }

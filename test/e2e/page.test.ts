@@ -154,10 +154,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     await watching.poll({ ...all, members: ["up", "down", "up"] });
     await untilSays("eda runs on 2 of 3 members.");
-    expect(await page.locator("h1").getAttribute("class")).toBe("st-warn");
+    expect(await page.locator("h1").getAttribute("class")).toBe("line st-warn");
     await watching.poll("Error getting status: Cannot connect to license server system. (-15,570:115)");
     await untilSays("eda does not answer.");
-    expect(await page.locator("h1").getAttribute("class")).toBe("st-crit");
+    expect(await page.locator("h1").getAttribute("class")).toBe("line st-crit");
     await page.locator(".need a", { hasText: "eda" }).click();
     await page.locator(".says .tool-says", { hasText: "LICENSE_SERVER_UNREACHABLE" }).waitFor();
     await page.locator(".stale-row", { hasText: "solver" }).waitFor();

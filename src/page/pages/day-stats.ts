@@ -4,6 +4,8 @@ import { get } from "../api.ts";
 import type { FeatureRow } from "../model.ts";
 
 type Day = Pick<StatsRecord, "peakUsed" | "denials" | "coverage"> & { readonly readAt: number };
+/** Of what the daemon did not tell: it is asked for again when it is looked at again. */
+export const NOTHING_KNOWN: Day = { peakUsed: null, denials: null, coverage: 0, readAt: 0 };
 const keyOf = (server: string, daemon: string, name: string) => JSON.stringify([server, daemon, name]);
 const days = signal<ReadonlyMap<string, Day>>(new Map());
 
@@ -35,13 +37,14 @@ async function load(rows: readonly FeatureRow[]): Promise<void> {
   const feature = [...new Set(asked.map((row) => row.feature.name))];
   const server = [...new Set(asked.map((row) => row.server.id))];
   const answer = await get("/api/licenses/stats", { series: "false", server, feature }).catch(() => null);
-  if (answer === null) return;
-  const read = answer.features.map(
-    (row) => [keyOf(row.server, row.daemon, row.feature), { ...row, readAt }] as const,
-  );
-  days.value = new Map([...days.peek(), ...read]);
+  const next = new Map(days.peek());
+  for (const row of asked) next.set(keyOfRow(row), dayOf(row) ?? NOTHING_KNOWN);
+  for (const row of answer?.features ?? [])
+    next.set(keyOf(row.server, row.daemon, row.feature), { ...row, readAt });
+  days.value = next;
 }
 
-export function dayOf({ server, feature }: FeatureRow): Day | undefined {
-  return days.value.get(keyOf(server.id, feature.daemon, feature.name));
-}
+const keyOfRow = ({ server, feature }: FeatureRow) => keyOf(server.id, feature.daemon, feature.name);
+
+/** Undefined until it was read. */
+export const dayOf = (row: FeatureRow): Day | undefined => days.value.get(keyOfRow(row));

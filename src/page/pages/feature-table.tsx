@@ -4,11 +4,11 @@ import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { type ListColumn, ListTable } from "../parts/list-table.tsx";
-import { Age, State, Unknown } from "../parts/marks.tsx";
+import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
 import { words } from "../words.ts";
-import { dayOf, loadDays } from "./day-stats.ts";
+import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
 /** The order of an address that says none: the tightest first. */
 export const FIRST = "free";
@@ -105,16 +105,20 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
 /** Of less than this share of a day, a peak is only what was seen. */
 const COVERED = 0.9;
 /** A row that stands for several features has no past. */
-const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : undefined);
+const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING_KNOWN);
 
 function Peak(row: FeatureRow) {
-  const { peakUsed = null, coverage = 0 } = pastOf(row) ?? {};
+  const past = pastOf(row);
+  if (past === undefined) return <Loading />;
+  const { peakUsed, coverage } = past;
   if (peakUsed === null) return <Unknown />;
   return <>{coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
 }
 
 function Denied(row: FeatureRow) {
-  const { denials = null } = pastOf(row) ?? {};
+  const past = pastOf(row);
+  if (past === undefined) return <Loading />;
+  const { denials } = past;
   if (denials === null) return <Unknown />;
   return <span class={denials > 0 ? "n-crit" : "q"}>{number(denials)}</span>;
 }

@@ -46,6 +46,13 @@ export const Unknown = () => (
   </State>
 );
 
+/** Of a figure that is still being read. */
+export const Loading = () => (
+  <span class="q" title={words.loadingPage}>
+    …
+  </span>
+);
+
 /** Seats in use, and of how many where there are so many: `39/298`, or with other words between. */
 export function UsedOf(props: {
   readonly used: number | null;
