@@ -35,8 +35,6 @@ export async function readFigures(page: Page, demo: Daemon & { readonly key: str
   const heardOf = async <T>(path: string) => (await answered.get(`/api/licenses/${path}`)) as T;
   const show = async (path: string) => {
     await lead(`${demo.url}/${path}`);
-    // What is still being read.
-    await page.getByText("…", { exact: true }).first().waitFor({ state: "hidden" });
     const more = page.getByRole("button", { name: /^Show \d+ more/ });
     while ((await more.count()) > 0) await more.first().click();
   };

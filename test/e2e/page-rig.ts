@@ -58,6 +58,8 @@ export function leads(page: Page) {
       await page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 50)))");
       return open.size === 0 || undefined;
     });
+    // What is asked for once nobody types or scrolls.
+    await page.getByText("…", { exact: true }).first().waitFor({ state: "hidden" });
     await isRead(page);
   };
 }

@@ -10,11 +10,12 @@ const ROOT = join(import.meta.dir, "../..");
 async function sourcesWithDummy(folder: string): Promise<string> {
   const root = join(folder, "project");
   await mkdir(root);
-  for (const part of ["src", "systemd", "package.json"])
+  for (const part of ["src", "scripts/lib", "systemd", "package.json"])
     await cp(join(ROOT, part), join(root, part), { recursive: true });
   await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
   const { compilerOptions } = await Bun.file(join(ROOT, "tsconfig.json")).json();
-  await Bun.write(join(root, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["src"] }));
+  const tsconfig = { compilerOptions, include: ["src"], exclude: ["src/page"] };
+  await Bun.write(join(root, "tsconfig.json"), JSON.stringify(tsconfig));
 
   const dummy = await Bun.file(join(ROOT, "test/fixtures/third-manager/index.txt")).text();
   await Bun.write(join(root, "src/managers/dummy/index.ts"), dummy);

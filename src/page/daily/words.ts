@@ -110,7 +110,7 @@ export const daily = {
   spark: (used: string, total: string) => `Seats in use over 24 h, now ${used} of ${total}`,
   seats24: "Seats in use, 24 h",
   toNow: (from: string, zone: string) => `${from} to now, ${zone}`,
-  known: (percent: number) => `${percent} % read; what was not counts as read last`,
+  known: (percent: number) => `${percent} % covered`,
   tooMany: (most: number) => `The sum of 24 hours is drawn for up to ${number(most)} features.`,
   notRead: "What was in use cannot be read now.",
   notReadYet: "Nothing was read yet.",

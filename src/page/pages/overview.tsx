@@ -8,12 +8,12 @@ import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
 import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
-import { may } from "../me.ts";
+import { may, mayNot } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
 import { Facts, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Rows } from "../parts/figure.tsx";
-import { Icon, State, UsedOf } from "../parts/marks.tsx";
+import { Icon, Loading, State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
@@ -32,7 +32,7 @@ export function Overview() {
   const isOne = servers.size === 1;
   return (
     <>
-      <Status servers={servers} denied={denied.denials?.count ?? null} />
+      <Status servers={servers} denied={denied} />
       <Outcome />
       <div class="cols c3">
         <Attention servers={servers} />
@@ -71,7 +71,10 @@ export function Overview() {
 /** As the header's bar, which says the same. */
 const TELL_AFTER_MS = 10_000;
 
-function Status({ servers, denied }: { readonly servers: Site; readonly denied: number | null }) {
+function Status(props: { readonly servers: Site; readonly denied: ReturnType<typeof useDenials> }) {
+  const { servers, denied } = props;
+  const { count = null } = denied.denials ?? {};
+  const isReading = denied.denials === null && !denied.isUnread && !mayNot("holders");
   const unhandled = firing.value && unhandledOf(firing.value.values(), now.value);
   const { mark, parts } = sentenceOf([...servers.values()], unhandled);
   const { stale, people, waiting, ...seats } = figuresOf(servers);
@@ -102,7 +105,7 @@ function Status({ servers, denied }: { readonly servers: Site; readonly denied: 
             ],
             [daily.people, <Known value={people} />],
             [daily.waiting, <Known value={waiting} as={coloured("n-full")} />],
-            [daily.deniedToday, <Known value={denied} as={coloured("n-crit")} />],
+            [daily.deniedToday, isReading ? <Loading /> : <Known value={count} as={coloured("n-crit")} />],
           ]}
         />
       </div>

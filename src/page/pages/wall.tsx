@@ -133,14 +133,19 @@ function Bar({ server }: Props) {
 }
 
 function Tightest({ server }: Props) {
+  const tightest = tightestOf(server);
   return (
     <ul class="tightest">
-      {tightestOf(server).map((row) => {
+      {tightest.map((row) => {
         const { id, feature, free } = row;
         const waiting = feature.queued ?? 0;
+        const isTwice = tightest.some((other) => other !== row && other.feature.name === feature.name);
         return (
           <li key={id}>
-            <span class="el">{feature.name}</span>
+            <span class="el">
+              {feature.name}
+              {isTwice && <span class="q"> {feature.daemon}</span>}
+            </span>
             <span>
               {waiting > 0 && <span class="n-full">{words.waiting(waiting)} </span>}
               <UsedOf {...feature} />
