@@ -1,6 +1,6 @@
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Refusal } from "../api.ts";
 import { daily } from "../daily/words.ts";
 import { words } from "../words.ts";
@@ -57,7 +57,7 @@ export function FormDialog(props: {
   const box = useRef<HTMLDialogElement>(null);
   const problem = useSignal<string | null>(null);
   const isBusy = useSignal(false);
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
 
   const submit = async (form: FormData) => {
     isBusy.value = true;

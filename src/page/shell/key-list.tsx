@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { words } from "../words.ts";
 import { overlay, setSingleKeys, singleKeys } from "./actions.ts";
 import { PLACES } from "./places.ts";
@@ -6,7 +6,7 @@ import { PLACES } from "./places.ts";
 /** Every key of the page, and the switch for those without Ctrl. */
 export function KeyList() {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => box.current?.showModal(), []);
+  useLayoutEffect(() => box.current?.showModal(), []);
   const places = PLACES.map(({ word, letter }) => [`g ${letter}`, word] as const);
   return (
     <dialog

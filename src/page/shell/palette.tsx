@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
 import { go } from "../router.ts";
@@ -31,7 +31,8 @@ export function Palette() {
   const entries = useMemo(() => entriesOf(servers), [servers]);
   const found = ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
-  useEffect(() => box.current?.showModal(), []);
+  // Before anything else is typed, which would be taken for single keys.
+  useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
 
   const take = (entry: Entry | undefined) => {
