@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { isLive, leads, listenTo, signIn } from "./page-rig.ts";
 import { createWatchedSite, type WatchedSite, type Watching } from "./watched-site.ts";
 
@@ -20,7 +20,7 @@ const PAPER = 718;
 /** What people type may have these, too. */
 const TYPED = `${SCRIPT} "a"\n=b \u202e`;
 
-describe.skipIf(!HAS_BROWSER)("hostile names", () => {
+describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
   let site: WatchedSite;
   let watching: Watching;
   let browser: Browser;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { gather } from "../until.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { SLOW } from "./harness.ts";
 import { isLive, leads, listenTo, signIn } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
@@ -43,7 +44,7 @@ function keepsWords(daemon: string) {
   return { origin: server.url.origin, answers, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
-describe.skipIf(!HAS_BROWSER)("the page", () => {
+describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
   test.each(["counts", "pseudonyms", "an anonymized key"])("shows no name: %s", async (shows) => {
     const isPublic = !shows.includes("key");
     await using site = await createWatchedSite(isPublic ? `[page]\npublic = "${shows}"` : "");

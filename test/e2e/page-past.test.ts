@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { isLive, isRead, listenTo, signIn } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
@@ -34,7 +34,7 @@ function rowsOf({ total = -1, cells, features }: Answer): number {
   return parts.reduce((sum, count) => sum + count, 0) || total;
 }
 
-describe.skipIf(!HAS_BROWSER)("what looks back", () => {
+describe.skipIf(!SLOW || !HAS_BROWSER)("what looks back", () => {
   test("takes hostile names through its links, the calls that it copies, CSV and paper", async () => {
     await using site = await createWatchedSite();
     const log = join(site.folder, "acmed.log");

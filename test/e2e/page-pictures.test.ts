@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ROOT } from "../docs/claims.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { SLOW } from "./harness.ts";
 import { isLive, leads, listenTo, startDemo } from "./page-rig.ts";
 import { smallPng } from "./small-png.ts";
 
@@ -23,7 +24,7 @@ const VIEWS = {
   wall: "wall",
 } as const;
 
-test.skipIf(!HAS_BROWSER)("nine pages have their pictures taken", async () => {
+test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have their pictures taken", async () => {
   // Polled once, so that both themes show the same.
   await using demo = await startDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
   await using browser = await startBrowser({ keepPolicy: true });

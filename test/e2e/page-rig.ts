@@ -1,11 +1,13 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { type Daemon, freePort, start, until } from "./harness.ts";
+import { type Daemon, freePort, SLOW, start, until } from "./harness.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
+/** Of windows, and their themes; each axe takes a second. */
 const WIDTHS = [390, 1024, 1440];
 const THEMES = ["light", "dark"] as const;
+const IN_BRIEF: ReadonlySet<string> = new Set(["390 dark", "1440 light"]);
 
 /** What a page must never do: complain, break its policy, or ask another host. */
 export async function listenTo(page: Page, origin: string): Promise<string[]> {
@@ -78,6 +80,7 @@ export async function inspect(page: Page, address: string, path: string): Promis
   await isRead(page);
   for (const width of path.startsWith("wall") ? [...WIDTHS, 1920] : WIDTHS) {
     for (const colorScheme of THEMES) {
+      if (!SLOW && !IN_BRIEF.has(`${width} ${colorScheme}`)) continue;
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme });
       const view = `${path} ${width} ${colorScheme}`;

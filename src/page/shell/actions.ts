@@ -20,13 +20,14 @@ export function nextTheme(): void {
 }
 
 export async function signOut(): Promise<void> {
+  // Its stream ends with the sign-in: nothing is asked because of that.
+  forget();
   try {
     await post("/api/signout", null);
   } catch {
     // Whether the sign-in has ended by itself or nothing answers, the picture tells.
     return again();
   }
-  forget();
   go(linkTo("signin"));
 }
 
