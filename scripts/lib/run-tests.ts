@@ -12,8 +12,8 @@ const HELP = `scripts/test [--unit] [--e2e] [--systemd] [--slow] [arguments of \
   --slow     the tests that take their time too: load, chaos, thousands of streams
   --help     this text
 
-Without a part's name: --unit --e2e. Their test files run side by side, three for two cores, because many
-of them wait; with --slow one after the other, because slow tests measure.
+Without a part's name: --unit --e2e. Their test files run side by side, two for each core, because many of
+them wait; with --slow one after the other, because slow tests measure.
 Everything else goes to \`bun test\`: a path such as test/e2e/cli, -t 'part of a test's name'.
 The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
 Exit code: 0 when all passed, 1 when one failed or none ran.`;
@@ -28,7 +28,7 @@ const TEST_TIMEOUT_MS = 300_000;
 const SLOW_TEST_TIMEOUT_MS = 600_000;
 
 /** End-to-end tests wait for half of their time: for polls, for groups of alerts, for processes that end. */
-const WORKERS = Math.ceil(1.5 * availableParallelism());
+const WORKERS = 2 * availableParallelism();
 
 const root = join(import.meta.dir, "../..");
 const bun = process.execPath;
