@@ -102,7 +102,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     const { ask, heardOf, rows, show, texts } = figures;
     await show("features");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
-    const stats = await ask<{ features: StatsRecord[] }>("stats?limit=1000");
+    const names = new URLSearchParams(features.map(({ name }) => ["feature", name]));
+    const stats = await ask<{ features: StatsRecord[] }>(`stats?${names}`);
     const statsOf = ({ server, daemon, name }: FeatureRecord) =>
       stats.features.find((row) => row.server === server && row.daemon === daemon && row.feature === name);
     const shown = pick(

@@ -35,7 +35,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
       const text = instead?.(row) ?? false;
       if (text !== false) return <span class="q">{text}</span>;
       return (
-        <button class="ack" type="button" onClick={() => ask({ row })}>
+        <button class="link" type="button" onClick={() => ask({ row })}>
           {word}
           <span class="vh"> {target(row)}</span>
         </button>
