@@ -102,7 +102,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     const { ask, heardOf, rows, show, texts } = figures;
     await show("features");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
-    const names = new URLSearchParams(features.map(({ name }) => ["feature", name]));
+    const names = new URLSearchParams(features.map(({ name }) => ["feature", name] as [string, string]));
     const stats = await ask<{ features: StatsRecord[] }>(`stats?${names}`);
     const statsOf = ({ server, daemon, name }: FeatureRecord) =>
       stats.features.find((row) => row.server === server && row.daemon === daemon && row.feature === name);
