@@ -2,7 +2,7 @@ import { join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-/** A file of the page, in every form in which it can be sent. */
+/** A file of the page, in the forms in which it is kept. */
 export interface BuiltFile {
   /** Path below the page's address: `index.html`, `assets/index-1a2b3c.js`. */
   readonly name: string;
@@ -11,7 +11,8 @@ export interface BuiltFile {
   readonly forms: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 }
 
-export const ENCODINGS = ["identity", "gzip", "br"] as const;
+/** What takes neither gets the first one unpacked: all files as they are would be half of what they need in the binary. */
+export const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 export interface BuiltPage {
@@ -68,7 +69,7 @@ async function builtFile(name: string, type: string, text: string): Promise<Buil
   const br = new Uint8Array(await promisify(brotliCompress)(identity, quality));
   const zipped = new Uint8Array(await promisify(gzip)(identity, { level: 9 }));
   const hash = new Bun.CryptoHasher("sha256").update(identity).digest("base64url").slice(0, 16);
-  return { name, type, etag: hash, forms: { identity, gzip: zipped, br } };
+  return { name, type, etag: hash, forms: { gzip: zipped, br } };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { buildPage, type Encoding } from "../../../scripts/lib/page.ts";
 
-/** A file of the page, in every form in which it can be sent. */
+/** A file of the page, in the forms in which it is kept. */
 export interface PageFile {
   /** Path below the page's address. */
   readonly name: string;
@@ -19,10 +19,6 @@ export async function pageFiles(): Promise<readonly PageFile[]> {
   const { files } = await buildPage(join(import.meta.dir, "../../.."));
   return files.map(({ forms, ...file }) => ({
     ...file,
-    forms: {
-      identity: new Blob([forms.identity]),
-      gzip: new Blob([forms.gzip]),
-      br: new Blob([forms.br]),
-    },
+    forms: { gzip: new Blob([forms.gzip]), br: new Blob([forms.br]) },
   }));
 }

@@ -40,11 +40,11 @@ export function pageRoutes(settings: HttpDeps["settings"]) {
   return routes;
 }
 
-function respond(
+async function respond(
   { headers: sent }: Request,
   { name, type, etag, forms }: PageFile,
   policy: string,
-): Response {
+): Promise<Response> {
   const accepted = sent.get("accept-encoding");
   const encoding = (["br", "gzip"] as const).find((each) => takesEncoding(accepted, each)) ?? "identity";
   const tag = `"${etag}-${encoding}"`;
@@ -58,7 +58,8 @@ function respond(
     "content-security-policy": policy,
   };
   if (matches(sent.get("if-none-match") ?? "", tag)) return new Response(null, { status: 304, headers });
-  return new Response(forms[encoding], {
+  const body = encoding === "identity" ? Bun.gunzipSync(await forms.gzip.bytes()) : forms[encoding];
+  return new Response(body, {
     headers: {
       ...headers,
       "content-type": type,
