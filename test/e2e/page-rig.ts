@@ -74,7 +74,8 @@ export async function signIn(page: Page, key: string): Promise<void> {
 /** A page in both themes and all widths: as wide as the window, and nothing that axe finds. `#palette` and `#keys`: what opens over it. */
 export async function inspect(page: Page, address: string, path: string): Promise<void> {
   await page.goto(`${address}${path}`);
-  if (path !== "signin") await isLive(page);
+  if (path === "signin") await page.getByRole("heading", { level: 1 }).waitFor();
+  else await isLive(page);
   if (path.endsWith("#palette")) await page.keyboard.press("Control+k");
   if (path.endsWith("#keys")) await page.keyboard.press("?");
   await isRead(page);

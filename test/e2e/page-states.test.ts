@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { $ } from "bun";
 import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { between, type Fault, isLive, isRead, signIn } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
@@ -119,61 +119,65 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
   });
 
-  test("is right after a sleep, and gives back a stream of its own while it is hidden", async () => {
-    await using site = await createWatchedSite();
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll(seats("ada"));
-    const page = await browser.open(`${watching.daemon.url}/people`);
-    await signIn(page, watching.key);
-    await untilUsers(page, "ada");
-    const debug = await page.context().newCDPSession(page);
-    await debug.send("Page.setWebLifecycleState", { state: "frozen" });
-    await watching.poll(seats("bob"));
-    await watching.poll(seats("bob", "cy"));
-    await debug.send("Page.setWebLifecycleState", { state: "active" });
-    const wokeAt = performance.now();
-    await untilUsers(page, "bob", "cy");
-    expect(performance.now() - wokeAt).toBeLessThan(2_000);
-
-    // Stopped while more comes than anybody keeps for it.
-    const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
-    const stopped = await renderersOf(process.pid);
-    expect(stopped).not.toEqual([]);
-    for (const pid of stopped) process.kill(pid, "SIGSTOP");
-    try {
-      for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
+  test.skipIf(!SLOW)(
+    "is right after a sleep, and gives back a stream of its own while it is hidden",
+    async () => {
+      await using site = await createWatchedSite();
+      await using browser = await startBrowser({ keepPolicy: true });
+      await using watching = await site.watch();
+      await watching.poll(seats("ada"));
+      const page = await browser.open(`${watching.daemon.url}/people`);
+      await signIn(page, watching.key);
+      await untilUsers(page, "ada");
+      const debug = await page.context().newCDPSession(page);
+      await debug.send("Page.setWebLifecycleState", { state: "frozen" });
       await watching.poll(seats("bob"));
-    } finally {
-      for (const pid of stopped) process.kill(pid, "SIGCONT");
-    }
-    const wentOnAt = performance.now();
-    await untilUsers(page, "bob");
-    expect(performance.now() - wentOnAt).toBeLessThan(2_000);
-    await page.close();
+      await watching.poll(seats("bob", "cy"));
+      await debug.send("Page.setWebLifecycleState", { state: "active" });
+      const wokeAt = performance.now();
+      await untilUsers(page, "bob", "cy");
+      expect(performance.now() - wokeAt).toBeLessThan(2_000);
 
-    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
-    const untilStreams = (count: number) =>
-      until(`${count} streams`, async () => (await streams()) === count || undefined);
-    await untilStreams(0);
-    const own = await browser.blank();
-    await own.addInitScript("delete window.SharedWorker");
-    await own.clock.install();
-    await own.goto(`${watching.daemon.url}/people`);
-    await isLive(own);
-    expect(await streams()).toBe(1);
-    const hide = (hidden: boolean) =>
-      own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
+      // Stopped while more comes than anybody keeps for it.
+      const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
+      const stopped = await renderersOf(process.pid);
+      expect(stopped).not.toEqual([]);
+      for (const pid of stopped) process.kill(pid, "SIGSTOP");
+      try {
+        for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
+        await watching.poll(seats("bob"));
+      } finally {
+        for (const pid of stopped) process.kill(pid, "SIGCONT");
+      }
+      const wentOnAt = performance.now();
+      await untilUsers(page, "bob");
+      expect(performance.now() - wentOnAt).toBeLessThan(2_000);
+      await page.close();
+
+      const streams = async () =>
+        (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
+      const untilStreams = (count: number) =>
+        until(`${count} streams`, async () => (await streams()) === count || undefined);
+      await untilStreams(0);
+      const own = await browser.blank();
+      await own.addInitScript("delete window.SharedWorker");
+      await own.clock.install();
+      await own.goto(`${watching.daemon.url}/people`);
+      await isLive(own);
+      expect(await streams()).toBe(1);
+      const hide = (hidden: boolean) =>
+        own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
         document.dispatchEvent(new Event("visibilitychange"))`);
-    await hide(true);
-    await own.clock.runFor(61_000);
-    await untilStreams(0);
-    await watching.poll(seats("dora"));
-    await hide(false);
-    await untilUsers(own, "dora");
-    await isLive(own);
-    expect(await streams()).toBe(1);
-  });
+      await hide(true);
+      await own.clock.runFor(61_000);
+      await untilStreams(0);
+      await watching.poll(seats("dora"));
+      await hide(false);
+      await untilUsers(own, "dora");
+      await isLive(own);
+      expect(await streams()).toBe(1);
+    },
+  );
 
   test("leads by the palette to hostile names, and its single keys can be switched off", async () => {
     await using site = await createWatchedSite();

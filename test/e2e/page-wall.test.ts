@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import type { Picture } from "../../src/domain/live-picture.ts";
 import { FEATURE_COLUMNS } from "../../src/domain/picture.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { between, isLive, violations } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
@@ -44,82 +44,85 @@ const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
 const NAMES = /lovelace|turing/i;
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("of a wall runs for a day on one stream, says when it is not live, and loads another version", async () => {
-    await using site = await createWatchedSite('[page]\npublic = "counts"');
-    await using browser = await startBrowser({ keepPolicy: true });
-    await using watching = await site.watch();
-    await watching.poll({ features: HELD });
-    await using proxy = between(() => watching.daemon.url);
-    const stream = createStream();
-    const isStream = (path: string) => path.startsWith("/stream/");
-    proxy.answers((path) => (isStream(path) ? stream.answer() : null));
-    const page = await browser.blank();
-    await page.addInitScript("delete window.SharedWorker");
-    await page.clock.install();
-    await page.goto(`${proxy.origin}/wall`);
-    await isLive(page);
-    await page.evaluate("window.stays = true");
+  test.skipIf(!SLOW)(
+    "of a wall runs for a day on one stream, says when it is not live, and loads another version",
+    async () => {
+      await using site = await createWatchedSite('[page]\npublic = "counts"');
+      await using browser = await startBrowser({ keepPolicy: true });
+      await using watching = await site.watch();
+      await watching.poll({ features: HELD });
+      await using proxy = between(() => watching.daemon.url);
+      const stream = createStream();
+      const isStream = (path: string) => path.startsWith("/stream/");
+      proxy.answers((path) => (isStream(path) ? stream.answer() : null));
+      const page = await browser.blank();
+      await page.addInitScript("delete window.SharedWorker");
+      await page.clock.install();
+      await page.goto(`${proxy.origin}/wall`);
+      await isLive(page);
+      await page.evaluate("window.stays = true");
 
-    const { servers } = (await (await watching.daemon.get("/api/picture")).json()) as Picture;
-    const [{ snapshot, features, status }] = servers as [Picture["servers"][0]];
-    const [usedAt, freeAt] = (["used", "available"] as const).map(
-      (word) => 1 + FEATURE_COLUMNS.indexOf(word),
-    );
-    let at = snapshot;
-    const change = () => {
-      const changed = features.map((feature) => [...feature]) as unknown[][];
-      const solver = changed.find((feature) => feature.includes("solver")) ?? [];
-      solver[usedAt ?? 0] = at % 40;
-      solver[freeAt ?? 0] = 40 - (at % 40);
-      const fields = { lastPollAt: new Date().toISOString(), collectedAt: new Date().toISOString() };
-      const gone = { features: [], rows: [] };
-      stream.send({
-        server: "eda",
-        from: at,
-        to: ++at,
-        status,
-        changed: fields,
-        features: changed,
-        rows: [],
-        gone,
-      });
-    };
-    const changes = async (times: number) => {
-      for (let time = 0; time < times; time++) {
-        for (let minute = 0; minute < 10; minute++) change();
-        await page.clock.runFor(1_000);
-      }
-    };
-    await changes(20);
-    const before = await heapOf(page);
-    await changes(144);
-    await page.clock.runFor(900_000);
-    await page.locator(".tile li", { hasText: `${(at - 1) % 40}/40` }).waitFor();
-    const after = await heapOf(page);
-    expect([stream.opened(), after - before < 5]).toEqual([1, true]);
-    expect(await page.content()).not.toMatch(NAMES);
+      const { servers } = (await (await watching.daemon.get("/api/picture")).json()) as Picture;
+      const [{ snapshot, features, status }] = servers as [Picture["servers"][0]];
+      const [usedAt, freeAt] = (["used", "available"] as const).map(
+        (word) => 1 + FEATURE_COLUMNS.indexOf(word),
+      );
+      let at = snapshot;
+      const change = () => {
+        const changed = features.map((feature) => [...feature]) as unknown[][];
+        const solver = changed.find((feature) => feature.includes("solver")) ?? [];
+        solver[usedAt ?? 0] = at % 40;
+        solver[freeAt ?? 0] = 40 - (at % 40);
+        const fields = { lastPollAt: new Date().toISOString(), collectedAt: new Date().toISOString() };
+        const gone = { features: [], rows: [] };
+        stream.send({
+          server: "eda",
+          from: at,
+          to: ++at,
+          status,
+          changed: fields,
+          features: changed,
+          rows: [],
+          gone,
+        });
+      };
+      const changes = async (times: number) => {
+        for (let time = 0; time < times; time++) {
+          for (let minute = 0; minute < 10; minute++) change();
+          await page.clock.runFor(1_000);
+        }
+      };
+      await changes(20);
+      const before = await heapOf(page);
+      await changes(144);
+      await page.clock.runFor(900_000);
+      await page.locator(".tile li", { hasText: `${(at - 1) % 40}/40` }).waitFor();
+      const after = await heapOf(page);
+      expect([stream.opened(), after - before < 5]).toEqual([1, true]);
+      expect(await page.content()).not.toMatch(NAMES);
 
-    // An answer would have the server's clock, and the page goes by that.
-    await page.route("**/api/**", (route) => route.abort());
-    proxy.answers(() => new Response("", { status: 502 }));
-    stream.end();
-    await page.locator(".live", { hasText: /reconnecting|offline/ }).waitFor();
-    await page.clock.runFor(121_000);
-    await page.locator(".wall.lost", { hasText: "not live for 2 min" }).waitFor();
-    expect(await page.locator(".tile .st-ok").count()).toBe(0);
-    expect(await violations(page)).toEqual([]);
+      // An answer would have the server's clock, and the page goes by that.
+      await page.route("**/api/**", (route) => route.abort());
+      proxy.answers(() => new Response("", { status: 502 }));
+      stream.end();
+      await page.locator(".live", { hasText: /reconnecting|offline/ }).waitFor();
+      await page.clock.runFor(121_000);
+      await page.locator(".wall.lost", { hasText: "not live for 2 min" }).waitFor();
+      expect(await page.locator(".tile .st-ok").count()).toBe(0);
+      expect(await violations(page)).toEqual([]);
 
-    const upgraded = '<script type="module" src="./assets/index-other.js"></script>';
-    const html = { headers: { "content-type": "text/html" } };
-    proxy.answers((path) =>
-      isStream(path) ? stream.answer() : path === "/" ? new Response(upgraded, html) : null,
-    );
-    await page.unroute("**/api/**");
-    await page.clock.runFor(20_000);
-    // While it loads there is nothing to ask.
-    const isNew = () => page.evaluate<boolean>("window.stays === undefined").catch(() => false);
-    await until("it is loaded anew", async () => (await isNew()) || undefined);
-    await isLive(page);
-    expect(await page.locator(".wall.lost").count()).toBe(0);
-  });
+      const upgraded = '<script type="module" src="./assets/index-other.js"></script>';
+      const html = { headers: { "content-type": "text/html" } };
+      proxy.answers((path) =>
+        isStream(path) ? stream.answer() : path === "/" ? new Response(upgraded, html) : null,
+      );
+      await page.unroute("**/api/**");
+      await page.clock.runFor(20_000);
+      // While it loads there is nothing to ask.
+      const isNew = () => page.evaluate<boolean>("window.stays === undefined").catch(() => false);
+      await until("it is loaded anew", async () => (await isNew()) || undefined);
+      await isLive(page);
+      expect(await page.locator(".wall.lost").count()).toBe(0);
+    },
+  );
 });
