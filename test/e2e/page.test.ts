@@ -139,6 +139,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await untilSays("eda is fine, 1 alert needs attention.");
     await page.evaluate("window.stays = true");
     expect(await page.locator("h1").getAttribute("class")).toBe("line st-crit");
+    // Denials are read after the picture.
+    await page.locator(".figs dd", { hasText: "not known" }).waitFor();
     expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "not known"]);
     expect(await page.locator(".only a.name").allTextContents()).toEqual(["<b>a", "solver"]);
 
