@@ -203,7 +203,7 @@ export const SignInLink = record("SignInLink", {
 });
 export type SignInLink = Static<typeof SignInLink>;
 
-/** Who a caller is, and what it may do. */
+/** A caller and its permissions. */
 export const Me = record("Me", {
   keyId: KeyId,
   name: Type.String({ description: "Name of the key" }),

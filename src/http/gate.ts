@@ -26,7 +26,7 @@ import { type Access, allowOf, type KnownRoute } from "./route-table.ts";
 import { cookieName, cookieOf, endedCookie, isFirstRead, requirePage } from "./sign-in.ts";
 import { kindOf, proxyCaller, publicCaller } from "./without-key.ts";
 
-/** Who sends a request, and what was found of its key or cookie. */
+/** The caller of a request, and the check of its key or cookie; both are null where it brings neither. */
 interface Found {
   readonly caller: KeyRecord | null;
   readonly check: KeyCheck | SignInCheck | null;
@@ -141,8 +141,8 @@ export function createGate(
   }
 
   /**
-   * Who sends it. A key beats the socket, that a cookie, and that the proxy's user; who brings none of them is the viewer
-   * of `[page] public` where it reads. Without a caller `check` says what is wrong with the key or the sign-in.
+   * Finds the caller: by the key, else the socket, else the cookie, else the proxy's user. A read with none of them has the
+   * viewer of `[page] public`. Without a caller `check` says what is wrong with the key or the sign-in.
    */
   function callerOf(exchange: Exchange, access: Access | undefined): Found {
     const { request } = exchange;
@@ -160,7 +160,7 @@ export function createGate(
     }
     const byProxy = access !== undefined && exchange.isProxied ? proxyCaller(request.headers, page) : null;
     if (byProxy !== null) return { caller: byProxy, check: null };
-    // That a sign-in has ended is said, but to the page that asks: it begins anew.
+    // A sign-in that has ended is refused. The page's first reads are not: their answer deletes the cookie.
     if (check !== null && !isFirstRead(exchange)) return { caller: null, check };
     if (check !== null) exchange.headers["set-cookie"] = endedCookie(deps.installationId, exchange);
     const isRead = request.method === "GET" || request.method === "HEAD";

@@ -17,7 +17,7 @@ export function keptServer(server: PictureServer): KeptServer {
 
 function put(kept: KeptServer, { features, rows }: Pick<PictureServer, "features" | "rows">): KeptServer {
   for (const values of features) {
-    // Object.fromEntries takes four times as long, of which a phone has 5,000.
+    // A phone does this for 5,000 features: Object.fromEntries takes four times as long.
     const named: Partial<Record<keyof PictureFeature, unknown>> = {};
     for (const [index, name] of FEATURE_COLUMNS.entries()) named[name] = values[index + 1];
     kept.features.set(values[0], named as PictureFeature);

@@ -20,7 +20,7 @@ export interface PeopleQuery {
   readonly q: string;
   /** Only those who were seen then or later; null = at any time. */
   readonly start: number | null;
-  /** Who is in the live picture and in no session; a name may be empty. */
+  /** Users and hosts that the live picture has and no stored session has; a name may be empty. */
   readonly live: readonly Seen[];
   readonly sort: SortBy<keyof PersonRecord>;
   readonly limit: number;
