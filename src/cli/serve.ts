@@ -33,6 +33,9 @@ export const serve = command({
       const listening = await daemon.start();
       started.resolve();
       startHints(daemon.log, listening, config, file, io.env);
+      // Idle memory is 16.0 MB with it and 19.0 MB without: what only the start needed is let go. Bun calls it
+      // deprecated and has nothing in its place: a full collection alone frees no code.
+      Bun.shrink();
       const signal = await ended.promise;
       daemon.log("system").info("A signal asks licmond to end", { signal });
       const deadline = setTimeout(() => {
