@@ -84,7 +84,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
           ["host", host],
         ] as const)
           if (name?.includes("s"))
-            lastSeen.set(`${kind} ${name}`, Math.max(lastSeen.get(`${kind} ${name}`) ?? 0, at));
+            lastSeen.set(`${kind} ${name}`, Math.max(lastSeen.get(`${kind} ${name}`) ?? at, at));
         if (daemons !== null && !daemons.includes(row.daemon)) continue;
         if (features !== null && !features.includes(row.feature)) continue;
         if (users !== null && !users.includes(row.user)) continue;
