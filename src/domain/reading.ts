@@ -1,4 +1,4 @@
-import type { ManagerName, PartStatus, PoolKind } from "./words.ts";
+import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
 
 /**
  * What one poll of one server yielded, as the tool said it: the pure result of a manager's parser.
@@ -79,6 +79,10 @@ export interface FeatureReading {
   /** Name of the daemon that owns the feature; "" where the output names none. */
   readonly daemon: string;
   readonly name: string;
+  /** What the counts count; absent = seats. */
+  readonly unit?: Unit;
+  /** Name of the common set of seats that this feature draws on with others of its server; absent = its own. */
+  readonly seatGroup?: string;
   /** Seats issued; null when unlimited or unknown. */
   readonly total: number | null;
   /** Seats in use as the tool says it (reservations included); null when unknown. */
@@ -90,6 +94,10 @@ export interface FeatureReading {
   readonly checkouts: readonly CheckoutReading[];
   readonly reservations: readonly ReservationReading[];
   readonly queue: readonly QueueReading[];
+  /** People who may use the feature by name, whether they do or not; absent = the manager names none. */
+  readonly assigned?: readonly AssignedReading[];
+  /** Counters since the server's start, or of the manager's own window, where it prints them per feature (LM-X). */
+  readonly totals?: Pick<DaemonTotals, "denials">;
   /** Seats kept by reservations where the manager prints a sum of its own (RLM); absent = the sum of `reservations`. */
   readonly reserved?: number | null;
   /** The manager's own consistency check of this block, see `ConsistencyCheck`. */
@@ -132,7 +140,8 @@ export const UNKNOWN_EXPIRY: Expiry = Object.freeze({ expiresOn: null, expiresAt
 export const PERMANENT: Expiry = Object.freeze({ expiresOn: null, expiresAt: null, permanent: true });
 
 export interface CheckoutReading {
-  readonly user: string;
+  /** Null where the tool prints a holder without a name. */
+  readonly user: string | null;
   readonly host: string | null;
   readonly display: string | null;
   /** Words after the display that are no part of it: product, client PID, `feature=…`. */
@@ -188,6 +197,14 @@ export interface ReservationReading {
   readonly name: string;
   readonly count: number;
   readonly pool: number | null;
+}
+
+/** A person to whom a named license is assigned: no seat is in use by that. */
+export interface AssignedReading {
+  readonly user: string;
+  readonly host: string | null;
+  /** Epoch ms; null when the manager does not say. */
+  readonly since: number | null;
 }
 
 export interface QueueReading

@@ -15,9 +15,13 @@ export type PartStatus = (typeof PART_STATUSES)[number];
 export const DATA_STATES = ["ok", "partial", "stale", "failed"] as const;
 export type DataState = (typeof DATA_STATES)[number];
 
-/** What a row of `users[]` is: only a checkout holds seats of its own. */
-export const USER_KINDS = ["checkout", "reservation", "queued"] as const;
+/** What a row of `users[]` is: only a checkout holds seats of its own; `assigned` is a person who may use one. */
+export const USER_KINDS = ["checkout", "reservation", "queued", "assigned"] as const;
 export type UserKind = (typeof USER_KINDS)[number];
+
+/** What a feature's counts count. Different units are never added up. */
+export const UNITS = ["seats", "tokens", "credits"] as const;
+export type Unit = (typeof UNITS)[number];
 
 /** Whether denials of a server can be seen. */
 export const DENIAL_STATES = ["on", "off", "unreadable"] as const;

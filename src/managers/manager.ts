@@ -19,34 +19,107 @@ export function utilityOf(
 }
 
 /**
- * A license manager: what to run, text → Reading, Reading → text. Everything that differs between license managers
+ * A license manager: what to ask, text → Reading, Reading → text. Everything that differs between license managers
  * stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
  */
 export interface Manager {
   readonly name: ManagerName;
   /** For people: `FlexNet`, `RLM`. */
   readonly title: string;
-  /** Names of the tool on $PATH, the preferred first. */
+  /** Set where no real output of all that it reads was seen: records, `check` and the page say so. */
+  readonly experimental?: true;
+  /** Names of the tool on $PATH, the preferred first; none where every step is a request. */
   readonly tools: readonly string[];
   /** Takes an address apart, or says what is wrong with it and what would be right. */
   parseAddress(address: string): ParsedAddress | AddressProblem;
-  /** The status query. `tool` is an argv prefix of at least one element. No shell will see it. */
-  command(tool: readonly string[], address: string): ToolCommand;
+  /** The status query: what to ask, in this order. `tool` is an argv prefix of at least one element where `tools` has a name. */
+  steps(tool: readonly string[], address: string): readonly Step[];
+  /**
+   * `all` (default): each step is asked, and `merge` makes one reading of theirs. `first answer`: the steps are members
+   * that know the same, and the first whose reading is usable is the answer.
+   */
+  readonly until?: "all" | "first answer";
+  /** The readings of all steps, in their order, as one; only a manager with several steps to be asked needs it. */
+  merge?(readings: readonly Reading[]): Reading;
   /** What `POST /api/execute` can run of this manager's tools. */
   readonly commands: ManagerCommands;
   /** argv prefix of one of the manager's utilities, where `tool` runs the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
   /** A fresh parser for one output. */
-  createParser(context: ParseContext): ReadingParser;
+  createParser(context: ParseContext): ReadingParser | TextParser;
   /**
    * What an error of this manager's tool means, in words that continue `The license server at 27000@lic1`; null
    * when the tool's own words say enough.
    */
   explain(error: ToolError): string | null;
+  /** Members that must be up of so many for the service to work; 1 where members stand alone. */
+  quorum(members: number): number;
   /** The daemons' debug log; null when the manager has none that licmond can read. */
   readonly debugLog: DebugLog | null;
   /** Text that the manager's tool would print for this reading: `parse(render(reading))` equals the reading. */
   render(reading: Reading, options: RenderOptions): string;
+  /** The manager's tool, played for the demo and `licmond simulate`; null when nobody plays it. */
+  readonly fake: FakeTool | null;
+}
+
+/** One question of a status query. */
+export type Step = CommandStep | RequestStep;
+
+export interface CommandStep {
+  /** Tells steps of one query apart: a member's host, or what is asked. The parser gets it. */
+  readonly name: string;
+  readonly argv: readonly string[];
+  /** Additions to the scrubbed environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What the tool reads on stdin; `{secret}` in it is the server's secret, which no argv may hold. */
+  readonly stdin?: string;
+  /** Where the tool prints its answer; default stdout. */
+  readonly stream?: "stdout" | "stderr";
+}
+
+export interface RequestStep {
+  readonly name: string;
+  readonly request: HttpQuestion;
+  /** One POST before the request: what `token` finds in its answer fills `{token}` in the request's headers. */
+  readonly login?: HttpQuestion & { token(answer: string): string | null };
+}
+
+/** `{secret}` in a query value, a header or the body is the server's secret. Redirects with a secret are not followed. */
+export interface HttpQuestion {
+  readonly method: "GET" | "POST";
+  /** `http:` or `https:`, without the query. */
+  readonly url: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Plays a manager's tool: what it is asked, in its own dialect, and what it prints for that. */
+export interface FakeTool {
+  /** `args` are those after the tool's own path; `stdin` is what it is told there. */
+  answer(args: readonly string[], stdin: string, server: FakeServer): FakeAnswer;
+}
+
+/** The simulated server behind a fake tool. */
+export interface FakeServer {
+  readonly address: string;
+  /** Version of its tool. */
+  readonly version: string;
+  readonly zone: string;
+  readonly members: readonly FakeMember[];
+  /** What it would say now if it were asked under these names. */
+  reading(members: readonly FakeMember[]): Reading;
+}
+
+export interface FakeMember {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface FakeAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
 }
 
 export interface ParsedAddress {
@@ -58,16 +131,10 @@ export interface AddressProblem {
   readonly problem: string;
 }
 
-interface ToolCommand {
-  readonly argv: readonly string[];
-  /** Additions to the scrubbed environment. */
-  readonly env: Readonly<Record<string, string>>;
-}
-
-/** Commands that every manager has for `POST /api/execute`, by the names under which it knows them. */
+/** Commands that a manager may have for `POST /api/execute`, by the names under which it knows them. */
 export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
 export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
-type ManagerCommands = Readonly<Record<BuiltInCommand, CommandTemplate>>;
+export type ManagerCommands = Readonly<Partial<Record<BuiltInCommand, CommandTemplate>>>;
 
 interface CommandTemplate {
   /** The utility that does it, e.g. `lmremove`. */
@@ -93,6 +160,8 @@ export interface ParseContext {
   readonly now: number;
   /** Hosts learnt in earlier outputs of this server; the parser adds what it learns. */
   readonly knownHosts: KnownHosts;
+  /** Name of the step whose answer is read; absent where the text came from a file. */
+  readonly step?: string;
 }
 
 /** Client host names, compared case-insensitively. */
@@ -108,6 +177,12 @@ export interface ReadingParser {
   finish(end: OutputEnd): Reading;
 }
 
+/** A parser of the whole text at once, for JSON and XML. It never throws, and takes time linear in the text's length. */
+export interface TextParser {
+  /** `truncated`: the text hit the collector's cap, or may be cut. */
+  text(whole: string, truncated: boolean): Reading;
+}
+
 export interface OutputEnd {
   /** The text after the last line end, which may be a line that was cut; null when there is none. */
   readonly rest: string | null;
@@ -119,6 +194,8 @@ export interface RenderOptions {
   /** The address as given to the tool, for the lines that repeat it. */
   readonly address: string;
   readonly zone: string;
+  /** Name of the step that is answered; absent = the only one. */
+  readonly step?: string;
 }
 
 /** Enough for the largest sites seen (some 10,000 workstations) and still a bound on what a stranger can feed us. */
