@@ -100,6 +100,7 @@ function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: numb
     durationMs: 40,
     error: null,
     reachability: [],
+    quorum: 1,
     reading: wholeReading({
       manager: "flexnet",
       reportTime: null,

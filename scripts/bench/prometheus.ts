@@ -60,6 +60,7 @@ function snapshotOf(servers: number): Snapshot {
 
           error: null,
           reachability: [],
+          quorum: 1,
           raw: {
             argv: [],
             exitCode: 0,

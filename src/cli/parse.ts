@@ -84,7 +84,8 @@ export function outcomeOf(
   const times = { startedAt: finishedAt - durationMs, finishedAt, durationMs };
   const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs });
   const known = reading.recognised ? reading : null;
-  return { serverId: server.id, ...times, reading: known, error, raw, reachability: [] };
+  const quorum = managerOf(server.manager).quorum(reading.members.length);
+  return { serverId: server.id, ...times, reading: known, error, raw, reachability: [], quorum };
 }
 
 async function bytesOf(file: string): Promise<Uint8Array> {

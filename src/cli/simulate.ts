@@ -15,7 +15,7 @@ export const simulate = command({
     if (!MANAGERS.includes(name))
       throw new UsageError(`there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
     try {
-      const { stdout, stderr, exitCode } = runTool(managerOf(name), args, io.now());
+      const { stdout, stderr, exitCode } = runTool(managerOf(name), args, "", io.now());
       if (stdout !== "") io.out(stdout);
       if (stderr !== "") io.err(stderr);
       io.exitCode(exitCode);

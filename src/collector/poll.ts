@@ -5,22 +5,26 @@ import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { createKnownHosts, type Manager } from "../managers/manager.ts";
+import { createKnownHosts, type Manager, type Step } from "../managers/manager.ts";
 import { createOutputMemory } from "../managers/output-memory.ts";
 import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
+import { type Asked, askInTurn, type StepAnswer } from "./ask.ts";
 import { createTurns } from "./pace.ts";
 import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
-import { findTool } from "./tool.ts";
+import { findTool, type StartFailure } from "./tool.ts";
 
 export interface PollerDeps {
   readonly run: CommandRunner["run"];
   readonly managerOf: (
     name: ManagerName,
-  ) => Pick<Manager, "tools" | "parseAddress" | "command" | "createParser">;
+  ) => Pick<
+    Manager,
+    "name" | "tools" | "parseAddress" | "steps" | "until" | "merge" | "createParser" | "quorum"
+  >;
   readonly measure: MeasureReachability;
   /** $PATH in which a manager's tool is looked for. */
   readonly path: string;
@@ -49,7 +53,8 @@ export function createPoller(deps: PollerDeps) {
       hosts: learnt,
       /** How many of the hosts were learnt when they were stored. */
       stored: learnt.learnt(),
-      readStdout: createOutputMemory(),
+      /** By name of the step. */
+      outputs: new Map<string, ReturnType<typeof createOutputMemory>>(),
       /** Of the last reading: where the address is a license file, only a reading knows the members. */
       members: [] as readonly MemberAddress[],
     };
@@ -61,31 +66,37 @@ export function createPoller(deps: PollerDeps) {
     await turn();
     const startedAt = clock.now();
     const begun = performance.now();
-    const { tools, parseAddress, command, createParser } = managerOf(server.manager);
+    const manager = managerOf(server.manager);
     const own = known.getOrInsertComputed(server.id, nothingKnown);
 
-    const parsed = parseAddress(server.address);
+    const parsed = manager.parseAddress(server.address);
     const isNamed = !("problem" in parsed) && parsed.members.length > 0;
     const members = isNamed ? parsed.members : own.members;
     const measured = measure(members, signal);
 
-    let result: CommandResult;
-    if ("problem" in parsed) result = wrongAddress(server, parsed.problem);
-    else {
-      const { argv, env } = command(server.tool ?? [findTool(tools, path)], server.address);
-      result = await run({
-        argv,
+    const ask = async (step: Step, limitMs: number): Promise<StepAnswer> => {
+      if ("request" in step) throw new Error("no request can be made yet");
+      const result = await run({
+        argv: step.argv,
         // The banner's clock and the parser's zone are then the same.
-        env: { TZ: server.timezone, ...env },
-        timeoutMs: server.timeoutMs,
+        env: { TZ: server.timezone, ...step.env },
+        timeoutMs: limitMs,
         endEscaped: true,
         ...(signal !== undefined && { signal }),
       });
-    }
-    await turn();
-    const parser = () => createParser({ zone: server.timezone, now: startedAt, knownHosts: own.hosts });
-    const reading =
-      result.started && !result.truncated ? await read(result, parser, own.readStdout, startedAt) : null;
+      await turn();
+      const context = { zone: server.timezone, now: startedAt, knownHosts: own.hosts, step: step.name };
+      const parser = () => manager.createParser(context);
+      const memory = own.outputs.getOrInsertComputed(step.name, createOutputMemory);
+      const reading =
+        result.started && !result.truncated ? await read(result, parser, memory, startedAt) : null;
+      return { step, result, reading, limitMs };
+    };
+    const asked =
+      "problem" in parsed
+        ? notAsked(server, parsed.problem)
+        : await askInTurn(manager, stepsOf(manager, server, path), server.timeoutMs, ask);
+    const { reading } = asked;
     if (reading !== null && reading.members.length > 0) own.members = reading.members;
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
@@ -95,13 +106,15 @@ export function createPoller(deps: PollerDeps) {
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
     // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
     await turn();
-    const error = pollErrorOf({ result, reading, address: server.address, timeoutMs: server.timeoutMs });
+    const { result, limitMs } = asked.deciding;
+    const error = pollErrorOf({ result, reading, address: server.address, timeoutMs: limitMs });
     return {
       ...outcomeAt(server.id, startedAt, durationMs),
       reading: reading?.recognised ? reading : null,
       error,
       raw: result.started ? result : { ...NO_RUN, argv: result.argv },
       reachability,
+      quorum: manager.quorum(reading?.members.length ?? 0),
     };
   }
 
@@ -149,6 +162,7 @@ export function failedInside(serverId: string, startedAt: number, finishedAt: nu
     error: { code: "LICENSE_QUERY_FAILED", message, details: null },
     raw: NO_RUN,
     reachability: [],
+    quorum: 1,
   };
 }
 
@@ -156,10 +170,19 @@ function outcomeAt(serverId: string, startedAt: number, durationMs: number) {
   return { serverId, startedAt, finishedAt: startedAt + durationMs, durationMs };
 }
 
-function wrongAddress({ id }: MonitoredServer, problem: string): CommandResult {
+/** The tool is looked for only where there is one. */
+function stepsOf({ tools, steps }: Pick<Manager, "tools" | "steps">, server: MonitoredServer, path: string) {
+  const tool = server.tool ?? (tools.length === 0 ? [] : [findTool(tools, path)]);
+  return steps(tool, server.address);
+}
+
+function notAsked({ id, timeoutMs }: MonitoredServer, problem: string): Pick<Asked, "deciding" | "reading"> {
   const message = `The server's address is wrong: ${problem}.`;
   const fix = `correct the \`address\` of ${id}`;
-  return { started: false, argv: [], failure: { reason: "other", path: null, message, fix } };
+  const failure: StartFailure = { reason: "other", path: null, message, fix };
+  const step = { name: "", argv: [], env: {} };
+  const result: CommandResult = { started: false, argv: [], failure };
+  return { reading: null, deciding: { step, result, reading: null, limitMs: timeoutMs } };
 }
 
 const NOTHING = new Uint8Array(0);

@@ -80,6 +80,11 @@ export function createPolling(deps: PollingDeps) {
     log: log("collector"),
   });
   const settings = () => config().execute;
-  const execute = createExecutor({ run, findTool: (names) => findTool(names, path), settings });
+  const execute = createExecutor({
+    run,
+    findTool: (names) => findTool(names, path),
+    settings,
+    managers: () => config().servers.map(({ manager }) => managerOf(manager)),
+  });
   return { collector, execute };
 }

@@ -45,4 +45,6 @@ export interface PollOutcome {
   readonly error: PollError | null;
   readonly raw: PollRaw;
   readonly reachability: readonly MemberReachability[];
+  /** Of the reading's members, those that must be up for the server to work. */
+  readonly quorum: number;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Reading } from "../domain/reading.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
-import type { ReadingParser } from "./manager.ts";
+import type { ReadingParser, TextParser } from "./manager.ts";
 import { readOutput, readOutputSync } from "./read-output.ts";
 
 /** The report's time stands in one of the first lines. */
@@ -29,15 +29,17 @@ export function createOutputMemory() {
   /** Reads an output of `now`, epoch ms; `parser` makes a fresh one. `truncated`: it goes on unseen, or may be cut. */
   return async function read(
     bytes: Uint8Array,
-    parser: () => ReadingParser,
+    parser: () => ReadingParser | TextParser,
     now: number,
     truncated: boolean,
   ): Promise<Reading> {
     const before = last;
     last = null;
     const end = endOfHead(bytes);
-    if (truncated || end > MAX_HEAD) return readOutput(bytes, parser(), truncated);
-    const head = readOutputSync(bytes.subarray(0, end), parser());
+    const first = parser();
+    // The head of a text that is read as a whole says nothing.
+    if (truncated || end > MAX_HEAD || "text" in first) return readOutput(bytes, first, truncated);
+    const head = readOutputSync(bytes.subarray(0, end), first);
     const digest = `${bytes.length - end} ${Bun.hash(bytes.subarray(end))}`;
     const { reportTime } = head;
     if (before?.digest === digest && isSameHead(before, head, now)) {

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { MAX_UNPARSED_KEPT, type Reading, type UnparsedLine } from "../domain/reading.ts";
-import type { ReadingParser } from "./manager.ts";
+import type { ReadingParser, TextParser } from "./manager.ts";
 
 /** Characters kept of a line. */
 const MAX_LENGTH = 500;
@@ -31,20 +31,30 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Tool output → lines → parser, all at once. For the command line and tests; the daemon uses {@link readOutput}.
+ * Tool output → lines, or the whole text → parser, all at once. For the command line and tests; the daemon uses
+ * {@link readOutput}.
  */
-export function readOutputSync(bytes: Uint8Array, parser: ReadingParser, truncated = false): Reading {
+export function readOutputSync(
+  bytes: Uint8Array,
+  parser: ReadingParser | TextParser,
+  truncated = false,
+): Reading {
+  if ("text" in parser) return parser.text(decodeOutput(bytes), truncated);
   const lines = createLineFeeder(bytes, parser, truncated);
   while (lines.next());
   return lines.finish();
 }
 
-/** Tool output → lines → parser, giving the event loop back every few milliseconds. */
+/**
+ * Tool output → lines → parser, giving the event loop back every few milliseconds. A parser of the whole text gets it
+ * at once: JSON and XML cannot be read in pieces.
+ */
 export async function readOutput(
   bytes: Uint8Array,
-  parser: ReadingParser,
+  parser: ReadingParser | TextParser,
   truncated = false,
 ): Promise<Reading> {
+  if ("text" in parser) return parser.text(decodeOutput(bytes), truncated);
   const lines = createLineFeeder(bytes, parser, truncated);
   let sliceStart = performance.now();
   while (lines.next()) {

@@ -129,6 +129,7 @@ export const outcome = (change: Partial<PollOutcome> = {}): PollOutcome => ({
   error: null,
   raw: { argv: ["lmutil"], exitCode: 0, signal: null, stdout: NONE, stderr: NONE, truncated: false },
   reachability: [],
+  quorum: 1,
   ...change,
 });
 

@@ -26,6 +26,7 @@ const outcome = (serverId: string, code: "TIMEOUT" | null, durationMs: number): 
   durationMs,
   reading: null,
   reachability: [],
+  quorum: 1,
   error: code === null ? null : { code, message: "", details: null },
   raw: {
     argv: [],

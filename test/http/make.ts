@@ -19,6 +19,7 @@ import { createRequestCounters } from "../../src/http/request-counters.ts";
 import type { AppDeps } from "../../src/http/routes/deps.ts";
 import { perPicture } from "../../src/http/snapshot.ts";
 import { kindOf, socketCallerOf } from "../../src/http/without-key.ts";
+import { managerOf } from "../../src/managers/registry.ts";
 import { stateOf } from "../../src/store/database/precious.ts";
 import type { KeyCheck } from "../../src/store/keys.ts";
 import { createSignIns, type SignInsDeps } from "../../src/store/sign-ins.ts";
@@ -371,6 +372,7 @@ export function executor(
     run,
     findTool: ([name = ""]) => `/opt/tools/${name}`,
     settings: () => ({ enabled: commands !== null, commands: commands ?? [] }),
+    managers: () => [managerOf("flexnet")],
   });
 }
 

@@ -86,5 +86,7 @@ test.each([
   ["rlm", ["C:\\rlm\\RLMSTAT.EXE"], "C:\\rlm\\RLMSTAT.EXE -a -c @lic"],
   ["rlm", ["ssh", "gate", "rlmutil"], "ssh gate rlmutil rlmstat -a -c @lic"],
 ] as const)("the command of %s's %j", (manager, tool, argv) => {
-  expect(managerOf(manager).command(tool, "@lic")).toEqual({ argv: argv.split(" "), env: {} });
+  const [step, ...more] = managerOf(manager).steps(tool, "@lic");
+  expect(step).toMatchObject({ argv: argv.split(" "), env: {} });
+  expect(more).toEqual([]);
 });

@@ -9,7 +9,7 @@ const NOW = Date.parse("2026-11-18T10:01:02.345Z");
 const OWN = ["--timezone", "Europe/Berlin", "--seed", "7"];
 
 const run = (manager: "flexnet" | "rlm", now: number, ...args: string[]) =>
-  simulate(managerOf(manager), args, now);
+  simulate(managerOf(manager), args, "", now);
 const lmstat = (server: string, ...args: string[]) =>
   run("flexnet", NOW, ...OWN, "--server", server, "lmstat", ...args);
 const rlmstat = (...args: string[]) => run("rlm", NOW, ...OWN, "rlmstat", ...args);
@@ -29,7 +29,8 @@ describe("lmstat", () => {
   });
 
   test("works as lmutil lmstat, and as what the collector runs", () => {
-    const { argv } = managerOf("flexnet").command(["licmond", "--server", "eda", ...OWN], "27000@lic-eda");
+    const [step] = managerOf("flexnet").steps(["licmond", "--server", "eda", ...OWN], "27000@lic-eda");
+    const argv = step !== undefined && "argv" in step ? step.argv : [];
     const asCollected = run("flexnet", NOW, ...argv.slice(1));
     const query = ["--server=eda", ...OWN, "lmutil", "lmstat", "-a", "-i", "-c", "27000@lic-eda"];
     expect(asCollected.exitCode).toBe(0);
@@ -103,6 +104,6 @@ test.each([
   [["--seed"], "--seed needs a value"],
   [["--timezone", "Mars/Olympus"], "Mars/Olympus"],
 ])("%j is a mistake of ours, not of the tool", (args, words) => {
-  expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(SimulateUsageError);
-  expect(() => simulate(managerOf("flexnet"), args, NOW)).toThrow(words);
+  expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(SimulateUsageError);
+  expect(() => simulate(managerOf("flexnet"), args, "", NOW)).toThrow(words);
 });

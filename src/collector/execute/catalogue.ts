@@ -1,7 +1,7 @@
 import type { ConfiguredCommand } from "../../config/config.ts";
 import { ARGUMENTS, PLACEHOLDER, placeholdersOf } from "../../config/forms.ts";
 import { maskSecrets } from "../../domain/plain-text.ts";
-import { BUILT_IN_COMMANDS, type BuiltInCommand } from "../../managers/manager.ts";
+import { BUILT_IN_COMMANDS, type BuiltInCommand, type Manager } from "../../managers/manager.ts";
 
 /** Typed arguments of a command, as a request names them. */
 type ArgumentName = (typeof ARGUMENTS)[number];
@@ -68,9 +68,16 @@ const BUILT_IN = {
   remove: { role: "admin", timeoutMs: 60_000, takes: ARGUMENTS },
 } as const satisfies Record<BuiltInCommand, Pick<CatalogueEntry, "role" | "timeoutMs" | "takes">>;
 
-/** Every command by its name: the built-in ones, which act on a server through its manager, and the config's. */
-export function catalogueOf(configured: readonly ConfiguredCommand[]): ReadonlyMap<string, CatalogueEntry> {
-  const builtIn = BUILT_IN_COMMANDS.map((name): CatalogueEntry => {
+/**
+ * Every command by its name: the built-in ones that at least one of `managers` has, which act on a server through its
+ * manager, and the config's.
+ */
+export function catalogueOf(
+  configured: readonly ConfiguredCommand[],
+  managers: readonly Pick<Manager, "commands">[],
+): ReadonlyMap<string, CatalogueEntry> {
+  const had = BUILT_IN_COMMANDS.filter((name) => managers.some(({ commands }) => name in commands));
+  const builtIn = had.map((name): CatalogueEntry => {
     return { name, template: null, needsServer: true, ...BUILT_IN[name] };
   });
   const own = configured.map(({ name, argv: template, role, timeoutMs }): CatalogueEntry => {

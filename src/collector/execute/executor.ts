@@ -1,6 +1,7 @@
 import type { Config } from "../../config/config.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
+import type { Manager } from "../../managers/manager.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts";
 import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
@@ -15,6 +16,8 @@ interface ExecutorDeps {
   readonly findTool: FindTool;
   /** The config's section, asked each time: a reload holds at once. */
   readonly settings: () => Config["execute"];
+  /** The managers of the servers that are configured, asked each time as well. */
+  readonly managers: () => readonly Manager[];
   readonly run: CommandRunner["run"];
 }
 
@@ -23,18 +26,19 @@ export type Executor = ReturnType<typeof createExecutor>;
 /** Runs commands of a catalogue and nothing else. */
 export function createExecutor(deps: ExecutorDeps) {
   let running = 0;
+  const catalogue = () => catalogueOf(deps.settings().commands, deps.managers());
   return {
     /** False = `execute.enabled` is not set. */
     get enabled() {
       return deps.settings().enabled;
     },
-    list: (): CatalogueEntry[] => [...catalogueOf(deps.settings().commands).values()],
+    list: (): CatalogueEntry[] => [...catalogue().values()],
     /** Throws INVALID_FIELD, which lists the commands there are. */
     find(command: string): CatalogueEntry {
-      const catalogue = catalogueOf(deps.settings().commands);
-      const entry = catalogue.get(command);
+      const known = catalogue();
+      const entry = known.get(command);
       if (entry !== undefined) return entry;
-      const names = [...catalogue.keys()].join(", ");
+      const names = [...known.keys()].join(", ");
       throw new ApiError("INVALID_FIELD", `Field "command" names no command; there are ${names}.`);
     },
     /** What would be run. Throws ApiError. */

@@ -72,7 +72,13 @@ function planBuiltIn(
 ): readonly string[] {
   const { server } = picture;
   const manager = managerOf(server.manager);
-  const { utility, forms } = manager.commands[command];
+  const template = manager.commands[command];
+  if (template === undefined) {
+    const there = Object.keys(manager.commands).join(", ") || "none of the built-in ones";
+    const message = `Field "command" is none that ${manager.title} has for its servers; there are: ${there}.`;
+    throw new ApiError("INVALID_FIELD", message);
+  }
+  const { utility, forms } = template;
   const tool = server.tool ?? [findTool([manager.tools[0] ?? utility, utility])];
   const values = command === "remove" ? checkoutValues(picture, args) : new Map<string, string>();
   values.set("address", server.address);
@@ -163,7 +169,7 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
     /** No other seat of the feature has its handle: it can be named by it without meaning others. */
     byHandle: handle !== null && isOnly({ handle }),
     /** No other seat of the feature has its user, host and display. */
-    byNames: host !== null && display !== null && isOnly({ user, host, display }),
+    byNames: user !== null && host !== null && display !== null && isOnly({ user, host, display }),
   };
 }
 

@@ -67,7 +67,7 @@ export function applyPoll(
   const { members, daemons, toolVersion, reportTime, cut, unparsedLines, unparsed } = reading;
   const features = layOver(before.features, reading, finishedAt);
   const partial = cut || reading.stray === true || features.some(({ state }) => state === "partial");
-  const status = serverStatus(members, daemons);
+  const status = serverStatus(members, daemons, outcome.quorum);
   return {
     ...poll,
     // A reading without member lines (RLM's ISV part alone) still proves that a server answered.
@@ -113,13 +113,13 @@ function featuresAfterFailure(
 /** Members, daemons and status after a poll that failed: what it says of them, else what is certain. */
 function partsAfterFailure(
   before: ServerPicture,
-  { reading, error, reachability }: PollOutcome,
+  { reading, error, reachability, quorum }: PollOutcome,
 ): Pick<ServerPicture, "members" | "daemons" | "status"> {
   const unknown = { status: "unknown" } as const;
   const daemons = before.daemons.map((daemon) => ({ ...daemon, ...unknown }));
   const isErrorsAlone = reading !== null && isUnreadable(reading);
   if (reading !== null && (reading.members.length > 0 || isErrorsAlone)) {
-    const status = serverStatus(reading.members, reading.daemons);
+    const status = serverStatus(reading.members, reading.daemons, quorum);
     return {
       members: reading.members,
       daemons: reading.daemons.length > 0 ? reading.daemons : daemons,

@@ -2,15 +2,16 @@ import type { DaemonReading, MemberReading, Reading } from "../reading.ts";
 import type { PartStatus, ServerStatus } from "../words.ts";
 
 /**
- * Reachability of a server from its parts. A triad works while two of its three members are up (quorum), any
- * other server while one is; a member or daemon that is missing beside working ones makes it `degraded`.
+ * Reachability of a server from its parts. It works while `quorum` of its members are up, by its manager's rule; a
+ * member or daemon that is missing beside working ones makes it `degraded`.
  * With no working daemon no one gets a seat, so the server counts as down although its manager answers.
  */
 export function serverStatus(
   members: readonly Pick<MemberReading, "status">[],
   daemons: readonly Pick<DaemonReading, "status">[],
+  quorum: number,
 ): ServerStatus {
-  const ofMembers = statusOf(members, members.length === 3 ? 2 : 1);
+  const ofMembers = statusOf(members, quorum);
   const ofDaemons = statusOf(daemons, 1);
   if (members.length === 0) return daemons.length === 0 ? "unknown" : ofDaemons;
   if (daemons.length === 0 || ofMembers === "down" || ofMembers === "unknown") return ofMembers;

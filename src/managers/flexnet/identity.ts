@@ -3,7 +3,8 @@ import type { KnownHosts } from "../manager.ts";
 import { isDigit } from "../scan.ts";
 
 /** The holder of a seat, or the client that waits for one, as far as the words before the version say. */
-export interface Identity extends Pick<CheckoutReading, "user" | "host" | "display" | "qualifier"> {
+export interface Identity extends Pick<CheckoutReading, "host" | "display" | "qualifier"> {
+  readonly user: string;
   /** Neither a display's shape nor a known host showed the host: hosts learnt later may show it. */
   readonly guessed: boolean;
 }

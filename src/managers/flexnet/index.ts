@@ -1,5 +1,6 @@
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log/reader.ts";
+import { fakeLmstat } from "./fake.ts";
 import { createFlexnetParser } from "./parser.ts";
 import { render } from "./render.ts";
 import { explain } from "./status-lines.ts";
@@ -58,10 +59,9 @@ export const flexnet: Manager = {
   tools: ["lmutil", "lmstat"],
   parseAddress,
   /** `-a` asks the server, `-i` adds the license file's table: old tools print no expiry in `-a`. */
-  command: (tool, address) => ({
-    argv: [...utilityOf(tool, "lmstat", ["lmstat"]), "-a", "-i", "-c", address],
-    env: {},
-  }),
+  steps: (tool, address) => [
+    { name: "lmstat", argv: [...utilityOf(tool, "lmstat", ["lmstat"]), "-a", "-i", "-c", address], env: {} },
+  ],
   /**
    * FlexNet Publisher License Administration Guide: lmstat, lmdiag (`-n`: asks nothing), lmreread, lmremove.
    * lmremove by names takes every seat of the user on that host and display from the feature, by handle just one; the
@@ -86,6 +86,9 @@ export const flexnet: Manager = {
   utility: (tool, name) => utilityOf(tool, name, ["lmstat"]),
   createParser: createFlexnetParser,
   explain,
+  /** Three servers are a triad, which works while two of them are up. */
+  quorum: (members) => (members === 3 ? 2 : 1),
   debugLog,
   render,
+  fake: fakeLmstat(parseAddress),
 };

@@ -1,4 +1,5 @@
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
+import { fakeRlmstat } from "./fake.ts";
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
 
@@ -59,7 +60,9 @@ export const rlm: Manager = {
   title: "RLM",
   tools: ["rlmutil", "rlmstat"],
   parseAddress,
-  command: (tool, address) => ({ argv: [...utility(tool, "rlmstat"), "-a", "-c", address], env: {} }),
+  steps: (tool, address) => [
+    { name: "rlmstat", argv: [...utility(tool, "rlmstat"), "-a", "-c", address], env: {} },
+  ],
   /**
    * RLM License Administration, "License Administration Tools": rlmstat, rlmdebug (what the products and servers of
    * the address look like), rlmreread, rlmremove (`-q`: asks nothing). rlmremove wants the host and port of the ISV
@@ -77,6 +80,9 @@ export const rlm: Manager = {
   utility,
   createParser: createRlmParser,
   explain: () => null,
+  /** Failover servers stand in for each other one by one. */
+  quorum: () => 1,
   debugLog: null,
   render: renderRlm,
+  fake: fakeRlmstat(parseAddress),
 };

@@ -20,7 +20,7 @@ function asked(
   args: Arguments = {},
   configured: readonly ConfiguredCommand[] = [],
 ) {
-  const entry = catalogue.catalogueOf(configured).get(command);
+  const entry = catalogue.catalogueOf(configured, [managerOf("flexnet")]).get(command);
   if (entry === undefined) throw new Error(`no ${command}`);
   return planCommand(entry, { picture: of, args, timeoutMs: null }, findTool);
 }

@@ -314,21 +314,23 @@ describe("counts", () => {
 describe("status of a server from its parts", () => {
   const of = (list: string) => list.split(" ").filter((each) => each !== "") as ("up" | "down")[];
   test.each([
-    ["up", "up", "up"],
-    ["up up up", "up", "up"],
-    ["up up down", "up", "degraded"],
-    ["up down down", "up", "down"],
-    ["up down", "up", "degraded"],
-    ["up", "up down", "degraded"],
-    ["up", "down", "down"],
-    ["down", "", "down"],
-    ["up up down", "up down", "degraded"],
-  ])("members %s, daemons %s: %s", (members, daemons, status) => {
-    const picture = next(null, {
+    ["up", 1, "up", "up"],
+    ["up up up", 2, "up", "up"],
+    ["up up down", 2, "up", "degraded"],
+    ["up down down", 2, "up", "down"],
+    ["up down down", 1, "up", "degraded"],
+    ["up down", 1, "up", "degraded"],
+    ["up", 1, "up down", "degraded"],
+    ["up", 1, "down", "down"],
+    ["down", 1, "", "down"],
+    ["up up down", 2, "up down", "degraded"],
+  ])("members %s of which %i must be up, daemons %s: %s", (members, quorum, daemons, status) => {
+    const change = reading({
       members: of(members).map((each, index) => member({ host: `lic${index}`, status: each })),
       daemons: of(daemons).map((each, index) => daemon({ name: `d${index}`, status: each })),
       features: [],
     });
+    const picture = applyPoll(null, server(), outcome({ reading: change, quorum }), LATER);
     expect<string>(picture.status).toBe(status);
   });
 
