@@ -1,4 +1,5 @@
 import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
+import { userKey } from "../domain/holder.ts";
 import { placeLink } from "../domain/page-link.ts";
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -108,10 +109,10 @@ export function createNotifier(
 
 /** Who holds the most seats, and of those with equally many, who holds them longest. */
 function topHolders(checkouts: readonly CheckoutPicture[]): NotedHolder[] {
-  const byHolder = Map.groupBy(checkouts, ({ user, host }) => `${user}\0${host ?? ""}`);
+  const byHolder = Map.groupBy(checkouts, ({ user, host }) => `${userKey(user)}\0${host ?? ""}`);
   return [...byHolder.values()]
     .map((own) => ({
-      user: own[0]?.user ?? "",
+      user: own[0]?.user ?? null,
       host: own[0]?.host ?? null,
       seats: own.reduce((sum, { count }) => sum + count, 0),
       since: Math.min(

@@ -7,6 +7,7 @@ import {
   heldMessage,
 } from "../domain/alerts.ts";
 import type { Denial } from "../domain/denials.ts";
+import { holderName, userKey } from "../domain/holder.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { countOf } from "../domain/plain-text.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
@@ -319,10 +320,10 @@ function longestByHolder(checkouts: readonly CheckoutPicture[]) {
   for (const { user, host, borrowed, beganAt, startedAt } of checkouts) {
     const since = beganAt ?? startedAt;
     if (borrowed || since === null) continue;
-    const detail = `${user}\0${host?.toLowerCase() ?? ""}`;
+    const detail = `${userKey(user)}\0${host?.toLowerCase() ?? ""}`;
     const known = longest.get(detail);
     if (known === undefined || since < known.since)
-      longest.set(detail, { since, who: host === null ? user : `${user} on ${host}` });
+      longest.set(detail, { since, who: holderName({ user, host }) });
   }
   return longest;
 }

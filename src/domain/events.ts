@@ -50,11 +50,7 @@ export const MetricsEvent = event(
 );
 export type MetricsEvent = Static<typeof MetricsEvent>;
 
-const OfSession = {
-  session: Type.Integer({ description: "Id of the session" }),
-  ...SessionFields,
-  user: nullable(SessionFields.user),
-};
+const OfSession = { session: Type.Integer({ description: "Id of the session" }), ...SessionFields };
 
 export const CheckoutEvent = event("checkout", "CheckoutEvent", "Seats were taken", OfSession);
 export type CheckoutEvent = Static<typeof CheckoutEvent>;

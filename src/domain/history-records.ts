@@ -91,7 +91,7 @@ export type StatsRecord = Static<typeof StatsRecord>;
 /** A checkout over its life. */
 export const SessionFields = {
   ...OfFeature,
-  user: Type.String(),
+  user: nullable(Type.String({ description: "Null where the manager names no holder" })),
   host: nullable(Type.String()),
   display: nullable(Type.String()),
   version: nullable(Type.String()),
@@ -248,7 +248,9 @@ export const WaitsRecord = record("WaitsRow", {
 export type WaitsRecord = Static<typeof WaitsRecord>;
 
 const UsageFields = {
-  user: Type.Optional(Type.String()),
+  user: Type.Optional(
+    nullable(Type.String({ description: "Null: seats whose holders the manager did not name" })),
+  ),
   host: Type.Optional(nullable(Type.String())),
   server: Type.Optional(Type.String()),
   daemon: Type.Optional(Type.String()),

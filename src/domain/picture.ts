@@ -1,3 +1,4 @@
+import type { Holder } from "./holder.ts";
 import type { MemberReachability, PollError } from "./poll.ts";
 import type {
   CheckoutReading,
@@ -63,9 +64,6 @@ export interface FeaturePicture
   /** 1 while `pools` are lent from the reading before, because this one printed none. */
   readonly missedPools: number;
 }
-
-/** Who holds a seat, and on which host. */
-export type Holder = Pick<CheckoutReading, "user" | "host">;
 
 /** A checkout with what licmond itself knows of it: absent until its session is known. */
 export interface CheckoutPicture extends CheckoutReading {

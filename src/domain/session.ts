@@ -1,3 +1,4 @@
+import { userKey } from "./holder.ts";
 import type { CheckoutReading } from "./reading.ts";
 import { DAY_MS, MINUTE_MS } from "./time/clock.ts";
 import { secondOccurrence, wallClock } from "./time/zone.ts";
@@ -128,7 +129,7 @@ type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
  * between lines of one client. Lines that are equal in this differ by their ordinal.
  */
 export function seatKey(row: Seat): string {
-  return `${row.handle ?? ""}\0${row.user}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
+  return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
 /**

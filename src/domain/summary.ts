@@ -1,5 +1,6 @@
 import type { FeatureId } from "./history.ts";
-import type { FeaturePicture, Holder, ServerPicture, Snapshot } from "./picture.ts";
+import type { Holder } from "./holder.ts";
+import type { FeaturePicture, ServerPicture, Snapshot } from "./picture.ts";
 import { percent } from "./polls/feature-picture.ts";
 import type { Expiry } from "./reading.ts";
 import type { SummaryRecord } from "./records.ts";
@@ -51,7 +52,7 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
     },
     unlimitedFeatures: features.length - counted.length,
     utilization: useKnown ? percent(sum(used, "used"), sum(used, "total")) : null,
-    users: new Set(holders.map(({ user }) => user)).size,
+    users: new Set(holders.flatMap(({ user }) => user ?? [])).size,
     hosts: new Set(holders.flatMap(({ host }) => host?.toLowerCase() ?? [])).size,
     queued: sum(features, "queued"),
     reserved: sum(features, "reserved"),

@@ -128,7 +128,7 @@ function wantedOf(names: HeldNames, filter: SessionFilter) {
     names.features.map(
       ([server, daemon, name]) => isIn(servers, server) && isIn(daemons, daemon) && isIn(features, name),
     );
-  const ofUser = users && names.users.map((name) => users.has(name));
+  const ofUser = users && names.users.map((name) => name !== null && users.has(name));
   const ofHost = hosts && names.hosts.map((name) => hosts.has(name?.toLowerCase() ?? ""));
   return (feature: number, user: number, host: number) =>
     (ofFeature?.[feature] ?? true) && (ofUser?.[user] ?? true) && (ofHost?.[host] ?? true);

@@ -223,7 +223,7 @@ function holderSection({ holders, end, at, featureCell, coverageOf }: Context): 
     "User|Feature|>Seats|>Since|>Until|>Hours|>Coverage",
     holders ?? [],
     (one) => [
-      one.host === null ? one.user : { main: one.user, beside: one.host },
+      one.host === null ? (one.user ?? UNKNOWN) : { main: one.user ?? UNKNOWN, beside: one.host },
       featureCell(one),
       whole(one.count),
       at(one.from).slice(0, "2026-10-01".length),

@@ -156,7 +156,7 @@ function compare(
     wrong: [],
   });
   const known = new Set(truth.map(({ user }) => user));
-  expect(sessions.filter(({ user }) => !known.has(user))).toEqual([]);
+  expect(sessions.filter(({ user }) => !known.has(user ?? ""))).toEqual([]);
   expect([...events].sort()).toEqual(expected.sort());
 }
 

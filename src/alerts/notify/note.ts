@@ -8,7 +8,7 @@ export type NoteKind = "fired" | "raised" | "resolved" | "reminder";
 
 /** Someone who holds seats, as a message names them. */
 export interface NotedHolder {
-  readonly user: string;
+  readonly user: string | null;
   readonly host: string | null;
   readonly seats: number;
   readonly since: string | null;

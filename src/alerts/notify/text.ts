@@ -1,4 +1,5 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
+import { holderName } from "../../domain/holder.ts";
 import { countOf, cutText, escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
@@ -146,9 +147,8 @@ function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
   return [`${when}; alert ${id}, rule ${rule}`, ...(holders.length === 0 ? [] : [`held by ${held}`])];
 }
 
-function holder({ user, host, seats, since }: NotedHolder, at: number, zone: string): string {
-  const who = host === null ? user : `${user} on ${host}`;
-  return `${who}: ${countOf(seats, "seat")}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
+function holder({ seats, since, ...who }: NotedHolder, at: number, zone: string): string {
+  return `${holderName(who)}: ${countOf(seats, "seat")}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
 /** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */

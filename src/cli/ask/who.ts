@@ -120,6 +120,7 @@ const KINDS: Readonly<Record<UserRecord["kind"], string>> = {
   checkout: "",
   reservation: "reserved",
   queued: "waits",
+  assigned: "assigned",
 };
 
 /** Who holds stands before what is reserved, and both before who waits; each as it came, the longest first. */

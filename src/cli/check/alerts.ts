@@ -216,7 +216,7 @@ function holdSpans(past: Past, known: KnownFeature): Span[] {
   const { read, blank, conditions, start, end } = past;
   const heldMs = conditions.settingsOf(known.server, known.daemon, known.feature).heldHours * HOUR_MS;
   if (heldMs <= 0) return [];
-  const held = read.all<{ user: string; host: string | null; began: number; ended: number }>(
+  const held = read.all<{ user: string | null; host: string | null; began: number; ended: number }>(
     `SELECT user, host, began_at AS began, coalesce(ended_at, ?1) AS ended FROM sessions
        WHERE server_id = ?2 AND daemon = ?3 AND feature = ?4 AND coalesce(ended_at, ?1) > ?5
          AND coalesce(ended_at, ?1) - began_at > ?6 ORDER BY began_at`,

@@ -1,4 +1,5 @@
 import type { FeatureId } from "../history.ts";
+import { userKey } from "../holder.ts";
 import { type Session, shownBegin } from "../session.ts";
 
 /** What the statistics need of a session. */
@@ -73,7 +74,8 @@ export function clip({ from, to }: Holding, start: number, end: number): Holding
 /** Names of sessions, each once; sessions have their places. A feature stands with its server and its daemon. */
 export interface HeldNames {
   readonly features: (readonly [server: string, daemon: string, feature: string])[];
-  readonly users: string[];
+  /** Null = holders whose user is not known. */
+  readonly users: (string | null)[];
   /** Null = the tool printed none. */
   readonly hosts: (string | null)[];
 }
@@ -135,7 +137,7 @@ export function heldSeatsOf(
     if (holding === null) continue;
     const { server, daemon, feature, user, host, count } = session;
     const ofFeature = `f${server}\0${daemon}\0${feature}`;
-    const ofUser = `u${user}`;
+    const ofUser = `u${userKey(user)}`;
     const ofHost = host === null ? "h" : `h${host}`;
     const key = `${ofFeature}\0${ofUser}\0${ofHost}\0${count}`;
     // Most sessions are of a holder that is known: one look is enough.

@@ -1,4 +1,5 @@
 import type { FeatureId } from "../history.ts";
+import { userKey } from "../holder.ts";
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
 import { seatHours } from "./figures.ts";
@@ -14,7 +15,7 @@ type OfFeature = (key: FeatureKey, feature: FeatureId) => string | null;
 /** Who used what: one group of sessions (record `usage` of the contract). */
 export interface UsageGroup {
   /**
-   * One value a key: names, or `YYYY-MM-DD` for a day; null = a host that no tool printed. A feature has the keys of its
+   * One value a key: names, or `YYYY-MM-DD` for a day; null = a user or a host that no tool printed. A feature has the keys of its
    * server and its daemon too, for its name alone is none. A product or a label that a feature does not have is null.
    */
   readonly keys: Readonly<Partial<Record<UsageKey, string | null>>>;
@@ -104,7 +105,7 @@ export function createUsage(
     low: number,
     high: number,
   ): void {
-    const { holders, whose, from, to, byEnd } = seats;
+    const { names, holders, whose, from, to, byEnd } = seats;
     const counts = holders.count;
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
@@ -151,7 +152,8 @@ export function createUsage(
       const group = groups[holder];
       if (group === undefined) continue;
       group.held = 0;
-      group.users?.add(userIds[holders.user[holder] ?? 0] ?? 0);
+      const user = holders.user[holder] ?? 0;
+      if (names.users[user] !== null) group.users?.add(userIds[user] ?? 0);
       if (hostsDiffer && group.latest >= 0) group.names = namesOf(seats, group.latest);
       group.latest = -1;
     }
@@ -161,7 +163,7 @@ export function createUsage(
     /** The sessions of the part [from, to) of the range. */
     add(seats: HeldSeats, from: number, to: number): void {
       const { names, holders } = seats;
-      const userIds = names.users.map((user) => idOf("user", user));
+      const userIds = names.users.map((user) => idOf("user", userKey(user)));
       const parts: { readonly places: Uint32Array; readonly ids: readonly number[] }[] = [];
       if (featureKeys.length > 0) {
         const keys = names.features.map(([server, daemon, feature]) =>
@@ -207,7 +209,8 @@ export function createUsage(
           heldSeatHours: seatHours(group.seatMs),
           sessions: group.sessions,
           peakHeld: group.peak,
-          uniqueUsers: group.users?.size ?? 1,
+          // Nobody knows how many are behind a user that is not known.
+          uniqueUsers: group.users?.size ?? (group.names.user === null ? 0 : 1),
           lastUsedAt: group.lastAt,
         })),
   };

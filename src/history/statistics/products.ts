@@ -102,7 +102,7 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
       const series = await seriesOf(own, features, { start: from, end: to });
       const steps = heldSteps(sumOfSeries(series, from, to), held);
       addRollup(sum, rollupOf({ steps, end: to }, from, to));
-      for (const { user } of held) users.add(user);
+      for (const { user } of held) if (user !== null) users.add(user);
       for (const level of levelsAtBegin(held, steps, from, to)) levels.push(level);
     }
     found.set(product, { users, levels, rollup: sum.take() });

@@ -1,6 +1,7 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
 import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
-import type { CheckoutPicture, FeaturePicture, Holder, ServerPicture } from "../../domain/picture.ts";
+import type { Holder } from "../../domain/holder.ts";
+import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
 import { ordered } from "../answers/list.ts";
 
@@ -45,9 +46,10 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
 }
 
 /** Names in stored rows, in and out, as the caller may see them. */
-interface NamesFor extends Pick<Pseudonyms, "user" | "session"> {
+interface NamesFor extends Pick<Pseudonyms, "session"> {
   /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
   wanted<Filter extends People>(filter: Filter): Filter;
+  user(name: string | null): string | null;
   host(name: string | null): string | null;
   /** Of free text about people nothing is left. */
   text(words: string | null): string | null;
@@ -86,7 +88,7 @@ export function namesFor(
         hosts: pick(hosts?.map((host) => host.toLowerCase()) ?? null, all.hosts, pseudonyms.host),
       };
     },
-    user: pseudonyms.user,
+    user: (name) => (name === null ? null : pseudonyms.user(name)),
     host: (name) => (name === null ? null : pseudonyms.host(name)),
     session: pseudonyms.session,
     text: () => null,
@@ -139,7 +141,10 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
 }
 
 function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {
-  return { user: pseudonyms.user(user), host: host === null ? null : pseudonyms.host(host) };
+  return {
+    user: user === null ? null : pseudonyms.user(user),
+    host: host === null ? null : pseudonyms.host(host),
+  };
 }
 
 function reservedName({ type, name }: ReservationReading, pseudonyms: Pseudonyms): string {

@@ -128,7 +128,7 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   const named = people.wanted(asked);
   const masked = (denial: Denial): Denial => ({
     ...denial,
-    user: denial.user === null ? null : people.user(denial.user),
+    user: people.user(denial.user),
     host: people.host(denial.host),
     reason: people.text(denial.reason),
   });

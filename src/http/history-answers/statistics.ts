@@ -102,7 +102,7 @@ export async function usageAnswer(
   const { filter, groupBy } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>
-    key === "user" ? people.user(name ?? "") : key === "host" ? people.host(name) : name;
+    key === "user" ? people.user(name) : key === "host" ? people.host(name) : name;
   const question = { ...asked, filter: people.wanted(filter) };
   const { start, end, coverage, rows, total } = await usageQuery(read, question, shown);
   const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({

@@ -55,7 +55,7 @@ function notInSessions({ features }: ServerPicture): Seen[] {
   return features.flatMap(({ checkouts, queue, collectedAt }) =>
     [...checkouts.filter(({ session }) => session === undefined), ...queue].flatMap(
       ({ user, host }): Seen[] => [
-        { kind: "user", name: user, lastSeenAt: collectedAt ?? 0 },
+        { kind: "user", name: user ?? "", lastSeenAt: collectedAt ?? 0 },
         { kind: "host", name: host ?? "", lastSeenAt: collectedAt ?? 0 },
       ],
     ),

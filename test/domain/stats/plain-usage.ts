@@ -51,7 +51,7 @@ export function createPlainUsage(by: readonly UsageKey[], start: number, end: nu
         group.seatMs += session.count * (part.to - part.from);
         group.sessions++;
         group.lastUsedAt = Math.max(group.lastUsedAt, part.to);
-        group.users.add(session.user);
+        if (session.user !== null) group.users.add(session.user);
         group.parts.push({ ...part, count: session.count });
       }
     },

@@ -87,7 +87,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
             lastSeen.set(`${kind} ${name}`, Math.max(lastSeen.get(`${kind} ${name}`) ?? at, at));
         if (daemons !== null && !daemons.includes(row.daemon)) continue;
         if (features !== null && !features.includes(row.feature)) continue;
-        if (users !== null && !users.includes(row.user)) continue;
+        if (users !== null && !users.includes(row.user ?? "")) continue;
         if (hosts !== null && !hosts.some((one) => one.toLowerCase() === host)) continue;
         plain.add(row, holdingOf(row));
       }

@@ -295,7 +295,8 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       });
       const { holdingOf } = holdingsAt(read.lastReadings(), { now, intervals });
       const shown = read.all<Session>(`SELECT ${SESSION_COLUMNS} FROM sessions`).map((session) => {
-        const { user, beganAt: from, firstSeenAt: firstSeen, lastSeenAt, endedAt: ended } = session;
+        const { beganAt: from, firstSeenAt: firstSeen, lastSeenAt, endedAt: ended } = session;
+        const user = session.user ?? "";
         const seen = raws.filter((poll) => poll.users?.includes(user)).map((poll) => poll.at);
         const lastSeen = ended === null ? Math.max(...seen) : lastSeenAt;
         return { user, from, firstSeen, ended, to: holdingOf(session).to, lastSeen };
