@@ -79,6 +79,9 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
       intervalMs: MINUTE_MS,
       timeoutMs: 30_000,
       labels: {},
+      secretFile: null,
+      caFile: null,
+      encoding: null,
       logFile: null,
       logCommand: null,
     };

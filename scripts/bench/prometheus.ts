@@ -45,6 +45,9 @@ function snapshotOf(servers: number): Snapshot {
         timeoutMs: 30_000,
         enabled: true,
         labels: {},
+        secretFile: null,
+        caFile: null,
+        encoding: null,
         logFile: null,
         logCommand: null,
       };

@@ -63,9 +63,10 @@ export function serverOf(
   address: string,
   timezone: string,
 ): MonitoredServer {
-  const unset = { tool: null, labels: {}, logFile: null, logCommand: null };
+  const unset = { tool: null, labels: {}, secretFile: null, caFile: null, encoding: null };
+  const log = { logFile: null, logCommand: null };
   const times = { timezone, intervalMs: 60_000, timeoutMs: 0 };
-  return { id, name: id, manager, address, ...unset, ...times, enabled: true };
+  return { id, name: id, manager, address, ...unset, ...log, ...times, enabled: true };
 }
 
 /** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */

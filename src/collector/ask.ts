@@ -1,12 +1,13 @@
+import type { PollRaw } from "../domain/poll.ts";
 import type { Reading } from "../domain/reading.ts";
 import type { Manager, Step } from "../managers/manager.ts";
-import { isUsable } from "./poll-error.ts";
-import type { CommandResult } from "./run-command.ts";
+import { decodeOutput } from "../managers/read-output.ts";
+import { isUsable, type StepResult } from "./poll-error.ts";
 
 /** What came of one step. */
 export interface StepAnswer {
   readonly step: Step;
-  readonly result: CommandResult;
+  readonly result: StepResult;
   /** Null when there is no answer, or one that is not worth parsing. */
   readonly reading: Reading | null;
   /** The time that it had. */
@@ -35,7 +36,7 @@ export async function askInTurn(
   const begun = performance.now();
   const answers: StepAnswer[] = [];
   for (const [index, step] of steps.entries()) {
-    const left = limitMs - (performance.now() - begun);
+    const left = index === 0 ? limitMs : limitMs - (performance.now() - begun);
     if (index > 0 && left < 1) break;
     const answer = await ask(step, until === "all" ? left : left / (steps.length - index));
     answers.push(answer);
@@ -69,4 +70,44 @@ function isCalledOff({ result }: StepAnswer): boolean {
 function missing(manager: Reading["manager"]): Reading {
   const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
   return { manager, reportTime: null, toolVersion: null, ...nothing, cut: true, recognised: false };
+}
+
+const NOTHING = new Uint8Array(0);
+/** Where nothing was asked. */
+export const NO_RUN: PollRaw = {
+  argv: [],
+  exitCode: null,
+  signal: null,
+  stdout: NOTHING,
+  stderr: NOTHING,
+  truncated: false,
+};
+
+/** The words of a query: those of its one step as they came, those of several below a line each that names the step. */
+export function rawOf({ answers, deciding }: Asked): PollRaw {
+  const counting = rawOfStep(deciding);
+  if (answers.length === 1) return counting;
+  const encoder = new TextEncoder();
+  const all = answers.map((answer) => ({ name: answer.step.name, raw: rawOfStep(answer) }));
+  const joined = (stream: "stdout" | "stderr") =>
+    Buffer.concat(
+      all.flatMap(({ name, raw }) => {
+        const head = encoder.encode(`==> ${name}: ${raw.argv.join(" ")} (${endOf(raw)})\n`);
+        // Bytes that are no UTF-8 would make the others unreadable too.
+        return stream === "stdout" || raw.stderr.length > 0 ? [head, utf8(raw[stream]), LINE_END] : [];
+      }),
+    );
+  const truncated = all.some(({ raw }) => raw.truncated);
+  return { ...counting, stdout: joined("stdout"), stderr: joined("stderr"), truncated };
+}
+
+const utf8 = (bytes: Uint8Array) => new TextEncoder().encode(decodeOutput(bytes));
+const LINE_END = new Uint8Array([0x0a]);
+
+function rawOfStep({ result }: StepAnswer): PollRaw {
+  return result.started ? result : { ...NO_RUN, argv: result.argv };
+}
+
+function endOf({ exitCode, signal }: PollRaw): string {
+  return signal ?? (exitCode === null ? "no answer" : String(exitCode));
 }

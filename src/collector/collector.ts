@@ -311,8 +311,16 @@ function unschedule(entry: Entry): void {
 }
 
 /** Equal for servers that are asked by the same command and whose answers are read in the same way. */
-function queryOf({ manager, address, timezone, tool }: MonitoredServer): string {
-  return JSON.stringify([manager, address, timezone, tool]);
+function queryOf({
+  manager,
+  address,
+  timezone,
+  tool,
+  secretFile,
+  caFile,
+  encoding,
+}: MonitoredServer): string {
+  return JSON.stringify([manager, address, timezone, tool, secretFile, caFile, encoding]);
 }
 
 function disabledError(serverId: string): ApiError {

@@ -6,11 +6,16 @@ import { isUnreadable } from "../domain/polls/server-status.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { managerOf } from "../managers/registry.ts";
+import type { RequestRun } from "./request.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import { type StartFailure, WHY_NOT } from "./tool.ts";
 
+/** What came of a step: of a command or of a request. */
+export type StepResult = CommandResult | RequestRun;
+type StepRun = Extract<StepResult, { readonly started: true }>;
+
 interface PollEvidence {
-  readonly result: CommandResult;
+  readonly result: StepResult;
   /** Null when the tool did not run, or its output is not worth parsing. */
   readonly reading: Reading | null;
   /** Null when no server was asked: the text came from elsewhere. */
@@ -26,10 +31,12 @@ export function isUsable(reading: Reading): boolean {
 }
 
 /**
- * Whether the output may lack its end: the tool was killed or died. `lmstat` has no end mark, so a text that stops
- * between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole outputs.
+ * Whether the output may lack its end: the tool was killed or died, the connection broke. `lmstat` has no end mark, so
+ * a text that stops between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole
+ * outputs.
  */
-export function mayBeCut(run: CommandRun): boolean {
+export function mayBeCut(run: StepRun): boolean {
+  if ("kind" in run) return run.timedOut || run.aborted || run.broken;
   return run.timedOut || run.aborted || run.signal !== null || run.abandoned;
 }
 
@@ -42,7 +49,7 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
   if (reading !== null && isUsable(reading)) return null;
   const said = quoteOutput(result.stdout, result.stderr);
   const error = (code: PollErrorCode, message: string, details = said) => ({ code, message, details });
-  const killed = killedError(result, timeoutMs);
+  const killed = "kind" in result ? unanswered(result, timeoutMs) : killedError(result, timeoutMs);
   if (killed !== null) return error(...killed);
 
   const at = address === null ? "" : ` at ${address}`;
@@ -61,7 +68,44 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     const fix = "Check that the license server runs and that no firewall stands between.";
     return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
-  return error(...endedError(result, said));
+  return error(...("kind" in result ? strangeAnswer(result, said) : endedError(result, said)));
+}
+
+/** Of a request that got no answer worth reading. */
+function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
+  const host = hostOf(run);
+  if (run.aborted)
+    return ["LICENSE_QUERY_FAILED", `The request to ${host} was called off before it was answered.`];
+  if (run.timedOut) {
+    const fix = "Check that the server answers, or raise its `timeout`.";
+    return ["TIMEOUT", `${host} did not answer within ${seconds(timeoutMs)} s. ${fix}`];
+  }
+  if (run.failure !== null) return [run.failure.code, run.failure.message];
+  if (!run.truncated) return null;
+  const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
+  return [
+    "LICENSE_QUERY_FAILED",
+    `${host} answered with more than ${size}, and no license list is that long.`,
+  ];
+}
+
+/** Of an answer that says nothing of use. */
+function strangeAnswer(run: RequestRun, said: string | null): readonly [PollErrorCode, string] {
+  const host = hostOf(run);
+  if (run.broken)
+    return ["LICENSE_QUERY_FAILED", `${host} ended the connection before its answer was whole.`];
+  const fix = "Check the server's `manager` and `address`.";
+  const strange = said === null ? "is empty." : `has no part that licmond knows. ${fix}`;
+  return ["LICENSE_PARSE_ERROR", `The answer of ${host} ${strange}`];
+}
+
+function hostOf({ argv: [, url = ""] }: RequestRun): string {
+  return URL.canParse(url) ? new URL(url).host : url;
+}
+
+/** With a digit behind the point where a step had its share of the time alone. */
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
 }
 
 /** Of a tool that licmond ended. */
@@ -75,7 +119,7 @@ function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCod
   }
   if (run.timedOut) {
     const fix = "Check that the server answers, or raise its `timeout`.";
-    return ["TIMEOUT", `${tool} did not finish within ${timeoutMs / 1000} s and was killed. ${fix}`];
+    return ["TIMEOUT", `${tool} did not finish within ${seconds(timeoutMs)} s and was killed. ${fix}`];
   }
   return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was called off before it finished.`] : null;
 }

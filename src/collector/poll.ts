@@ -1,21 +1,21 @@
 import type { Log } from "../domain/log.ts";
-import type { PollOutcome } from "../domain/poll.ts";
-import type { Reading } from "../domain/reading.ts";
+import type { PollError, PollOutcome } from "../domain/poll.ts";
+import { MAX_UNPARSED_KEPT, type Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ManagerName } from "../domain/words.ts";
-import { createKnownHosts, type Manager, type Step } from "../managers/manager.ts";
+import { createKnownHosts, type Manager } from "../managers/manager.ts";
 import { createOutputMemory } from "../managers/output-memory.ts";
-import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
-import { type Asked, askInTurn, type StepAnswer } from "./ask.ts";
+import { type Asked, askInTurn, NO_RUN, rawOf, type StepAnswer } from "./ask.ts";
+import { askStep, notAsked, type StepDeps } from "./ask-step.ts";
 import { createTurns } from "./pace.ts";
-import { errorsOf, isUsable, mayBeCut, pollErrorOf } from "./poll-error.ts";
+import { isUsable, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
-import type { CommandResult, CommandRun, CommandRunner } from "./run-command.ts";
-import { findTool, type StartFailure } from "./tool.ts";
+import type { CommandRunner } from "./run-command.ts";
+import { findTool } from "./tool.ts";
 
 export interface PollerDeps {
   readonly run: CommandRunner["run"];
@@ -37,7 +37,7 @@ export interface PollerDeps {
 }
 
 /**
- * Polls servers: command, run, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
+ * Polls servers: ask, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
  * kept with `cut` set, so that its server is `partial` and missing features go stale instead of away. Output beyond the
  * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
  */
@@ -74,29 +74,23 @@ export function createPoller(deps: PollerDeps) {
     const members = isNamed ? parsed.members : own.members;
     const measured = measure(members, signal);
 
-    const ask = async (step: Step, limitMs: number): Promise<StepAnswer> => {
-      if ("request" in step) throw new Error("no request can be made yet");
-      const result = await run({
-        argv: step.argv,
-        // The banner's clock and the parser's zone are then the same.
-        env: { TZ: server.timezone, ...step.env },
-        timeoutMs: limitMs,
-        endEscaped: true,
-        ...(signal !== undefined && { signal }),
-      });
-      await turn();
-      const context = { zone: server.timezone, now: startedAt, knownHosts: own.hosts, step: step.name };
-      const parser = () => manager.createParser(context);
-      const memory = own.outputs.getOrInsertComputed(step.name, createOutputMemory);
-      const reading =
-        result.started && !result.truncated ? await read(result, parser, memory, startedAt) : null;
-      return { step, result, reading, limitMs };
+    const deps: StepDeps = {
+      run,
+      server,
+      turn,
+      now: startedAt,
+      parser: ({ name: step }) =>
+        manager.createParser({ zone: server.timezone, now: startedAt, knownHosts: own.hosts, step }),
+      memory: ({ name }) => own.outputs.getOrInsertComputed(name, createOutputMemory),
+      ...(signal !== undefined && { signal }),
     };
     const asked =
       "problem" in parsed
-        ? notAsked(server, parsed.problem)
-        : await askInTurn(manager, stepsOf(manager, server, path), server.timeoutMs, ask);
-    const { reading } = asked;
+        ? wrongAddress(server, parsed.problem)
+        : await askInTurn(manager, stepsOf(manager, server, path), server.timeoutMs, (step, limitMs) =>
+            askStep(step, limitMs, deps),
+          );
+    const reading = withSilentSteps(asked, server.address);
     if (reading !== null && reading.members.length > 0) own.members = reading.members;
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
@@ -106,13 +100,12 @@ export function createPoller(deps: PollerDeps) {
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
     // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
     await turn();
-    const { result, limitMs } = asked.deciding;
-    const error = pollErrorOf({ result, reading, address: server.address, timeoutMs: limitMs });
+    const error = errorOf(asked, server.address);
     return {
       ...outcomeAt(server.id, startedAt, durationMs),
       reading: reading?.recognised ? reading : null,
       error,
-      raw: result.started ? result : { ...NO_RUN, argv: result.argv },
+      raw: rawOf(asked),
       reachability,
       quorum: manager.quorum(reading?.members.length ?? 0),
     };
@@ -138,21 +131,6 @@ export function createPoller(deps: PollerDeps) {
   };
 }
 
-async function read(
-  result: CommandRun,
-  parser: () => ReturnType<Manager["createParser"]>,
-  readStdout: ReturnType<typeof createOutputMemory>,
-  now: number,
-): Promise<Reading> {
-  const cut = mayBeCut(result);
-  const reading = await readStdout(result.stdout, parser, now, cut);
-  const whole = cut && !reading.cut ? { ...reading, cut } : reading;
-  if (isUsable(whole) || errorsOf(whole).length > 0 || result.stderr.length === 0) return whole;
-  // Some builds, and wrappers around them, complain on stderr alone. Numbers are believed on stdout only.
-  const { errors } = await readOutput(result.stderr, parser(), cut);
-  return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
-}
-
 /** The outcome of a poll that ended in a fault of our own: the server's numbers go stale, and the schedule goes on. */
 export function failedInside(serverId: string, startedAt: number, finishedAt: number): PollOutcome {
   const message = "The poll failed inside licmond; its log says more.";
@@ -173,17 +151,35 @@ function outcomeAt(serverId: string, startedAt: number, durationMs: number) {
 /** The tool is looked for only where there is one. */
 function stepsOf({ tools, steps }: Pick<Manager, "tools" | "steps">, server: MonitoredServer, path: string) {
   const tool = server.tool ?? (tools.length === 0 ? [] : [findTool(tools, path)]);
-  return steps(tool, server.address);
+  return steps(tool, server.address, server.secretFile !== null);
 }
 
-function notAsked({ id, timeoutMs }: MonitoredServer, problem: string): Pick<Asked, "deciding" | "reading"> {
+function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Asked {
   const message = `The server's address is wrong: ${problem}.`;
-  const fix = `correct the \`address\` of ${id}`;
-  const failure: StartFailure = { reason: "other", path: null, message, fix };
-  const step = { name: "", argv: [], env: {} };
-  const result: CommandResult = { started: false, argv: [], failure };
-  return { reading: null, deciding: { step, result, reading: null, limitMs: timeoutMs } };
+  const result = notAsked(null, message, `correct the \`address\` of ${id}`);
+  const deciding: StepAnswer = {
+    step: { name: "", argv: [], env: {} },
+    result,
+    reading: null,
+    limitMs: timeoutMs,
+  };
+  return { answers: [deciding], deciding, reading: null };
 }
 
-const NOTHING = new Uint8Array(0);
-const NO_RUN = { argv: [], exitCode: null, signal: null, stdout: NOTHING, stderr: NOTHING, truncated: false };
+/** Where one of several steps has no answer, the others may do; what is missing is told among the lines not understood. */
+function withSilentSteps({ answers, reading }: Asked, address: string): Reading | null {
+  if (reading === null || answers.length === 1 || !isUsable(reading)) return reading;
+  const silent = answers.flatMap(({ step, result, limitMs, reading: own }) => {
+    const error = own === null ? pollErrorOf({ result, reading: own, address, timeoutMs: limitMs }) : null;
+    return error === null ? [] : [{ line: 1, text: `${step.name}: ${error.message}` }];
+  });
+  const unparsed = [...silent, ...reading.unparsed].slice(0, MAX_UNPARSED_KEPT);
+  return { ...reading, unparsed, unparsedLines: reading.unparsedLines + silent.length };
+}
+
+/** Of several steps, that of the one that counts; none where their common reading is good for something. */
+function errorOf({ deciding, reading }: Asked, address: string): PollError | null {
+  if (reading !== null && isUsable(reading)) return null;
+  const { result, limitMs } = deciding;
+  return pollErrorOf({ result, reading: deciding.reading ?? reading, address, timeoutMs: limitMs });
+}

@@ -4,7 +4,8 @@ import { explainStart, locate, type StartFailure } from "./tool.ts";
 
 /** The largest output of a real tool that we have seen is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
-const MAX_STDERR_BYTES = 1024 * 1024;
+/** Cap of the stream that is not the answer. */
+const MAX_BESIDE_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
   /** The program and its arguments. No shell will see them. */
@@ -19,9 +20,11 @@ export interface CommandRequest {
   readonly onStderr?: (chunk: Uint8Array) => Promise<void> | undefined;
   /** What it reads on stdin; nothing by default. */
   readonly stdin?: Uint8Array;
-  /** Cap of stdout; default 16 MiB. */
+  /** Where it prints what is asked for: the cap and what follows from it are of this stream; default stdout. */
+  readonly answersOn?: "stdout" | "stderr";
+  /** Cap of that stream; default 16 MiB. */
   readonly maxBytes?: number;
-  /** What becomes of a command whose stdout is longer: it is killed (default), or goes on and the rest is thrown away. */
+  /** What becomes of a command whose answer is longer: it is killed (default), or goes on and the rest is thrown away. */
   readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
@@ -36,9 +39,10 @@ export type CommandResult =
   | CommandRun
   | { readonly started: false; readonly argv: readonly string[]; readonly failure: StartFailure };
 
-/** A command that was started: what it printed (`stderr` cut at 1 MiB), and how it ended. */
+/** A command that was started: what it printed (the other stream cut at 1 MiB), and how it ended. */
 export interface CommandRun extends PollRaw {
   readonly started: true;
+  /** The other stream was longer than its cap. */
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   /** Ended by its AbortSignal or by `stop()`. */
@@ -113,8 +117,8 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
         signal: typeof signalCode === "number" ? `SIG${signalCode}` : signalCode,
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),
-        truncated: stdout.truncated,
-        stderrTruncated: stderr.truncated,
+        truncated: (request.answersOn === "stderr" ? stderr : stdout).truncated,
+        stderrTruncated: (request.answersOn === "stderr" ? stdout : stderr).truncated,
         timedOut: ending.cause === "timeout",
         aborted: ending.cause === "abort",
         abandoned,
@@ -129,7 +133,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
   }
 
   function start(request: CommandRequest): Running {
-    const { argv, env, stdin, maxBytes, onOverflow, endEscaped, onStdout, onStderr } = request;
+    const { argv, env, stdin, maxBytes, answersOn, onOverflow, endEscaped, onStdout, onStderr } = request;
     const [tool = "", ...args] = argv;
     // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
     const program = locate(tool, path);
@@ -148,8 +152,10 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     };
     // What is handed on is not kept.
     const cap = onStdout === undefined ? (maxBytes ?? DEFAULT_MAX_BYTES) : null;
-    const stdout = readCapped(child.stdout, cap, overflow, onStdout);
-    const stderr = readCapped(child.stderr, MAX_STDERR_BYTES, () => {}, onStderr);
+    const answer = [cap, overflow] as const;
+    const beside = [MAX_BESIDE_BYTES, () => {}] as const;
+    const stdout = readCapped(child.stdout, ...(answersOn === "stderr" ? beside : answer), onStdout);
+    const stderr = readCapped(child.stderr, ...(answersOn === "stderr" ? answer : beside), onStderr);
     const endNow = () => {
       signalGroup(child.pid, "SIGKILL");
       if (mark !== null) sweeper.add(mark);
@@ -219,7 +225,7 @@ function watchSilence(count: () => number, ms: number): { came: Promise<void>; c
 }
 
 /** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
-const HEAD_BYTES = 1024 * 1024;
+export const HEAD_BYTES = 1024 * 1024;
 
 type CappedReader = ReturnType<typeof readCapped>;
 

@@ -48,7 +48,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,
-    servers: (file.servers ?? []).map((server) => buildServer(server, collector)),
+    servers: (file.servers ?? []).map((server) => buildServer(server, collector, environment)),
     retention: buildRetention(file.retention ?? {}),
     alerts: {
       ...ALERT_DEFAULTS,
@@ -86,8 +86,9 @@ function buildCollector(collector: Section<"collector">) {
 function buildServer(
   server: Section<"servers">[number],
   defaults: Pick<MonitoredServer, "intervalMs" | "timeoutMs">,
+  environment: Environment,
 ): MonitoredServer {
-  const { tool } = server;
+  const { tool, secret_file: secret, ca_file: ca } = server;
   return {
     id: server.id,
     name: server.name ?? server.id,
@@ -99,6 +100,9 @@ function buildServer(
     timeoutMs: server.timeout === undefined ? defaults.timeoutMs : ms(server.timeout),
     enabled: server.enabled ?? true,
     labels: server.labels ?? {},
+    secretFile: secret === undefined ? null : pathOfFile(secret, environment),
+    caFile: ca === undefined ? null : pathOfFile(ca, environment),
+    encoding: server.encoding ?? null,
     logFile: server.log_file ?? null,
     logCommand: server.log_command ?? null,
   };
@@ -284,8 +288,9 @@ type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> 
 type SecretFile = readonly [setting: string, file: string];
 
 /** The files of secrets that a config names, credentials included; the TLS key is none of them. */
-export function secretFiles({ notifications, remoteWrite }: Config): SecretFile[] {
+export function secretFiles({ servers, notifications, remoteWrite }: Config): SecretFile[] {
   const named = [
+    ...servers.map(({ id, secretFile }) => [`${id}: secret_file`, secretFile] as const),
     ...notifications.flatMap((each, index): [string, string | null][] => [
       [`notifications[${index}].secret_file`, each.type === "command" ? null : each.secretFile],
       [`notifications[${index}].url_file`, each.type === "webhook" ? each.urlFile : null],

@@ -170,12 +170,16 @@ function* reports(file: Partial): Generator<Finding> {
 
 /** Files that the unit should hand over, and does not. The message names no credential: a secret may stand there. */
 function* credentials(
-  { http, notifications: list = [], export: exported }: Partial,
+  { http, servers: monitored = [], notifications: list = [], export: exported }: Partial,
   hasCredential: (name: string) => boolean,
 ): Generator<Finding> {
   const named: [KeyPath, string | undefined][] = [
     [["http", "tls_cert"], http?.tls_cert],
     [["http", "tls_key"], http?.tls_key],
+    ...monitored.flatMap((each, index): [KeyPath, string | undefined][] => [
+      [["servers", index, "secret_file"], each?.secret_file],
+      [["servers", index, "ca_file"], each?.ca_file],
+    ]),
     ...list.flatMap((each, index): [KeyPath, string | undefined][] => [
       [["notifications", index, "secret_file"], each?.secret_file],
       [["notifications", index, "url_file"], each?.url_file],

@@ -3,6 +3,7 @@ import { parseBytes, printBytes, SIZE_FORM } from "../domain/bytes.ts";
 import { type TextRule, textRule } from "../domain/text-types.ts";
 import { DURATION_FORM, parseDuration, parseMomentOfWeek } from "../domain/time/clock.ts";
 import { hostZone, isZone } from "../domain/time/zone.ts";
+import { decoderOf } from "../managers/read-output.ts";
 import { credentialName } from "./credentials.ts";
 import { parseIp, parseNetwork } from "./ip-address.ts";
 
@@ -37,6 +38,10 @@ export const handedFile = textRule(
 export const program = textRule(
   "an absolute path, or a bare name that is looked for in $PATH",
   (text) => text.trim() !== "" && !text.includes("\0") && (isAbsolute(text) || !text.includes("/")),
+);
+export const encoding = textRule(
+  'an encoding of texts, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le"',
+  isEncoding,
 );
 export const zone = textRule('an IANA time zone, e.g. "Europe/Berlin" or "UTC"', isZone);
 export const listenHost = textRule(
@@ -100,6 +105,15 @@ const HOST_NAME =
   /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$/;
 const SMTP = /^(smtps?:\/\/)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
 const MAIL = /^([^<>\p{Cc}]*<)?[^\s@<>\p{Cc}]+@[^\s@<>\p{Cc}]+>?$/u;
+
+/** By the names of the WHATWG's Encoding Standard. */
+function isEncoding(label: string): boolean {
+  try {
+    return decoderOf(label) !== null;
+  } catch {
+    return false;
+  }
+}
 
 function isAbsolutePath(text: string): boolean {
   return isAbsolute(text) && !text.includes("\0");

@@ -8,6 +8,7 @@ import { MANAGERS } from "../managers/registry.ts";
 import {
   absolutePath,
   durationFrom,
+  encoding,
   featureGlob,
   frameAncestor,
   glob,
@@ -72,6 +73,9 @@ const SERVER_SETTINGS = {
   timeout: duration("1s", "10m", "30s"),
   enabled: optional(Type.Boolean()),
   labels: labels(LABEL_NAME),
+  secret_file: optional(text(handedFile, SECRET)),
+  ca_file: optional(text(handedFile)),
+  encoding: optional(text(encoding)),
   log_file: optional(text(absolutePath)),
   log_command: optional(Type.Array(text(someText, SECRET), { minItems: 1 })),
 };

@@ -10,10 +10,11 @@ export interface PollError {
   readonly details: string | null;
 }
 
-/** The words of a poll as they came: for `…/raw` and for error details. */
+/** The words of a poll as they came, secrets masked: for `…/raw` and for error details. */
 export interface PollRaw {
+  /** Of a request its method and its URL. */
   readonly argv: readonly string[];
-  /** Null when a signal ended the tool, or when it could not be killed. */
+  /** Null when a signal ended the tool, or when it could not be killed; of a request the status of its answer. */
   readonly exitCode: number | null;
   /** Name of the signal that ended the tool, e.g. `SIGKILL`; null when it exited. */
   readonly signal: string | null;

@@ -18,6 +18,12 @@ export interface MonitoredServer {
   readonly timeoutMs: number;
   readonly enabled: boolean;
   readonly labels: Labels;
+  /** File of what `{secret}` stands for in the manager's steps; null when not configured. */
+  readonly secretFile: string | null;
+  /** PEM file of the authorities that are trusted over HTTPS instead of the public ones; null = those. */
+  readonly caFile: string | null;
+  /** Encoding of what the tool prints, as TextDecoder names it; null = detected. */
+  readonly encoding: string | null;
   /** The vendor's debug log, for denials; null when not configured. */
   readonly logFile: string | null;
   /** argv of a process that follows that log where it is no file of this host; null when not configured. */

@@ -32,8 +32,11 @@ export interface Manager {
   readonly tools: readonly string[];
   /** Takes an address apart, or says what is wrong with it and what would be right. */
   parseAddress(address: string): ParsedAddress | AddressProblem;
-  /** The status query: what to ask, in this order. `tool` is an argv prefix of at least one element where `tools` has a name. */
-  steps(tool: readonly string[], address: string): readonly Step[];
+  /**
+   * The status query: what to ask, in this order. `tool` is an argv prefix of at least one element where `tools` has a
+   * name; `hasSecret`: the server has a `secret_file`, so that a step may be asked with `{secret}`.
+   */
+  steps(tool: readonly string[], address: string, hasSecret?: boolean): readonly Step[];
   /**
    * `all` (default): each step is asked, and `merge` makes one reading of theirs. `first answer`: the steps are members
    * that know the same, and the first whose reading is usable is the answer.
@@ -84,7 +87,11 @@ export interface RequestStep {
   readonly login?: HttpQuestion & { token(answer: string): string | null };
 }
 
-/** `{secret}` in a query value, a header or the body is the server's secret. Redirects with a secret are not followed. */
+/**
+ * `{secret}` in a query value, a header or the body is the server's secret, `{secret_base64}` its base64: a secret
+ * `user:password` makes `Basic {secret_base64}`. In a body of JSON or of a form, by its content-type, the secret is
+ * escaped. Redirects with a secret are not followed.
+ */
 export interface HttpQuestion {
   readonly method: "GET" | "POST";
   /** `http:` or `https:`, without the query. */

@@ -81,9 +81,28 @@ export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-1
   return "windows-1252";
 }
 
+/** By the names of the WHATWG's Encoding Standard. Throws RangeError for another one. */
+export function decoderOf(encoding: string): TextDecoder {
+  return new TextDecoder(encoding as Bun.Encoding);
+}
+
 /** The whole output as text, for people. */
 export function decodeOutput(bytes: Uint8Array): string {
   return new TextDecoder(detectEncoding(bytes)).decode(bytes);
+}
+
+/**
+ * An output in UTF-8, from an encoding that TextDecoder knows (null = the detected one), with its text changed by
+ * `change`; the very bytes where nothing is to be done.
+ */
+export function recode(
+  bytes: Uint8Array,
+  encoding: string | null,
+  change: (text: string) => string = (text) => text,
+): Uint8Array {
+  const text = decoderOf(encoding ?? detectEncoding(bytes)).decode(bytes);
+  const changed = change(text);
+  return encoding === null && changed === text ? bytes : new TextEncoder().encode(changed);
 }
 
 function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: boolean) {

@@ -62,7 +62,7 @@ async function isLicmond({ host, port, tls }: Config["http"]): Promise<boolean> 
       redirect: "manual",
       tls: { rejectUnauthorized: false },
       // $http_proxy is for the world outside.
-      proxy: "",
+      proxy: false,
     });
     const body = (await answer.json()) as { message?: unknown } | null;
     return body?.message === "pong";

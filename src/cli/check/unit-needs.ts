@@ -56,12 +56,15 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   add("storage", config.storage.directory, "write");
   handed("http.tls_cert", config.http.tls?.cert ?? null, "tls-cert", true);
   handed("http.tls_key", config.http.tls?.key ?? null, "tls-key", true);
-  for (const { id, enabled, manager, tool, address, logFile, logCommand } of config.servers) {
+  for (const server of config.servers) {
+    const { id, enabled, manager, tool, address, logFile, logCommand } = server;
     if (!enabled) continue;
     const { tools, parseAddress } = managerOf(manager);
     program(`${id}: tool`, tool ?? [], tool === null ? [...tools] : undefined);
     const parsed = parseAddress(address);
     if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);
+    handed(`${id}: secret_file`, server.secretFile, id);
+    handed(`${id}: ca_file`, server.caFile, `${id}-ca`, true);
     if (logFile !== null) file(`${id}: log_file`, logFile);
     if (logCommand !== null) program(`${id}: log_command`, logCommand);
   }

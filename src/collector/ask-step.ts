@@ -1,0 +1,122 @@
+import type { Reading } from "../domain/reading.ts";
+import type { MonitoredServer } from "../domain/server.ts";
+import type { CommandStep, Manager, RequestStep, Step } from "../managers/manager.ts";
+import type { createOutputMemory } from "../managers/output-memory.ts";
+import { readOutput, recode } from "../managers/read-output.ts";
+import { readSecretFile } from "../system/secret-file.ts";
+import type { StepAnswer } from "./ask.ts";
+import { errorsOf, isUsable, mayBeCut, type StepResult } from "./poll-error.ts";
+import { askOverHttp } from "./request.ts";
+import type { CommandRunner } from "./run-command.ts";
+import { createMask, fillSecrets, type MaskText, needsSecret, readServerSecret } from "./secret.ts";
+
+export interface StepDeps {
+  readonly run: CommandRunner["run"];
+  readonly server: MonitoredServer;
+  readonly signal?: AbortSignal;
+  /** Called when the answer is there, before it is read. */
+  readonly turn: () => Promise<void>;
+  readonly parser: (step: Step) => ReturnType<Manager["createParser"]>;
+  readonly memory: (step: Step) => ReturnType<typeof createOutputMemory>;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** Asks one step within its time, and reads the answer. Whatever leaves it holds no secret. */
+export async function askStep(step: Step, limitMs: number, deps: StepDeps): Promise<StepAnswer> {
+  const { server, turn, now } = deps;
+  const secret = needsSecret(step) ? await secretOf(server) : { text: null };
+  if ("problem" in secret) return { step, limitMs, reading: null, result: notAsked(step, secret.problem) };
+  const ca = "argv" in step || server.caFile === null ? { text: null } : await readSecretFile(server.caFile);
+  if ("problem" in ca) {
+    const result = notAsked(step, `The server's \`ca_file\` ${ca.problem}.`);
+    return { step, limitMs, reading: null, result };
+  }
+  const asked =
+    "argv" in step
+      ? await runStep(step, secret.text, limitMs, deps)
+      : await request(step, secret.text, ca.text, limitMs, deps);
+  await turn();
+  const result = cleaned(asked, secret.text, server.encoding);
+  const isReadable = result.started && !result.truncated && !("failure" in result && result.failure !== null);
+  const reading = isReadable ? await read(step, result, deps.parser, deps.memory(step), now) : null;
+  return { step, limitMs, reading, result };
+}
+
+async function secretOf({ secretFile }: MonitoredServer) {
+  if (secretFile === null)
+    return { problem: "It is asked with a secret, and the server has none: set its `secret_file`." };
+  const read = await readServerSecret(secretFile);
+  return "problem" in read ? { problem: `The server's \`secret_file\` ${read.problem}.` } : read;
+}
+
+/** A step that is not asked, and the reason: it is never the tool. */
+export function notAsked(step: Step | null, message: string, fix: string | null = null): StepResult {
+  const argv = step !== null && "argv" in step ? step.argv : [];
+  return { started: false, argv, failure: { reason: "other", path: null, message, fix } };
+}
+
+function runStep(step: CommandStep, secret: string | null, limitMs: number, deps: StepDeps) {
+  const { argv, env, stdin, stream } = step;
+  const { server, signal } = deps;
+  return deps.run({
+    argv,
+    // The banner's clock and the parser's zone are then the same.
+    env: { TZ: server.timezone, ...env },
+    timeoutMs: limitMs,
+    endEscaped: true,
+    ...(stdin !== undefined && { stdin: new TextEncoder().encode(fillSecrets(stdin, valuesOf(secret))) }),
+    ...(stream !== undefined && { answersOn: stream }),
+    ...(signal !== undefined && { signal }),
+  });
+}
+
+function valuesOf(secret: string | null) {
+  return secret === null ? {} : { secret };
+}
+
+function request(
+  step: RequestStep,
+  secret: string | null,
+  ca: string | null,
+  limitMs: number,
+  deps: StepDeps,
+) {
+  const { signal } = deps;
+  return askOverHttp(step, { secret, ca, limitMs, ...(signal !== undefined && { signal }) });
+}
+
+/** The answer as it may be read, shown and kept: in UTF-8 where the config names an encoding, and without secrets. */
+function cleaned(result: StepResult, secret: string | null, encoding: string | null): StepResult {
+  if (!result.started) return result;
+  const token = "kind" in result ? result.token : null;
+  const secrets = [secret, token].flatMap((each) => each ?? []);
+  if (secrets.length === 0 && encoding === null) return result;
+  const mask: MaskText = secrets.length === 0 ? (text) => text : createMask(secrets);
+  const isCut = result.truncated || mayBeCut(result);
+  const clean = (bytes: Uint8Array) => recode(bytes, encoding, (text) => mask(text, isCut));
+  return {
+    ...result,
+    stdout: clean(result.stdout),
+    stderr: clean(result.stderr),
+    ...("kind" in result && { token: null }),
+  };
+}
+
+async function read(
+  step: Step,
+  result: Extract<StepResult, { readonly started: true }>,
+  parser: StepDeps["parser"],
+  memory: ReturnType<typeof createOutputMemory>,
+  now: number,
+): Promise<Reading> {
+  const cut = mayBeCut(result);
+  const isOnStderr = "argv" in step && step.stream === "stderr";
+  const [answer, beside] = isOnStderr ? [result.stderr, result.stdout] : [result.stdout, result.stderr];
+  const reading = await memory(answer, () => parser(step), now, cut);
+  const whole = cut && !reading.cut ? { ...reading, cut } : reading;
+  if (isUsable(whole) || errorsOf(whole).length > 0 || beside.length === 0) return whole;
+  // Some builds, and wrappers around them, complain on the other stream. Numbers are believed on one only.
+  const { errors } = await readOutput(beside, parser(step), cut);
+  return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
+}

@@ -1,0 +1,273 @@
+import { X509Certificate } from "node:crypto";
+import { STATUS_CODES } from "node:http";
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, inflate } from "node:zlib";
+import { codeOf } from "../domain/error-code.ts";
+import type { PollErrorCode } from "../domain/errors.ts";
+import type { PollRaw } from "../domain/poll.ts";
+import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
+import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
+import { fillSecrets, isSecret, type Placeholder } from "./secret.ts";
+
+/** A step that was asked over HTTP. `argv` is its method and URL, without secrets; `exitCode` the status of the answer. */
+export interface RequestRun extends PollRaw {
+  readonly started: true;
+  readonly kind: "request";
+  /** Why there is no answer worth reading; null when there is one. */
+  readonly failure: RequestFailure | null;
+  readonly timedOut: boolean;
+  readonly aborted: boolean;
+  /** The connection ended before the answer did. */
+  readonly broken: boolean;
+  /** What the login gave; secret. */
+  readonly token: string | null;
+}
+
+export interface RequestFailure {
+  readonly code: PollErrorCode;
+  /** A sentence or two; it holds no secret. */
+  readonly message: string;
+}
+
+export interface RequestOptions {
+  readonly secret: string | null;
+  /** Certificates of the authorities to trust instead of the public ones, PEM; null = the public ones. */
+  readonly ca: string | null;
+  /** For login, redirects and answer together. */
+  readonly limitMs: number;
+  readonly signal?: AbortSignal;
+}
+
+const MAX_REDIRECTS = 3;
+
+type Secrets = Readonly<Partial<Record<Placeholder, string>>>;
+
+type Answer = Pick<RequestRun, "stdout" | "truncated" | "failure" | "broken"> & {
+  readonly status: number | null;
+};
+
+/** Asks over HTTP. Never rejects. */
+export async function askOverHttp(
+  { request, login }: RequestStep,
+  options: RequestOptions,
+): Promise<RequestRun> {
+  const { secret, limitMs, signal } = options;
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), limitMs);
+  const called = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
+  const isTimedOut = () => limit.signal.aborted && signal?.aborted !== true;
+  const secrets: Secrets =
+    secret === null ? {} : { secret, secret_base64: Buffer.from(secret).toString("base64") };
+  const run = (question: HttpQuestion, { status, ...answer }: Answer, token: string | null): RequestRun => ({
+    ...answer,
+    started: true,
+    kind: "request",
+    argv: [question.method, shownUrl(question)],
+    exitCode: status,
+    signal: null,
+    stderr: NOTHING,
+    timedOut: isTimedOut(),
+    aborted: signal?.aborted === true,
+    token,
+  });
+  try {
+    let token: string | null = null;
+    if (login !== undefined) {
+      const answer = await ask(login, secrets, options.ca, called);
+      if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
+      token = login.token(new TextDecoder().decode(answer.stdout));
+      // The answer is not kept: it may hold a token in another place.
+      if (token === null) return run(login, { ...answer, stdout: NOTHING, failure: noToken(login) }, null);
+    }
+    const own: Secrets = token === null ? secrets : { ...secrets, token };
+    return run(request, await ask(request, own, options.ca, called), token);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** One question, with the redirects that it may follow. */
+async function ask(
+  question: HttpQuestion,
+  secrets: Secrets,
+  ca: string | null,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { method, headers = {}, body } = question;
+  const url = URL.canParse(question.url) ? new URL(question.url) : null;
+  if (url === null || !isWeb(url))
+    return failed(null, "LICENSE_QUERY_FAILED", `${question.url} is no http: or https: URL.`);
+  const trust = trustOf(ca);
+  if (trust === null)
+    return failed(null, "LICENSE_QUERY_FAILED", "The server's `ca_file` holds no certificate (PEM).");
+  for (const [name, value] of Object.entries(question.query ?? {}))
+    url.searchParams.append(name, fillSecrets(value, secrets));
+  const within = escapeFor(headers);
+  let next = url;
+  for (let followed = 0; ; followed++) {
+    let response: Response;
+    try {
+      response = await fetch(next, {
+        method,
+        headers: { "accept-encoding": "identity", ...filledHeaders(headers, secrets) },
+        ...(body !== undefined && { body: fillSecrets(body, secrets, within) }),
+        signal,
+        redirect: "manual",
+        // A few kilobytes of a compressed answer may be gigabytes: it is unpacked below, to a cap.
+        decompress: false,
+        // Pooled connections would be shared by servers that trust different authorities.
+        keepalive: false,
+        // $http_proxy is for the world outside.
+        proxy: false,
+        tls: { rejectUnauthorized: true, ...trust },
+      });
+    } catch (error) {
+      return failed(null, ...reasonOf(error, next));
+    }
+    const { status } = response;
+    const location = isRedirect(status) ? response.headers.get("location") : null;
+    if (location === null) return read(response, next);
+    await response.body?.cancel().catch(() => {});
+    const target = URL.canParse(location, next.href) ? new URL(location, next) : null;
+    const why = whyNotFollowed(question, next, target, followed);
+    // The target is not quoted: it may say the secret again.
+    if (target === null || why !== null)
+      return failed(status, "LICENSE_QUERY_FAILED", `${next.host} redirects (${status}), ${why}.`);
+    next = target;
+  }
+}
+
+function whyNotFollowed(question: HttpQuestion, from: URL, to: URL | null, followed: number): string | null {
+  if (isSecret(question)) return "and a question with a secret goes nowhere else";
+  if (question.method !== "GET") return "and a POST goes nowhere else";
+  if (to === null) return "and not to a URL";
+  if (to.origin !== from.origin) return `to ${to.origin}, and no redirect to another origin is followed`;
+  return followed < MAX_REDIRECTS ? null : `and has done so ${MAX_REDIRECTS} times before`;
+}
+
+/** The body of an answer, whole, or as much of it as came. */
+async function read(response: Response, url: URL): Promise<Answer> {
+  const { status, headers, body } = response;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  let broken = false;
+  const reader = body?.getReader();
+  try {
+    while (reader !== undefined && length <= DEFAULT_MAX_BYTES) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      length += value.length;
+    }
+  } catch {
+    // Also when the time is over.
+    broken = true;
+  }
+  const isLong = length > DEFAULT_MAX_BYTES;
+  if (isLong) await reader?.cancel().catch(() => {});
+  const packed = Buffer.concat(chunks, isLong ? HEAD_BYTES : length);
+  const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
+  const whole =
+    isLong || encoding === "identity" ? { bytes: packed, truncated: isLong } : await unpack(packed, encoding);
+  const failure = whole.bytes === null ? unreadable(url, encoding) : failureOf(status, url);
+  return { status, stdout: whole.bytes ?? NOTHING, truncated: whole.truncated, failure, broken };
+}
+
+const UNPACK = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  deflate: promisify(inflate),
+  br: promisify(brotliDecompress),
+};
+
+/** Nothing of one that would be longer than the cap; null where it cannot be unpacked. */
+async function unpack(packed: Uint8Array, encoding: string) {
+  const way = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
+  try {
+    const bytes = way && (await way(packed, { maxOutputLength: DEFAULT_MAX_BYTES }));
+    return { bytes, truncated: false };
+  } catch (error) {
+    const isLong = codeOf(error) === "ERR_BUFFER_TOO_LARGE";
+    return { bytes: isLong ? NOTHING : null, truncated: isLong };
+  }
+}
+
+function failureOf(status: number, { host }: URL): RequestFailure | null {
+  if (status >= 200 && status < 300) return null;
+  const fix = status === 401 || status === 403 ? " Check the server's `secret_file`." : "";
+  const name = STATUS_CODES[status];
+  const message = `${host} answered ${status}${name === undefined ? "" : ` ${name}`}.${fix}`;
+  return { code: "LICENSE_QUERY_FAILED", message };
+}
+
+function unreadable({ host }: URL, encoding: string): RequestFailure {
+  const shown = /^[a-z0-9-]{1,20}$/.test(encoding) ? encoding : "an unknown encoding";
+  return { code: "LICENSE_QUERY_FAILED", message: `The answer of ${host} cannot be unpacked (${shown}).` };
+}
+
+function noToken(login: HttpQuestion): RequestFailure {
+  return { code: "LICENSE_QUERY_FAILED", message: `The answer of ${login.url} to the login holds no token.` };
+}
+
+function failed(status: number | null, code: PollErrorCode, message: string): Answer {
+  return { status, stdout: NOTHING, truncated: false, broken: false, failure: { code, message } };
+}
+
+/** By the code alone: the words of the error may quote the URL. */
+function reasonOf(error: unknown, { host }: URL): [PollErrorCode, string] {
+  const code = codeOf(error);
+  if (/CERT|SIGNATURE|ISSUER/.test(code)) {
+    const fix =
+      "Set the server's `ca_file` to the certificate of the authority that signed it, or have it renewed.";
+    return ["LICENSE_QUERY_FAILED", `The certificate of ${host} cannot be trusted (${code}). ${fix}`];
+  }
+  if (code === "EPROTO")
+    return ["LICENSE_QUERY_FAILED", `${host} does not speak TLS as it should (${code}).`];
+  if (/^(Malformed|Invalid|Response|ERR_)/.test(code))
+    return ["LICENSE_QUERY_FAILED", `What answers at ${host} does not speak HTTP as it should (${code}).`];
+  const fix = "Check that the license server runs and that no firewall stands between.";
+  return ["LICENSE_SERVER_UNREACHABLE", `No license server answers at ${host} (${code}). ${fix}`];
+}
+
+function trustOf(ca: string | null): { ca?: string } | null {
+  if (ca === null) return {};
+  try {
+    new X509Certificate(ca);
+    return { ca };
+  } catch {
+    return null;
+  }
+}
+
+/** Method and URL are shown; what is filled into the query is not. */
+function shownUrl({ url, query = {} }: HttpQuestion): string {
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [
+    name,
+    fillSecrets(value, null),
+  ]);
+  return pairs.length === 0 ? url : `${url}?${new URLSearchParams(pairs)}`;
+}
+
+function filledHeaders(headers: Readonly<Record<string, string>>, secrets: Secrets): Record<string, string> {
+  // A header is bytes: its letters beyond ASCII travel as UTF-8.
+  const filled = (value: string) => Buffer.from(fillSecrets(value, secrets)).toString("latin1");
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)]));
+}
+
+/** How a secret stays a value within a body of this type. */
+function escapeFor(headers: Readonly<Record<string, string>>): (value: string) => string {
+  const [, type = ""] = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type") ?? [];
+  if (/json/i.test(type)) return (value) => JSON.stringify(value).slice(1, -1);
+  if (/x-www-form-urlencoded/i.test(type)) return encodeURIComponent;
+  return (value) => value;
+}
+
+function isWeb({ protocol }: URL): boolean {
+  return protocol === "http:" || protocol === "https:";
+}
+
+function isRedirect(status: number): boolean {
+  return [301, 302, 303, 307, 308].includes(status);
+}
+
+const NOTHING = new Uint8Array(0);

@@ -1,0 +1,112 @@
+import type { HttpQuestion, Step } from "../managers/manager.ts";
+import { readSecretFile, type SecretRead } from "../system/secret-file.ts";
+
+/** What stands in place of a secret. */
+const MASK = "***";
+
+/** A shorter one would be masked in every word, and be guessed anyway. */
+const LEAST = 4;
+
+/** Reads a server's secret at each poll, so that a changed one holds at once. */
+export async function readServerSecret(file: string): Promise<SecretRead> {
+  const read = await readSecretFile(file);
+  if ("problem" in read) return read;
+  // A line end would become another line of a header or of what a tool reads.
+  if (/\p{Cc}/u.test(read.text)) return { problem: "holds more than one line, or a control character" };
+  return read.text.length < LEAST ? { problem: `holds fewer than ${LEAST} characters` } : read;
+}
+
+export type Placeholder = "secret" | "secret_base64" | "token";
+
+const PLACEHOLDER = /\{(secret|secret_base64|token)\}/g;
+
+/** Fills in secrets; what they hold is not read again. Null fills in {@link MASK}, for people. */
+export function fillSecrets(
+  template: string,
+  values: Readonly<Partial<Record<Placeholder, string>>> | null,
+  within: (value: string) => string = (value) => value,
+): string {
+  return template.replaceAll(PLACEHOLDER, (whole, name: Placeholder) => {
+    const value = values === null ? MASK : values[name];
+    return value === undefined ? whole : within(value);
+  });
+}
+
+/** Whether a step is asked with the server's secret, by its templates. */
+export function needsSecret(step: Step): boolean {
+  if ("argv" in step) return isSecretIn(step.stdin ?? "");
+  return [step.request, step.login].some(
+    (question) => question !== undefined && textsOf(question).some(isSecretIn),
+  );
+}
+
+/** Whether a question tells a secret or a token. */
+export function isSecret(question: HttpQuestion): boolean {
+  return textsOf(question).some((text) => text.search(PLACEHOLDER) !== -1);
+}
+
+function textsOf({ query = {}, headers = {}, body = "" }: HttpQuestion): string[] {
+  return [...Object.values(query), ...Object.values(headers), body];
+}
+
+function isSecretIn(text: string): boolean {
+  return /\{secret(_base64)?\}/.test(text);
+}
+
+/** Masks secrets in a text; `mayBeCut`: one may stand at its end in part. */
+export type MaskText = (text: string, mayBeCut: boolean) => string;
+
+/** Masks secrets by their values, in each form in which a tool or a server may say them again. */
+export function createMask(secrets: readonly string[]): MaskText {
+  const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length);
+  const pattern = new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g");
+  return (text, mayBeCut) => {
+    const masked = text.replaceAll(pattern, MASK);
+    if (!mayBeCut) return masked;
+    const begun = Math.max(...forms.map((form) => lengthOfBeginning(masked, form)));
+    return begun < LEAST - 1 ? masked : `${masked.slice(0, -begun)}${MASK}`;
+  };
+}
+
+/** How much of a form the text ends with. */
+function lengthOfBeginning(text: string, form: string): number {
+  for (let length = Math.min(form.length - 1, text.length); length > 0; length--)
+    if (text.endsWith(form.slice(0, length))) return length;
+  return 0;
+}
+
+function formsOf(secret: string): string[] {
+  // Of `user:password` the password alone is a secret too.
+  const password = secret.slice(secret.indexOf(":") + 1);
+  const plain = password.length < LEAST ? [secret] : [secret, password];
+  const encoded = plain.flatMap((text) => {
+    const percent = [
+      encodeURI(text),
+      encodeURIComponent(text),
+      new URLSearchParams({ "": text }).toString().slice(1),
+    ];
+    const strict = encodeURIComponent(text).replaceAll(/[!'()*]/g, hexOf);
+    const lower = [...percent, strict].map((one) =>
+      one.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()),
+    );
+    return [text, ...percent, strict, ...lower, JSON.stringify(text).slice(1, -1), Bun.escapeHTML(text)];
+  });
+  return [...encoded, ...plain.flatMap(base64Of)].filter(({ length }) => length >= LEAST);
+}
+
+function hexOf(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+}
+
+/** What a secret looks like inside of the base64 of a longer text, e.g. `user:SECRET`: by its place in a group of three bytes. */
+function base64Of(secret: string): string[] {
+  const bytes = Buffer.from(secret);
+  return [0, 1, 2].flatMap((before) => {
+    const whole = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString("base64")
+      .replaceAll("=", "");
+    const end = (before + bytes.length) % 3 === 0 ? whole.length : whole.length - 1;
+    const core = whole.slice(before === 0 ? 0 : before + 1, end);
+    return [core, core.replaceAll("+", "-").replaceAll("/", "_")];
+  });
+}
