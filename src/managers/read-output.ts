@@ -24,8 +24,9 @@ const CHUNK_BYTES = 16 * 1024;
 /** How long the event loop may be held before we let others in. */
 const SLICE_MS = 4;
 
-/** No tool prints a line this long: binary junk is fed in pieces, and each piece counts as unparsed. */
+/** No tool prints a line this long: it is not handed on, and stands among the unparsed ones, marked as cut. */
 const MAX_LINE = 1024 * 1024;
+const CUT = "… (cut: the line is longer than 1 MiB)";
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -111,26 +112,61 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   let position = 0;
   /** The text after the last line end. CRs at its end may still become CRLF. */
   let rest = "";
+  /** Lines handed on. */
+  let count = 0;
+  const tooLong: UnparsedLine[] = [];
+  /** Inside of one that is too long. */
+  let isSkipping = false;
 
   /** CRLF, and the lone CR of very old tools as a line end of its own. */
   function emit(line: string): void {
-    for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) parser.line(part);
+    for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) take(part);
+  }
+
+  function take(line: string): void {
+    count++;
+    parser.line(line);
   }
 
   function feed(text: string): void {
-    if (rest.length > MAX_LINE) {
-      emit(rest);
-      rest = "";
+    if (isSkipping) {
+      const end = text.search(/[\r\n]/);
+      if (end === -1) return;
+      isSkipping = false;
+      // What is left of the line is its end.
+      feed(text.slice(end));
+      return;
     }
     const joined = rest + text;
     const lines = joined.split("\n");
     rest = lines.pop() ?? "";
-    const take = joined.includes("\r") ? emit : parser.line;
-    for (const line of lines) take(line);
+    const hand = joined.includes("\r") ? emit : take;
+    for (const line of lines) hand(line);
     const end = endBeforeCrs(rest);
     const lineEnd = end === 0 ? -1 : rest.lastIndexOf("\r", end - 1);
     if (lineEnd !== -1) emit(rest.slice(0, lineEnd));
     rest = rest.slice(lineEnd + 1);
+    if (rest.length > MAX_LINE) giveUp();
+  }
+
+  /** The line so far is too long. An empty one is handed on in its place, so that the others keep their numbers. */
+  function giveUp(): void {
+    const end = endBeforeCrs(rest);
+    if (end > MAX_LINE) {
+      tooLong.push({ line: count + 1, text: `${rest.slice(0, MAX_LENGTH - CUT.length)}${CUT}` });
+      isSkipping = end === rest.length;
+      rest = rest.slice(end);
+    } else {
+      emit(rest);
+      rest = "";
+    }
+  }
+
+  function end(): Reading {
+    if (rest === "") return parser.finish({ rest: null, truncated });
+    if (!rest.endsWith("\r")) return parser.finish({ rest, truncated });
+    emit(rest);
+    return parser.finish({ rest: null, truncated });
   }
 
   return {
@@ -148,10 +184,11 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       return true;
     },
     finish(): Reading {
-      if (rest === "") return parser.finish({ rest: null, truncated });
-      if (!rest.endsWith("\r")) return parser.finish({ rest, truncated });
-      emit(rest);
-      return parser.finish({ rest: null, truncated });
+      const reading = end();
+      if (tooLong.length === 0) return reading;
+      const unparsed = [...reading.unparsed, ...tooLong].sort((a, b) => a.line - b.line);
+      const unparsedLines = reading.unparsedLines + tooLong.length;
+      return { ...reading, unparsedLines, unparsed: unparsed.slice(0, MAX_UNPARSED_KEPT), cut: true };
     },
   };
 }

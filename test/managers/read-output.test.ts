@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { OutputEnd, ReadingParser } from "../../src/managers/manager.ts";
-import { decodeOutput, detectEncoding, readOutput, readOutputSync } from "../../src/managers/read-output.ts";
+import type { OutputEnd, ReadingParser, TextParser } from "../../src/managers/manager.ts";
+import {
+  decodeOutput,
+  detectEncoding,
+  readOutput,
+  readOutputSync,
+  recode,
+} from "../../src/managers/read-output.ts";
 import { readAs } from "./read-as.ts";
 
 const NOTHING = readAs("flexnet", "");
@@ -127,23 +133,62 @@ describe("encodings", () => {
   });
 });
 
-test("20 MB without a line end lose nothing, and are never held as one text", () => {
-  const bytes = new Uint8Array(20 * 1024 * 1024).fill(0x78);
-  let length = 0;
-  let longest = 0;
-  readOutputSync(bytes, {
-    line: (text) => {
-      length += text.length;
-      longest = Math.max(longest, text.length);
-    },
-    finish({ rest }) {
-      length += rest?.length ?? 0;
+describe("a line that is longer than 1 MiB", () => {
+  const long = "x".repeat(3 * 2 ** 20);
+  const cut = `${"x".repeat(462)}… (cut: the line is longer than 1 MiB)`;
+
+  test.each([
+    ["between others", `a\n${long}\nb\nc`, ["a", "", "b", "c"], "c", [2]],
+    ["before a CRLF", `a\r\n${long}\r\nb\r\n`, ["a", "", "b"], null, [2]],
+    ["before a lone CR", `a\r${long}\rb\r`, ["a", "", "b"], null, [2]],
+    ["without an end", `a\n${long}`, ["a"], null, [2]],
+    ["twice", `${long}\n${long}\nb\n`, ["", "", "b"], null, [1, 2]],
+    ["alone", long, [], null, [1]],
+  ])("%s is one unparsed line, and never handed on in pieces", (_, text, lines, rest, numbers) => {
+    const heard = listener();
+    const reading = readOutputSync(utf8(text), heard.parser);
+    expect(heard.lines).toEqual(lines);
+    expect(heard.ends).toEqual([{ rest, truncated: false }]);
+    expect(reading).toMatchObject({ cut: true, unparsedLines: numbers.length });
+    expect(reading.unparsed).toEqual(numbers.map((line) => ({ line, text: cut })));
+  });
+
+  test("up to there a line is handed on whole", () => {
+    const line = "x".repeat(2 ** 20);
+    expect(linesOf(utf8(`${line}\n`))).toEqual([line]);
+  });
+});
+
+test("a parser of the whole text gets it at once, in whatever encoding it comes", async () => {
+  const heard: [string, boolean][] = [];
+  const parser: TextParser = {
+    text(whole, truncated) {
+      heard.push([whole, truncated]);
       return NOTHING;
     },
-  });
-  expect(length).toBe(bytes.length);
-  // What is joined again and again is bounded, so the time grows with the length alone; the bench measures it.
-  expect(longest).toBeLessThan(2 * 1024 * 1024);
+  };
+  const text = `{"users": ["${"ü".repeat(2 ** 21)}"]}\n`;
+  readOutputSync(utf8(text), parser);
+  await readOutput(utf16le(text), parser, true);
+  expect(heard).toEqual([
+    [text, false],
+    [text, true],
+  ]);
+});
+
+test.each([
+  ["euc-kr", [0xb0, 0xa1, 0x41], "가A"],
+  ["shift_jis", [0x83, 0x5c, 0x0a, 0x83], "ソ\n\uFFFD"],
+  ["utf-16le", [0x41, 0x00, 0x0a, 0x00], "A\n"],
+  [null, [0xfc, 0x41], "üA"],
+])("an output in %s becomes UTF-8", (encoding, bytes, text) => {
+  expect(decodeOutput(recode(Uint8Array.from(bytes), encoding, (each) => each))).toBe(text);
+});
+
+test("an output in which nothing changes stays what it is", () => {
+  const bytes = Uint8Array.from([0xfc, 0x41]);
+  expect(recode(bytes, null)).toBe(bytes);
+  expect(decodeOutput(recode(bytes, null, (text) => text.toLowerCase()))).toBe("üa");
 });
 
 // Quadratic work on a million characters takes minutes, longer than any test may.
