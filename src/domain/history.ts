@@ -1,3 +1,5 @@
+import type { Shared } from "./polls/seat-groups.ts";
+
 /**
  * A feature's counts over time as steps: what every statistic is computed from. Times are epoch ms.
  * A gap (no poll came, the poll failed, the feature was not read) is a step whose `used` is null: unknown is not zero.
@@ -7,6 +9,9 @@ export interface FeatureId {
   readonly daemon: string;
   readonly feature: string;
 }
+
+/** A feature with what its counts count. */
+export interface CountedFeature extends FeatureId, Shared {}
 
 /** These counts hold from `at` to the next step. */
 export interface Step {
@@ -25,7 +30,7 @@ export interface Step {
  * gap), no two equal neighbours.
  */
 export interface Series {
-  readonly feature: FeatureId;
+  readonly feature: CountedFeature;
   readonly start: number;
   readonly end: number;
   readonly steps: readonly Step[];

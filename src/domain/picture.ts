@@ -39,7 +39,9 @@ export interface ServerPicture
 }
 
 export interface FeaturePicture
-  extends Pick<FeatureReading, "daemon" | "name" | "total" | "used" | "unlimited" | "reservations"> {
+  extends Pick<FeatureReading, "daemon" | "name" | "total" | "used" | "unlimited" | "reservations">,
+    Pick<FeatureReading, "unit" | "seatGroup" | "assigned" | "totals"> {
+  /** Of a member of a seat group no more than the group has left. */
   readonly available: number | null;
   /** Seats kept by reservations; part of `used` where the manager counts them so. */
   readonly reserved: number | null;
@@ -98,10 +100,10 @@ export interface Snapshot {
 export const FEATURE_COLUMNS = [
   ...(["daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"] as const),
   ...(["utilization", "shared", "expiresOn", "expiresAt", "permanent"] as const),
-  ...(["state", "error", "collectedAt"] as const),
+  ...(["state", "error", "collectedAt", "unit", "seatGroup", "assigned"] as const),
 ] as const satisfies readonly (keyof FeatureRecord)[];
 
-/** A checkout, reservation or queue entry: fields of a row of `users[]`, the key of its feature, and `since`. */
+/** A checkout, reservation, queue entry or assigned person: fields of a row of `users[]`, the key of its feature, and `since`. */
 interface SlimRow
   extends Pick<UserRecord, "feature" | "kind" | "user" | "host" | "count" | "session" | "display">,
     Pick<UserRecord, "version" | "handle" | "borrowed" | "reservedFor"> {

@@ -4,7 +4,7 @@ import { ERROR_CODES } from "./errors.ts";
 import { RESERVATION_TYPES } from "./reading.ts";
 import { text, textRule } from "./text-types.ts";
 import { beginsWithDate } from "./time/zone.ts";
-import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, USER_KINDS } from "./words.ts";
+import { DATA_STATES, PART_STATUSES, POOL_KINDS, SERVER_STATUSES, UNITS, USER_KINDS } from "./words.ts";
 
 /**
  * The records of the API: one schema each, from which the static type, the OpenAPI
@@ -84,6 +84,9 @@ export const ServerRecord = record("Server", {
   id: Type.String(),
   name: Type.String(),
   manager: Type.String({ description: "Name of the license manager, as the config has it" }),
+  experimental: Type.Optional(
+    Type.Literal(true, { description: "No real output of all that licmond reads of this manager was seen" }),
+  ),
   address: Type.String(),
   labels: Type.Record(Type.String(), Type.String()),
   enabled: Type.Boolean(),
@@ -103,11 +106,26 @@ export const ServerRecord = record("Server", {
       total: nullable(Count),
       used: nullable(Count),
     },
-    { description: "Null until the server was read once" },
+    {
+      description:
+        "Null until the server was read once. `total` and `used` are of seats, each seat group once",
+    },
   ),
   unparsedLines: Count,
 });
 export type ServerRecord = Static<typeof ServerRecord>;
+
+/** What the counts of a feature's record count. */
+export const OfCounts = {
+  unit: words(UNITS, "What its counts count. Different units are never added up; every sum is of seats"),
+  seatGroup: nullable(
+    Type.String({
+      description:
+        "Name of the set of seats that it shares with others of its server; null = its own. A sum counts a set once: the " +
+        "largest `total` of its features, and the sum of their `used`",
+    }),
+  ),
+};
 
 const OfExpiry = {
   expiresOn: nullable(CalendarDay),
@@ -133,7 +151,12 @@ export const FeatureRecord = record("Feature", {
   name: Type.String(),
   total: nullable(Count),
   used: nullable(Count),
-  available: nullable(Type.Integer({ description: "Negative when more seats are in use than issued" })),
+  available: nullable(
+    Type.Integer({
+      description:
+        "Negative when more seats are in use than issued; of a feature in a seat group no more than the group has left",
+    }),
+  ),
   reserved: nullable(Count),
   queued: nullable(Count),
   unlimited: Type.Boolean(),
@@ -146,6 +169,10 @@ export const FeatureRecord = record("Feature", {
   state: words(DATA_STATES),
   error: nullable(Type.String()),
   collectedAt: nullable(Timestamp),
+  ...OfCounts,
+  assigned: nullable(
+    count("People who may use it by name, whether they do or not; null where the manager names none"),
+  ),
 });
 export type FeatureRecord = Static<typeof FeatureRecord>;
 
@@ -182,6 +209,7 @@ export const ExpirationRecord = record("Expiration", {
   expiresAt: nullable(Timestamp),
   daysLeft: nullable(Type.Integer({ description: "Negative = expired" })),
   permanent: Type.Boolean(),
+  ...OfCounts,
 });
 export type ExpirationRecord = Static<typeof ExpirationRecord>;
 

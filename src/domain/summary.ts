@@ -2,11 +2,13 @@ import type { FeatureId } from "./history.ts";
 import type { Holder } from "./holder.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "./picture.ts";
 import { percent } from "./polls/feature-picture.ts";
+import { poolOf, seatSets } from "./polls/seat-groups.ts";
 import type { Expiry } from "./reading.ts";
-import type { SummaryRecord } from "./records.ts";
+import type { ExpirationRecord, SummaryRecord } from "./records.ts";
 
 /**
- * Totals over all servers. Features that are `failed` count in `features` alone: nothing is known of their seats. `used`,
+ * Totals over all servers. Seats, those that are queued for and those that are reserved, are of features of seats alone,
+ * each seat group counted once (`polls/seat-groups.ts`). Features that are `failed` count in `features` alone: nothing is known of their seats. `used`,
  * `available` and `utilization` are of the seats whose use is known; users and hosts are also those whose lines a cut
  * reading lacks, and hosts in any case are one.
  */
@@ -17,7 +19,7 @@ export interface Summary extends Omit<SummaryRecord, "alerts" | "expiries" | "co
   readonly collectedAt: number | null;
 }
 
-export interface PoolExpiry extends FeatureId {
+export interface PoolExpiry extends FeatureId, Pick<ExpirationRecord, "unit" | "seatGroup"> {
   readonly pool: string | null;
   readonly total: number | null;
   readonly expiry: Expiry;
@@ -29,11 +31,15 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
   const servers = { up: 0, degraded: 0, down: 0, unknown: 0 };
   for (const { status } of pictures) servers[status]++;
   const all = pictures.flatMap(({ features }) => features);
-  const features = all.filter(({ state }) => state !== "failed");
-  const counted = features.filter(({ unlimited }) => !unlimited);
-  const used = counted.filter((feature) => feature.used !== null);
-  const sum = (list: readonly FeaturePicture[], what: "total" | "used" | "queued" | "reserved") =>
-    list.reduce((total, feature) => total + (feature[what] ?? 0), 0);
+  const isRead = ({ state }: FeaturePicture) => state !== "failed";
+  const features = all.filter(isRead);
+  const sets = pictures.flatMap((picture) => seatSets(picture.features.filter(isRead)));
+  const counted = sets.map(poolOf).filter(({ unlimited }) => !unlimited);
+  const used = counted.filter((pool) => pool.used !== null);
+  const sum = <What extends string>(
+    list: readonly { readonly [Name in What]: number | null }[],
+    what: What,
+  ): number => list.reduce((total, each) => total + (each[what] ?? 0), 0);
   const readAt = pictures.flatMap(({ collectedAt }) => collectedAt ?? []);
   const known = readAt.length > 0;
   const useKnown = known && (used.length > 0 || counted.length === 0);
@@ -50,12 +56,12 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
       used: useKnown ? sum(used, "used") : null,
       available: useKnown ? sum(used, "total") - sum(used, "used") : null,
     },
-    unlimitedFeatures: features.length - counted.length,
+    unlimitedFeatures: features.filter(({ unlimited }) => unlimited).length,
     utilization: useKnown ? percent(sum(used, "used"), sum(used, "total")) : null,
     users: new Set(holders.flatMap(({ user }) => user ?? [])).size,
     hosts: new Set(holders.flatMap(({ host }) => host?.toLowerCase() ?? [])).size,
-    queued: sum(features, "queued"),
-    reserved: sum(features, "reserved"),
+    queued: sum(sets.flat(), "queued"),
+    reserved: sum(sets.flat(), "reserved"),
     expiries: poolExpiries(pictures).slice(0, NEXT_EXPIRIES),
     collectedAt: known ? readAt.reduce((a, b) => Math.min(a, b)) : null,
   };
@@ -64,9 +70,9 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
 /** Every pool that has an expiry date, soonest first; with `permanent` those that never expire too, last. */
 export function poolExpiries(servers: readonly ServerPicture[], permanent = false): PoolExpiry[] {
   const found = servers.flatMap(({ server, features }) =>
-    features.flatMap(({ daemon, name: feature, pools }) =>
+    features.flatMap(({ daemon, name: feature, pools, unit = "seats", seatGroup = null }) =>
       pools.map(({ id, total, expiry }): PoolExpiry => {
-        return { server: server.id, daemon, feature, pool: id, total, expiry };
+        return { server: server.id, daemon, feature, pool: id, total, expiry, unit, seatGroup };
       }),
     ),
   );

@@ -1,9 +1,9 @@
-import type { FeatureId } from "../domain/history.ts";
+import type { CountedFeature } from "../domain/history.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 
 /** A feature with the small id under which its history is stored. */
-export interface KnownFeature extends FeatureId {
+export interface KnownFeature extends CountedFeature {
   readonly id: number;
 }
 

@@ -177,7 +177,8 @@ export function createReader(
         oneOf("name", features),
       ]);
       return all<KnownFeature>(
-        `SELECT id, server_id AS server, daemon, name AS feature FROM history_features WHERE ${sql}
+        `SELECT id, server_id AS server, daemon, name AS feature, unit, seat_group AS seatGroup
+         FROM history_features WHERE ${sql}
          ORDER BY server_id, daemon, name`,
         ...values,
       );

@@ -1,6 +1,7 @@
 import type { Step } from "../domain/history.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
+import type { Shared } from "../domain/polls/seat-groups.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { hourStart, type OpenBuckets } from "./buckets.ts";
@@ -18,8 +19,8 @@ interface Recording {
   committed(): void;
 }
 
-/** A feature of a server: its small id, and its counts as they are stored. */
-interface Known {
+/** A feature of a server: its small id, what it counts, and its counts as they are stored. */
+interface Known extends Required<Shared> {
   readonly id: number;
   readonly daemon: string;
   readonly name: string;
@@ -42,9 +43,10 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
   const states = new Map<string, ServerState>();
   const writeStatus = createStatusRecorder({ sqlite });
   /** Answers the row that is there, or the new one. */
-  const putFeature = sqlite.query<{ id: number }, [string, string, string]>(
-    `INSERT INTO history_features (server_id, daemon, name) VALUES (?, ?, ?)
-     ON CONFLICT (server_id, daemon, name) DO UPDATE SET name = excluded.name RETURNING id`,
+  const putFeature = sqlite.query<{ id: number }, [string, string, string, string, string | null]>(
+    `INSERT INTO history_features (server_id, daemon, name, unit, seat_group) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (server_id, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group
+     RETURNING id`,
   );
   const coverage = (where: string) =>
     sqlite.query<CoverageRow, [string, number]>(
@@ -61,8 +63,8 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
     "INSERT OR REPLACE INTO samples (feature_id, at, total, used, reserved, queued, unlimited) VALUES (?, ?, ?, ?, ?, ?, ?)",
   );
 
-  function idOf(serverId: string, daemon: string, name: string): number {
-    const id = putFeature.get(serverId, daemon, name)?.id;
+  function idOf(serverId: string, { daemon, name, unit, seatGroup }: Omit<Known, "id">): number {
+    const id = putFeature.get(serverId, daemon, name, unit, seatGroup)?.id;
     if (id === undefined) throw new Error("The store gave no id to a feature");
     return id;
   }
@@ -117,12 +119,14 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
           const known = from === at ? unread(stored) : stored;
           features = new Map(known);
           if (from === null) return;
-          for (const { daemon, name, counts } of changesOf(picture, at, known)) {
+          for (const change of changesOf(picture, at, known)) {
+            const { daemon, name, counts } = change;
             const key = featureKey(daemon, name);
-            const id = known.get(key)?.id ?? idOf(serverId, daemon, name);
+            const before = known.get(key);
+            const id = before !== undefined && isShared(before, change) ? before.id : idOf(serverId, change);
             const { total, used, reserved, queued, unlimited } = counts;
             writeSample.run(id, at, total, used, reserved, queued, unlimited);
-            features.set(key, { id, daemon, name, counts });
+            features.set(key, { ...change, id });
           }
         },
         committed: () => void states.set(serverId, { from, features }),
@@ -131,7 +135,14 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
   };
 }
 
-/** Counts that differ from the stored ones; a feature that the picture no longer has is a gap. */
+/** Whether two features count the same, of the same set. */
+function isShared(a: Shared, b: Shared): boolean {
+  return a.unit === b.unit && a.seatGroup === b.seatGroup;
+}
+
+/**
+ * Counts that differ from the stored ones, or count something else; a feature that the picture no longer has is a gap.
+ */
 function changesOf(
   picture: ServerPicture,
   at: number,
@@ -144,10 +155,14 @@ function changesOf(
     const key = featureKey(daemon, name);
     missing.delete(key);
     const counts = countsOf(feature, at);
-    if (!sameCounts(known.get(key)?.counts ?? gapAt(at), counts)) changed.push({ daemon, name, counts });
+    const before = known.get(key);
+    const { unit = "seats", seatGroup = null } = counts.used === null && before ? before : feature;
+    const isSame = before === undefined || isShared(before, { unit, seatGroup });
+    if (!isSame || !sameCounts(before?.counts ?? gapAt(at), counts))
+      changed.push({ daemon, name, unit, seatGroup, counts });
   }
-  for (const { daemon, name, counts } of missing.values()) {
-    if (counts.used !== null) changed.push({ daemon, name, counts: gapAt(at) });
+  for (const { id: _, ...gone } of missing.values()) {
+    if (gone.counts.used !== null) changed.push({ ...gone, counts: gapAt(at) });
   }
   return changed;
 }

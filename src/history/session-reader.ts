@@ -104,7 +104,8 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
   /** The names of those who had a session of a feature in [start, end), as sessions are counted. */
   function holders(feature: KnownFeature, start: number, end: number): string[] {
     const { sql, values } = overlapping("user", ofFeature(feature), start, end, now);
-    return all<{ user: string }>(`SELECT DISTINCT user FROM ${sql}`, ...values).map(({ user }) => user);
+    const known = `SELECT DISTINCT user FROM ${sql} WHERE user IS NOT NULL`;
+    return all<{ user: string }>(known, ...values).map(({ user }) => user);
   }
 
   return {

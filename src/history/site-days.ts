@@ -1,6 +1,6 @@
 import type { Series } from "../domain/history.ts";
 import { addTime, emptySums, type UsageSums } from "../domain/stats/rollup.ts";
-import { createCutter, eachSpan, sumOfSeries } from "../domain/stats/spans.ts";
+import { createCutter, eachSpan, sumOfSeats } from "../domain/stats/spans.ts";
 import { fullTimes } from "../domain/stats/waits.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import { dayOf, type KnownFeature } from "./buckets.ts";
@@ -46,7 +46,7 @@ export async function makeSiteDay(
   const features = (await source.features()).toSorted((a, b) => a.id - b.id);
   const range = { start: day * DAY_MS, end: (day + 1) * DAY_MS };
   const series = await seriesOf(source, features, range);
-  eachSpan(sumOfSeries(series, range.start, range.end), (step, from, to) =>
+  eachSpan(sumOfSeats(series, range.start, range.end), (step, from, to) =>
     cut(from, to, (quarter, at, until) => {
       const sums = quarters[quarter];
       if (sums !== undefined) addTime(sums, step, at, until);

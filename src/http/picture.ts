@@ -57,7 +57,11 @@ function checkoutRows(feature: string, { checkouts }: FeaturePicture): Texts {
 }
 
 /** Behind the key of a row and of its feature. */
-function otherRows({ reservations, queue }: FeaturePicture): readonly [kind: string, ...unknown[]][] {
+function otherRows({
+  reservations,
+  queue,
+  assigned = [],
+}: FeaturePicture): readonly [kind: string, ...unknown[]][] {
   return [
     ...reservations.map(({ type, name, count }) => {
       return ["reservation", null, null, count, null, null, null, null, null, false, { type, name }] as const;
@@ -65,6 +69,9 @@ function otherRows({ reservations, queue }: FeaturePicture): readonly [kind: str
     ...queue.map(({ user, host, count, firstSeenAt = null, display, version, handle }) => {
       const who = ["queued", user, host, count, iso(firstSeenAt), null] as const;
       return [...who, display, version, handle, false, null] as const;
+    }),
+    ...assigned.map(({ user, host, since }) => {
+      return ["assigned", user, host, 1, iso(since), null, null, null, null, false, null] as const;
     }),
   ].map((values) => [...values]);
 }

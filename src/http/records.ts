@@ -8,6 +8,7 @@ import type {
   ServerPicture,
   Snapshot,
 } from "../domain/picture.ts";
+import { poolOf, seatSets } from "../domain/polls/seat-groups.ts";
 import type { Expiry } from "../domain/reading.ts";
 import type {
   ExpirationRecord,
@@ -20,14 +21,16 @@ import type {
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
+import { managerOf } from "../managers/registry.ts";
 
 /** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
 export function serverRecord(picture: ServerPicture): ServerRecord {
   const { server, collectedAt, pollDurationMs, error, features } = picture;
-  const counted = features.filter(({ unlimited }) => !unlimited);
+  const sets = seatSets(features).map(poolOf);
   return {
     ...pick(server, "id", "name", "manager", "address"),
+    ...(managerOf(server.manager).experimental === true && { experimental: true }),
     labels: { ...server.labels },
     enabled: server.enabled,
     status: picture.status,
@@ -49,9 +52,9 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     counts: {
       features: collectedAt === null ? null : features.length,
       checkouts: collectedAt === null ? null : features.flatMap(({ checkouts }) => checkouts).length,
-      total: sumKnown(features.map(({ total }) => total)),
+      total: sumKnown(sets.map(({ total }) => total)),
       // As in the summary: what unlimited features have in use is no part of a total.
-      used: sumKnown(counted.map(({ used }) => used)),
+      used: sumKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),
     },
     unparsedLines: picture.unparsedLines,
   };
@@ -80,6 +83,9 @@ export function featureRecord(server: string, feature: FeaturePicture): FeatureR
     state: feature.state,
     error: feature.error,
     collectedAt: iso(feature.collectedAt),
+    unit: feature.unit ?? "seats",
+    seatGroup: feature.seatGroup ?? null,
+    assigned: feature.assigned?.length ?? null,
   };
 }
 
@@ -92,7 +98,10 @@ function poolRecord(pool: PoolPicture): PoolRecord {
   return { ...fields, ...expiryFields(pool.expiry) };
 }
 
-/** Checkouts, reservations and queue entries of one feature, in the order in which the tool prints each kind. */
+/**
+ * Checkouts, reservations, queue entries and assigned people of one feature, in the order in which the tool prints each
+ * kind. Who is assigned holds nothing by that, and has no duration.
+ */
 export function userRecords(server: string, feature: FeaturePicture): UserRecord[] {
   const { daemon, name, state, collectedAt } = feature;
   const row = (kind: UserRecord["kind"], count: number, more: Partial<UserRecord>): UserRecord => ({
@@ -146,6 +155,9 @@ export function userRecords(server: string, feature: FeaturePicture): UserRecord
         durationSeconds: secondsSince(entry.firstSeenAt ?? null),
       }),
     ),
+    ...(feature.assigned ?? []).map(({ user, host, since }) =>
+      row("assigned", 1, { user, host, startedAt: iso(since) }),
+    ),
   ];
 }
 
@@ -179,6 +191,7 @@ export function expirationRecords(
       ...expires,
       daysLeft: daysLeft(found.expiry, zones.get(found.server) ?? "UTC", asOf),
       permanent,
+      ...pick(found, "unit", "seatGroup"),
     };
   });
 }

@@ -49,6 +49,8 @@ describe("expirations", () => {
       pool: "1",
       total: 4,
       permanent: false,
+      unit: "seats" as const,
+      seatGroup: null,
     };
     const expires = { expiresOn: "2026-03-01", expiresAt: "2026-03-01T10:59:59.999Z", daysLeft: -1 };
     expect(rows[0]).toEqual({ ...solver, ...expires });

@@ -4,6 +4,7 @@ import type { Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { MINUTE_MS } from "../time/clock.ts";
 import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
+import { poolOf, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
@@ -166,7 +167,23 @@ function layOver(
     const kept = missedOnce(missing);
     if (kept !== null) features.push(kept);
   }
-  return features;
+  return withinGroups(features, collectedAt);
+}
+
+/** Nobody gets more seats of a feature than the group has left with which it shares them. */
+function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
+  const left = new Map<FeaturePicture, number>();
+  for (const set of sharedSets(features)) {
+    const { total, used } = poolOf(set);
+    if (set.length > 1 && total !== null && used !== null)
+      for (const feature of set) left.set(feature, total - used);
+  }
+  if (left.size === 0) return features;
+  return features.map((feature) => {
+    const { available, collectedAt } = feature;
+    if (available === null || collectedAt !== readAt) return feature;
+    return { ...feature, available: Math.min(available, left.get(feature) ?? available) };
+  });
 }
 
 function knowsUse({ used, checkouts, reservations, queue }: FeaturePicture): boolean {

@@ -39,6 +39,8 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
       queue: block.queue.map(move),
     };
   });
+  const assigned = good.flatMap((block) => (block.assigned === undefined ? [] : [block.assigned]));
+  const denials = sum(good.map((block) => block.totals?.denials ?? null));
   const reserved = sum(good.map((block) => block.reserved ?? null));
   const isShort = good.length < blocks.length || good.some(({ consistency }) => consistency === "short");
   const isShared = good.some(({ consistency }) => consistency === "shared");
@@ -56,6 +58,18 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
     consistency: isShort ? "short" : isShared ? "shared" : "ok",
     cut: good.some((block) => block.cut),
     ...(reserved !== null && { reserved }),
+    ...saidBesides({ ...first, ...(assigned.length > 0 && { assigned: assigned.flat() }) }),
+    ...(denials !== null && { totals: { denials } }),
+  };
+}
+
+/** What only some managers say of a feature. */
+function saidBesides({ unit, seatGroup, assigned, totals }: FeatureReading) {
+  return {
+    ...(unit !== undefined && { unit }),
+    ...(seatGroup !== undefined && { seatGroup }),
+    ...(assigned !== undefined && { assigned }),
+    ...(totals !== undefined && { totals }),
   };
 }
 
@@ -100,7 +114,8 @@ export function readFeature(
 ): FeaturePicture {
   const { daemon, name, unlimited, total, used, reservations, queue } = block;
   const state = stateOfBlock(block);
-  if (state === "failed") return failedFeature(daemon, name, block.error?.message ?? null);
+  const besides = saidBesides(block);
+  if (state === "failed") return { ...failedFeature(daemon, name, block.error?.message ?? null), ...besides };
 
   // The pool lines and the expiry table stand apart from the counts: a text that lacks them once may be cut.
   const keepsLent = block.pools.length === 0 && previous?.missedPools === 0 && previous.pools.length > 0;
@@ -127,6 +142,7 @@ export function readFeature(
     queue: withFirstSeen(queue, previous?.queue ?? [], collectedAt),
     missed: 0,
     missedPools: keepsLent ? 1 : 0,
+    ...besides,
   };
 }
 

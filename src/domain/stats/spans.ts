@@ -1,4 +1,5 @@
 import type { Series, Step } from "../history.ts";
+import { poolOf, seatSets } from "../polls/seat-groups.ts";
 
 /** Calls back for each step of a series with the time it holds, [from, to); steps that hold no time are left out. */
 export function eachSpan(
@@ -56,6 +57,37 @@ export function sumOfSeries(
     });
   }
   return { steps, start, end };
+}
+
+/**
+ * The seats of several features as one, as {@link sumOfSeries}: each seat group once, and of seats alone
+ * (`polls/seat-groups.ts`).
+ */
+export function sumOfSeats(
+  series: readonly Pick<Series, "steps" | "feature">[],
+  start: number,
+  end: number,
+): Pick<Series, "steps" | "start" | "end"> {
+  const features = series.map(({ feature, steps }) => ({ ...feature, steps }));
+  const sets = seatSets(features, ({ server }) => server);
+  return sumOfSeries(sets.map(poolOfSeries), start, end);
+}
+
+/** The features of a seat group as one: at any moment what those are together that are known then. */
+function poolOfSeries(members: readonly Pick<Series, "steps">[]): Pick<Series, "steps"> {
+  const [first] = members;
+  if (first !== undefined && members.length === 1) return first;
+  const changes = members
+    .flatMap(({ steps }, index) => steps.map((step) => ({ step, index })))
+    .sort((a, b) => a.step.at - b.step.at);
+  const now: Step[] = [];
+  const steps = changes.flatMap(({ step, index }, at) => {
+    now[index] = step;
+    if (changes[at + 1]?.step.at === step.at) return [];
+    const known = Object.values(now).filter(({ used }) => used !== null);
+    return [{ at: step.at, ...poolOf(known), reserved: null, queued: null }];
+  });
+  return { steps };
 }
 
 /** The first of `count` places for which a condition holds; it holds for all after that one. `count` = for none. */

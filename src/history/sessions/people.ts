@@ -73,5 +73,5 @@ const ENDED = "SELECT kind, name, server_id AS server, at AS lastSeenAt FROM las
 const OPEN = `WITH readings AS (SELECT server_id, max(read_at) AS at FROM coverage GROUP BY server_id),
   held AS (SELECT user, host, server_id, max(last_seen_at, ifnull(readings.at, 0)) AS at
     FROM sessions LEFT JOIN readings USING (server_id) WHERE ended_at IS NULL)
-  SELECT 'user' AS kind, user AS name, server_id AS server, at AS lastSeenAt FROM held
+  SELECT 'user' AS kind, user AS name, server_id AS server, at AS lastSeenAt FROM held WHERE user IS NOT NULL
   UNION ALL SELECT 'host', host, server_id, at FROM held WHERE host IS NOT NULL`;

@@ -1,6 +1,6 @@
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
-import { eachSpan, sumOfSeries } from "../../domain/stats/spans.ts";
+import { eachSpan, sumOfSeats } from "../../domain/stats/spans.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import { dayOf } from "../buckets.ts";
@@ -38,7 +38,7 @@ export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
       if (data !== undefined) eachQuarter(day, data, (at, sums) => heatmap.addSums(at, sums, QUARTER_MS));
       else {
         const series = await seriesOf(source, features, piece);
-        eachSpan(sumOfSeries(series, piece.start, piece.end), heatmap.addSpan);
+        eachSpan(sumOfSeats(series, piece.start, piece.end), heatmap.addSpan);
       }
     }
   }

@@ -5,7 +5,7 @@ import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/s
 import { type Asked, clip, type Holding, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { createProductOf, type Product } from "../../domain/stats/products.ts";
 import { addRollup, createRollupSum, NO_ROLLUP, type Rollup, rollupOf } from "../../domain/stats/rollup.ts";
-import { sumOfSeries } from "../../domain/stats/spans.ts";
+import { sumOfSeats } from "../../domain/stats/spans.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import type { Named } from "../../store/conditions.ts";
 import type { KnownFeature } from "../buckets.ts";
@@ -100,7 +100,7 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
         .filter((session) => productOf(session) === product)
         .map((session) => ({ ...session, ...holdingOf(session) }));
       const series = await seriesOf(own, features, { start: from, end: to });
-      const steps = heldSteps(sumOfSeries(series, from, to), held);
+      const steps = heldSteps(sumOfSeats(series, from, to), held);
       addRollup(sum, rollupOf({ steps, end: to }, from, to));
       for (const { user } of held) if (user !== null) users.add(user);
       for (const level of levelsAtBegin(held, steps, from, to)) levels.push(level);

@@ -2,7 +2,13 @@ import { anonymousAlert } from "../../domain/alerts.ts";
 import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
 import type { Holder } from "../../domain/holder.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
-import type { DaemonReading, MemberReading, QueueReading, ReservationReading } from "../../domain/reading.ts";
+import type {
+  AssignedReading,
+  DaemonReading,
+  MemberReading,
+  QueueReading,
+  ReservationReading,
+} from "../../domain/reading.ts";
 import { ordered } from "../answers/list.ts";
 
 /** Names for people and their machines that reveal nothing of the real ones, and are the same every time. */
@@ -119,8 +125,8 @@ function withoutWords<Part extends MemberReading | DaemonReading>(part: Part): P
 }
 
 function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): FeaturePicture {
-  const { error, checkouts, reservations, queue, alsoHeldBy = [] } = feature;
-  const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length;
+  const { error, checkouts, reservations, queue, alsoHeldBy = [], assigned = [] } = feature;
+  const people = checkouts.length + reservations.length + queue.length + alsoHeldBy.length + assigned.length;
   if (error === null && people === 0) return feature;
   // Sorted by pseudonym: the tool's own order may be that of the real names.
   const anonymousRows = <Row extends CheckoutPicture | QueueReading>(
@@ -137,7 +143,14 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
     ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
     reservations: ordered(named, { field: "type", descending: false }, ["name"]),
     queue: anonymousRows(queue),
+    ...(assigned.length > 0 && { assigned: anonymousAssigned(assigned, pseudonyms) }),
   };
+}
+
+/** Sorted by pseudonym, as other people are. */
+function anonymousAssigned(real: readonly AssignedReading[], { user, host }: Pseudonyms) {
+  const made = real.map((one) => ({ ...one, user: user(one.user), host: one.host && host(one.host) }));
+  return ordered(made, { field: "user", descending: false }, ["host"]);
 }
 
 function holder({ user, host }: Holder, pseudonyms: Pseudonyms): Holder {

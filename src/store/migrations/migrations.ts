@@ -25,6 +25,7 @@ import looksInCoverage from "./0024-looks-in-coverage.sql" with { type: "text" }
 import statusesOfServers from "./0025-statuses-of-servers.sql" with { type: "text" };
 import fullTimesByDay from "./0026-full-times-by-day.sql" with { type: "text" };
 import lastSeen from "./0027-last-seen.sql" with { type: "text" };
+import unitsAndUsers from "./0028-units-and-unknown-users.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -64,6 +65,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0025-statuses-of-servers", sql: statusesOfServers },
   { name: "0026-full-times-by-day", sql: fullTimesByDay },
   { name: "0027-last-seen", sql: lastSeen },
+  { name: "0028-units-and-unknown-users", sql: unitsAndUsers },
 ];
 
 /** The same of `state.db`. */

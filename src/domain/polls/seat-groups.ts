@@ -1,0 +1,70 @@
+import type { FeaturePicture } from "../picture.ts";
+import type { Unit } from "../words.ts";
+
+type Counts = Pick<FeaturePicture, "total" | "used" | "unlimited">;
+
+/** What a feature's counts count, and with whom it shares them. */
+export interface Shared {
+  /** Absent = seats. */
+  readonly unit?: Unit;
+  /** Null or absent = none. */
+  readonly seatGroup?: string | null;
+}
+
+/**
+ * What counts where counts are added up, in the one place that knows it. Features of one seat group of a server draw on
+ * one set of seats; every other feature is a set of its own. A set counts once, see {@link poolOf}. Sums are of sets of
+ * seats alone, see {@link seatSets}: tokens and credits are added to nothing. Sets stand in the order of their first
+ * features.
+ */
+export function sharedSets<F extends Shared>(
+  features: Iterable<F>,
+  serverOf: (feature: F) => string = () => "",
+): F[][] {
+  const sets: F[][] = [];
+  const groups = new Map<string, F[]>();
+  for (const feature of features) {
+    const { unit = "seats", seatGroup = null } = feature;
+    if (seatGroup === null) {
+      sets.push([feature]);
+      continue;
+    }
+    const key = `${serverOf(feature)}\0${unit}\0${seatGroup}`;
+    const known = groups.get(key);
+    if (known !== undefined) {
+      known.push(feature);
+      continue;
+    }
+    const set = [feature];
+    groups.set(key, set);
+    sets.push(set);
+  }
+  return sets;
+}
+
+/** The sets of {@link sharedSets} whose seats may be added up. */
+export function seatSets<F extends Shared>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
+  return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
+}
+
+export function isSeats(feature: Shared | undefined): boolean {
+  return (feature?.unit ?? "seats") === "seats";
+}
+
+/**
+ * The counts of a set. Each member of a group says how large the group is, and how many of its seats its own users have:
+ * the total is the largest, the use is the sum; a member without a limit makes the group unlimited. Each feature that
+ * charges a pool of tokens or credits says what all of them have in use. Unknown members count for nothing.
+ */
+export function poolOf(members: readonly (Counts & Shared)[]): Counts {
+  const [first] = members;
+  if (first !== undefined && members.length === 1) return first;
+  const unlimited = members.some((member) => member.unlimited);
+  const totals = members.flatMap(({ total }) => total ?? []);
+  const used = members.flatMap((member) => member.used ?? []);
+  return {
+    total: unlimited || totals.length === 0 ? null : Math.max(...totals),
+    used: used.length === 0 ? null : isSeats(first) ? used.reduce((a, b) => a + b) : Math.max(...used),
+    unlimited,
+  };
+}
