@@ -1,4 +1,5 @@
 import { type Command as CommanderCommand, InvalidArgumentError } from "commander";
+import { isEncoding } from "../config/forms.ts";
 import { isZone } from "../domain/time/zone.ts";
 import type { CommandIo } from "./io.ts";
 
@@ -97,6 +98,11 @@ export function integer(from: number, to: number, takes: string): (text: string)
   const isOne = (given: string) => /^\d{1,15}$/.test(given) && Number(given) >= from && Number(given) <= to;
   return reader((given) => (isOne(given) ? Number(given) : null), takes);
 }
+
+export const ENCODING = reader(
+  (given) => (isEncoding(given) ? given : null),
+  'It takes the name of an encoding, e.g. "euc-kr".',
+);
 
 export const ZONE = reader(
   (given) => (isZone(given) ? given : null),

@@ -10,9 +10,9 @@ import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
 import { createKnownHosts } from "../managers/manager.ts";
-import { readOutputSync } from "../managers/read-output.ts";
+import { readOutputSync, recode } from "../managers/read-output.ts";
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { command, option, required, text, ZONE } from "./command.ts";
+import { command, ENCODING, option, required, text, ZONE } from "./command.ts";
 import { type CommandIo, Failure, failPoll, toolWords, wholeStdin } from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
 
@@ -24,13 +24,18 @@ export const parse = command({
   args: [["[file]", "the output; default, or -: stdin"]],
   options: {
     manager: required("<name>", "whose output it is", MANAGERS),
+    encoding: option("<name>", "encoding of the output, e.g. euc-kr (default: it is detected)", ENCODING),
     timezone: option("<zone>", "zone in which the server prints its times (default: this host's)", ZONE),
     server: text("<id>", "id of the server in the records (default: the manager's name)"),
   },
   async run({ args: [file = "-"], options }, io) {
-    const { manager, timezone = hostZone(), server = manager } = options;
+    const { manager, encoding = null, timezone = hostZone(), server = manager } = options;
     const bytes = file === "-" ? await wholeStdin(io) : await bytesOf(file);
-    parseOutput(bytes, serverOf(server, manager, file === "-" ? "stdin" : file, timezone), io);
+    parseOutput(
+      encoding === null ? bytes : recode(bytes, encoding),
+      serverOf(server, manager, file === "-" ? "stdin" : file, timezone),
+      io,
+    );
   },
 });
 
@@ -83,9 +88,10 @@ export function outcomeOf(
   const whole = { stderrTruncated: false, timedOut: false, aborted: false, abandoned: false };
   const result: CommandRun = { ...raw, ...whole, started: true, durationMs };
   const times = { startedAt: finishedAt - durationMs, finishedAt, durationMs };
-  const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs });
+  const { explain, quorum: quorumOf } = managerOf(server.manager);
+  const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs, explain });
   const known = reading.recognised ? reading : null;
-  const quorum = managerOf(server.manager).quorum(reading.members.length);
+  const quorum = quorumOf(reading.members.length);
   return { serverId: server.id, ...times, reading: known, error, raw, reachability: [], quorum };
 }
 

@@ -2,13 +2,14 @@ import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
 import type { CommandStep, Manager, RequestStep, Step } from "../managers/manager.ts";
 import type { createOutputMemory } from "../managers/output-memory.ts";
+import { fillSecrets, needsSecret } from "../managers/placeholders.ts";
 import { readOutput, recode } from "../managers/read-output.ts";
 import { readSecretFile } from "../system/secret-file.ts";
 import type { StepAnswer } from "./ask.ts";
 import { errorsOf, isUsable, mayBeCut, type StepResult } from "./poll-error.ts";
 import { askOverHttp } from "./request.ts";
 import type { CommandRunner } from "./run-command.ts";
-import { createMask, fillSecrets, type MaskText, needsSecret, readServerSecret } from "./secret.ts";
+import { createMask, type MaskText, readServerSecret } from "./secret.ts";
 
 export interface StepDeps {
   readonly run: CommandRunner["run"];

@@ -24,8 +24,8 @@ export interface Asked {
 }
 
 /**
- * Asks the steps of one query in turn, at most `limitMs` for all together. Of members that know the same each gets its
- * share of the time that is left: one that hangs must not keep the others from being asked.
+ * Asks the steps of one query in turn, at most `limitMs` for all together. Each gets its share of the time that is left:
+ * one that hangs must not keep the others from being asked.
  */
 export async function askInTurn(
   { name, until = "all", merge }: Pick<Manager, "name" | "until" | "merge">,
@@ -38,7 +38,7 @@ export async function askInTurn(
   for (const [index, step] of steps.entries()) {
     const left = index === 0 ? limitMs : limitMs - (performance.now() - begun);
     if (index > 0 && left < 1) break;
-    const answer = await ask(step, until === "all" ? left : left / (steps.length - index));
+    const answer = await ask(step, left / (steps.length - index));
     answers.push(answer);
     const isGood = answer.reading !== null && isUsable(answer.reading);
     if (until === "first answer" && isGood) return { answers, deciding: answer, reading: answer.reading };
@@ -52,14 +52,20 @@ export async function askInTurn(
     const said = deciding ?? answers.find(({ reading }) => reading !== null) ?? first;
     return { answers, deciding: said, reading: said.reading };
   }
-  const failed = answers.find(({ reading }) => reading === null || !reading.recognised) ?? first;
+  const failed = answers.find(isSilent) ?? first;
   if (steps.length === 1) return { answers, deciding: first, reading: first.reading };
   if (merge === undefined) throw new Error(`${name} has several steps and does not merge their readings`);
   if (answers.every(({ reading }) => reading === null)) return { answers, deciding: failed, reading: null };
   const readings = steps.map((_, index) => answers[index]?.reading ?? missing(name));
   const merged = merge(readings);
-  const reading = readings.some(({ cut }) => cut) ? { ...merged, cut: true } : merged;
+  const isWhole = !answers.some(isSilent) && readings.every(({ cut }) => !cut);
+  const reading = isWhole ? merged : { ...merged, cut: true };
   return { answers, deciding: failed, reading };
+}
+
+/** Whether a step has no answer that its manager knows. */
+export function isSilent({ reading }: StepAnswer): boolean {
+  return reading === null || !reading.recognised;
 }
 
 function isCalledOff({ result }: StepAnswer): boolean {

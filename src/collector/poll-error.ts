@@ -4,8 +4,8 @@ import { escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { isUnreadable } from "../domain/polls/server-status.ts";
 import type { Reading, ToolError } from "../domain/reading.ts";
+import type { Manager } from "../managers/manager.ts";
 import { decodeOutput } from "../managers/read-output.ts";
-import { managerOf } from "../managers/registry.ts";
 import type { RequestRun } from "./request.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import { type StartFailure, WHY_NOT } from "./tool.ts";
@@ -20,7 +20,10 @@ interface PollEvidence {
   readonly reading: Reading | null;
   /** Null when no server was asked: the text came from elsewhere. */
   readonly address: string | null;
+  /** The time that it had. */
   readonly timeoutMs: number;
+  /** Of the server's manager. */
+  readonly explain: Manager["explain"];
 }
 
 /** True when the reading holds something to believe in: a feature, or a member or daemon that is up. */
@@ -44,7 +47,13 @@ export function mayBeCut(run: StepRun): boolean {
  * What a poll's failure is called; null when its reading is usable. The parse decides, the exit code is evidence:
  * some tools end with a bad code and whole output, others with 0 and nothing.
  */
-export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidence): PollError | null {
+export function pollErrorOf({
+  result,
+  reading,
+  address,
+  timeoutMs,
+  explain,
+}: PollEvidence): PollError | null {
   if (!result.started) return notStarted(result.failure);
   if (reading !== null && isUsable(reading)) return null;
   const said = quoteOutput(result.stdout, result.stderr);
@@ -59,7 +68,7 @@ export function pollErrorOf({ result, reading, address, timeoutMs }: PollEvidenc
     const daemons = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
     return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(daemons)}`, words);
   }
-  const explained = reading && errors.map(managerOf(reading.manager).explain).find((each) => each !== null);
+  const explained = errors.map(explain).find((each) => each !== null);
   if (explained != null || errors.some(({ kind }) => kind === "query")) {
     const meaning = explained ?? "answered with an error.";
     return error("LICENSE_QUERY_FAILED", `The license server${at} ${meaning}`, words);

@@ -9,7 +9,7 @@ import { createKnownHosts, type Manager } from "../managers/manager.ts";
 import { createOutputMemory } from "../managers/output-memory.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
-import { type Asked, askInTurn, NO_RUN, rawOf, type StepAnswer } from "./ask.ts";
+import { type Asked, askInTurn, isSilent, NO_RUN, rawOf, type StepAnswer } from "./ask.ts";
 import { askStep, notAsked, type StepDeps } from "./ask-step.ts";
 import { createTurns } from "./pace.ts";
 import { isUsable, pollErrorOf } from "./poll-error.ts";
@@ -23,7 +23,7 @@ export interface PollerDeps {
     name: ManagerName,
   ) => Pick<
     Manager,
-    "name" | "tools" | "parseAddress" | "steps" | "until" | "merge" | "createParser" | "quorum"
+    "name" | "tools" | "parseAddress" | "steps" | "until" | "merge" | "createParser" | "explain" | "quorum"
   >;
   readonly measure: MeasureReachability;
   /** $PATH in which a manager's tool is looked for. */
@@ -90,7 +90,7 @@ export function createPoller(deps: PollerDeps) {
         : await askInTurn(manager, stepsOf(manager, server, path), server.timeoutMs, (step, limitMs) =>
             askStep(step, limitMs, deps),
           );
-    const reading = withSilentSteps(asked, server.address);
+    const reading = withSilentSteps(asked, server.address, manager.explain);
     if (reading !== null && reading.members.length > 0) own.members = reading.members;
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
@@ -100,7 +100,7 @@ export function createPoller(deps: PollerDeps) {
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
     // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
     await turn();
-    const error = errorOf(asked, server.address);
+    const error = errorOf(asked, server.address, manager.explain);
     return {
       ...outcomeAt(server.id, startedAt, durationMs),
       reading: reading?.recognised ? reading : null,
@@ -167,10 +167,14 @@ function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Aske
 }
 
 /** Where one of several steps has no answer, the others may do; what is missing is told among the lines not understood. */
-function withSilentSteps({ answers, reading }: Asked, address: string): Reading | null {
+function withSilentSteps(
+  { answers, reading }: Asked,
+  address: string,
+  explain: Manager["explain"],
+): Reading | null {
   if (reading === null || answers.length === 1 || !isUsable(reading)) return reading;
-  const silent = answers.flatMap(({ step, result, limitMs, reading: own }) => {
-    const error = own === null ? pollErrorOf({ result, reading: own, address, timeoutMs: limitMs }) : null;
+  const silent = answers.filter(isSilent).flatMap(({ step, result, limitMs, reading: own }) => {
+    const error = pollErrorOf({ result, reading: own, address, timeoutMs: limitMs, explain });
     return error === null ? [] : [{ line: 1, text: `${step.name}: ${error.message}` }];
   });
   const unparsed = [...silent, ...reading.unparsed].slice(0, MAX_UNPARSED_KEPT);
@@ -178,8 +182,12 @@ function withSilentSteps({ answers, reading }: Asked, address: string): Reading 
 }
 
 /** Of several steps, that of the one that counts; none where their common reading is good for something. */
-function errorOf({ deciding, reading }: Asked, address: string): PollError | null {
+function errorOf(
+  { deciding, reading }: Asked,
+  address: string,
+  explain: Manager["explain"],
+): PollError | null {
   if (reading !== null && isUsable(reading)) return null;
   const { result, limitMs } = deciding;
-  return pollErrorOf({ result, reading: deciding.reading ?? reading, address, timeoutMs: limitMs });
+  return pollErrorOf({ result, reading: deciding.reading ?? reading, address, timeoutMs: limitMs, explain });
 }

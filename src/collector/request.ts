@@ -6,8 +6,8 @@ import { codeOf } from "../domain/error-code.ts";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { PollRaw } from "../domain/poll.ts";
 import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
+import { fillSecrets, isSecret, type Placeholder } from "../managers/placeholders.ts";
 import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
-import { fillSecrets, isSecret, type Placeholder } from "./secret.ts";
 
 /** A step that was asked over HTTP. `argv` is its method and URL, without secrets; `exitCode` the status of the answer. */
 export interface RequestRun extends PollRaw {

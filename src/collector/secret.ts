@@ -1,8 +1,5 @@
-import type { HttpQuestion, Step } from "../managers/manager.ts";
+import { MASK } from "../managers/placeholders.ts";
 import { readSecretFile, type SecretRead } from "../system/secret-file.ts";
-
-/** What stands in place of a secret. */
-const MASK = "***";
 
 /** A shorter one would be masked in every word, and be guessed anyway. */
 const LEAST = 4;
@@ -14,43 +11,6 @@ export async function readServerSecret(file: string): Promise<SecretRead> {
   // A line end would become another line of a header or of what a tool reads.
   if (/\p{Cc}/u.test(read.text)) return { problem: "holds more than one line, or a control character" };
   return read.text.length < LEAST ? { problem: `holds fewer than ${LEAST} characters` } : read;
-}
-
-export type Placeholder = "secret" | "secret_base64" | "token";
-
-const PLACEHOLDER = /\{(secret|secret_base64|token)\}/g;
-
-/** Fills in secrets; what they hold is not read again. Null fills in {@link MASK}, for people. */
-export function fillSecrets(
-  template: string,
-  values: Readonly<Partial<Record<Placeholder, string>>> | null,
-  within: (value: string) => string = (value) => value,
-): string {
-  return template.replaceAll(PLACEHOLDER, (whole, name: Placeholder) => {
-    const value = values === null ? MASK : values[name];
-    return value === undefined ? whole : within(value);
-  });
-}
-
-/** Whether a step is asked with the server's secret, by its templates. */
-export function needsSecret(step: Step): boolean {
-  if ("argv" in step) return isSecretIn(step.stdin ?? "");
-  return [step.request, step.login].some(
-    (question) => question !== undefined && textsOf(question).some(isSecretIn),
-  );
-}
-
-/** Whether a question tells a secret or a token. */
-export function isSecret(question: HttpQuestion): boolean {
-  return textsOf(question).some((text) => text.search(PLACEHOLDER) !== -1);
-}
-
-function textsOf({ query = {}, headers = {}, body = "" }: HttpQuestion): string[] {
-  return [...Object.values(query), ...Object.values(headers), body];
-}
-
-function isSecretIn(text: string): boolean {
-  return /\{secret(_base64)?\}/.test(text);
 }
 
 /** Masks secrets in a text; `mayBeCut`: one may stand at its end in part. */

@@ -1,5 +1,6 @@
 import type { KeyPath } from "../domain/schema-problems.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
+import { needsSecret } from "../managers/placeholders.ts";
 import { managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { ALERT_DEFAULTS } from "./config.ts";
@@ -50,7 +51,10 @@ function* signOn({ http, page }: Partial): Generator<Finding> {
 
 function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Finding> {
   const first = new Map<string, number>();
-  for (const [index, { id, manager, address, tool, log_file, log_command } = {}] of list.entries()) {
+  for (const [
+    index,
+    { id, manager, address, tool, secret_file, log_file, log_command } = {},
+  ] of list.entries()) {
     const at = (key: string, ...rest: number[]): KeyPath => ["servers", index, key, ...rest];
     const other = id === undefined ? undefined : first.get(id);
     if (other !== undefined) {
@@ -58,8 +62,11 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
       const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
       yield { path: at("id"), message: `takes an id of its own: ${show(id)} is that of ${where}` };
     } else if (id !== undefined) first.set(id, index);
-    const parsed = manager && address !== undefined && managerOf(manager).parseAddress(address);
-    if (parsed && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
+    const asked = manager === undefined ? undefined : managerOf(manager);
+    const parsed = address === undefined ? undefined : asked?.parseAddress(address);
+    if (parsed !== undefined && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
+    else if (secret_file === undefined && asked?.steps([""], address ?? "").some(needsSecret))
+      yield { path: at("secret_file"), message: `is missing: ${asked.title} is asked with a secret` };
     // The form of a tool's list of arguments is that of its program.
     for (const [key, argv] of Object.entries({ tool, log_command })) {
       const program = Array.isArray(argv) ? argv[0] : undefined;

@@ -107,7 +107,7 @@ const SMTP = /^(smtps?:\/\/)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
 const MAIL = /^([^<>\p{Cc}]*<)?[^\s@<>\p{Cc}]+@[^\s@<>\p{Cc}]+>?$/u;
 
 /** By the names of the WHATWG's Encoding Standard. */
-function isEncoding(label: string): boolean {
+export function isEncoding(label: string): boolean {
   try {
     return decoderOf(label) !== null;
   } catch {

@@ -3,8 +3,10 @@ import { isUsable, MAX_DETAILS, mayBeCut, pollErrorOf, quoteOutput } from "../..
 import type { CommandRun } from "../../src/collector/run-command.ts";
 import type { PollErrorCode } from "../../src/domain/errors.ts";
 import type { Reading } from "../../src/domain/reading.ts";
+import { managerOf } from "../../src/managers/registry.ts";
 import { daemon, feature, member, reading, toolError } from "../domain/make.ts";
 
+const { explain } = managerOf("flexnet");
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 const run = (more: Partial<CommandRun> = {}): CommandRun => ({
@@ -24,7 +26,7 @@ const run = (more: Partial<CommandRun> = {}): CommandRun => ({
 });
 
 const errorOf = (result: CommandRun, read: Reading) =>
-  pollErrorOf({ result, reading: read, address: "27000@lic1", timeoutMs: 30_000 });
+  pollErrorOf({ result, reading: read, address: "27000@lic1", timeoutMs: 30_000, explain });
 
 const bare = (more: Partial<Reading> = {}) => reading({ members: [], daemons: [], features: [], ...more });
 const refused = toolError({
@@ -126,7 +128,7 @@ describe("what a failure is called", () => {
     const message = "Its loader is gone.";
     const failure = { reason: "missing_loader", path, message, fix: "`ln -s a b`" } as const;
     const result = { started: false, argv: [path], failure } as const;
-    expect(pollErrorOf({ result, reading: null, address: "1@x", timeoutMs: 1 })).toEqual({
+    expect(pollErrorOf({ result, reading: null, address: "1@x", timeoutMs: 1, explain })).toEqual({
       code: "LICENSE_QUERY_FAILED",
       // The message is for all who may read, and names no path of the host.
       message:

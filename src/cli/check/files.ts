@@ -50,6 +50,14 @@ export function checkFiles({ config, env, report }: Look): void {
     if (why === null) report.fine(`${id}: log_command`, "its program is there");
     else report.problem(`${id}: log_command`, `${program} ${why}`, "install it, or correct log_command");
   }
+  for (const { id, caFile } of config.servers)
+    if (caFile !== null && credentialOfPath(caFile, env) === null)
+      check(
+        `${id}: ca_file`,
+        caFile,
+        caFile,
+        "correct ca_file, or write the authority's certificate there (PEM)",
+      );
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
     // The path of a secret may reveal something, and so may the fact that it is the wrong file.

@@ -10,24 +10,53 @@ import type { MonitoredServer } from "../../domain/server.ts";
 import { span } from "../../domain/time/clock.ts";
 import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
 import { sessionAges } from "../../history/sessions/sessions.ts";
+import { isSecret, needsSecret } from "../../managers/placeholders.ts";
 import { managerOf } from "../../managers/registry.ts";
 import { createProber } from "../probe.ts";
+import { isLoopback } from "../serve.ts";
 import type { Report } from "../terminal.ts";
 import { fromDatabase, type Look, whyUnreadable } from "./files.ts";
 
 export function checkTools({ config, env, report }: Look): void {
   for (const server of config.servers) {
-    const { id, enabled } = server;
+    const { id, enabled, manager } = server;
+    const { title, experimental } = managerOf(manager);
+    if (experimental) {
+      const ask = `\`licmond probe ${id} --raw\` prints one, and we would like to see it`;
+      report.warning(
+        `${id}: manager`,
+        `${title} is experimental: no real output of all that is read was seen; ${ask}`,
+      );
+    }
+    checkSecret(server, report);
     const finding = toolOf(server, env);
     const what = `${id}: tool`;
+    if (finding === null) continue;
     if (finding.ok) report.fine(what, finding.path);
     else if (enabled) report.problem(what, finding.failure.message, finding.failure.fix);
     else report.warning(what, `${finding.failure.message} (the server is disabled)`);
   }
 }
 
+/** Null where the manager is asked without a tool. */
 function toolOf({ manager, tool }: MonitoredServer, { PATH = "" }: Environment) {
-  return inspectTool(tool?.slice(0, 1) ?? managerOf(manager).tools, PATH);
+  const { tools } = managerOf(manager);
+  return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
+}
+
+/** A secret that nobody is told, or everybody on the way. */
+function checkSecret({ id, manager, address, secretFile }: MonitoredServer, report: Report): void {
+  const { title, parseAddress, steps } = managerOf(manager);
+  if (secretFile === null || "problem" in parseAddress(address)) return;
+  const asked = steps([""], address, true).filter(needsSecret);
+  const what = `${id}: secret_file`;
+  if (asked.length === 0) report.warning(what, `it has no effect: ${title} is asked without a secret`);
+  const urls = asked.flatMap((step) =>
+    "request" in step ? [step.request, ...(step.login ? [step.login] : [])] : [],
+  );
+  for (const { protocol, host, hostname } of urls.filter(isSecret).map(({ url }) => new URL(url)))
+    if (protocol === "http:" && !isLoopback(hostname))
+      report.warning(what, `plain HTTP to ${host}: the secret travels in clear`);
 }
 
 /** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
@@ -71,7 +100,9 @@ export async function checkPolls(
   // A server whose tool cannot start or whose address is wrong has been reported.
   const isAddress = ({ manager, address }: MonitoredServer) =>
     !("problem" in managerOf(manager).parseAddress(address));
-  const waiting = config.servers.filter((each) => each.enabled && isAddress(each) && toolOf(each, env).ok);
+  const waiting = config.servers.filter(
+    (each) => each.enabled && isAddress(each) && toolOf(each, env)?.ok !== false,
+  );
   const inMaintenance = createMaintenance(config.maintenance);
   const began = performance.now();
   const ask = async () => {

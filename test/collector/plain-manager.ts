@@ -1,0 +1,92 @@
+import { UNKNOWN_EXPIRY } from "../../src/domain/reading.ts";
+import type { Manager, ReadingParser, Step } from "../../src/managers/manager.ts";
+import { createUnparsed } from "../../src/managers/read-output.ts";
+import { member, reading } from "../domain/make.ts";
+
+/**
+ * A manager with whatever steps. An answer has lines `feature NAME TOTAL`, `server HOST`, `error TEXT`; all else is
+ * unparsed, and kept as it came.
+ */
+export function plainManager(steps: readonly Step[], more: Partial<Manager> = {}): Manager {
+  return {
+    name: "plain",
+    title: "Plain",
+    tools: [],
+    parseAddress: () => ({ members: [{ host: "lic1", port: null }] }),
+    steps: () => steps,
+    commands: {},
+    utility: (tool) => tool,
+    createParser,
+    explain: () => null,
+    quorum: () => 1,
+    debugLog: null,
+    render: () => "",
+    fake: null,
+    merge: (readings) => ({
+      ...reading({ manager: "plain" }),
+      members: readings.flatMap(({ members }) => members),
+      daemons: [],
+      features: readings.flatMap(({ features }) => features),
+      errors: readings.flatMap(({ errors }) => errors),
+      recognised: readings.some(({ recognised }) => recognised),
+      unparsed: readings.flatMap(({ unparsed }) => unparsed),
+      unparsedLines: readings.reduce((sum, { unparsedLines }) => sum + unparsedLines, 0),
+    }),
+    ...more,
+  };
+}
+
+function createParser(): ReadingParser {
+  const unparsed = createUnparsed();
+  const words: string[][] = [];
+  let count = 0;
+  const named = (kind: string) => words.filter(([first]) => first === kind).map(([, ...rest]) => rest);
+  const line = (text: string) => {
+    count++;
+    const split = text.split(" ");
+    if (["feature", "server", "error"].includes(split[0] ?? "")) words.push(split);
+    else if (text !== "") unparsed.add(text, count);
+  };
+  return {
+    line,
+    finish({ rest, truncated }) {
+      if (rest !== null) line(rest);
+      return {
+        ...reading({ manager: "plain", daemons: [] }),
+        members: named("server").map(([host = ""]) => member({ host })),
+        features: named("feature").map(([name = "", total]) => ({
+          daemon: "",
+          name,
+          total: Number(total),
+          used: 0,
+          unlimited: false,
+          error: null,
+          pools: [
+            {
+              number: null,
+              version: null,
+              vendorString: null,
+              kind: "floating",
+              total: Number(total),
+              used: 0,
+              unlimited: false,
+              expiry: UNKNOWN_EXPIRY,
+            },
+          ],
+          checkouts: [],
+          reservations: [],
+          queue: [],
+          consistency: "ok",
+          cut: false,
+        })),
+        errors: named("error").map((said) => {
+          const message = said.join(" ");
+          return { message, major: null, minor: null, system: null, kind: "query" };
+        }),
+        ...unparsed.read(),
+        cut: truncated,
+        recognised: words.length > 0,
+      };
+    },
+  };
+}

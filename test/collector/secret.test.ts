@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { createMask, readServerSecret } from "../../src/collector/secret.ts";
+
+const secrets = fc.oneof(
+  fc.string({ unit: "grapheme-ascii", minLength: 8, maxLength: 40 }),
+  fc.string({ unit: "grapheme", minLength: 8, maxLength: 20 }).filter((text) => !/\p{Cc}/u.test(text)),
+);
+
+/** Ways in which a tool or server may say a secret again. */
+const ways: readonly ((secret: string) => string)[] = [
+  (secret) => secret,
+  encodeURIComponent,
+  encodeURI,
+  (secret) => encodeURIComponent(secret).replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()),
+  (secret) => new URLSearchParams({ token: secret }).toString(),
+  (secret) => JSON.stringify({ token: secret }),
+  (secret) => `<b>${Bun.escapeHTML(secret)}</b>`,
+  (secret) => Buffer.from(secret).toString("base64"),
+  (secret) => Buffer.from(secret).toString("base64url"),
+];
+
+test("no form of a secret is left in a text", () => {
+  fc.assert(
+    fc.property(
+      secrets,
+      fc.constantFrom(...ways),
+      fc.string(),
+      fc.string(),
+      (secret, way, before, behind) => {
+        const said = way(secret);
+        const masked = createMask([secret])(`${before} ${said} ${behind}`, false);
+        // What stood around it may be like it by chance.
+        fc.pre(!`${before} *** ${behind}`.includes(said));
+        expect(masked).not.toContain(said);
+        expect(masked).toContain("***");
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
+test("basic auth hides it wherever it stands among the bytes", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme-ascii", maxLength: 9 }), secrets, (user, secret) => {
+      const sent = Buffer.from(`${user}:${secret}`).toString("base64");
+      const masked = createMask([secret])(`Authorization: Basic ${sent}`, false);
+      expect(Buffer.from(masked.split(" ").at(-1) ?? "", "base64").toString()).not.toContain(secret);
+      expect(masked).toContain("***");
+    }),
+  );
+});
+
+test("of user:password the password alone is hidden as well", () => {
+  expect(createMask(["monitor:open-sesame"])("wrong password open-sesame for monitor", false)).toBe(
+    "wrong password *** for monitor",
+  );
+});
+
+test("where a text was cut, the beginning of a secret is hidden too", () => {
+  const mask = createMask(["open-sesame"]);
+  for (let length = 3; length < 11; length++)
+    expect(mask(`token=${"open-sesame".slice(0, length)}`, true)).toBe("token=***");
+  expect(mask("token=open-ses", false)).toBe("token=open-ses");
+  expect(mask("the door is o", true)).toBe("the door is o");
+});
+
+test.each([
+  ["open-sesame\n", { text: "open-sesame" }],
+  ["user:pass word", { text: "user:pass word" }],
+  ["", { problem: "is empty" }],
+  ["abc", { problem: "holds fewer than 4 characters" }],
+  ["open\nsesame", { problem: "holds more than one line, or a control character" }],
+  ["open\rsesame", { problem: "holds more than one line, or a control character" }],
+])("a file that holds %j", async (text, read) => {
+  const folder = mkdtempSync(join(tmpdir(), "licmond-secret-"));
+  try {
+    writeFileSync(join(folder, "secret"), text);
+    expect(await readServerSecret(join(folder, "secret"))).toEqual(read);
+    expect(await readServerSecret(join(folder, "none"))).toEqual({ problem: "cannot be read (ENOENT)" });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPoller, type PollerDeps } from "../../src/collector/poll.ts";
+import { createCommandRunner } from "../../src/collector/run-command.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import type { CommandStep, Manager, RequestStep, Step } from "../../src/managers/manager.ts";
+import { decodeOutput } from "../../src/managers/read-output.ts";
+import { createFakeService, hanging } from "../fake-service.ts";
+import { server } from "./collector-site.ts";
+import { plainManager } from "./plain-manager.ts";
+
+const tools = join(import.meta.dir, "../fake-tools");
+const REPEAT = join(tools, "repeat-stdin");
+const SECRET = "open sésame/1";
+const runner = createCommandRunner({ path: "/usr/bin:/bin", home: "/", graceMs: 100, quietMs: 100 });
+
+let folder = "";
+let secretFile = "";
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "licmond-steps-"));
+  secretFile = join(folder, "secret");
+  writeFileSync(secretFile, `${SECRET}\n`);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function poll(
+  steps: readonly Step[],
+  of: Partial<MonitoredServer> = {},
+  how: Partial<Manager> = {},
+  more: Partial<PollerDeps> = {},
+) {
+  const poller = createPoller({
+    run: runner.run,
+    managerOf: () => plainManager(steps, how),
+    measure: async () => [],
+    path: "/usr/bin:/bin",
+    clock: { now: () => 0 },
+    ...more,
+  });
+  return poller.poll(server("a", { manager: "plain", timeoutMs: 20_000, ...of }));
+}
+
+const says = (name: string, ...lines: string[]): CommandStep => ({ name, argv: [REPEAT, ...lines], env: {} });
+const asks = (name: string, url: string, more: Partial<RequestStep["request"]> = {}): RequestStep => {
+  return { name, request: { method: "GET", url, ...more } };
+};
+const featuresOf = ({ reading }: Awaited<ReturnType<typeof poll>>) =>
+  reading?.features.map(({ name }) => name);
+const rawOf = ({ raw }: Awaited<ReturnType<typeof poll>>) => decodeOutput(raw.stdout);
+
+describe("members that know the same", () => {
+  const first = { until: "first answer" } as const;
+
+  test("are asked until one answers; raw has each below a line of its own", async () => {
+    const steps = [
+      says("lic1", "error down"),
+      says("lic2", "feature solver 4"),
+      says("lic3", "feature other 1"),
+    ];
+    const outcome = await poll(steps, {}, first);
+    expect(outcome.error).toBeNull();
+    expect(featuresOf(outcome)).toEqual(["solver"]);
+    expect(outcome.raw.argv).toEqual([REPEAT, "feature solver 4"]);
+    expect(rawOf(outcome)).toBe(
+      `==> lic1: ${REPEAT} error down (0)\nerror down\n\n==> lic2: ${REPEAT} feature solver 4 (0)\nfeature solver 4\n\n`,
+    );
+  });
+
+  test("one that hangs does not keep the others from being asked", async () => {
+    const hang: CommandStep = { name: "lic1", argv: [join(tools, "hang")], env: {} };
+    const outcome = await poll([hang, hang, says("lic3", "feature solver 4")], { timeoutMs: 2000 }, first);
+    expect(featuresOf(outcome)).toEqual(["solver"]);
+    const { error } = await poll([hang, hang], { timeoutMs: 400 }, first);
+    expect(error?.code).toBe("TIMEOUT");
+    expect(error?.message).toContain("within 0.2 s");
+  });
+
+  test("of failures the one counts that says something", async () => {
+    await using service = createFakeService({});
+    const steps = [
+      asks("lic1", "http://127.0.0.1:1/"),
+      says("lic2", "error wrong password"),
+      asks("lic3", service.url),
+    ];
+    const { error, reading } = await poll(steps, {}, first);
+    expect(error).toMatchObject({ code: "LICENSE_QUERY_FAILED", details: "wrong password" });
+    expect(reading?.errors).toHaveLength(1);
+  });
+
+  test("nothing is asked after the poll was called off", async () => {
+    const asked: string[] = [];
+    const off = new AbortController();
+    const poller = createPoller({
+      run: (request) => {
+        asked.push(request.argv.join(" "));
+        off.abort();
+        return runner.run(request);
+      },
+      managerOf: () => plainManager([says("lic1", "x"), says("lic2", "y")], first),
+      measure: async () => [],
+      path: "",
+      clock: { now: () => 0 },
+    });
+    const { error } = await poller.poll(server("a", { manager: "plain" }), off.signal);
+    expect(error?.code).toBe("LICENSE_QUERY_FAILED");
+    expect(asked).toEqual([`${REPEAT} x`]);
+  });
+});
+
+describe("steps that are all asked", () => {
+  test("make one reading", async () => {
+    await using service = createFakeService({ "/features": () => new Response("feature solver 4\nodd\n") });
+    const outcome = await poll([asks("features", `${service.url}/features`), says("host", "server lic1")]);
+    expect(outcome).toMatchObject({ error: null, reading: { cut: false, unparsedLines: 1 } });
+    expect(featuresOf(outcome)).toEqual(["solver"]);
+    expect(outcome.reading?.members).toMatchObject([{ host: "lic1", status: "up" }]);
+    expect(rawOf(outcome)).toContain(
+      `==> features: GET ${service.url}/features (200)\nfeature solver 4\nodd\n`,
+    );
+  });
+
+  test.each([
+    ["answers with an error", "/none", /users: 127\.0\.0\.1:\d+ answered 404 Not Found\./],
+    [
+      "answers something else",
+      "/odd",
+      /users: The answer of 127\.0\.0\.1:\d+ has no part that licmond knows/,
+    ],
+  ])("one that %s is missing, and said to be", async (_, path, words) => {
+    await using service = createFakeService({ "/odd": () => new Response("<html>") });
+    const outcome = await poll([says("features", "feature solver 4"), asks("users", service.url + path)]);
+    expect(outcome.error).toBeNull();
+    expect(featuresOf(outcome)).toEqual(["solver"]);
+    expect(outcome.reading?.cut).toBe(true);
+    expect(outcome.reading?.unparsed[0]?.text).toMatch(words);
+  });
+
+  test("the failure of the first is that of the query, and the others are not asked", async () => {
+    await using service = createFakeService({ "/users": () => new Response("feature solver 4") });
+    const steps = [asks("features", `${service.url}/none`), asks("users", `${service.url}/users`)];
+    const outcome = await poll(steps);
+    expect(outcome).toMatchObject({
+      reading: null,
+      error: { code: "LICENSE_QUERY_FAILED" },
+      raw: { exitCode: 404 },
+    });
+    expect(outcome.error?.details).toBe("There is nothing here.");
+    expect(service.asked.map(({ path }) => path)).toEqual(["/none"]);
+  });
+});
+
+describe("a request", () => {
+  test.each([
+    ["TIMEOUT", "/hang", /did not answer within 0\.3 s/],
+    ["LICENSE_PARSE_ERROR", "/odd", /has no part that licmond knows/],
+    ["LICENSE_PARSE_ERROR", "/empty", /is empty\.$/],
+    ["LICENSE_QUERY_FAILED", "/long", /answered with more than 16 MiB/],
+  ])("that fails is %s (%s)", async (code, path, words) => {
+    await using service = createFakeService({
+      "/hang": () => hanging("odd"),
+      "/odd": () => new Response("odd"),
+      "/empty": () => new Response(""),
+      "/long": () => new Response(Buffer.alloc(2 ** 24 + 1, "x")),
+    });
+    const { error } = await poll([asks("", service.url + path)], {
+      timeoutMs: path === "/hang" ? 300 : 20_000,
+    });
+    expect<string | undefined>(error?.code).toBe(code);
+    expect(error?.message).toMatch(words);
+  });
+
+  test("whose answer hangs behind usable numbers is a partial reading, as of a tool", async () => {
+    await using service = createFakeService({ "/": () => hanging("feature solver 4\nfeature mes") });
+    const outcome = await poll([asks("", service.url)], { timeoutMs: 300 });
+    expect(outcome).toMatchObject({ error: null, reading: { cut: true } });
+  });
+
+  test("without the ca_file that is named does not go out", async () => {
+    await using service = createFakeService({});
+    const { error } = await poll([asks("", service.url)], { caFile: "/no/such/ca.pem" });
+    expect(error?.message).toBe("The server's `ca_file` cannot be read (ENOENT).");
+    expect(service.asked).toEqual([]);
+  });
+});
+
+describe("a command", () => {
+  test("is told on stdin, secrets too", async () => {
+    const step: CommandStep = {
+      name: "",
+      argv: [REPEAT],
+      env: {},
+      stdin: "feature solver 4\npassword {secret}\n",
+    };
+    const outcome = await poll([step], { secretFile });
+    expect(featuresOf(outcome)).toEqual(["solver"]);
+    expect(rawOf(outcome)).toBe("feature solver 4\npassword ***\n");
+    expect(outcome.reading?.unparsed).toEqual([{ line: 2, text: "password ***" }]);
+  });
+
+  test("answers on stderr where its step says so, and nothing else is believed", async () => {
+    const argv = [REPEAT, "--on-stderr", "feature solver 4"];
+    expect(featuresOf(await poll([{ name: "", argv, env: {}, stream: "stderr" }]))).toEqual(["solver"]);
+    expect((await poll([{ name: "", argv, env: {} }])).error?.code).toBe("LICENSE_PARSE_ERROR");
+    const spam: CommandStep = { name: "", argv: ["/bin/sh", "-c", "yes >&2"], env: {}, stream: "stderr" };
+    const outcome = await poll([spam]);
+    expect(outcome.error?.message).toContain("printed more than 16 MiB");
+    expect(outcome.raw.stderr).toHaveLength(2 ** 20);
+  });
+
+  test("is read in the encoding that the config names", async () => {
+    const file = join(folder, "euc-kr.txt");
+    writeFileSync(
+      file,
+      Buffer.concat([Buffer.from("feature "), Buffer.from([0xb0, 0xa1]), Buffer.from(" 4\n")]),
+    );
+    const step: CommandStep = { name: "", argv: ["/bin/cat", file], env: {} };
+    const outcome = await poll([step], { encoding: "euc-kr" });
+    expect(featuresOf(outcome)).toEqual(["가"]);
+    expect(rawOf(outcome)).toBe("feature 가 4\n");
+    expect(featuresOf(await poll([step]))).toEqual(["°¡"]);
+  });
+});
+
+describe("a step with a secret", () => {
+  const step: CommandStep = { name: "", argv: [REPEAT], env: {}, stdin: "{secret}" };
+
+  test.each([
+    ["none is named", null, "set its `secret_file`."],
+    ["its file is not there", "/no/such/file", "The server's `secret_file` cannot be read (ENOENT)."],
+  ])("is not asked when %s", async (_, file, words) => {
+    const asked: unknown[] = [];
+    const run: PollerDeps["run"] = (request) => {
+      asked.push(request);
+      return runner.run(request);
+    };
+    const { error, raw } = await poll([step], { secretFile: file }, {}, { run });
+    expect(error).toMatchObject({ code: "LICENSE_QUERY_FAILED", details: null });
+    expect(error?.message).toEndWith(words);
+    expect({ asked, exitCode: raw.exitCode }).toEqual({ asked: [], exitCode: null });
+  });
+
+  test("tells it to nobody: no part of the outcome has it, in any form", async () => {
+    const token = "t0ken-of-the-login";
+    const long = `x${SECRET}`.repeat(100);
+    await using service = createFakeService({
+      "/login": () => new Response(token),
+      "/": ({ path, headers }) =>
+        new Response(
+          [
+            "feature solver 4",
+            path,
+            headers.get("authorization"),
+            headers.get("x-token"),
+            `${"y".repeat(495)}${SECRET}`,
+            JSON.stringify({ SECRET }),
+            long,
+            `error ${SECRET} ${token}`,
+            `server ${SECRET}`,
+          ].join("\n"),
+        ),
+    });
+    const steps: Step[] = [
+      {
+        name: "web",
+        login: { method: "POST", url: `${service.url}/login`, body: "{secret}", token: (answer) => answer },
+        request: {
+          method: "GET",
+          url: service.url,
+          query: { token: "{secret}" },
+          headers: { authorization: "Basic {secret_base64}", "x-token": "{token}" },
+        },
+      },
+      { ...step, name: "tool" },
+      asks("none", `${service.url}/none`, { query: { token: "{secret}" } }),
+    ];
+    const outcome = await poll(steps, { secretFile });
+    expect(service.asked[1]?.path).toBe(`/?${new URLSearchParams({ token: SECRET })}`);
+    const said = JSON.stringify({ ...outcome, raw: { ...outcome.raw, stdout: rawOf(outcome), stderr: "" } });
+    expect(said).toContain("***");
+    const forms = [
+      SECRET,
+      token,
+      SECRET.slice(0, 6),
+      encodeURI(SECRET),
+      encodeURIComponent(SECRET).toLowerCase(),
+    ];
+    const base64 = Buffer.from(SECRET).toString("base64");
+    for (const form of [
+      ...forms,
+      new URLSearchParams({ SECRET }).toString().slice(7),
+      base64,
+      base64.slice(0, 12),
+    ])
+      expect(said.toLowerCase()).not.toContain(form.toLowerCase());
+  });
+});
