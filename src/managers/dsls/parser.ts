@@ -1,0 +1,191 @@
+import type { MemberReading, ToolError } from "../../domain/reading.ts";
+import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { createUnparsed } from "../read-output.ts";
+import { readCells } from "./csv.ts";
+import { createFeatures } from "./features.ts";
+import { createTimes, readHeader } from "./rows.ts";
+
+/** Stands before an answer, before the echo of a command, or before the next prompt, by version and by way of asking. */
+const PROMPT = /^(?:admin ?>[ \t]*)+/;
+const ECHO = /^(?:c|connect|q|quit|glu|getLicenseUsage)\b/i;
+const TABLE_ECHO = /^getLicenseUsage\b/i;
+
+const TOOL_VERSION = /^License Administration Tool Version (\S+)/;
+const SERVER_VERSION = /^Software version: (\S+)$/;
+const READY = /^Ready: (\S+)/;
+/** `Server name: lic1   Server id: ABC-1`; of a failover cluster, all three. */
+const SERVER_NAME = /^Server names?: (.+?)\s+Server ids?:/;
+/** Java says on stderr, or beside the answer, that it took our language. */
+const JAVA = /^Picked up JAVA_TOOL_OPTIONS: /;
+const KNOWN = /^(?:Build date|Warning): |^(?:Standalone|Failover) mode$/;
+
+const CANNOT_CONNECT = /^Cannot connect to server (\S+) on port (\d{1,5})/;
+const FAILED = /^error\b|\b(?:denied|refused|incorrect|invalid|unknown command|not connected|password)\b/i;
+/** A row of `getLicenseUsage` without `-csv`: its words and dates depend on the language. */
+export const TEXT_FORM = /\bmaxReleaseNumber:/;
+
+/** A quoted cell goes over so many lines at most: beyond, its quote is taken for a stray one. */
+const MAX_LINES_OF_ROW = 16;
+
+/**
+ * Parser of `getLicenseUsage -csv`. The table begins with the line that names its columns, wherever that stands.
+ *
+ * The end of the output. A tool that prompts before it prints the table prompts after it as well: without that the text
+ * is cut. Asked on stdin, some versions prompt once only. Then a text is known to be cut when its last line has no end or
+ * the rows of its users do not add up; what cannot be seen is a cut between two features.
+ */
+export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
+  const unparsed = createUnparsed();
+  const features = createFeatures(createTimes(zone));
+  const errors: ToolError[] = [];
+  let state: "top" | "table" | "end" = "top";
+  let rowOf: ReturnType<typeof readHeader> = null;
+  let toolVersion: string | null = null;
+  let serverVersion: string | null = null;
+  let names: readonly string[] = [];
+  let ready: boolean | null = null;
+  let unreachable: MemberReading | null = null;
+  let isPrompted = false;
+  /** The text ended within the table. */
+  let isCut = false;
+  /** A row was not understood. */
+  let isLost = false;
+  let isStray = false;
+  /** Lines of a row whose quoted cell is not closed yet; the last one is that of `lineNumber`. */
+  let open: string[] = [];
+  let lineNumber = 0;
+
+  function reject(text: string, line = lineNumber): void {
+    unparsed.add(text, line);
+    isStray = true;
+  }
+
+  function fail(message: string, kind: ToolError["kind"]): ToolError {
+    const error = { message, major: null, minor: null, system: null, kind };
+    errors.push(error);
+    return error;
+  }
+
+  /** `last`: number of the last line of the rows so far. */
+  function takeRow(text: string, last: number): void {
+    const whole = open.length === 0 ? text : [...open, text].join("\n");
+    const cells = readCells(whole);
+    if (cells === "open") {
+      open.push(text);
+      if (open.length > MAX_LINES_OF_ROW) giveUpRow(last);
+      return;
+    }
+    const line = last - open.length;
+    open = [];
+    const row = cells === null ? null : (rowOf?.(cells) ?? null);
+    const taken = row === null ? "lost" : features.add(row);
+    if (row === null) reject(whole, line);
+    else if (taken !== "whole") unparsed.add(whole, line);
+    if (taken === "lost") isLost = true;
+  }
+
+  /** The quote that opened the row is a stray one: its first line is not understood, the others are rows of their own. */
+  function giveUpRow(last: number): void {
+    const [first = "", ...others] = open;
+    open = [];
+    reject(first, last - others.length);
+    isLost = true;
+    for (const [index, text] of others.entries()) takeRow(text, last - others.length + 1 + index);
+  }
+
+  function takeWords(text: string): void {
+    const connect = CANNOT_CONNECT.exec(text);
+    if (JAVA.test(text) || KNOWN.test(text)) return;
+    if (TOOL_VERSION.test(text)) toolVersion = TOOL_VERSION.exec(text)?.[1] ?? null;
+    else if (SERVER_VERSION.test(text)) serverVersion = SERVER_VERSION.exec(text)?.[1] ?? null;
+    else if (READY.test(text)) ready = READY.exec(text)?.[1] === "yes";
+    else if (SERVER_NAME.test(text)) names = SERVER_NAME.exec(text)?.[1]?.split(/\s+/) ?? [];
+    else if (connect !== null) {
+      const [message, host = "", port] = connect;
+      unreachable = memberOf(host, Number(port), "down", fail(message, "unreachable"));
+    } else if (TEXT_FORM.test(text)) {
+      if (!errors.some(({ message }) => TEXT_FORM.test(message))) fail(text, "query");
+    } else if (FAILED.test(text)) fail(text, "query");
+    else reject(text);
+  }
+
+  function memberOf(
+    host: string,
+    port: number | null,
+    status: MemberReading["status"],
+    error: ToolError | null,
+  ): MemberReading {
+    return { host, port, status, master: false, version: serverVersion, error };
+  }
+
+  function members(): MemberReading[] {
+    const at = step?.lastIndexOf("@") ?? -1;
+    const asked =
+      step === undefined || at === -1 ? null : { host: step.slice(at + 1), port: Number(step.slice(0, at)) };
+    if (unreachable !== null) return [{ ...unreachable, ...asked }];
+    if (ready === null) return [];
+    const status = ready ? "up" : "down";
+    const error = ready ? null : fail("Ready: no", "query");
+    if (asked !== null) return [memberOf(asked.host, asked.port, status, error)];
+    // Of a cluster, the text does not say which of its servers answered.
+    return names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
+  }
+
+  function take(line: string): void {
+    lineNumber++;
+    const text = line.replace(PROMPT, "");
+    const isPrompt = text.length < line.length;
+    if (state === "table" && !isPrompt) {
+      if (open.length > 0 || (line.trim() !== "" && !JAVA.test(line))) takeRow(line, lineNumber);
+      return;
+    }
+    if (state === "table") endTable(lineNumber - 1);
+    const words = text.trim();
+    if (state === "top") {
+      rowOf = readHeader(words);
+      if ((isPrompt && rowOf !== null) || TABLE_ECHO.test(words)) isPrompted = true;
+      if (rowOf !== null) {
+        state = "table";
+        return;
+      }
+    }
+    if (words !== "" && !(isPrompt && ECHO.test(words))) takeWords(words);
+  }
+
+  function endTable(last: number): void {
+    while (open.length > 0) giveUpRow(last);
+    state = "end";
+  }
+
+  return {
+    line: take,
+    finish({ rest, truncated }: OutputEnd) {
+      const wasTable = state === "table";
+      // A line without its end is believed where it is none of the table.
+      if (rest !== null && (!wasTable || PROMPT.test(rest))) take(rest);
+      else if (rest !== null) isCut = true;
+      const inTable = (state as string) === "table";
+      if (truncated || (inTable && (isPrompted || open.length > 0 || !wasTable))) isCut = true;
+      if (inTable) endTable(lineNumber);
+      const found = members();
+      const hasTable = state !== "top";
+      if (!hasTable && errors.length === 0) isCut = true;
+      if (isCut) features.cutLast();
+      const { unparsedLines } = unparsed.read();
+      return {
+        manager: "dsls",
+        reportTime: null,
+        toolVersion,
+        members: found,
+        daemons: [],
+        // A server that is not ready grants nothing.
+        features: ready === false ? [] : features.read(),
+        errors,
+        ...unparsed.read(),
+        cut: isCut || isLost,
+        ...(isStray && { stray: true as const }),
+        recognised: hasTable || errors.length > 0 || (ready !== null && unparsedLines === 0),
+      };
+    },
+  };
+}
