@@ -3,23 +3,21 @@ import { render } from "./render.ts";
 
 const USAGE = `Usage: DSLicSrv -admin [-run "command; command; ..."]
 `;
-const UNKNOWN_SERVER = 4084;
 
 /** DSLicSrv as the monitor asks it: `connect`, `getLicenseUsage -csv` and `quit`, behind `-run` or on stdin. */
 export const fakeDslicsrv: FakeTool = {
   answer(args, stdin, server) {
-    const words = args[0] === "DSLicSrv" ? args.slice(1) : args;
-    const [mode, run, given] = words;
+    const [mode, run, given] = args;
     const isRun = run === "-run" || run === "-r";
     if (mode !== "-admin" || (run !== undefined && (!isRun || given === undefined)))
       return { stdout: "", stderr: USAGE, exitCode: 1 };
     const commands = (isRun ? (given ?? "").split(";") : stdin.split("\n")).map((command) => command.trim());
     const [connect = "", ...others] = commands.filter((command) => command !== "");
     const [, host, port] = /^(?:c|connect) (\S+) (\d{1,5})(?: -restricted)?$/.exec(connect) ?? [];
-    if (host === undefined)
+    if (host === undefined || port === undefined)
       return { stdout: `${banner(server)}Invalid command: ${connect}\n`, stderr: "", exitCode: 1 };
     const wantsUsage = others.some((command) => command === "getLicenseUsage -csv");
-    return answerOf(server, host, Number(port ?? UNKNOWN_SERVER), isRun, wantsUsage);
+    return answerOf(server, host, Number(port), isRun, wantsUsage);
   },
 };
 

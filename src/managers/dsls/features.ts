@@ -6,7 +6,6 @@ import type {
   PoolReading,
   QueueReading,
 } from "../../domain/reading.ts";
-import { UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import type { Unit } from "../../domain/words.ts";
 import { printCells } from "./csv.ts";
 import { type createTimes, type Row, readCount, readHost, readProcess } from "./rows.ts";
@@ -25,9 +24,6 @@ const MODELS: Readonly<
 };
 const UNKNOWN_MODEL = { unit: "seats", inuse: "rows" } as const;
 
-/** `odd`: the row was taken, but something in it was not understood. `lost`: its feature lacks what it says. */
-export type Taken = "whole" | "odd" | "lost";
-
 type FeatureDraft = ReturnType<typeof createFeature>;
 type PoolDraft = ReturnType<typeof createPool>;
 
@@ -37,43 +33,47 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
   const pools = new Map<string, PoolDraft>();
   let last: FeatureDraft | null = null;
 
-  function poolOf(row: Row, feature: FeatureDraft, total: number | null, inuse: number): PoolDraft {
-    return pools.getOrInsertComputed(row.identity, () => {
-      const pool = createPool(row, total, inuse, times.expiry(row.get("expires")), feature.pools.length);
-      feature.pools.push(pool);
-      return pool;
-    });
+  /** Null when the row contradicts itself or an earlier one: it is damaged, or its cells are shifted. */
+  function poolOf(row: Row, feature: FeatureDraft): PoolDraft | null {
+    const [count, inuse] = [row.get("count"), readCount(row.get("inuse"))];
+    const isUnlimited = count.toLowerCase() === "unlimited";
+    const total = isUnlimited ? null : readCount(count);
+    const expiry = times.expiry(row.get("expires"));
+    if (inuse === null || expiry === null || (total === null && !isUnlimited)) return null;
+    const known = pools.get(row.identity);
+    if (known !== undefined)
+      // Rows of one set of licenses differ in its users alone.
+      return row.isUse && known.total === total && known.inuse === inuse ? known : null;
+    const pool = createPool(row, total, inuse, expiry, feature.pools.length);
+    feature.pools.push(pool);
+    pools.set(row.identity, pool);
+    return pool;
   }
 
   return {
-    add(row: Row): Taken {
-      const { unit } = MODELS[row.get("model")] ?? UNKNOWN_MODEL;
+    /** False when the row was not understood: its feature lacks what it says. */
+    add(row: Row): boolean {
+      const model = row.get("model");
+      const { unit } = MODELS[model] ?? UNKNOWN_MODEL;
       const [daemon, name] = [row.get("editor"), row.get("feature")];
       // Units are never added up.
       const feature = features.getOrInsertComputed(`${daemon}\0${name}\0${unit}`, () =>
         createFeature(daemon, name, unit),
       );
       last = feature;
-      const isUnlimited = row.get("count").toLowerCase() === "unlimited";
-      const [total, inuse] = [isUnlimited ? null : readCount(row.get("count")), readCount(row.get("inuse"))];
-      const isNew = !pools.has(row.identity);
-      if (inuse !== null && (isUnlimited || total !== null)) {
-        const pool = poolOf(row, feature, total, inuse);
-        // Rows of one set of licenses differ in its users alone.
-        const isSame = isNew || (row.isUse && pool.total === total && pool.inuse === inuse);
-        const taken = isSame ? pool.add(row, times) : "lost";
-        if (taken !== "lost" && row.get("model") in MODELS) return pool.isOdd && isNew ? "odd" : taken;
-      }
-      feature.cut = true;
-      return "lost";
+      const taken = poolOf(row, feature)?.add(row, times) === true && model in MODELS;
+      if (!taken) feature.cut = true;
+      return taken;
     },
     /** The text ended within the last feature's rows. */
     cutLast(): void {
       if (last !== null) last.cut = true;
     },
     read(): FeatureReading[] {
-      const named = Map.groupBy(features.values(), ({ daemon, name }) => `${daemon}\0${name}`);
-      return [...features.values()].map((feature) => {
+      // Of a row that was not understood even the name may be another's.
+      const known = [...features.values()].filter(({ pools }) => pools.length > 0);
+      const named = Map.groupBy(known, ({ daemon, name }) => `${daemon}\0${name}`);
+      return known.map((feature) => {
         const isAlone = named.get(`${feature.daemon}\0${feature.name}`)?.length === 1;
         return feature.read(
           isAlone || feature.unit === "seats" ? feature.name : `${feature.name} [${feature.unit}]`,
@@ -99,8 +99,8 @@ function createFeature(daemon: string, name: string, unit: Unit) {
         daemon,
         name: shown,
         ...(unit !== "seats" && { unit }),
-        total: unlimited || pools.length === 0 ? null : sum(read.map(({ total }) => total ?? 0)),
-        used: pools.length === 0 ? null : sum(read.map(({ used }) => used ?? 0)),
+        total: unlimited ? null : sum(read.map(({ total }) => total ?? 0)),
+        used: sum(read.map(({ used }) => used ?? 0)),
         unlimited,
         error: null,
         pools: read,
@@ -124,7 +124,7 @@ function createPool(
   first: Row,
   total: number | null,
   inuse: number,
-  expiry: PoolReading["expiry"] | null,
+  expiry: PoolReading["expiry"],
   index: number,
 ) {
   const model = first.get("model");
@@ -136,51 +136,58 @@ function createPool(
   const byPerson = new Map<string, (typeof checkouts)[number]>();
   const queue: QueueReading[] = [];
 
+  function hold(person: string, client: QueueReading, pid: number | null, startedAt: number | null): void {
+    const own = counts === "rows" ? undefined : byPerson.get(person);
+    if (own !== undefined) {
+      own.startedAt = earlier(own.startedAt, startedAt);
+      return;
+    }
+    const held = { ...client, pid, startedAt, lingerSeconds: null, borrowed: false };
+    checkouts.push(held);
+    if (counts !== "rows") byPerson.set(person, held);
+  }
+
   return {
     total,
     inuse,
     assigned,
     checkouts,
     queue,
-    /** Its expiry is no date. */
-    isOdd: expiry === null,
-    add(row: Row, times: ReturnType<typeof createTimes>): Taken {
-      if (!row.isUse) return "whole";
-      const process = readProcess(row.get("process"));
-      const host = readHost(row.get("host"));
-      const count = counts === "rows" ? readCount(row.get("tokens")) : 1;
-      const [since, at] = [times.instant(row.get("since")), times.instant(row.get("at"))];
-      // When a concurrent user got the license; a named user has it since long before the program was started.
-      const startedAt = counts === "users" ? (since ?? at) : (at ?? (counts === "rows" ? since : null));
+    /** False when the row's cells cannot be what their columns say. */
+    add(row: Row, times: ReturnType<typeof createTimes>): boolean {
+      if (!row.isUse) return true;
+      const grant = times.grant(row);
+      const [place, tokens] = [row.get("queue"), row.get("tokens")];
+      const count = counts === "rows" || tokens !== "" ? readCount(tokens) : 1;
+      const program = readProcess(row.get("process"));
+      const person = personOf(row, counts === "assigned");
+      if (grant === null || count === null || count === 0 || person === "") return false;
       const client = {
         user: row.get("user") || null,
-        host,
+        host: readHost(row.get("host")),
         display: null,
-        qualifier: process.program,
+        qualifier: program.name,
         version: row.get("clientVersion") || null,
-        count: count ?? 0,
+        count: counts === "rows" ? count : 1,
         handle: row.get("session") || null,
         pool: index,
       };
-      if (row.get("queue") !== "") {
-        queue.push({ ...client, count: client.count || 1 });
-        return "whole";
+      if (place !== "") {
+        queue.push(client);
+        return readCount(place) !== null;
       }
-      if (client.count === 0) return "lost";
-      const person = personOf(row, counts === "assigned");
-      const isRunning = assigned === null || client.handle !== null || process.program !== null;
-      if (assigned !== null && person === "") return "lost";
-      if (assigned !== null && !assigned.has(person))
-        assigned.set(person, { user: client.user ?? row.get("internalId"), host, since });
-      const own = counts === "rows" ? undefined : byPerson.get(person);
-      if (own !== undefined) own.startedAt = earlier(own.startedAt, startedAt);
-      else if (isRunning) {
-        const held = { ...client, pid: process.pid, startedAt, lingerSeconds: null, borrowed: false };
-        checkouts.push(held);
-        byPerson.set(person, held);
+      if (assigned === null) {
+        // When a concurrent user got the license, however many programs came later.
+        const startedAt = counts === "users" ? (grant.since ?? grant.at) : (grant.at ?? grant.since);
+        hold(person, client, program.pid, startedAt);
+        return true;
       }
-      const isRead = (text: string, time: number | null) => text === "" || time !== null;
-      return isRead(row.get("since"), since) && isRead(row.get("at"), at) ? "whole" : "odd";
+      if (!assigned.has(person)) {
+        const user = client.user ?? row.get("internalId");
+        assigned.set(person, { user, host: client.host, since: grant.since });
+      }
+      if (client.handle !== null || program.name !== null) hold(person, client, program.pid, grant.at);
+      return true;
     },
     /** `Inuse` = Σ tokens of the rows, or how many people have a license. */
     check(): Consistency {
@@ -197,17 +204,20 @@ function createPool(
       // To have a license by name is not to use it.
       used: assigned === null ? inuse : checkouts.length,
       unlimited: total === null,
-      expiry: expiry ?? UNKNOWN_EXPIRY,
+      expiry,
     }),
   };
 }
 
-/** Programs of one person share a license. The internal id says whose they are, unless it repeats the feature's name. */
+/**
+ * Programs of one person share a license. The internal id says whose they are, unless it repeats the feature's name.
+ * Empty when the row names nobody and nothing.
+ */
 function personOf(row: Row, isNamed: boolean): string {
-  const [id, user] = [row.get("internalId"), row.get("user")];
+  const [id, user, host] = [row.get("internalId"), row.get("user"), row.get("host")];
   if (id !== "" && id !== row.get("feature")) return `${id}\0${user}`;
-  if (isNamed) return user;
-  return `${user}\0${row.get("host")}`;
+  if (isNamed || (user === "" && host === "")) return user || row.get("session");
+  return `${user}\0${host}`;
 }
 
 function earlier(one: number | null, other: number | null): number | null {

@@ -12,7 +12,7 @@ const TABLE_ECHO = /^getLicenseUsage\b/i;
 
 const TOOL_VERSION = /^License Administration Tool Version (\S+)/;
 const SERVER_VERSION = /^Software version: (\S+)$/;
-const READY = /^Ready: (\S+)/;
+const READY = /^Ready: (yes|no)\b/;
 /** `Server name: lic1   Server id: ABC-1`; of a failover cluster, all three. */
 const SERVER_NAME = /^Server names?: (.+?)\s+Server ids?:/;
 /** Java says on stderr, or beside the answer, that it took our language. */
@@ -32,7 +32,7 @@ const MAX_LINES_OF_ROW = 16;
  *
  * The end of the output. A tool that prompts before it prints the table prompts after it as well: without that the text
  * is cut. Asked on stdin, some versions prompt once only. Then a text is known to be cut when its last line has no end or
- * the rows of its users do not add up; what cannot be seen is a cut between two features.
+ * the rows of its users do not add up; what cannot be seen is a cut between two sets of licenses.
  */
 export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   const unparsed = createUnparsed();
@@ -78,10 +78,10 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     const line = last - open.length;
     open = [];
     const row = cells === null ? null : (rowOf?.(cells) ?? null);
-    const taken = row === null ? "lost" : features.add(row);
+    if (row !== null && features.add(row)) return;
+    isLost = true;
     if (row === null) reject(whole, line);
-    else if (taken !== "whole") unparsed.add(whole, line);
-    if (taken === "lost") isLost = true;
+    else unparsed.add(whole, line);
   }
 
   /** The quote that opened the row is a stray one: its first line is not understood, the others are rows of their own. */
@@ -118,14 +118,15 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     return { host, port, status, master: false, version: serverVersion, error };
   }
 
-  function members(): MemberReading[] {
+  /** A server that is ready and yet gives no table says nothing of use. */
+  function members(hasTable: boolean): MemberReading[] {
     const at = step?.lastIndexOf("@") ?? -1;
     const asked =
       step === undefined || at === -1 ? null : { host: step.slice(at + 1), port: Number(step.slice(0, at)) };
     if (unreachable !== null) return [{ ...unreachable, ...asked }];
-    if (ready === null) return [];
-    const status = ready ? "up" : "down";
-    const error = ready ? null : fail("Ready: no", "query");
+    if (ready === null && !hasTable) return [];
+    const status = ready === false ? "down" : hasTable ? "up" : "unknown";
+    const error = ready === false ? fail("Ready: no", "query") : null;
     if (asked !== null) return [memberOf(asked.host, asked.port, status, error)];
     // Of a cluster, the text does not say which of its servers answered.
     return names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
@@ -167,11 +168,10 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
       const inTable = (state as string) === "table";
       if (truncated || (inTable && (isPrompted || open.length > 0 || !wasTable))) isCut = true;
       if (inTable) endTable(lineNumber);
-      const found = members();
       const hasTable = state !== "top";
+      const found = members(hasTable);
       if (!hasTable && errors.length === 0) isCut = true;
       if (isCut) features.cutLast();
-      const { unparsedLines } = unparsed.read();
       return {
         manager: "dsls",
         reportTime: null,
@@ -184,7 +184,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
         ...unparsed.read(),
         cut: isCut || isLost,
         ...(isStray && { stray: true as const }),
-        recognised: hasTable || errors.length > 0 || (ready !== null && unparsedLines === 0),
+        recognised: hasTable || errors.length > 0,
       };
     },
   };

@@ -166,7 +166,6 @@ function printRow(cells: Cells, length: number): string {
     ["EditorId", EDITOR_ID],
     ["Max Release Date", named.get(COLUMNS.expires) ?? ""],
     ["Max Casual Duration", "0"],
-    ["Last Used At", named.get(COLUMNS.since) ?? ""],
   ]);
   const row = HEADER.slice(0, length).map((title) => named.get(title) ?? fixed.get(title) ?? "");
   // The tool ends a row without users with a comma, and one of a user with its place in the queue.

@@ -23,6 +23,7 @@ export const COLUMNS = {
   clientVersion: "Client Code Version",
   session: "Session ID",
   since: "Granted Since",
+  used: "Last Used At",
   at: "Granted At",
   queue: "Queue Position",
 } as const;
@@ -49,6 +50,7 @@ export function readHeader(line: string) {
   const names = readCells(line);
   if (!Array.isArray(names)) return null;
   const titles = names.map((name) => name.trim());
+  const width = titles.findLastIndex((title) => title !== "") + 1;
   const places = NAMES.map((column) => titles.indexOf(COLUMNS[column]));
   const place = Object.fromEntries(NAMES.map((column, index) => [column, places[index]])) as Record<
     Column,
@@ -59,9 +61,13 @@ export function readHeader(line: string) {
   const usage = USAGE.map((column) => place[column]);
   const namesUsers = place.user !== -1;
 
-  /** A row's cells by column; null when it has more cells than there are columns, or too few. */
+  /**
+   * A row's cells by column; null when there are too few, or more than columns. The tool puts a comma behind each cell, and
+   * leaves out the last ones where there is nothing to say.
+   */
   return (cells: readonly string[]) => {
-    if (cells.length > titles.length || cells.length <= Math.max(place.count, place.inuse)) return null;
+    if (cells.length > width + (cells.at(-1) === "" ? 1 : 0)) return null;
+    if (cells.length <= Math.max(place.count, place.inuse)) return null;
     return {
       /** Empty where the row or the table has no such cell. */
       get: (column: Column): string => cells[place[column]] ?? "",
@@ -89,9 +95,9 @@ export function readHost(text: string): string | null {
 const PROCESS = /^(.*) \( ?(\d{1,10})\)$/s;
 
 /** `/opt/cad/bin/cad ( 4711)`: the program and its process id. */
-export function readProcess(text: string): { readonly program: string | null; readonly pid: number | null } {
-  const [, program, pid] = PROCESS.exec(text) ?? [];
-  return { program: (program ?? text) || null, pid: pid === undefined ? null : Number(pid) };
+export function readProcess(text: string): { readonly name: string | null; readonly pid: number | null } {
+  const [, name, pid] = PROCESS.exec(text) ?? [];
+  return { name: (name ?? text) || null, pid: pid === undefined ? null : Number(pid) };
 }
 
 const TIME = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)$/;
@@ -109,8 +115,19 @@ export function createTimes(zone: string) {
   }
 
   return {
-    /** Epoch ms; null when the text is no such time. */
-    instant: (text: string): number | null => instants.getOrInsertComputed(text, read),
+    /**
+     * When a license was granted to a person, and to the program; null where the row does not say. Null for the whole when
+     * a cell is no time, or times are missing before others: then a name with a comma has shifted the cells.
+     */
+    grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
+      const cells = [row.get("since"), row.get("used"), row.get("at")];
+      const [since = null, used = null, at = null] = cells.map((text) =>
+        text === "" ? null : instants.getOrInsertComputed(text, read),
+      );
+      const isShifted = since === null && (used !== null || at !== null);
+      const isRead = cells.every((text, index) => text === "" || [since, used, at][index] !== null);
+      return isRead && !isShifted ? { since, at } : null;
+    },
     /** The day on which licenses end; null when the text is none. Where the tool prints none, none is known. */
     expiry(text: string): Expiry | null {
       if (text === "") return UNKNOWN_EXPIRY;

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import type { Reading } from "../../../src/domain/reading.ts";
+import type { FakeServer, Step } from "../../../src/managers/manager.ts";
+import { managerOf } from "../../../src/managers/registry.ts";
+import { fixture, parse } from "./read.ts";
+
+const dsls = managerOf("dsls");
+const JAVA = "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8";
+
+const members = (address: string) => {
+  const parsed = dsls.parseAddress(address);
+  if ("problem" in parsed) return parsed.problem;
+  return parsed.members.map(({ host, port }) => `${host} ${port}`).join(", ");
+};
+
+describe("addresses", () => {
+  test.each([
+    ["4084@lic1", "lic1 4084"],
+    ["lic1.example.com", "lic1.example.com 4084"],
+    ["14084@10.0.0.1", "10.0.0.1 14084"],
+    ["[2001:db8::1]", "2001:db8::1 4084"],
+    ["lic1,4085@lic2,lic3", "lic1 4084, lic2 4085, lic3 4084"],
+  ])("%s", (address, expected) => {
+    expect(members(address)).toBe(expected);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["lic1,", /empty/],
+    ["lic1,lic2", /2 servers/],
+    ["lic1,LIC1,lic3", /twice/],
+    ["0@lic1", /between 1 and 65535/],
+    ["x@lic1", /between 1 and 65535/],
+    ["lic1; quit", /host/],
+    ["lic1 4084", /host/],
+    ["lic1\nquit", /host/],
+    ["-run", /host/],
+    ["4084@", /host/],
+    ["lic1:4084", /host/],
+  ])("%j", (address, expected) => {
+    expect(members(address)).toMatch(expected);
+  });
+});
+
+describe("what is asked", () => {
+  test("one server: its words behind -run, in a restricted session", () => {
+    expect(dsls.steps(["/opt/DSLicSrv"], "lic1")).toEqual([
+      {
+        name: "4084@lic1",
+        argv: [
+          "/opt/DSLicSrv",
+          "-admin",
+          "-run",
+          "connect lic1 4084 -restricted; getLicenseUsage -csv; quit",
+        ],
+        env: { LANG: "C", JAVA_TOOL_OPTIONS: JAVA },
+      },
+    ]);
+  });
+
+  test("a failover cluster: each in turn until one answers", () => {
+    expect(dsls.steps(["t"], "a,4085@b,c").map(({ name }) => name)).toEqual(["4084@a", "4085@b", "4084@c"]);
+    expect(dsls.until).toBe("first answer");
+    expect([1, 2, 3].map((count) => dsls.quorum(count))).toEqual([1, 1, 2]);
+  });
+
+  test("with a secret, on stdin, and the secret stands in no argv", () => {
+    expect(dsls.steps(["t"], "lic1", true)).toEqual([
+      {
+        name: "4084@lic1",
+        argv: ["t", "-admin"],
+        env: { LANG: "C", JAVA_TOOL_OPTIONS: JAVA },
+        stdin: "connect lic1 4084 -restricted\n{secret}\ngetLicenseUsage -csv\nquit\n",
+      },
+    ]);
+  });
+});
+
+describe("what an error means", () => {
+  test.each([
+    ["text.txt", "printed its usage as text"],
+    ["not-ready.txt", "is not ready"],
+  ])("%s", (name, words) => {
+    const [error] = parse(fixture(name)).errors;
+    expect(error === undefined ? null : dsls.explain(error)).toContain(words);
+  });
+
+  test("the tool's own words say enough of a server that is gone", () => {
+    const [error] = parse(fixture("unreachable.txt")).errors;
+    expect(error === undefined ? undefined : dsls.explain(error)).toBeNull();
+  });
+});
+
+describe("the fake tool", () => {
+  const known = parse(fixture("run.txt"), { step: "4084@lic-shape" });
+  const serverOf = (hosts: readonly string[], down: readonly string[] = []): FakeServer => ({
+    address: hosts.join(","),
+    version: "6.426.1",
+    zone: "UTC",
+    members: hosts.map((host) => ({ host, port: 4084 })),
+    reading: (named): Reading => ({
+      ...known,
+      members: named.map(({ host, port }) => ({
+        ...{ host, port, master: false, version: "6.426.1", error: null },
+        status: down.includes(host) ? "down" : "up",
+      })),
+    }),
+  });
+  const ask = (step: Step, server: FakeServer) => {
+    if (!("argv" in step)) throw new Error("DSLicSrv is a command");
+    return dsls.fake?.answer(step.argv.slice(1), (step.stdin ?? "").replace("{secret}", "s3cret"), server);
+  };
+
+  test.each([[false], [true]])("answers what the steps ask (with a secret: %p)", (hasSecret) => {
+    const [step] = dsls.steps(["t"], "4084@lic-shape", hasSecret);
+    const answer = step === undefined ? undefined : ask(step, serverOf(["lic-shape"]));
+    expect(answer).toMatchObject({ stderr: "", exitCode: 0 });
+    expect(answer?.stdout).not.toContain("s3cret");
+    expect(answer?.stdout.includes("admin >quit")).toBe(!hasSecret);
+    expect(parse(answer?.stdout ?? "", { step: "4084@lic-shape" })).toEqual(known);
+  });
+
+  test("of a cluster each answers for itself", () => {
+    const server = serverOf(["a", "b", "c"], ["a"]);
+    const [first, second] = dsls.steps(["t"], "a,b,c").map((step) => ask(step, server));
+    expect(first).toMatchObject({ exitCode: 1 });
+    expect(parse(first?.stdout ?? "").errors).toMatchObject([{ kind: "unreachable" }]);
+    expect(parse(second?.stdout ?? "", { step: "4084@b" })).toEqual({
+      ...known,
+      members: [{ host: "b", port: 4084, status: "up", master: false, version: "6.426.1", error: null }],
+    });
+  });
+
+  test.each([[[]], [["-run", "quit"]], [["-admin", "-run"]], [["-admin", "-frob"]]])(
+    "%j: how to call it",
+    (args) => {
+      const answer = dsls.fake?.answer(args, "", serverOf(["lic-shape"]));
+      expect(answer).toMatchObject({ stdout: "", exitCode: 1 });
+      expect(answer?.stderr).toContain("Usage: DSLicSrv");
+    },
+  );
+
+  test("a command that is none", () => {
+    const answer = dsls.fake?.answer(["-admin", "-run", "frobnicate"], "", serverOf(["lic-shape"]));
+    expect(parse(answer?.stdout ?? "").errors).toMatchObject([{ kind: "query" }]);
+  });
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Reading } from "../../../src/domain/reading.ts";
+import { createKnownHosts } from "../../../src/managers/manager.ts";
+import { readOutputSync } from "../../../src/managers/read-output.ts";
+import { managerOf } from "../../../src/managers/registry.ts";
+
+interface Options {
+  readonly zone?: string;
+  readonly step?: string;
+  readonly truncated?: boolean;
+}
+
+export function parse(
+  text: string | Uint8Array,
+  { zone = "UTC", step, truncated = false }: Options = {},
+): Reading {
+  const bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
+  const context = { zone, now: 0, knownHosts: createKnownHosts(), ...(step !== undefined && { step }) };
+  return readOutputSync(bytes, managerOf("dsls").createParser(context), truncated);
+}
+
+export function fixture(name: string): string {
+  return readFileSync(join(import.meta.dir, "../../fixtures/dsls", name), "utf8");
+}
+
+/** `editor/feature` used of total: one line a feature. */
+export function summary({ features }: Reading): string[] {
+  return features.map((f) => {
+    const held = f.checkouts.reduce((sum, { count }) => sum + count, 0);
+    const counts = `${f.used} of ${f.unlimited ? "unlimited" : f.total} ${f.unit ?? "seats"}`;
+    const people = f.assigned === undefined ? "" : ` assigned ${f.assigned.length}`;
+    const waiting = f.queue.length === 0 ? "" : ` queued ${f.queue.length}`;
+    return `${f.daemon}/${f.name} ${counts} pools ${f.pools.length} held ${held}${people}${waiting} ${f.consistency}`;
+  });
+}
+
+/** The fixture's table with one text in place of another, which must be there. */
+export function changed(name: string, from: string | RegExp, to: string): string {
+  const text = fixture(name);
+  const other = text.replace(from, to);
+  if (other === text) throw new Error(`${name} has no ${from}`);
+  return other;
+}
