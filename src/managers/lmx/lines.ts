@@ -1,0 +1,125 @@
+import { type Expiry, PERMANENT } from "../../domain/reading.ts";
+import { endOfDay, isDate, localToUtc } from "../../domain/time/zone.ts";
+
+/** LM-X End-user Utility v3.32 */
+export const TOOL_VERSION = /^LM-X End-user Utility (v\S{1,60})$/;
+/** Lines around the report: rules, the copyright, the shell's echo of the command in pasted outputs. */
+export const FRAME = /^(?:-{8,}|\+{8,}|Copyright \(C\) .*X-Formation.*|[$#%>] .*\blmxendutil\b.*)$/;
+/** `LM-X License Server on 6200@host:`, the heading of one server's part. */
+export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
+/** `Server version: v5.1 Uptime: 3 day(s) 12 hour(s) 0 min(s) 51 sec(s)`. */
+export const SERVER_VERSION = /^Server version: (v\S{1,60})(?: Uptime: .*)?$/;
+/** Some versions name the vendor between the heading and the version. */
+export const VENDOR = /^Vendor \S.*:$/;
+/** The heading that stands above {@link NO_SERVERS}. */
+export const SERVER_LIST = /^LM-X license server\(s\):$/;
+export const NO_SERVERS = /^There are no license server\(s\) available\.$/;
+export const XF_ERROR = /^XF Error: (?:.*)$/s;
+/** `Key type: EXCLUSIVE License sharing: CUSTOM VIRTUAL`. */
+export const KEY_TYPE = /^Key type: (\S+)(?: License sharing:.*)?$/s;
+/**
+ * Denials of the last 24 hours. They leave that window as they enter it, so their number is no counter, and the
+ * difference between two polls says nothing of how many there were.
+ */
+export const DENIALS = /^\d{1,15} (?!license\(s\) used by ).*\blast 24 hours\b.*$/;
+
+const VENDOR_KEY = " Vendor: ";
+const VERSION_KEY = " Version: ";
+const FEATURE_KEY = "Feature: ";
+
+/** `Feature: NAME Version: 21.0 Vendor: NAME`, from the right: the name may hold anything. Null for other lines. */
+export function parseFeatureLine(text: string) {
+  if (!text.startsWith(FEATURE_KEY)) return null;
+  const vendorAt = text.lastIndexOf(VENDOR_KEY);
+  const versionAt = vendorAt === -1 ? -1 : text.lastIndexOf(VERSION_KEY, vendorAt - 1);
+  const name = versionAt === -1 ? "" : text.slice(FEATURE_KEY.length, versionAt);
+  const version = text.slice(versionAt + VERSION_KEY.length, vendorAt);
+  const vendor = text.slice(vendorAt + VENDOR_KEY.length);
+  return name === "" || version === "" || vendor === "" ? null : { name, version, vendor };
+}
+
+/** How LM-X writes "unlimited" as a number: the largest of 32 bits with a sign. */
+export const UNLIMITED = 2_147_483_647;
+
+const COUNTS = /^(\d{1,15}) (?:of (\d{1,15}|unlimited) )?license\(s\) used:?$/i;
+
+/** `40000 of 1000003 license(s) used:`; with a colon where users follow. */
+export function parseCounts(text: string) {
+  const found = COUNTS.exec(text);
+  if (found === null) return null;
+  const unlimited = found[2]?.toLowerCase() === "unlimited" || Number(found[2]) === UNLIMITED;
+  const total = unlimited || found[2] === undefined ? null : Number(found[2]);
+  return { used: Number(found[1]), total, unlimited };
+}
+
+const HOLDER = /^(\d{1,15}) license\(s\) used by (.*)$/s;
+
+/**
+ * `15000 license(s) used by USER@HOST [192.0.2.7]`: the host is what follows the last `@`, because a user may be an
+ * address of mail. Null for other lines and for nothing held.
+ */
+export function parseHolder(text: string) {
+  const [, countText = "0", who = ""] = HOLDER.exec(text) ?? [];
+  const count = Number(countText);
+  if (count === 0 || who === "") return null;
+  const addressAt = who.endsWith("]") ? who.lastIndexOf(" [") : -1;
+  const end = addressAt === -1 ? who.length : addressAt;
+  const at = who.slice(0, end).lastIndexOf("@");
+  return {
+    count,
+    user: who.slice(0, at === -1 ? end : at) || null,
+    host: at === -1 ? null : who.slice(at + 1, end) || null,
+    address: addressAt === -1 ? null : who.slice(addressAt + 2, -1) || null,
+  };
+}
+
+const CUSTOM = "Shared on custom string: ";
+const SHARED = /^Shared on (?:custom string|username|hostname):/;
+
+/**
+ * `Shared on custom string: X` gives X; `Shared on username: U   Shared on hostname: H` says what the holder's own line
+ * says, and gives null. Undefined for other lines.
+ */
+export function parseShared(text: string): string | null | undefined {
+  if (!SHARED.test(text)) return undefined;
+  const at = text.indexOf(CUSTOM);
+  return at === -1 ? null : text.slice(at + CUSTOM.length) || null;
+}
+
+const TIME = String.raw`(\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?)`;
+const TIMES = new RegExp(
+  String.raw`^(?=[LCB])(?:Login time: ${TIME}\s*)?(?:Checkout time: ${TIME}\s*)?(?:Borrow expire time: ${TIME}\s*)?$`,
+);
+
+/** `Login time: T   Checkout time: T` and, in place of them or behind them, `Borrow expire time: T`. */
+export function parseTimes(text: string) {
+  const found = TIMES.exec(text);
+  if (found === null) return null;
+  const [, login, checkout, borrowedUntil] = found;
+  return { startedAt: checkout ?? login ?? null, borrowed: borrowedUntil !== undefined };
+}
+
+/** Reads `2022-02-18 09:26[:30]` by the server's clock; null for a time that no calendar has. */
+export function createTimeReader(zone: string) {
+  const known = new Map<string, number | null>();
+
+  function read(text: string): number | null {
+    const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = text.split(/[- :]/).map(Number);
+    if (!isDate(year, month, day) || hour > 23 || minute > 59 || second > 60) return null;
+    return localToUtc(zone, year, month, day, hour, minute, second);
+  }
+  return (text: string): number | null => known.getOrInsertComputed(text, read);
+}
+
+const DATES = /^Start date: \S+ Expire date: (?:(\d{4})-(\d\d)-(\d\d)|(NONE))$/;
+
+/** `Start date: 2022-02-17 Expire date: 2023-01-31`, each of them `NONE` where there is no such date. */
+export function parseDates(text: string, zone: string): Expiry | null {
+  const found = DATES.exec(text);
+  if (found === null) return null;
+  if (found[4] !== undefined) return PERMANENT;
+  const [year = 0, month = 0, day = 0] = found.slice(1, 4).map(Number);
+  if (!isDate(year, month, day)) return null;
+  const expiresOn = found.slice(1, 4).join("-");
+  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+}

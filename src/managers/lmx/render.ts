@@ -1,0 +1,95 @@
+import type {
+  CheckoutReading,
+  FeatureReading,
+  MemberReading,
+  PoolReading,
+  Reading,
+} from "../../domain/reading.ts";
+import { HOUR_MS } from "../../domain/time/clock.ts";
+import { dateTime } from "../../domain/time/zone.ts";
+import type { RenderOptions } from "../manager.ts";
+import { UNLIMITED } from "./lines.ts";
+
+const RULE = "-".repeat(40);
+export const DEFAULT_PORT = 6200;
+/** For a borrowed license: its end is not kept. */
+const BORROW_HOURS = 24;
+
+/**
+ * What lmxendutil prints for this reading; parsing it gives the reading again. LM-X's text has no place for: a report
+ * time, seconds, starts that are unknown or in an hour that the clocks repeat, displays that are no address, versions,
+ * handles and PIDs of holders, reservations, queues, unknown counts, vendors without a feature, errors of a vendor or
+ * feature. Names do not begin or end with a blank and hold no line end, hosts hold no `@`. `step` prints the one member
+ * that it names.
+ */
+export function renderLmx(reading: Reading, { zone, step }: RenderOptions): string {
+  const { toolVersion, features, errors } = reading;
+  const lines = [
+    `LM-X End-user Utility ${toolVersion ?? "v5.1"}`,
+    "Copyright (C) 2002-2022 X-Formation. All rights reserved.",
+    "",
+  ];
+  const asked = reading.members.filter((member) => step === undefined || nameOf(member) === step);
+  // The last one that is up has them: a server named last without any would be a cut text.
+  const holder = asked.findLast(({ status }) => status === "up");
+  for (const member of asked) {
+    lines.push("+".repeat(40), `LM-X License Server on ${nameOf(member)}:`, "");
+    if (member.status !== "up") lines.push(member.error?.message ?? UNREACHABLE, "");
+    else
+      lines.push(`Server version: ${member.version ?? "v5.1"} Uptime: 1 day(s) 0 hour(s) 0 min(s) 0 sec(s)`);
+    if (member === holder) for (const feature of features) lines.push(...printFeature(feature, zone));
+  }
+  for (const { message } of errors)
+    if (!reading.members.some(({ error }) => error?.message === message))
+      lines.push("+".repeat(40), "LM-X license server(s):", RULE, message);
+  return `${lines.join("\n")}\n`;
+}
+
+const UNREACHABLE = "XF Error: Unable to connect to license server!";
+
+/** As the heading names a member, and its step. */
+export function nameOf({ host, port }: Pick<MemberReading, "host" | "port">): string {
+  return `${port ?? DEFAULT_PORT}@${host}`;
+}
+
+/** One block for each of its pools: LM-X prints versions of a feature apart. */
+function printFeature(feature: FeatureReading, zone: string): string[] {
+  return feature.pools.flatMap((pool, index) => {
+    const { version, kind, expiry, total, used, unlimited } = pool;
+    const held = feature.checkouts.filter((checkout) => (checkout.pool ?? 0) === index);
+    const colon = held.length > 0 ? ":" : "";
+    return [
+      RULE,
+      `Feature: ${feature.name} Version: ${version ?? "1.0"} Vendor: ${feature.daemon}`,
+      ...(expiry.permanent || expiry.expiresOn !== null
+        ? [`Start date: NONE Expire date: ${expiry.expiresOn ?? "NONE"}`]
+        : []),
+      `Key type: ${keyTypeOf(kind)} License sharing: CUSTOM VIRTUAL`,
+      "",
+      `${used ?? 0} of ${unlimited ? UNLIMITED : (total ?? 0)} license(s) used${colon}`,
+      ...held.flatMap((checkout) => printHolder(checkout, zone)),
+    ];
+  });
+}
+
+function keyTypeOf(kind: PoolReading["kind"]): string {
+  return kind === "token" ? "TOKEN" : "EXCLUSIVE";
+}
+
+function printHolder(held: CheckoutReading, zone: string): string[] {
+  const { user, host, display, qualifier, startedAt, borrowed } = held;
+  const times: string[] = [];
+  if (startedAt !== null) {
+    const time = dateTime(zone, startedAt);
+    times.push(`Login time: ${time}`, `Checkout time: ${time}`);
+  }
+  if (borrowed)
+    times.push(`Borrow expire time: ${dateTime(zone, (startedAt ?? 0) + BORROW_HOURS * HOUR_MS)}`);
+  const where = `${host === null ? "" : `@${host}`}${display === null ? "" : ` [${display}]`}`;
+  return [
+    "",
+    `${held.count} license(s) used by ${user ?? ""}${where}`,
+    `${times.join("   ")} `,
+    ...(qualifier === null ? [] : [`Shared on custom string: ${qualifier} `]),
+  ];
+}
