@@ -1,0 +1,111 @@
+import { describe, expect, test } from "bun:test";
+import type { Reading } from "../../../src/domain/reading.ts";
+import { lmx } from "../../../src/managers/lmx/index.ts";
+import { createLmxParser } from "../../../src/managers/lmx/parser.ts";
+import { createKnownHosts } from "../../../src/managers/manager.ts";
+import { readOutputSync } from "../../../src/managers/read-output.ts";
+import { fixture, parse, render, ZONE } from "./read.ts";
+
+const HAL = "6200@a,6201@b,6200@c";
+
+function members(address: string): string {
+  const parsed = lmx.parseAddress(address);
+  return "problem" in parsed
+    ? parsed.problem
+    : parsed.members.map(({ host, port }) => `${host} ${port}`).join(", ");
+}
+
+describe("addresses", () => {
+  test.each([
+    ["6200@lic1", "lic1 6200"],
+    ["lic1.example.org", "lic1.example.org 6200"],
+    ["6300@[2001:db8::1]", "2001:db8::1 6300"],
+    [HAL, "a 6200, b 6201, c 6200"],
+    ["6200@a:b;c", "a 6200, b 6200, c 6200"],
+  ])("%s", (address, expected) => {
+    expect(members(address)).toBe(expected);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["6200@a b", /blanks/],
+    ["6200@a\0", /control/],
+    ["-licstat", /not a host name/],
+    ["6200@-host", /not a host name/],
+    ["6200@a$(id)", /not a host name/],
+    ["0@a", /not a port/],
+    ["99999@a", /not a port/],
+    ["@a", /not a port/],
+    ["6200@a,6200@b", /2 servers/],
+    ["a,b,A", /twice/],
+    ["a,b,", /not a host name/],
+    ["/opt/site.lic", /not a host name/],
+  ])("%j is refused with a reason", (address, reason) => {
+    expect(members(address)).toMatch(reason);
+    expect(members(address)).toContain("6200@lic1");
+  });
+});
+
+test("each member is asked by itself, with a limit on its time", () => {
+  const env = { LMX_CONNECTION_TIMEOUT: "8" };
+  expect(lmx.steps(["/opt/lmx/lmxendutil"], HAL)).toEqual(
+    ["a 6200", "b 6201", "c 6200"].map((pair) => {
+      const [host = "", port = ""] = pair.split(" ");
+      const argv = ["/opt/lmx/lmxendutil", "-licstat", "-host", host, "-port", port];
+      return { name: `${port}@${host}`, argv, env };
+    }),
+  );
+  expect([1, 3].map(lmx.quorum)).toEqual([1, 2]);
+});
+
+const asked = (text: string, step: string): Reading => {
+  const context = { zone: ZONE, now: 0, knownHosts: createKnownHosts(), step };
+  return readOutputSync(new TextEncoder().encode(text), createLmxParser(context));
+};
+
+describe("the answers of a high-availability set", () => {
+  const busy = parse(fixture("units.txt").replace("units.example.com", "a"));
+  const idle = parse(
+    "LM-X License Server on 6201@b:\nServer version: v5.2 Uptime: 1 day(s) 0 hour(s) 0 min(s) 0 sec(s)\n",
+  );
+  const gone = asked(fixture("none-available.txt"), "6200@c");
+  const statuses = (reading: Reading | undefined) =>
+    reading?.members.map(({ host, status }) => `${host} ${status}`).join(", ");
+
+  test("a sentence without a name is of the member that was asked", () => {
+    expect(gone.members).toMatchObject([{ host: "c", port: 6200, status: "down" }]);
+  });
+
+  test("the features of the first that has any, the state of all", () => {
+    for (const order of [
+      [busy, idle, gone],
+      [gone, idle, busy],
+    ]) {
+      const merged = lmx.merge?.(order);
+      expect(merged?.features).toEqual(busy.features);
+      expect(merged).toMatchObject({ errors: [], cut: false, recognised: true, daemons: busy.daemons });
+      expect(merged?.members).toHaveLength(3);
+    }
+    expect(statuses(lmx.merge?.([busy, idle, gone]))).toBe("a up, b up, c down");
+  });
+
+  test("nobody answers: every error counts", () => {
+    const other = parse(fixture("unreachable.txt"));
+    const merged = lmx.merge?.([other, gone]);
+    expect(merged).toMatchObject({ features: [], errors: { length: 2 } });
+    expect(statuses(merged)).toBe("gone.example.org down, c down");
+  });
+
+  test("a member that serves nothing does not make the answer of another cut", () => {
+    expect(idle.cut).toBe(true);
+    expect(lmx.merge?.([idle, busy])).toMatchObject({ cut: false });
+  });
+
+  test("each step is printed by itself, and merged again", () => {
+    const whole = parse(fixture("several-servers.txt"));
+    const steps = whole.members.map(({ host, port }) => `${port}@${host}`);
+    const merged = lmx.merge?.(steps.map((step) => asked(render(whole, step), step)));
+    expect(statuses(merged)).toBe(statuses(whole));
+    expect(merged?.features).toEqual(whole.features);
+  });
+});
