@@ -1,7 +1,9 @@
 import type { Reading } from "../../domain/reading.ts";
 import type { AddressProblem, Manager, ParsedAddress, Step } from "../manager.ts";
+import { fakeLmxendutil } from "./fake.ts";
 import { createLmxParser } from "./parser.ts";
-import { DEFAULT_PORT, nameOf, renderLmx } from "./render.ts";
+import { renderLmx } from "./render.ts";
+import { DEFAULT_PORT, nameOf, stepName } from "./step-name.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
 /** `,`, `:` and `;`, but not the colons inside `[::1]`. */
@@ -50,7 +52,7 @@ function steps(tool: readonly string[], address: string): readonly Step[] {
   const parsed = parseAddress(address);
   const members = "problem" in parsed ? [] : parsed.members;
   return members.map(({ host, port }) => ({
-    name: nameOf({ host, port }),
+    name: stepName({ host, port }, members.length),
     argv: [...tool, "-licstat", "-host", host, "-port", String(port ?? DEFAULT_PORT)],
     env: { LMX_CONNECTION_TIMEOUT: CONNECTION_TIMEOUT },
   }));
@@ -94,5 +96,5 @@ export const lmx: Manager = {
   quorum: (members) => (members === 3 ? 2 : 1),
   debugLog: null,
   render: renderLmx,
-  fake: null,
+  fake: fakeLmxendutil,
 };

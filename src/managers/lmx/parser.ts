@@ -22,22 +22,20 @@ import {
   VENDOR,
   XF_ERROR,
 } from "./lines.ts";
+import { memberOfStep } from "./step-name.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** What an error of LM-X means when no answer came. */
 const UNREACHABLE = /connect|network|host|respon|time|resolv|reach|available/i;
 
-/** `6200@lic1` of a step's name. */
-const STEP = /^(\d+)@(.+)$/;
-
 /**
  * Parser of `lmxendutil -licstat`. Each line says by its first word what it is; indentation means nothing.
  *
  * The end of the output. lmxendutil prints no end mark, so a text is known to be cut when its last line has no line end
  * and does not close itself, a feature lacks its counts, a holder lacks his times, the holders are fewer than the counts
- * say, or a server named last has neither a feature nor an error. What cannot be seen: a cut between two whole features
- * that leaves out the rest.
+ * say, or a server named last has neither a feature nor an error (unless it is one of a high-availability set). What
+ * cannot be seen: a cut between two whole features that leaves out the rest.
  */
 export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   const members = new Map<string, Mutable<MemberReading>>();
@@ -45,6 +43,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   const errors: ToolError[] = [];
   const unparsed = createUnparsed();
   const timeOf = createTimeReader(zone);
+  const asked = step === undefined ? null : memberOfStep(step);
 
   let member: Mutable<MemberReading> | null = null;
   let feature: FeatureDraft | null = null;
@@ -111,8 +110,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       return true;
     }
     if (!NO_SERVERS.test(text)) return VENDOR.test(text);
-    const [, port, host] = STEP.exec(step ?? "") ?? [];
-    return addError(text, host === undefined ? member : memberOf(Number(port), host));
+    return addError(text, asked === null ? member : memberOf(asked.port, asked.host));
   }
 
   function takeFeatureLine(text: string): boolean {
@@ -227,7 +225,8 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       else if (rest !== null) markCut();
       if (truncated || awaitsTimes || feature?.counts === null) markCut();
       closeFeature();
-      if (recognised && isPartEmpty) cut = true;
+      const servesNothing = asked?.several === true && member?.status === "up";
+      if (recognised && isPartEmpty && !servesNothing) cut = true;
       const hosts = [...members.values()];
       // Of several servers one is enough: only when none answered has the whole query failed.
       const failed = hosts.some(({ status }) => status === "up") ? [] : hosts;

@@ -1,17 +1,11 @@
-import type {
-  CheckoutReading,
-  FeatureReading,
-  MemberReading,
-  PoolReading,
-  Reading,
-} from "../../domain/reading.ts";
+import type { CheckoutReading, FeatureReading, PoolReading, Reading } from "../../domain/reading.ts";
 import { HOUR_MS } from "../../domain/time/clock.ts";
 import { dateTime } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { UNLIMITED } from "./lines.ts";
+import { nameOf, stepName } from "./step-name.ts";
 
 const RULE = "-".repeat(40);
-export const DEFAULT_PORT = 6200;
 /** For a borrowed license: its end is not kept. */
 const BORROW_HOURS = 24;
 
@@ -29,7 +23,8 @@ export function renderLmx(reading: Reading, { zone, step }: RenderOptions): stri
     "Copyright (C) 2002-2022 X-Formation. All rights reserved.",
     "",
   ];
-  const asked = reading.members.filter((member) => step === undefined || nameOf(member) === step);
+  const { length } = reading.members;
+  const asked = reading.members.filter((member) => step === undefined || stepName(member, length) === step);
   // The last one that is up has them: a server named last without any would be a cut text.
   const holder = asked.findLast(({ status }) => status === "up");
   for (const member of asked) {
@@ -46,11 +41,6 @@ export function renderLmx(reading: Reading, { zone, step }: RenderOptions): stri
 }
 
 const UNREACHABLE = "XF Error: Unable to connect to license server!";
-
-/** As the heading names a member, and its step. */
-export function nameOf({ host, port }: Pick<MemberReading, "host" | "port">): string {
-  return `${port ?? DEFAULT_PORT}@${host}`;
-}
 
 /** One block for each of its pools: LM-X prints versions of a feature apart. */
 function printFeature(feature: FeatureReading, zone: string): string[] {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { lmx } from "../../../src/managers/lmx/index.ts";
 import { createLmxParser } from "../../../src/managers/lmx/parser.ts";
+import type { FakeServer } from "../../../src/managers/manager.ts";
 import { createKnownHosts } from "../../../src/managers/manager.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
 import { fixture, parse, render, ZONE } from "./read.ts";
@@ -52,9 +53,10 @@ test("each member is asked by itself, with a limit on its time", () => {
     ["a 6200", "b 6201", "c 6200"].map((pair) => {
       const [host = "", port = ""] = pair.split(" ");
       const argv = ["/opt/lmx/lmxendutil", "-licstat", "-host", host, "-port", port];
-      return { name: `${port}@${host}`, argv, env };
+      return { name: `${port}@${host} of several`, argv, env };
     }),
   );
+  expect(lmx.steps(["lmxendutil"], "lic1").map(({ name }) => name)).toEqual(["6200@lic1"]);
   expect([1, 3].map(lmx.quorum)).toEqual([1, 2]);
 });
 
@@ -65,10 +67,10 @@ const asked = (text: string, step: string): Reading => {
 
 describe("the answers of a high-availability set", () => {
   const busy = parse(fixture("units.txt").replace("units.example.com", "a"));
-  const idle = parse(
-    "LM-X License Server on 6201@b:\nServer version: v5.2 Uptime: 1 day(s) 0 hour(s) 0 min(s) 0 sec(s)\n",
-  );
-  const gone = asked(fixture("none-available.txt"), "6200@c");
+  const IDLE =
+    "LM-X License Server on 6201@b:\nServer version: v5.2 Uptime: 1 day(s) 0 hour(s) 0 min(s) 0 sec(s)\n";
+  const idle = asked(IDLE, "6201@b of several");
+  const gone = asked(fixture("none-available.txt"), "6200@c of several");
   const statuses = (reading: Reading | undefined) =>
     reading?.members.map(({ host, status }) => `${host} ${status}`).join(", ");
 
@@ -96,16 +98,63 @@ describe("the answers of a high-availability set", () => {
     expect(statuses(merged)).toBe("gone.example.org down, c down");
   });
 
-  test("a member that serves nothing does not make the answer of another cut", () => {
-    expect(idle.cut).toBe(true);
-    expect(lmx.merge?.([idle, busy])).toMatchObject({ cut: false });
+  test("one of several may serve nothing, a server alone may not", () => {
+    expect(idle.cut).toBe(false);
+    expect(asked(IDLE, "6201@b").cut).toBe(true);
   });
 
   test("each step is printed by itself, and merged again", () => {
     const whole = parse(fixture("several-servers.txt"));
-    const steps = whole.members.map(({ host, port }) => `${port}@${host}`);
+    const steps = whole.members.map(({ host, port }) => `${port}@${host} of several`);
     const merged = lmx.merge?.(steps.map((step) => asked(render(whole, step), step)));
     expect(statuses(merged)).toBe(statuses(whole));
     expect(merged?.features).toEqual(whole.features);
   });
+});
+
+describe("the fake lmxendutil", () => {
+  const whole = parse(fixture("several-servers.txt"));
+  const hosts = whole.members.map(({ host, port }) => ({ host, port: port ?? 0 }));
+  const site = (members: FakeServer["members"], reading: FakeServer["reading"]): FakeServer => {
+    return { address: HAL, version: "v5.5", zone: ZONE, members, reading };
+  };
+  const answer = (args: string[], server: FakeServer) => lmx.fake?.answer(args, "", server);
+
+  test("one of several answers for itself", () => {
+    const server = site(hosts, () => whole);
+    const up = answer(["lmxendutil", "-licstat", "-host", "gamma.example.org", "-port", "6200"], server);
+    expect(up).toMatchObject({ stderr: "", exitCode: 0 });
+    const reading = parse(up?.stdout ?? "");
+    expect(reading).toMatchObject({ members: [{ host: "gamma.example.org" }], features: whole.features });
+    const down = answer(["-licstat", "-host", "beta.example.org", "-port", "6201"], server);
+    expect(down?.exitCode).toBe(1);
+    expect(parse(down?.stdout ?? "")).toMatchObject({ features: [], errors: [{ kind: "unreachable" }] });
+    const stranger = answer(["-licstat", "-host", "delta"], server);
+    expect(parse(stranger?.stdout ?? "")).toMatchObject({ members: [{ host: "delta", status: "down" }] });
+  });
+
+  test("a single server answers under the name that it was called by", () => {
+    const units = parse(fixture("units.txt"));
+    const server = site([{ host: "units.example.com", port: 6200 }], (members) => ({
+      ...units,
+      members: units.members.map((member, index) => ({ ...member, ...members[index] })),
+    }));
+    const { stdout = "" } = answer(["-licstat", "-host", "other", "-port", "6300"], server) ?? {};
+    expect(parse(stdout)).toMatchObject({
+      members: [{ host: "other", port: 6300 }],
+      features: units.features,
+    });
+  });
+
+  test.each([[[]], [["-hostid"]], [["-licstat"]], [["-licstat", "-host", "a", "-port", "x"]]])(
+    "%j: usage on stderr",
+    (args) => {
+      const said = answer(
+        args,
+        site(hosts, () => whole),
+      );
+      expect(said).toMatchObject({ stdout: "", exitCode: 1 });
+      expect(said?.stderr).toContain("usage: lmxendutil");
+    },
+  );
 });
