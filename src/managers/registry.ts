@@ -4,9 +4,10 @@ import { flexnet } from "./flexnet/index.ts";
 import { lmx } from "./lmx/index.ts";
 import type { Manager } from "./manager.ts";
 import { rlm } from "./rlm/index.ts";
+import { rms } from "./rms/index.ts";
 
 /** Every manager that is built in: to add one is to add a folder and a line here. */
-const BUILT_IN: readonly Manager[] = [flexnet, rlm, dsls, lmx];
+const BUILT_IN: readonly Manager[] = [flexnet, rlm, dsls, lmx, rms];
 
 const byName = new Map(BUILT_IN.map((manager) => [manager.name, manager]));
 

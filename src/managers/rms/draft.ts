@@ -1,0 +1,186 @@
+import {
+  type CheckoutReading,
+  type Consistency,
+  type Expiry,
+  type FeatureReading,
+  type QueueReading,
+  UNKNOWN_EXPIRY,
+} from "../../domain/reading.ts";
+import { type createTimeReader, parseCount, parseExpiry, parseLimit, parseStatus, unquote } from "./lines.ts";
+
+export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
+export type ClientDraft = ReturnType<typeof createClientDraft>;
+
+/** A client that holds tokens, or waits for them, while its lines are gathered. */
+export function createClientDraft() {
+  return {
+    user: undefined as string | null | undefined,
+    host: null as string | null,
+    display: null as string | null,
+    /** What clients that share a token have in common, where the vendor defines it. */
+    sharingId: null as string | null,
+    count: 1,
+    startedAt: null as number | null,
+    borrowed: false,
+    /** Its last line was read: whether its token is a commuter's. */
+    isWhole: false,
+  };
+}
+
+/** One feature in one version, while its blocks are gathered. */
+export function createFeatureDraft() {
+  return {
+    name: null as string | null,
+    version: null as string | null,
+    limit: null as ReturnType<typeof parseLimit>,
+    unreserved: null as number | null,
+    reserved: null as number | null,
+    availableReserved: null as number | null,
+    expiry: null as Expiry | null,
+    clients: [] as ClientDraft[],
+    queued: [] as ClientDraft[],
+    /** The text ended within its lines, or one of them was not understood. */
+    cut: false,
+  };
+}
+
+/** Puts a value where it belongs; false when it is none. */
+type Put<Draft, Context> = (draft: Draft, value: string, context: Context) => boolean;
+
+function field<Name extends keyof FeatureDraft>(
+  name: Name,
+  parse: (value: string, zone: string) => FeatureDraft[Name],
+): Put<FeatureDraft, string> {
+  return (draft, value, zone) => {
+    const parsed = parse(value, zone);
+    if (parsed !== null) draft[name] = parsed;
+    return parsed !== null;
+  };
+}
+
+/** The entries of a feature's own that licmond reads. */
+export const FEATURE_KEYS: ReadonlyMap<string, Put<FeatureDraft, string>> = new Map([
+  ["Feature name", field("name", unquote)],
+  ["Feature version", field("version", unquote)],
+  ["Maximum concurrent user(s)", field("limit", parseLimit)],
+  ["Unreserved tokens in use", field("unreserved", parseCount)],
+  ["Reserved tokens in use", field("reserved", parseCount)],
+  ["Available reserved", field("availableReserved", parseCount)],
+  ["Expiration date", field("expiry", parseExpiry)],
+]);
+
+function word(name: "user" | "host" | "display" | "sharingId"): Put<ClientDraft, unknown> {
+  return (draft, value) => {
+    draft[name] = value || null;
+    return true;
+  };
+}
+
+function putCount(draft: ClientDraft, value: string): boolean {
+  const count = parseCount(value);
+  // Nobody holds nothing.
+  if (count === null || count === 0) return false;
+  draft.count = count;
+  return true;
+}
+
+/** The entries of a client that licmond reads. */
+export const CLIENT_KEYS: ReadonlyMap<
+  string,
+  Put<ClientDraft, ReturnType<typeof createTimeReader>>
+> = new Map<string, Put<ClientDraft, ReturnType<typeof createTimeReader>>>([
+  ["User name", word("user")],
+  ["Host name", word("host")],
+  ["X display name", word("display")],
+  ["ID for token sharing", word("sharingId")],
+  ["Number of tokens used", putCount],
+  ["No of tokens requested", putCount],
+  [
+    "Status",
+    (draft, value, timeOf) => {
+      const since = parseStatus(value);
+      if (since === null) return false;
+      draft.startedAt = since === "" ? null : timeOf(since);
+      return since === "" || draft.startedAt !== null;
+    },
+  ],
+  [
+    "Is commuter token",
+    (draft, value) => {
+      draft.isWhole = true;
+      draft.borrowed = value === "YES";
+      return value === "YES" || value === "NO";
+    },
+  ],
+]);
+
+/**
+ * The counts are the feature's own: its License Information blocks tell of single licenses, of which some are inactive.
+ * What is not printed is not known, and the feature is cut.
+ */
+export function readFeature(draft: FeatureDraft, name: string): FeatureReading {
+  const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;
+  const total = limit?.total ?? null;
+  const unlimited = limit?.unlimited ?? false;
+  const used = unreserved === null || reserved === null ? null : unreserved + reserved;
+  const kind = unlimited ? "uncounted" : "floating";
+  const counts = { total, used, unlimited };
+  return {
+    daemon: "",
+    name,
+    ...counts,
+    error: null,
+    pools: [
+      {
+        number: null,
+        version: version || null,
+        vendorString: null,
+        kind,
+        ...counts,
+        expiry: expiry ?? UNKNOWN_EXPIRY,
+      },
+    ],
+    checkouts: clients.map(readClient),
+    reservations: [],
+    queue: queued.map(readQueued),
+    ...(reserved !== null && availableReserved !== null && { reserved: reserved + availableReserved }),
+    consistency: compare(used, clients),
+    cut: draft.cut || limit === null || used === null,
+  };
+}
+
+/** RMS's own check: tokens in use = Σ tokens of the clients. Clients that share a token are each printed with it. */
+function compare(used: number | null, clients: readonly ClientDraft[]): Consistency {
+  const held = clients.reduce((sum, { count }) => sum + count, 0);
+  if (used === null || used === held) return "ok";
+  return used > held ? "short" : "shared";
+}
+
+function readClient({
+  user = null,
+  host,
+  display,
+  sharingId,
+  count,
+  startedAt,
+  borrowed,
+}: ClientDraft): CheckoutReading {
+  return {
+    user,
+    host,
+    display,
+    qualifier: sharingId,
+    version: null,
+    count,
+    handle: null,
+    pid: null,
+    startedAt,
+    lingerSeconds: null,
+    borrowed,
+    pool: 0,
+  };
+}
+
+function readQueued({ user = null, host, display, sharingId, count }: ClientDraft): QueueReading {
+  return { user, host, display, qualifier: sharingId, version: null, handle: null, pool: 0, count };
+}

@@ -1,0 +1,113 @@
+import type {
+  CheckoutReading,
+  FeatureReading,
+  PoolReading,
+  QueueReading,
+  Reading,
+} from "../../domain/reading.ts";
+import { wallClock } from "../../domain/time/zone.ts";
+import type { RenderOptions } from "../manager.ts";
+import { printTime, UNLIMITED } from "./lines.ts";
+
+const DEFAULT_VERSION = "9.1.0.0104";
+
+/**
+ * What lsmon prints on Windows for this reading; parsing it gives the reading again. RMS's text has no place for: a
+ * report time, more than one member, ports, versions of a member, fractions of a second, starts in an hour that the
+ * clocks repeat, versions and handles and PIDs of clients, daemons, reservations by name, unknown counts, errors of a
+ * feature. Names do not begin or end with a blank (a feature's may) and hold no line end.
+ */
+export function renderRms(reading: Reading, { address, zone }: RenderOptions): string {
+  const [member] = reading.members;
+  const lines = [
+    `  Sentinel RMS Development Kit ${reading.toolVersion ?? DEFAULT_VERSION} Application Monitor`,
+    "  Copyright (C) 2016 SafeNet, Inc.",
+    "",
+    ` [Contacting Sentinel RMS Development Kit server on host "${member?.host ?? address}"]`,
+    "",
+    "",
+  ];
+  const errors = reading.errors.map(({ message }) => message);
+  if (member?.status === "down" && errors.length === 0)
+    errors.push(member.error?.message ?? "Server name not set, or monitor cannot talk to the server.");
+  for (const feature of reading.features) lines.push(...printFeature(feature, zone));
+  for (const message of errors) lines.push(` ${message}`);
+  if (errors.length + reading.features.length === 0) lines.push(" No licensed features.");
+  lines.push(" Press Enter to continue . . .");
+  return lines.join("\n");
+}
+
+/** One block for each of its pools: RMS prints versions of a feature apart. */
+function printFeature(feature: FeatureReading, zone: string): string[] {
+  return feature.pools.flatMap((pool, index) => {
+    const ofPool = (row: { readonly pool: number | null }) => (row.pool ?? 0) === index;
+    return [
+      " |- Feature Information",
+      ...entries(3, {
+        "Feature name": `"${feature.name}"  \t`,
+        "Feature version": `"${pool.version ?? ""}"`,
+      }),
+      "",
+      ...entries(3, countsOf(pool, index === 0 ? (feature.reserved ?? 0) : 0, zone)),
+      "",
+      ...feature.checkouts.filter(ofPool).flatMap((held) => printClient(held, zone)),
+      ...feature.queue.filter(ofPool).flatMap((waiting) => printQueued(waiting)),
+    ];
+  });
+}
+
+/** All of `used` as unreserved: what of it came from a reservation is not kept. */
+function countsOf({ total, used, unlimited, expiry }: PoolReading, reserved: number, zone: string) {
+  const expires =
+    expiry.expiresAt === null ? "License has no expiration." : printTime(wallClock(zone, expiry.expiresAt));
+  return {
+    "License type": '"Normal License" ',
+    "Maximum concurrent user(s)": String(unlimited ? UNLIMITED : (total ?? 0)),
+    "Unreserved tokens in use": String(used ?? 0),
+    "Reserved tokens in use": "0",
+    "Available reserved": String(reserved),
+    ...(expiry.permanent || expiry.expiresOn !== null ? { "Expiration date": expires } : {}),
+    "Allowed on VM": "YES",
+  };
+}
+
+function printClient(held: CheckoutReading, zone: string): string[] {
+  const since = held.startedAt === null ? null : printTime(wallClock(zone, held.startedAt));
+  return [
+    "   |- Client Information",
+    ...entries(5, {
+      ...whoOf(held),
+      Status: since === null ? "This license is being held." : `Running since ${since} `,
+      "Number of tokens used": String(held.count),
+      "Is commuter token": held.borrowed ? "YES" : "NO",
+    }),
+    "",
+  ];
+}
+
+function printQueued(waiting: QueueReading): string[] {
+  return [
+    "   |- Queued Client Information:",
+    ...entries(5, { ...whoOf(waiting), "No of tokens requested": String(waiting.count) }),
+    "",
+  ];
+}
+
+function whoOf({
+  user,
+  host,
+  display,
+  qualifier,
+}: Pick<QueueReading, "user" | "host" | "display" | "qualifier">) {
+  return {
+    "User name": user ?? "",
+    "Host name": host ?? "",
+    "X display name": display ?? "",
+    "Group name": "DefaultGrp",
+    ...(qualifier === null ? {} : { "ID for token sharing": qualifier }),
+  };
+}
+
+function entries(indent: number, values: Readonly<Record<string, string>>): string[] {
+  return Object.entries(values).map(([key, value]) => `${" ".repeat(indent)}|- ${key.padEnd(31)}: ${value}`);
+}
