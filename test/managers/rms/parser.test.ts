@@ -1,0 +1,328 @@
+import { describe, expect, test } from "bun:test";
+import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
+import { PERMANENT } from "../../../src/domain/reading.ts";
+import type { FakeServer } from "../../../src/managers/manager.ts";
+import { rms } from "../../../src/managers/rms/index.ts";
+import { outcome, server } from "../../domain/make.ts";
+import { FIXTURES, fixture, parse, summary, ZONE } from "./read.ts";
+
+const CONTACT = ' [Contacting Sentinel RMS Development Kit server on host "h"]\n\n';
+const END = " Press Enter to continue . . .\n";
+
+/** A whole feature with these counts, then other lines. */
+function feature(counts: Record<string, string>, ...lines: string[]): string {
+  const all = {
+    "Feature name": '"a"  \t',
+    "Feature version": '"1.0"',
+    "Maximum concurrent user(s)": "9",
+    "Unreserved tokens in use": "0",
+    "Reserved tokens in use": "0",
+    "Expiration date": "Sat Nov 19 23:59:59 2022",
+    ...counts,
+  };
+  const own = Object.entries(all).map(([key, value]) => `   |- ${key.padEnd(31)}: ${value}`);
+  return [" |- Feature Information", ...own, ...lines, ""].join("\n");
+}
+const client = (...more: string[]) => [
+  "   |- Client Information",
+  "     |- User name                      : u",
+  ...more,
+  "     |- Is commuter token              : NO",
+];
+
+describe("a server in use, as lsmon prints it on Windows", () => {
+  const reading = parse(fixture("windows.txt"));
+  const [plant, old] = reading.features;
+
+  test("server, features and their own counts", () => {
+    expect(reading).toMatchObject({ unparsed: [], cut: false, errors: [], daemons: [] });
+    expect(reading).toMatchObject({
+      toolVersion: "9.3.0.0105",
+      members: [{ host: "keys.example.org", status: "up" }],
+    });
+    expect(summary(reading)).toEqual([
+      "PLANT_3D 2.0 5/40 ann lee 1, O'Neil, Bob 3, eva 1 ok",
+      "PLANT_3D 1.5 1/unlimited tom 1, tom 1 shared",
+      'say "hi": A null 0/unlimited - ok',
+    ]);
+    expect(reading.features.map(({ reserved }) => reserved)).toEqual([6, 0, 0]);
+  });
+
+  test("versions of one feature are pools, each with its expiry", () => {
+    expect(plant?.pools).toMatchObject([{ kind: "floating", expiry: { expiresOn: "2025-12-31" } }]);
+    expect(old?.pools).toMatchObject([{ kind: "uncounted", unlimited: true, expiry: PERMANENT }]);
+    const picture = applyPoll(null, server({ manager: "rms" }), outcome({ reading }), null);
+    const whole = picture.features.find(({ name }) => name === "PLANT_3D");
+    expect(whole).toMatchObject({ used: 6, unlimited: true, state: "ok", pools: { length: 2 } });
+  });
+
+  test("clients: since when by the server's clock, what they share, who took a token along", () => {
+    expect(plant?.checkouts[0]).toMatchObject({ host: "PC-0101", display: "local", qualifier: null });
+    expect(plant?.checkouts[0]?.startedAt).toBe(Date.UTC(2025, 5, 4, 6, 15, 9));
+    expect(plant?.checkouts.map(({ borrowed }) => borrowed)).toEqual([false, false, true]);
+    expect(old?.checkouts.map(({ qualifier }) => qualifier)).toEqual(["tom: job 7", "tom: job 7"]);
+    // A token that is kept for a client that is gone has no begin.
+    expect(old?.checkouts[1]?.startedAt).toBeNull();
+  });
+
+  test("who waits is in the queue, and in use by nobody", () => {
+    expect(plant?.queue).toMatchObject([{ user: "kim", host: "pc-0110", count: 2 }]);
+  });
+});
+
+test("on Unix the text has no end mark, and days may stand behind two blanks", () => {
+  const reading = parse(fixture("unix.txt"));
+  expect(reading).toMatchObject({ unparsed: [], cut: false });
+  expect(summary(reading)).toEqual(["STATS 270 2/25 ida 1, jan 1 ok", "STATS-ADV 270 0/unlimited - ok"]);
+  expect(reading.features[0]?.checkouts[1]).toMatchObject({
+    display: null,
+    startedAt: Date.UTC(2026, 1, 2, 9, 6, 30),
+  });
+});
+
+describe("numbers", () => {
+  test.each([
+    ["Unlimited", true],
+    ["2097150", true],
+    ["4294967294", true],
+    ["4294967293", false],
+    ["99999", false],
+  ])("a maximum of %s", (maximum, unlimited) => {
+    const [found] = parse(CONTACT + feature({ "Maximum concurrent user(s)": maximum }) + END).features;
+    expect(found).toMatchObject({ unlimited, total: unlimited ? null : Number(maximum), cut: false });
+  });
+
+  test("one that is none is not 0: the feature is cut, and the line is told", () => {
+    const reading = parse(CONTACT + feature({ "Unreserved tokens in use": "drei" }) + END);
+    expect(reading).toMatchObject({ unparsedLines: 1, features: [{ used: null, cut: true }] });
+  });
+
+  test("used = unreserved + reserved tokens in use", () => {
+    const text = feature({ "Unreserved tokens in use": "3", "Reserved tokens in use": "2" }, ...client());
+    expect(parse(CONTACT + text + END).features[0]).toMatchObject({ used: 5, consistency: "short" });
+  });
+});
+
+describe("dates", () => {
+  test.each([
+    ["Sat Nov 19 23:59:59 2022", { expiresOn: "2022-11-19", permanent: false }],
+    ["License has no expiration.", { expiresOn: null, permanent: true }],
+    ["License has no expiration", { expiresOn: null, permanent: true }],
+  ])("%s", (date, expiry) => {
+    const reading = parse(CONTACT + feature({ "Expiration date": date }) + END);
+    expect(reading).toMatchObject({ unparsedLines: 0, features: [{ cut: false, pools: [{ expiry }] }] });
+  });
+
+  test.each(["Sun Nov 19 23:59:59 2022", "Tue Feb 30 00:00:00 2022", "19.11.2022", "sam. 19 nov. 2022"])(
+    "%s is told, and never taken for permanent",
+    (date) => {
+      const reading = parse(CONTACT + feature({ "Expiration date": date }) + END);
+      const expiry = { expiresOn: null, expiresAt: null, permanent: false };
+      expect(reading).toMatchObject({ unparsedLines: 1, features: [{ cut: true, pools: [{ expiry }] }] });
+    },
+  );
+});
+
+describe("errors", () => {
+  test.each([
+    ["Server name not set, or monitor cannot talk to the server.", "unreachable"],
+    ["Unable to contact any servers. Probably no servers running on this subnet.", "unreachable"],
+    ['Error[5]: Cannot talk to the license server on host "h". Server not running??', "unreachable"],
+    ['Failed to resolve the server host "h".', "unreachable"],
+    ["You are not authorized to perform the requested operation.", "query"],
+    ["Error[75]: something new", "query"],
+  ] as const)("%s", (message, kind) => {
+    const reading = parse(`${CONTACT} ${message}\n${END}`);
+    expect(reading).toMatchObject({ errors: [{ message, kind }], cut: false, unparsed: [], features: [] });
+    expect(reading.members).toMatchObject([{ host: "h", status: "down", error: { message } }]);
+    expect(parse(`${message}\n`)).toMatchObject({ members: [], errors: [{ message, kind }] });
+  });
+
+  test("a server that breaks off: what it said before is cut", () => {
+    const reading = parse(
+      `${CONTACT + feature({})}Error[5]: Cannot talk to the license server on host "h".\n`,
+    );
+    expect(reading).toMatchObject({ cut: true, errors: [{ kind: "unreachable" }], features: { length: 1 } });
+  });
+
+  test("a server without a license answers all the same", () => {
+    const reading = parse(fixture("no-license.txt"));
+    expect(reading).toMatchObject({ features: [], errors: [], cut: false, members: [{ status: "up" }] });
+    expect(parse(`${CONTACT}There is no license in the server h\n`)).toMatchObject({
+      cut: false,
+      unparsed: [],
+    });
+  });
+});
+
+describe("the check: tokens in use = Σ tokens of the clients", () => {
+  const two = [...client(), ...client("     |- Number of tokens used          : 2")];
+  test.each([
+    ["3", "ok"],
+    ["4", "short"],
+    ["2", "shared"],
+  ])("%s in use, 3 held", (used, consistency) => {
+    const [found] = parse(CONTACT + feature({ "Unreserved tokens in use": used }, ...two) + END).features;
+    expect(found).toMatchObject({ consistency, cut: false });
+  });
+});
+
+describe("what no rule knows", () => {
+  test("a key of a newer version is told, and its feature is whole", () => {
+    const reading = parse(CONTACT + feature({ "Tokens on the moon": "1" }) + END);
+    expect(reading).toMatchObject({ unparsedLines: 1, features: [{ cut: false, used: 0 }] });
+  });
+
+  test("a section of a newer version: its keys are not those of the feature", () => {
+    const other = ["   |- Team Information", "     |- Maximum concurrent user(s)     : 1"];
+    const reading = parse(CONTACT + feature({}, ...other) + END);
+    expect(reading).toMatchObject({ unparsedLines: 2, features: [{ cut: true, total: 9 }] });
+  });
+
+  test("in another language the feature is not recognised, and nothing looks whole", () => {
+    const german = fixture("windows.txt").replaceAll("tokens in use", "Token in Benutzung");
+    expect(parse(german).features.map(({ cut, used }) => `${used} ${cut}`)).toEqual(
+      Array(3).fill("null true"),
+    );
+    const headings = fixture("windows.txt").replaceAll(" Information", " informations");
+    expect(parse(headings)).toMatchObject({ cut: true, stray: true, features: [] });
+  });
+
+  test.each([
+    ["a client that holds nothing", "     |- Number of tokens used          : 0"],
+    ["a state in other words", "     |- Status                         : En cours depuis hier"],
+    [
+      "a start on a wrong weekday",
+      "     |- Status                         : Running since Mon Nov 03 11:34:40 2020",
+    ],
+    ["a token that may be a commuter's", "     |- Is commuter token              : OUI"],
+  ])("%s is told, the feature is cut", (_, line) => {
+    const reading = parse(CONTACT + feature({ "Unreserved tokens in use": "1" }, ...client(line)) + END);
+    expect(reading).toMatchObject({
+      unparsedLines: 1,
+      features: [{ cut: true, checkouts: [{ user: "u" }] }],
+    });
+  });
+
+  const lmutil = "lmutil - Copyright (c) 1989-2020 Flexera\n";
+  test.each([
+    "",
+    "\n\n",
+    "hello\nworld\n",
+    lmutil,
+    "\0\x01\xff\n",
+    "|-\n",
+    "Copyright (C) 2016 SafeNet, Inc.\n",
+  ])("%j is not RMS's", (text) => {
+    expect(parse(text)).toMatchObject({ recognised: false, features: [], errors: [] });
+  });
+});
+
+test("several clients below one heading", () => {
+  const more = ["     |- User name                      : v", "     |- Is commuter token              : YES"];
+  const text = feature({ "Unreserved tokens in use": "2" }, ...client(), ...more);
+  const [found] = parse(CONTACT + text + END).features;
+  expect(found).toMatchObject({
+    consistency: "ok",
+    checkouts: [{ user: "u" }, { user: "v", borrowed: true }],
+  });
+});
+
+test.each([
+  ["only the banner", "  Sentinel RMS Development Kit 9.1.0.0104 Application Monitor\n", true],
+  ["nothing behind the host", CONTACT, true],
+  ["a feature without its expiry", CONTACT + feature({}).replace(/.*Expiration.*\n/, ""), true],
+  ["… which the end mark makes whole", CONTACT + feature({}).replace(/.*Expiration.*\n/, "") + END, false],
+  ["a client without its last line", CONTACT + feature({}, ...client().slice(0, -1)), true],
+  ["a line without its end", `${CONTACT + feature({})}   |- Allowed on`, true],
+  ["a feature without a name", `${CONTACT} |- Feature Information\n${END}`, true],
+  ["a feature without its heading", CONTACT + client().join("\n") + END, true],
+  ["whole, without the end mark", CONTACT + feature({}), false],
+])("cut or not: %s", (_, text, cut) => {
+  expect(parse(text).cut).toBe(cut);
+});
+
+test.each(FIXTURES)("%s: CRLF, tabs, doubled blank lines and UTF-16 change nothing", (name) => {
+  const text = fixture(name);
+  const plain = parse(text);
+  expect(parse(text.replaceAll("\n", "\r\n"))).toEqual(plain);
+  expect(parse(text.replaceAll("\n", "\n\n"))).toEqual(plain);
+  expect(parse(text.replaceAll(/\n +/g, "\n\t"))).toEqual(plain);
+  expect(parse(text.replaceAll(/ +: /g, "\t:\t"))).toEqual(plain);
+  expect(parse(Buffer.from(`\uFEFF${text}`, "utf16le"))).toEqual(plain);
+  expect(parse(Buffer.from(`\uFEFF${text}`, "utf16le").swap16())).toEqual(plain);
+});
+
+describe("addresses and what is run", () => {
+  const members = (address: string) => {
+    const parsed = rms.parseAddress(address);
+    return "problem" in parsed
+      ? parsed.problem
+      : parsed.members.map(({ host, port }) => `${host} ${port}`).join();
+  };
+
+  test.each(["lic1", "lic1.example.org", "10.0.0.7", "2001:db8::1"])("%s", (address) => {
+    expect(members(address)).toBe(`${address} null`);
+    const argv = ["/opt/rms/lsmon", address];
+    expect(rms.steps(["/opt/rms/lsmon"], address)).toEqual([{ name: address, argv, env: {} }]);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["60", /interval/],
+    ["5093@lic1", /no port/],
+    ["lic 1", /blanks/],
+    ["lic\0", /control/],
+    ["-v", /not a host name/],
+    ["a$(id)", /not a host name/],
+    ["lic1,lic2", /not a host name/],
+  ])("%j is refused with a reason", (address, reason) => {
+    expect(members(address)).toMatch(reason);
+  });
+});
+
+describe("the fake lsmon", () => {
+  const whole = parse(fixture("windows.txt"));
+  const site: FakeServer = {
+    address: "keys.example.org",
+    version: "9.3.0.0105",
+    zone: ZONE,
+    members: [{ host: "keys.example.org", port: 0 }],
+    reading: ([asked]) => ({
+      ...whole,
+      members: whole.members.map((one) => ({ ...one, host: asked?.host ?? "" })),
+    }),
+  };
+  const answer = (...args: string[]) => rms.fake?.answer(args, "", site);
+
+  test("answers under the name that it is called by", () => {
+    const { stdout = "", ...rest } = answer("lsmon", "other") ?? {};
+    expect(rest).toEqual({ stderr: "", exitCode: 0 });
+    expect(parse(stdout)).toMatchObject({ members: [{ host: "other" }], features: whole.features });
+  });
+
+  test.each([[[]], [["60", "other"]], [["-v"]]])("%j: usage on stderr", (args) => {
+    expect(answer(...args)).toMatchObject({
+      stdout: "",
+      exitCode: 1,
+      stderr: expect.stringContaining("Use lsmon"),
+    });
+  });
+});
+
+// Quadratic work on them takes minutes, longer than any test may; the bench measures the time itself.
+test("40,000 clients and hostile lines of a megabyte end in time", () => {
+  const lines = Array.from({ length: 40_000 }, () => client()).flat();
+  const text = feature({ "Unreserved tokens in use": "40000" }, ...lines);
+  expect(parse(CONTACT + text + END).features[0]).toMatchObject({
+    consistency: "ok",
+    checkouts: { length: 40_000 },
+  });
+
+  for (const piece of [":", '"', "|- ", "#1", " ", "1", "Running since ", "server on host ", "License "]) {
+    const long = piece.repeat(Math.floor(1_000_000 / piece.length));
+    const begins = ["x", "|- ", "|- Feature name : ", "|- Status : ", "[Contacting ", "Error", "Sentinel "];
+    const odd = begins.map((begin) => `${begin}${long}x\n`).join("");
+    expect(parse(CONTACT + feature({}) + odd).unparsedLines).toBeGreaterThan(0);
+  }
+});
