@@ -6,6 +6,8 @@ import {
 } from "../../src/domain/reading.ts";
 import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
+import { lmx } from "../../src/managers/lmx/index.ts";
+import { rms } from "../../src/managers/rms/index.ts";
 import { asPrinted } from "../../src/simulator/calendar.ts";
 import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
@@ -104,4 +106,29 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
     consistency: "ok",
     cut: false,
   };
+}
+
+/** Bytes that a holder and his share of a feature take. */
+const HOLDER_BYTES = { lmx: 128, rms: 422 };
+
+/** What lmxendutil or lsmon prints for so many holders that the text has about that size, twenty on a feature. */
+export function largeHolderBlocks(manager: "lmx" | "rms", megabytes: number): Uint8Array {
+  const holders = Math.floor((megabytes * 1_000_000) / HOLDER_BYTES[manager]);
+  const features = Math.ceil(holders / 20);
+  const version = manager === "lmx" ? "v5.1" : null;
+  const reading = wholeReading({
+    manager,
+    reportTime: null,
+    toolVersion: null,
+    members: [{ host: "lic-scale", port: 6200, status: "up", master: false, version, error: null }],
+    daemons: [],
+    features: Array.from({ length: features }, (_, index) => {
+      const feature = featureOf({ features, checkouts: holders }, index, 0);
+      // Neither prints what lmstat does of a seat.
+      const checkouts = feature.checkouts.map((held) => ({ ...held, display: "192.0.2.7", borrowed: false }));
+      return { ...feature, checkouts };
+    }),
+  });
+  const { render } = manager === "lmx" ? lmx : rms;
+  return new TextEncoder().encode(render(reading, { address: "lic-scale", zone: ZONE }));
 }

@@ -98,7 +98,8 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     }
     const version = SERVER_VERSION.exec(text)?.[1];
     if (version !== undefined) {
-      if (member === null) cut = true;
+      // The heading of the server that it tells of is missing.
+      if (member === null || member.error !== null) cut = true;
       else Object.assign(member, { status: "up", version });
       return true;
     }

@@ -145,7 +145,7 @@ export function readFeature(draft: FeatureDraft, name: string): FeatureReading {
     queue: queued.map(readQueued),
     ...(reserved !== null && availableReserved !== null && { reserved: reserved + availableReserved }),
     consistency: compare(used, clients),
-    cut: draft.cut || limit === null || used === null,
+    cut: draft.cut || version === null || limit === null || used === null,
   };
 }
 

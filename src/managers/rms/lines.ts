@@ -1,6 +1,6 @@
 import { type Expiry, PERMANENT } from "../../domain/reading.ts";
 import { endOfDay, isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
-import { trimBlanks } from "../scan.ts";
+import { endOfText, skipBlanks, trimBlanks } from "../scan.ts";
 
 /** `Sentinel RMS Development Kit 9.1.0.0104 Application Monitor`; a vendor's own kit may be called otherwise. */
 export const BANNER = /^\S.{0,80} (\d[\w.]{0,60}) Application Monitor$/;
@@ -56,15 +56,18 @@ Capacity type|Token Capacity|Pooled Capacity|Pooled capacity available|User capa
 
 const MARK = "|- ";
 
-/** `|- Key   : value`, or a heading without a colon; null for other lines. Names may hold colons, keys do not. */
-export function parseEntry(text: string) {
-  if (!text.startsWith(MARK)) return null;
-  const colon = text.indexOf(":");
-  const key = trimBlanks(text.slice(MARK.length, colon === -1 ? undefined : colon));
-  const value = colon === -1 ? null : trimBlanks(text.slice(colon + 1));
-  const section = value === null || value === "" ? SECTIONS.get(key) : undefined;
-  if (section !== undefined) return { section } as const;
-  return value === null ? ({ section: "other" } as const) : ({ key, value } as const);
+/** `  |- Key   : value`, or a heading without a colon; null for other lines. Names may hold colons, keys do not. */
+export function parseEntry(line: string) {
+  const mark = skipBlanks(line, 0);
+  if (!line.startsWith(MARK, mark)) return null;
+  const begin = mark + MARK.length;
+  const colon = line.indexOf(":", begin);
+  if (colon === -1) return { section: SECTIONS.get(trimBlanks(line.slice(begin))) ?? "other" } as const;
+  const key = line.slice(begin, endOfText(line, begin, colon));
+  const from = skipBlanks(line, colon + 1);
+  const value = line.slice(from, endOfText(line, from, line.length));
+  const section = value === "" ? SECTIONS.get(key) : undefined;
+  return section === undefined ? ({ key, value } as const) : ({ section } as const);
 }
 
 export function isUnused(key: string): boolean {

@@ -82,8 +82,8 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     return added;
   }
 
-  function takeEntry(text: string): boolean {
-    const entry = parseEntry(text);
+  function takeEntry(line: string): boolean {
+    const entry = parseEntry(line);
     if (entry === null) return false;
     if (entry.section !== undefined) return enter(entry.section);
     const { key, value } = entry;
@@ -91,11 +91,15 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     // Several clients below one heading.
     if (key === "User name" && client?.user !== undefined) client = addClient(section);
     const own = FEATURE_KEYS.get(key);
-    if (own !== undefined && section === "feature") return own(feature, value, zone);
+    if (own !== undefined && section !== "license") {
+      // Below another's entries or a second name: the heading of the feature that it tells of is missing.
+      const isOthers = section !== "feature" || (key === "Feature name" && feature.name !== null);
+      return !isOthers && own(feature, value, zone);
+    }
     const ofClient = client === null ? undefined : CLIENT_KEYS.get(key);
     if (ofClient !== undefined && client !== null) return ofClient(client, value, timeOf);
     // A key of a newer version is told, and nothing that the feature must have is missing for it.
-    if (!isUnused(key) && !(own !== undefined && section === "license")) unparsed.add(text, lineNumber);
+    if (own === undefined && !isUnused(key)) unparsed.add(line, lineNumber);
     return true;
   }
 
@@ -135,9 +139,13 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
 
   function take(line: string): void {
     lineNumber++;
+    if (takeEntry(line)) {
+      recognised = true;
+      return;
+    }
     const text = trimBlanks(line);
     if (text === "" || COPYRIGHT.test(text)) return;
-    if (takeEntry(text) || takeLoose(text)) {
+    if (takeLoose(text)) {
       recognised = true;
       return;
     }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { FeatureReading } from "../../../src/domain/reading.ts";
 import { arbitraryReading } from "./arbitrary-reading.ts";
 import { FIXTURES, fixture, parse, render } from "./read.ts";
 
@@ -63,6 +64,23 @@ describe("cut at every byte", () => {
         name !== "no-license.txt"
       )
         expect(`${length} ${reading.cut}`).toBe(`${length} true`);
+    }
+  });
+});
+
+describe("without any one of its lines", () => {
+  test.each(FIXTURES)("%s never gives wrong numbers that look whole", (name) => {
+    const lines = fixture(name).split("\n");
+    const id = ({ name, pools }: FeatureReading) => `${name} ${pools[0]?.version}`;
+    const whole = new Map(parse(fixture(name)).features.map((feature) => [id(feature), feature]));
+    for (const [index, missing] of lines.entries()) {
+      const reading = parse(lines.toSpliced(index, 1).join("\n"));
+      if (reading.cut || reading.stray || reading.unparsedLines > 0) continue;
+      for (const feature of reading.features) {
+        if (feature.cut || feature.consistency === "short") continue;
+        const { total, used, unlimited } = whole.get(id(feature)) ?? {};
+        expect([index, missing, feature]).toMatchObject([index, missing, { total, used, unlimited }]);
+      }
     }
   });
 });
