@@ -1,7 +1,7 @@
 import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { simulate as runTool, SimulateUsageError } from "../simulator/tool.ts";
 import { command } from "./command.ts";
-import { UsageError } from "./io.ts";
+import { UsageError, wholeStdin } from "./io.ts";
 
 /** `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server. */
 export const simulate = command({
@@ -11,11 +11,15 @@ export const simulate = command({
   ],
   usage: "<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>",
   passesOn: true,
-  run({ args: [name = "", ...args] }, io) {
+  async run({ args: [name = "", ...args] }, io) {
     if (!MANAGERS.includes(name))
       throw new UsageError(`there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
+    const manager = managerOf(name);
+    // A tool that asks nothing must not wait for an end of what it is not told.
+    const isTold = manager.fake?.readsStdin?.(args) === true;
+    const stdin = isTold ? new TextDecoder().decode(await wholeStdin(io)) : "";
     try {
-      const { stdout, stderr, exitCode } = runTool(managerOf(name), args, "", io.now());
+      const { stdout, stderr, exitCode } = runTool(manager, args, stdin, io.now());
       if (stdout !== "") io.out(stdout);
       if (stderr !== "") io.err(stderr);
       io.exitCode(exitCode);

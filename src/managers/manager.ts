@@ -103,6 +103,8 @@ export interface HttpQuestion {
 
 /** Plays a manager's tool: what it is asked, in its own dialect, and what it prints for that. */
 export interface FakeTool {
+  /** Whether it waits for words on stdin when it is run with these arguments; absent = never. */
+  readsStdin?(args: readonly string[]): boolean;
   /** `args` are those after the tool's own path; `stdin` is what it is told there. */
   answer(args: readonly string[], stdin: string, server: FakeServer): FakeAnswer;
 }

@@ -1,13 +1,15 @@
 import { expect, test } from "bun:test";
-import { cp, mkdir, symlink } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
+import { createFakeService } from "../fake-service.ts";
 import { run, until } from "./harness.ts";
 import { createSite } from "./site.ts";
 
 const ROOT = join(import.meta.dir, "../..");
+const FIXTURES = { dummy: "index.txt", web: "web.txt" };
 
-/** The sources with a third manager: its folder, and its name in the registry. */
-async function sourcesWithDummy(folder: string): Promise<string> {
+/** The sources with two more managers: the folder of each, and its name in the registry. */
+async function sourcesWithMore(folder: string): Promise<string> {
   const root = join(folder, "project");
   await mkdir(root);
   for (const part of ["src", "scripts/lib", "systemd", "package.json"])
@@ -17,44 +19,156 @@ async function sourcesWithDummy(folder: string): Promise<string> {
   const tsconfig = { compilerOptions, include: ["src"], exclude: ["src/page"] };
   await Bun.write(join(root, "tsconfig.json"), JSON.stringify(tsconfig));
 
-  const dummy = await Bun.file(join(ROOT, "test/fixtures/third-manager/index.txt")).text();
-  await Bun.write(join(root, "src/managers/dummy/index.ts"), dummy);
   const registry = join(root, "src/managers/registry.ts");
-  const text = await Bun.file(registry).text();
-  expect(text).toContain("[flexnet, rlm]");
-  await Bun.write(
-    registry,
-    `import { dummy } from "./dummy/index.ts";\n${text.replace("[flexnet, rlm]", "[flexnet, rlm, dummy]")}`,
-  );
+  let text = await Bun.file(registry).text();
+  for (const [name, fixture] of Object.entries(FIXTURES)) {
+    const source = await Bun.file(join(ROOT, "test/fixtures/third-manager", fixture)).text();
+    await Bun.write(join(root, `src/managers/${name}/index.ts`), source);
+    expect(text).toContain("readonly Manager[] = [");
+    text = text.replace("readonly Manager[] = [", `$&${name}, `);
+    text = `import { ${name} } from "./${name}/index.ts";\n${text}`;
+  }
+  await Bun.write(registry, text);
   return root;
 }
 
-test("a third manager compiles and runs with its folder and its entry in the registry", async () => {
+const SECRET = 'Öffne dich/"Sesam" & co';
+const TOKEN = "token-of-the-login";
+
+/** Every form in which a secret may lie about. */
+const FORMS = [
+  SECRET,
+  TOKEN,
+  encodeURIComponent(SECRET),
+  new URLSearchParams({ "": SECRET }).toString().slice(1),
+  JSON.stringify(SECRET).slice(1, -1),
+  Buffer.from(SECRET).toString("base64"),
+  Buffer.from(`user:${SECRET}`).toString("base64").slice(8, 32),
+];
+
+const hunt = (where: string, text: string) => {
+  for (const form of FORMS)
+    expect({ where, has: text.includes(form), form }).toEqual({ where, has: false, form });
+};
+
+test("managers compile and run with their folders and their entries in the registry, and keep secrets", async () => {
   await using site = await createSite();
-  const root = await sourcesWithDummy(site.folder);
+  const root = await sourcesWithMore(site.folder);
   const checked = await run(["check", "--project", root], { program: [process.execPath] });
   expect(checked).toMatchObject({ exitCode: 0 });
-
   const program = [process.execPath, join(root, "src/main.ts")];
-  const tool = await site.tool("dummystat");
-  await tool.says("dummy 1.0\nfeature solver 3\nseat alice ws1\nseat bob ws2\n");
-  await site.configure(
-    `[[servers]]\nid = "third"\nmanager = "dummy"\naddress = "lic1"\ntool = "${tool.path}"\n`,
+
+  // What the tool is given by other ways than stdin, and its answer, which says the secret again.
+  const seen = join(site.folder, "seen");
+  const tool = join(site.folder, "dummystat");
+  await Bun.write(
+    tool,
+    `#!/bin/sh\ntr '\\0' ' ' < /proc/$$/cmdline > '${seen}'\nenv >> '${seen}'\nread -r secret\n` +
+      `[ -n "$secret" ] || exit 1\nprintf 'dummy 1.0\\nfeature solver 3\\nseat alice ws1\\nseat bob %s\\nodd %s\\n' "$secret" "$secret"\n`,
   );
-  const made = await site.run(["keys", "create", "--name", "viewer", "--role", "viewer"], { program });
+  await chmod(tool, 0o755);
+  await using service = createFakeService({
+    "/login": ({ body }) =>
+      (JSON.parse(body) as { password: string }).password === SECRET
+        ? new Response(TOKEN)
+        : new Response(`wrong: ${body}`, { status: 401 }),
+    "/features": ({ headers }) =>
+      headers.get("authorization") === `Bearer ${TOKEN}`
+        ? Response.json({
+            features: [
+              { name: "mesher", total: 5 },
+              { name: `x ${SECRET} y`, total: 1 },
+            ],
+          })
+        : new Response("who?", { status: 403 }),
+    "/users": ({ headers }) =>
+      Response.json({ features: [{ name: "mesher", users: ["carol", `${headers.get("authorization")}`] }] }),
+    "/broken/login": () => new Response(TOKEN),
+    "/broken/features": ({ headers }) => new Response(`<p>${headers.get("authorization")} ${SECRET}</p>`),
+  });
+  const secretFile = join(site.folder, "secret");
+  await Bun.write(secretFile, `${SECRET}\n`);
+  await chmod(secretFile, 0o600);
+  const server = (id: string, manager: string, address: string, more = "") =>
+    `[[servers]]\nid = "${id}"\nmanager = "${manager}"\naddress = "${address}"\nsecret_file = "${secretFile}"\n${more}\n`;
+  await site.configure(
+    [
+      '[execute]\nenabled = true\n[log]\nlevel = "debug"\n',
+      server("third", "dummy", "lic1", `tool = "${tool}"`),
+      server("fourth", "web", service.url),
+      server("broken", "web", `${service.url}/broken`),
+    ].join("\n"),
+  );
+  const made = await site.run(["keys", "create", "--name", "admin", "--role", "admin"], { program });
   const key = made.stdout.trim();
+  const unit = await site.run(["check"], { program });
+  expect(unit.stdout).toContain("fourth: poll: it answers: 2 features, 2 checkouts");
+  expect(unit.stdout).not.toContain("fourth: tool");
+  hunt("check", unit.stdout + unit.stderr);
+  const probed = await site.run(["probe", "fourth", "--raw"], { program });
+  expect(probed.stdout).toContain(`==> users: GET ${service.url}/users (200)`);
+  hunt("probe", probed.stdout + probed.stderr);
 
   await using daemon = await site.serve({ program });
-  const ask = (path: string) => daemon.json<{ features: unknown }>(`/api/licenses/${path}`, key);
-  await until("the server is polled", async () => (await ask("summary")).features === 1 || undefined);
-  expect(await ask("features")).toMatchObject({
+  const ask = (path: string) => daemon.json<{ features: unknown }>(path, key);
+  await until("all servers are polled", async () => {
+    const { servers } = await daemon.json<{ servers: { lastPollAt: string | null }[] }>(
+      "/api/licenses/servers",
+      key,
+    );
+    return servers.every(({ lastPollAt }) => lastPollAt !== null) || undefined;
+  });
+  expect(await ask("/api/licenses/features?server=third")).toMatchObject({
     features: [{ server: "third", name: "solver", total: 3, used: 2 }],
   });
-  expect(await ask("users")).toMatchObject({ users: [{ user: "alice", host: "ws1" }, { user: "bob" }] });
-  expect(await ask("servers?manager=dummy")).toMatchObject({
-    servers: [{ id: "third", manager: "dummy", status: "up" }],
+  expect(await ask("/api/licenses/users?server=third")).toMatchObject({
+    users: [
+      { user: "alice", host: "ws1" },
+      { user: "bob", host: "***" },
+    ],
   });
+  expect(await ask("/api/licenses/users?server=fourth")).toMatchObject({
+    users: [{ user: "Bearer ***" }, { user: "carol" }],
+  });
+  expect(await ask("/api/licenses/servers?manager=web,dummy")).toMatchObject({
+    servers: [
+      { id: "broken", error: { code: "LICENSE_PARSE_ERROR", details: "<p>Bearer *** ***</p>" } },
+      { id: "fourth", manager: "web", status: "up", state: "ok" },
+      { id: "third", manager: "dummy", status: "up" },
+    ],
+  });
+  expect(await ask("/api/licenses/servers/third/raw")).toMatchObject({
+    argv: [tool, "lic1"],
+    unparsed: [{ line: 5, text: "odd ***" }],
+  });
+
+  // The commands are those that the managers of the site have.
+  const { commands } = await daemon.json<{ commands: { command: string }[] }>("/api/execute", key);
+  expect(commands.map(({ command }) => command)).toEqual(["status"]);
+  const none = await daemon.post("/api/execute", key, { command: "status", server: "fourth" });
+  expect(await none.json()).toMatchObject({ error: { code: "INVALID_FIELD" } });
+  const reread = await daemon.post("/api/execute", key, { command: "reread", server: "third" });
+  expect(await reread.json()).toMatchObject({ error: { code: "INVALID_FIELD" } });
+
+  for (const path of [
+    ...["status", "logs?limit=1000", "picture", "health", "alerts", "network", "config"].map(
+      (name) => `/api/${name}`,
+    ),
+    ...["servers", "features", "users"].map((name) => `/api/licenses/${name}`),
+    ...["third", "fourth", "broken"].map((id) => `/api/licenses/servers/${id}/raw`),
+    "/metrics",
+  ])
+    hunt(path, await (await daemon.get(path, key)).text());
+  hunt("the log", daemon.output());
+  hunt("the daemon's command line", await Bun.file(`/proc/${daemon.pid}/cmdline`).text());
+  hunt("the tool's command line and environment", await Bun.file(seen).text());
   expect(await daemon.stop()).toBe(0);
+  const storage = join(site.folder, "storage");
+  for (const name of await readdir(storage, { recursive: true })) {
+    const file = Bun.file(join(storage, name));
+    if ((await file.stat()).isFile()) hunt(name, Buffer.from(await file.bytes()).toString("latin1"));
+  }
+  hunt("the log at the end", daemon.output());
 
   const parsed = await run(["parse", "--manager", "dummy"], {
     program,

@@ -284,10 +284,17 @@ describe("servers", () => {
     ["?status=down,unknown", ["cad", "new"]],
     ["?state=failed", ["new"]],
     ["?manager=rlm", []],
+    ["?manager=flexnet,rlm&status=down", ["cad"]],
     ["?sort=-id", ["off", "new", "eda", "cad"]],
     ["?sort=collectedAt&limit=4", ["cad", "eda", "off", "new"]],
   ])("%s", async (query, ids) => {
     expect(column((await json(site(), `/api/licenses/servers${query}`)).servers, "id")).toEqual(ids);
+  });
+
+  test("a manager that there is not", async () => {
+    const answer = await site().get("/api/licenses/servers?manager=flexnet,rlmm");
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { code: "INVALID_QUERY" } });
   });
 
   test("raw: what was run, what it said, what no rule knew", async () => {

@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { ApiError } from "../../domain/errors.ts";
+import type { Snapshot } from "../../domain/picture.ts";
 import { RawOutput, ServerRecord } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
@@ -19,7 +21,7 @@ const SERVERS: ListKind<ServerRecord> = { plural: "servers", record: ServerRecor
 const QUERY = queryOf({
   server: names("Ids of servers. An unknown one is 404.", "eda"),
   label: NAMED.label,
-  manager: wordList(MANAGERS, "License managers."),
+  manager: names("Names of license managers, as the config has them.", MANAGERS[0] ?? ""),
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
   sort: sortBy(sortable<ServerRecord>(ServerRecord)),
@@ -27,6 +29,14 @@ const QUERY = queryOf({
 });
 
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
+
+/** A name that is misspelt must not look like a manager without servers. */
+function checkManagers(named: readonly string[] | undefined, { servers }: Snapshot): void {
+  const known = new Set([...MANAGERS, ...servers.map(({ server }) => server.manager)]);
+  if (named?.every((name) => known.has(name)) ?? true) return;
+  const takes = `${[...known].join(", ")} (one or more, separated by commas)`;
+  throw new ApiError("INVALID_QUERY", `Query parameter "manager" takes ${takes}.`);
+}
 
 /** The license servers, one by one, and the raw output of their last polls. */
 export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDeps) {
@@ -40,6 +50,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
         const format = formatOf(query, exchange.request);
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server, query.label);
+        checkManagers(query.manager, snapshot);
         return answers.respond(exchange, snapshot, format, () => {
           const matched = servers
             .map(recordOf)

@@ -51,6 +51,19 @@ function site(
 const ADA = checkout("ada", { host: "WS01", display: "/dev/pts/1", handle: "101" });
 const BOB = checkout("bob", { host: "ws02", display: "/dev/pts/1", handle: "102" });
 
+test("the built-in commands are those that a manager of the site has", () => {
+  const { status, reread } = managerOf("flexnet").commands;
+  const names = (...of: Parameters<typeof catalogue.catalogueOf>[1]) => [
+    ...catalogue.catalogueOf([], of).keys(),
+  ];
+  expect(names()).toEqual([]);
+  expect(names({ commands: {} }, { commands: { ...(status && { status }) } })).toEqual(["status"]);
+  expect(names({ commands: { ...(reread && { reread }), ...(status && { status }) } })).toEqual([
+    "status",
+    "reread",
+  ]);
+});
+
 describe("built-in commands", () => {
   const ada = { feature: "solver", user: "ada", host: "ws01" };
   const bob = { feature: "solver", user: "bob", host: "WS02" };
