@@ -146,9 +146,9 @@ test("managers compile and run with their folders and their entries in the regis
   const { commands } = await daemon.json<{ commands: { command: string }[] }>("/api/execute", key);
   expect(commands.map(({ command }) => command)).toEqual(["status"]);
   const none = await daemon.post("/api/execute", key, { command: "status", server: "fourth" });
-  expect(await none.json()).toMatchObject({ error: { code: "INVALID_FIELD" } });
+  expect(await none.json()).toMatchObject({ code: "INVALID_FIELD" });
   const reread = await daemon.post("/api/execute", key, { command: "reread", server: "third" });
-  expect(await reread.json()).toMatchObject({ error: { code: "INVALID_FIELD" } });
+  expect(await reread.json()).toMatchObject({ code: "INVALID_FIELD" });
 
   for (const path of [
     ...["status", "logs?limit=1000", "picture", "health", "alerts", "network", "config"].map(

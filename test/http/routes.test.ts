@@ -294,7 +294,7 @@ describe("servers", () => {
   test("a manager that there is not", async () => {
     const answer = await site().get("/api/licenses/servers?manager=flexnet,rlmm");
     expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({ error: { code: "INVALID_QUERY" } });
+    expect(await answer.json()).toMatchObject({ code: "INVALID_QUERY" });
   });
 
   test("raw: what was run, what it said, what no rule knew", async () => {
