@@ -1,11 +1,14 @@
 import type { ServerPicture } from "../domain/picture.ts";
-import { countOf } from "../domain/plain-text.ts";
+import { amountOf } from "../domain/plain-text.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
+import type { Unit } from "../domain/words.ts";
 
 /** What is normal for a server: what a new reading is compared with. Stored, so that a restart misses nothing. */
 export interface Baseline {
   /** Seats issued, by feature key; null = unlimited, `?` = the feature is known, its number of seats is not. */
   readonly totals: Readonly<Record<string, number | null | typeof UNSAID>>;
+  /** What the totals count, by feature key, where it is no seats; absent = all do. */
+  readonly units?: Readonly<Record<string, Unit>>;
   /** Lines of the tool's output that are usually not understood. */
   readonly unparsed: number;
 }
@@ -16,6 +19,7 @@ const UNSAID = "?";
 export interface TotalChange {
   readonly daemon: string;
   readonly feature: string;
+  readonly unit: Unit;
   /** Null = unlimited; absent = there was, or is, no such feature. */
   readonly from?: number | null;
   readonly to?: number | null;
@@ -24,11 +28,13 @@ export interface TotalChange {
 /** Compares a good reading with the baseline; the first one only makes it. Pure. */
 export function compareTotals(baseline: Baseline | null, { features }: ServerPicture) {
   const totals: Record<string, Baseline["totals"][string]> = {};
+  const units: Record<string, Unit> = {};
   const changes: TotalChange[] = [];
   let isSame = baseline !== null;
   const before = baseline?.totals ?? {};
-  for (const { daemon, name, state, unlimited, total: issued } of features) {
+  for (const { daemon, name, state, unlimited, total: issued, unit = "seats" } of features) {
     const key = featureKey(daemon, name);
+    if (unit !== "seats") units[key] = unit;
     const from = before[key];
     const to = unlimited ? null : issued;
     // The total was read now, in whole.
@@ -38,19 +44,21 @@ export function compareTotals(baseline: Baseline | null, { features }: ServerPic
     if (total === from) continue;
     isSame = false;
     if (baseline === null || from === UNSAID || total === UNSAID) continue;
-    changes.push({ daemon, feature: name, ...(from !== undefined && { from }), to });
+    changes.push({ daemon, feature: name, unit, ...(from !== undefined && { from }), to });
   }
   for (const [key, from] of Object.entries(before)) {
     if (key in totals) continue;
     isSame = false;
     const [daemon = "", feature = ""] = key.split("\0");
-    if (from !== UNSAID) changes.push({ daemon, feature, from });
+    const unit = baseline?.units?.[key] ?? "seats";
+    if (from !== UNSAID) changes.push({ daemon, feature, unit, from });
   }
-  return { totals, isSame, changes };
+  const others = Object.keys(units).length > 0 && { units };
+  return { counted: { totals, ...others }, isSame, changes };
 }
 
-export function totalMessage({ feature, from, to }: TotalChange): string {
-  const seats = (total: number | null) => (total === null ? "unlimited seats" : countOf(total, "seat"));
+export function totalMessage({ feature, unit, from, to }: TotalChange): string {
+  const seats = (total: number | null) => (total === null ? `unlimited ${unit}` : amountOf(total, unit));
   if (to === undefined) return `${feature} is gone; it had ${seats(from ?? null)}`;
   if (from === undefined) return `${feature} is new, with ${seats(to)}`;
   return `${feature} has ${seats(to)} now; it had ${from === null ? "unlimited" : from}`;
@@ -59,8 +67,9 @@ export function totalMessage({ feature, from, to }: TotalChange): string {
 /** A baseline as it was stored; null when the text is none. */
 export function readBaseline(text: string): Baseline | null {
   try {
-    const { totals, unparsed } = (JSON.parse(text) ?? {}) as Partial<Baseline>;
-    return typeof totals === "object" && typeof unparsed === "number" ? { totals, unparsed } : null;
+    const { totals, units, unparsed } = (JSON.parse(text) ?? {}) as Partial<Baseline>;
+    if (typeof totals !== "object" || typeof unparsed !== "number") return null;
+    return { totals, ...(typeof units === "object" && { units }), unparsed };
   } catch {
     return null;
   }

@@ -179,7 +179,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
   function compareWithUsual(picture: ServerPicture): void {
     const server = picture.server.id;
     const baseline = state.baselines.get(server) ?? null;
-    const { totals, isSame, changes } = compareTotals(baseline, picture);
+    const { counted, isSame, changes } = compareTotals(baseline, picture);
     for (const change of changes) {
       const { daemon, feature } = change;
       const subject: AlertSubject = { rule: TOTALS_CHANGED.rule, server, daemon, feature, detail: null };
@@ -192,7 +192,7 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
     // Once all lines were understood, none is usual.
     const usual = lines === 0 ? 0 : (baseline?.unparsed ?? lines);
     see(UNPARSED, { server, lines, usual }, server, THE_SERVER);
-    if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { totals, unparsed: usual });
+    if (!isSame || usual !== baseline?.unparsed) baselines.set(server, { ...counted, unparsed: usual });
   }
 
   /** Makes lines usual that were not understood for long. A poll that failed says nothing of what is usual. */

@@ -2,6 +2,7 @@ import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../do
 import { userKey } from "../domain/holder.ts";
 import { placeLink } from "../domain/page-link.ts";
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
+import { sharedSets } from "../domain/polls/seat-groups.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";
 import { overMessage } from "./notify/text.ts";
@@ -48,16 +49,22 @@ export function createNotifier(
   /** The alert as a target is to see it. */
   function shown(alert: Alert, at: number, anonymize: boolean): NotedAlert {
     const picture = pictureOf(alert.server);
+    const { rule } = alert;
     const isOver = alert.resolvedAt !== null;
     const record = anonymize ? anonymousAlert(alertRecord(alert, at)) : alertRecord(alert, at);
     const feature = picture?.features.find(
       ({ daemon, name }) => daemon === alert.daemon && name === alert.feature,
     );
+    // Seats of a group are held by who has any member.
+    const held = sharedSets(picture?.features ?? []).find((set) => feature && set.includes(feature)) ?? [];
+    const checkouts = (rule === "seats" ? held : [feature]).flatMap((each) => each?.checkouts ?? []);
+    const unit = feature?.unit;
     return {
       ...record,
       message: isOver ? overMessage(record) : record.message,
       serverName: picture?.server.name ?? alert.server,
-      holders: isOver || anonymize ? [] : topHolders(feature?.checkouts ?? []),
+      holders: isOver || anonymize ? [] : topHolders(checkouts),
+      ...(unit !== undefined && { unit }),
       link: placeLink(settings().publicUrl, record),
     };
   }

@@ -9,7 +9,9 @@ import {
 import type { Denial } from "../domain/denials.ts";
 import { holderName, userKey } from "../domain/holder.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { countOf } from "../domain/plain-text.ts";
+import { amountOf, countOf, namesOf } from "../domain/plain-text.ts";
+import { percent } from "../domain/polls/feature-picture.ts";
+import { poolOf, sharedSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import type { Expiry } from "../domain/reading.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
@@ -74,11 +76,28 @@ export const THE_SERVER: About = { daemon: null, feature: null, detail: null };
 
 const SERVER = { of: (picture: ServerPicture) => [picture], about: () => THE_SERVER };
 const aboutFeature = ({ daemon, name }: FeaturePicture): About => ({ daemon, feature: name, detail: null });
-/** Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
-const FEATURES = {
-  of: ({ features }: ServerPicture) => features.filter(({ state }) => state === "ok"),
-  about: aboutFeature,
-};
+
+/** The seats of a feature; of a seat group those of all, under the first of their names. */
+interface Seats extends FeaturePicture {
+  /** The names of all members of a group. */
+  readonly members?: readonly string[];
+}
+
+/** Each set of seats once. Numbers that are stale, failed or partial neither fire an alert nor resolve one. */
+function seatsIn({ features }: ServerPicture): Seats[] {
+  const sets = sharedSets(features).filter((set) => set.every(({ state }) => state === "ok"));
+  return sets.flatMap((set) => (set.length === 1 ? set : groupOf(set)));
+}
+
+function groupOf(set: readonly FeaturePicture[]): Seats[] {
+  const byName = set.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const pool = poolOf(set);
+  const { total, used } = pool;
+  const utilization = total === null || used === null ? null : percent(used, total);
+  const queued = sumOfKnown(set.map((member) => member.queued));
+  const members = byName.map(({ name }) => name);
+  return byName.slice(0, 1).map((first) => ({ ...first, ...pool, utilization, queued, members }));
+}
 
 type Say = (message: string, value?: number | null, threshold?: number | null) => Finding;
 const [info, warning, critical] = (["info", "warning", "critical"] as const).map(
@@ -121,7 +140,8 @@ const ENDS_BELOW = 5;
 export const SEATS = row({
   rule: "seats",
   patience: "seats",
-  ...FEATURES,
+  of: seatsIn,
+  about: aboutFeature,
   level({ utilization, queued, used, unlimited }, settings, at, { level: firing, denied }) {
     // What is unlimited, or not counted, has no percentage and may still have a queue.
     if (utilization === null && queued === null) return used === null && !unlimited ? null : 0;
@@ -136,20 +156,23 @@ export const SEATS = row({
   finding(feature, level, { usageWarning, usageCritical }, _at, { denied }) {
     const { utilization, queued } = feature;
     const limit = utilization === null ? null : level === 2 ? usageCritical : usageWarning;
-    const waiting = (queued ?? 0) > 0 ? `requests for ${countOf(queued ?? 0, "seat")} wait` : null;
+    const waiting = (queued ?? 0) > 0 ? `requests for ${amountOf(queued ?? 0, feature.unit)} wait` : null;
     const refused = denied === undefined ? null : `${countOf(denied.count, "request")} denied since it began`;
     const message = [useOf(feature), waiting, refused].filter((part) => part !== null).join("; ");
     return (level === 2 ? critical : warning)(message, utilization, limit);
   },
 });
 
-function useOf({ name, used, total, utilization }: FeaturePicture): string {
+function useOf({ name, members, used, total, utilization, unit = "seats" }: Seats): string {
+  const of = `of ${members === undefined ? name : namesOf(members)}`;
   if (utilization === null)
     return used === 1
-      ? `1 seat of ${name} is in use`
-      : `${used ?? "An unknown number of"} seats of ${name} are in use`;
-  if (used !== total) return `${utilization} % of the seats of ${name} are in use (${used} of ${total})`;
-  return total === 1 ? `The only seat of ${name} is in use` : `All ${total} seats of ${name} are in use`;
+      ? `${amountOf(1, unit)} ${of} is in use`
+      : `${used ?? "An unknown number of"} ${unit} ${of} are in use`;
+  if (used !== total) return `${utilization} % of the ${unit} ${of} are in use (${used} of ${total})`;
+  return total === 1
+    ? `The only ${unit.slice(0, -1)} ${of} is in use`
+    : `All ${total} ${unit} ${of} are in use`;
 }
 
 /** FlexNet's numbers of denials because no seat was left; other managers' and counters have no number. */
@@ -215,9 +238,9 @@ export const PICTURE_RULES: readonly PictureRule<unknown>[] = [
     of: holders,
     about: ({ daemon, name, detail }) => ({ daemon, feature: name, detail }),
     level: ({ since }, { heldHours }, at) => (at - since > heldHours * HOUR_MS ? 1 : 0),
-    finding({ name, since, who }, _level, { heldHours }, at) {
+    finding({ name, unit, since, who }, _level, { heldHours }, at) {
       const hours = Math.floor(((at - since) / HOUR_MS) * 10) / 10;
-      return warning(heldMessage(who, name, hours, heldHours), hours, heldHours);
+      return warning(heldMessage(who, name, hours, heldHours, unit), hours, heldHours);
     },
   }),
   EXPIRY,
@@ -296,7 +319,7 @@ function isFresh(state: DataState): boolean {
   return state === "ok" || state === "partial";
 }
 
-interface Holder extends Pick<FeaturePicture, "daemon" | "name"> {
+interface Holder extends Pick<FeaturePicture, "daemon" | "name" | "unit"> {
   readonly detail: string;
   readonly who: string;
   /** Epoch ms. */
@@ -307,9 +330,9 @@ interface Holder extends Pick<FeaturePicture, "daemon" | "name"> {
 function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Holder[] {
   return features
     .filter(({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0)
-    .flatMap(({ daemon, name, checkouts }) => {
+    .flatMap(({ daemon, name, unit = "seats", checkouts }) => {
       const longest = longestByHolder(checkouts).entries();
-      return [...longest].map(([detail, holder]) => ({ daemon, name, detail, ...holder }));
+      return [...longest].map(([detail, holder]) => ({ daemon, name, unit, detail, ...holder }));
     })
     .sort((a, b) => a.since - b.since);
 }

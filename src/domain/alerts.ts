@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
+import { UNITS, type Unit } from "./words.ts";
 
 /** Alerts: the words, the record, and what makes two alerts the same trouble. */
 
@@ -119,10 +120,19 @@ export function alertRecord(alert: Omit<Alert, "detail" | "told">, now: number):
 export function anonymousAlert<Fields extends Omit<AlertRecord, "id">>(alert: Fields): Fields {
   const { rule, server, daemon, feature, value, threshold } = alert;
   let { message } = alert;
-  if (rule === "held_too_long") message = heldMessage(null, feature, value, threshold);
+  if (rule === "held_too_long") message = heldMessage(null, feature, value, threshold, heldUnit(message));
   if (rule === "daemon_down") message = daemonDownMessage(server, daemon);
   if (rule === "denials") message = deniedMessage(daemon, feature);
   return { ...alert, message, acknowledgedBy: null, comment: null };
+}
+
+const HELD = { seats: "A seat", tokens: "Tokens", credits: "Credits" } as const satisfies Record<
+  Unit,
+  string
+>;
+
+function heldUnit(message: string): Unit {
+  return UNITS.find((unit) => message.startsWith(HELD[unit])) ?? "seats";
 }
 
 /** `hours` were seen, `limit` are allowed. */
@@ -131,9 +141,11 @@ export function heldMessage(
   feature: string | null,
   hours: number | null,
   limit: number | null,
+  unit: Unit = "seats",
 ): string {
   const by = who === null ? "" : ` by ${who}`;
-  return `A seat of ${feature ?? "a feature"} has been held${by} for ${hours ?? "?"} h, longer than ${limit ?? "?"} h`;
+  const have = unit === "seats" ? "has" : "have";
+  return `${HELD[unit]} of ${feature ?? "a feature"} ${have} been held${by} for ${hours ?? "?"} h, longer than ${limit ?? "?"} h`;
 }
 
 export function daemonDownMessage(server: string | null, daemon: string | null): string {

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { DaemonReading } from "./reading.ts";
+import type { FeaturePicture, ServerPicture } from "./picture.ts";
+import { featureKey } from "./polls/feature-picture.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
@@ -12,7 +13,7 @@ export type DenialOutcome = (typeof DENIAL_OUTCOMES)[number];
 export const DenialFields = {
   server: Type.String(),
   daemon: Type.String(),
-  feature: nullable(Type.String({ description: "Null where the manager only counts denials" })),
+  feature: nullable(Type.String({ description: "Null where the manager counts denials of a daemon alone" })),
   user: nullable(Type.String()),
   host: nullable(Type.String({ description: "Of the first attempt" })),
   count: count("Seats asked for; where the manager only counts denials, how many", 1),
@@ -55,33 +56,56 @@ export function denialRecord(denial: Denial): DenialRecord {
   return { timestamp, server, daemon, feature, user, host, count, reason, code, attempts, outcome, until };
 }
 
-/** Denials of one daemon by its own counter, in one poll: no names, just how many. */
-export function countedDenials(server: string, daemon: string, count: number, at: number): Denial {
-  const unknown = { feature: null, user: null, host: null, reason: null, code: null };
-  return { at, server, daemon, count, attempts: count, until: at, ...unknown, outcome: "denied" };
+/** Denials that a manager counted between two polls. */
+interface Counted {
+  readonly daemon: string;
+  /** Null where it counts those of the daemon alone. */
+  readonly feature: string | null;
+  readonly count: number;
 }
 
-/** Denials that each daemon had counted when it was last read, by its name. */
+/** Denials by a counter of the manager, in one poll: no users, just how many. */
+export function countedDenials(server: string, { daemon, feature, count }: Counted, at: number): Denial {
+  const unknown = { user: null, host: null, reason: null, code: null };
+  return { at, server, daemon, feature, count, attempts: count, until: at, ...unknown, outcome: "denied" };
+}
+
+/** What each counter had when it was last read, by the daemon's name or by the feature's key. */
 export type DenialCounters = Readonly<Record<string, number>>;
 
+type Counting = Pick<ServerPicture, "daemons"> & {
+  readonly features: readonly Pick<FeaturePicture, "daemon" | "name" | "totals">[];
+};
+
+/** A manager that counts by feature, of some of them at least. */
+export function countsByFeature({ features }: Counting): boolean {
+  return features.some(({ totals }) => totals !== undefined && totals.denials !== null);
+}
+
 /**
- * Differences of the daemons' own counters. The first reading of a daemon is where counting begins; a counter that
- * fell began again at 0 when its daemon was restarted, so that all it shows has happened since.
+ * Differences of the manager's counters: the features' where it has them, else the daemons'. The first reading of a counter
+ * is where counting begins. A daemon's that fell began again at 0 when its daemon was restarted, so that all it shows has
+ * happened since; a feature's may be of a time that moves on (LM-X: the last 24 hours), so that one which fell says nothing.
  */
-export function countDenials(before: DenialCounters, daemons: readonly DaemonReading[]) {
+export function countDenials(before: DenialCounters, picture: Counting) {
+  const ofDaemons = () =>
+    picture.daemons.map(({ name, totals }) => ({ key: name, daemon: name, feature: null, totals }));
+  const ofFeatures = () =>
+    picture.features.map(({ daemon, name, totals }) => {
+      return { key: featureKey(daemon, name), daemon, feature: name, totals };
+    });
   const counters: Record<string, number> = { ...before };
-  /** Daemons that denied something since, and how often. */
-  const denied: { readonly daemon: string; readonly count: number }[] = [];
-  for (const { name, totals } of daemons) {
+  const denied: Counted[] = [];
+  for (const { key, daemon, feature, totals } of countsByFeature(picture) ? ofFeatures() : ofDaemons()) {
     const now = totals?.denials ?? null;
     if (now === null) continue;
-    const was = before[name];
-    counters[name] = now;
-    const count = was === undefined ? 0 : now >= was ? now - was : now;
-    if (count > 0) denied.push({ daemon: name, count });
+    const was = before[key] ?? now;
+    counters[key] = now;
+    const count = now >= was ? now - was : feature === null ? now : 0;
+    if (count > 0) denied.push({ daemon, feature, count });
   }
   /** False when nothing has to be stored again. */
-  const changed = Object.keys(counters).some((name) => counters[name] !== before[name]);
+  const changed = Object.keys(counters).some((key) => counters[key] !== before[key]);
   return { counters: counters as DenialCounters, denied, changed };
 }
 

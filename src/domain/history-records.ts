@@ -5,6 +5,7 @@ import {
   Count,
   count,
   nullable,
+  OfCounts,
   OfFeature,
   Percent,
   record,
@@ -80,6 +81,7 @@ export const StatsRecord = record("StatsRow", {
     ),
   ),
   coverage: Coverage,
+  ...OfCounts,
   series: Type.Optional(
     Type.Array(SeriesPoint, {
       description: "Buckets; `timestamp` is a bucket's start, which may lie before `start`",
@@ -182,16 +184,22 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     description: "What was asked beyond the seats, as far as it is known",
   }),
   coverage: Coverage,
+  unit: OfCounts.unit,
 });
 export type EfficiencyRecord = Static<typeof EfficiencyRecord>;
 
 const Held = (what: string) => nullable(amount(`${what}; null where sessions or samples are no longer kept`));
 
-/** A product. What its features hold together follows from their sessions, never from their peaks. */
+/**
+ * A product. What its features hold together follows from their sessions, never from their peaks. Its figures are of
+ * seats: what its features of tokens or credits hold is no part of them.
+ */
 export const ProductRecord = record("Product", {
   product: Type.String(),
   features: count("Features of the product with counts in the range"),
-  total: nullable(count("Seats of all its features; null where one is unlimited or unknown")),
+  total: nullable(
+    count("Seats of all its features, each seat group once; null where one is unlimited or unknown"),
+  ),
   peakHeld: Held("Most seats that people held at one moment, of all its features that were read then"),
   averageHeld: Held("Seats that people held, over the time in which counts of a feature were read"),
   p95Held: Held("As many seats were enough for 95 % of that time"),
@@ -221,6 +229,7 @@ export const EfficiencyRow = Type.Object({
   affectedSessions: nullable(Count),
   demand: Type.Object(DemandFields),
   coverage: Coverage,
+  unit: OfCounts.unit,
 });
 export type EfficiencyRow = Static<typeof EfficiencyRow>;
 
@@ -262,6 +271,12 @@ const UsageFields = {
   peakHeld: count("Most seats that people held at one moment"),
   uniqueUsers: Count,
   lastUsedAt: Timestamp,
+  unit: {
+    ...OfCounts.unit,
+    description:
+      "What `heldSeatHours` and `peakHeld` count: that of the feature where the row is of one alone, else seats; other " +
+      "units are left out then",
+  } as typeof OfCounts.unit,
 };
 export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",

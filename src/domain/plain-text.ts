@@ -1,3 +1,5 @@
+import type { Unit } from "./words.ts";
+
 /**
  * Text of strangers (license tools, clients, config files) made fit for a log line or a terminal: no control character
  * that could move a cursor or forge a line, and nothing that looks like a secret.
@@ -58,4 +60,18 @@ export function nameMatcher(globs: readonly string[] | null): (name: string | nu
 /** `1 seat`, `2 seats`. */
 export function countOf(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** `1 seat`, `25000 tokens`. */
+export function amountOf(count: number, unit: Unit = "seats"): string {
+  return countOf(count, unit.slice(0, -1));
+}
+
+const NAMES_SHOWN = 3;
+
+/** `a`, `a and b`, `a, b, c and 5 others`. */
+export function namesOf(names: readonly string[]): string {
+  const more = names.length - NAMES_SHOWN;
+  const shown = more > 1 ? [...names.slice(0, NAMES_SHOWN), `${more} others`] : names;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
 }

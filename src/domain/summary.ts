@@ -34,7 +34,7 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
   const isRead = ({ state }: FeaturePicture) => state !== "failed";
   const features = all.filter(isRead);
   const sets = pictures.flatMap((picture) => seatSets(picture.features.filter(isRead)));
-  const counted = sets.map(poolOf).filter(({ unlimited }) => !unlimited);
+  const counted = sets.map((set) => poolOf(set)).filter(({ unlimited }) => !unlimited);
   const used = counted.filter((pool) => pool.used !== null);
   const sum = <What extends string>(
     list: readonly { readonly [Name in What]: number | null }[],

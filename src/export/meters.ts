@@ -56,7 +56,10 @@ export const DENIALS = {
   ),
 } as const;
 
-type DenialFields = Pick<DenialEvent, "server" | "daemon" | "feature" | "user" | "count" | "outcome">;
+type DenialFields = Pick<
+  DenialEvent,
+  "server" | "daemon" | "feature" | "user" | "host" | "attempts" | "outcome"
+>;
 
 /** A log may name features without end; what does not fit is counted without its feature. */
 const MAX_SERIES = 10_000;
@@ -65,7 +68,7 @@ const MAX_SERIES = 10_000;
 export function createDenialMeter(maxSeries: number = MAX_SERIES) {
   const counts = new Map<string, { readonly labels: Labels; count: number }>();
   return {
-    add({ server, daemon, feature, user, count, outcome }: DenialFields): void {
+    add({ server, daemon, feature, user, host, attempts, outcome }: DenialFields): void {
       if (outcome !== "denied") return;
       const known = `${server}\0${daemon}\0${feature ?? ""}`;
       const isCounted = counts.has(known) || counts.size < maxSeries;
@@ -74,7 +77,7 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
         count: 0,
       }));
       // Where the manager only counts, one event stands for many.
-      entry.count += feature === null && user === null ? count : 1;
+      entry.count += user === null && host === null ? attempts : 1;
     },
     emit(emit: Emit): void {
       for (const { labels, count } of counts.values()) emit(DENIALS.denials, labels, count);

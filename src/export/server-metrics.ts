@@ -1,10 +1,18 @@
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
+import { isSeats, poolOf, seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
 import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, labelsOf, seconds } from "./family.ts";
 
-/** Families about features and their pools. */
+/**
+ * Families about features and their pools. Those of seats are of features of seats alone, so that no sum over them adds up
+ * tokens; a sum over features still counts a seat group once for each of its members.
+ */
 export const FEATURE = {
+  info: gauge(
+    "license_feature_info",
+    "Always 1; unit (seats, tokens, credits), and seat_group, the set of seats that features of the server share.",
+  ),
   issued: gauge("license_feature_seats_issued", "Seats issued; absent when unlimited, unknown or stale."),
   used: gauge(
     "license_feature_seats_used",
@@ -16,6 +24,11 @@ export const FEATURE = {
   ),
   reserved: gauge("license_feature_seats_reserved", "Seats kept by reservations."),
   queued: gauge("license_feature_seats_queued", "Seats asked for by requests that wait."),
+  unitsIssued: gauge(
+    "license_feature_units_issued",
+    "Tokens or credits that there are, where a feature counts no seats; absent when unlimited, unknown or stale.",
+  ),
+  unitsUsed: gauge("license_feature_units_used", "Tokens or credits in use; absent when unknown or stale."),
   utilization: gauge(
     "license_feature_utilization_ratio",
     "Seats in use by seats issued, 1 = all; absent when unlimited, unknown or stale.",
@@ -47,21 +60,29 @@ export const FEATURE = {
 function emitFeature(server: string, feature: FeaturePicture, emit: Emit): void {
   const labels = labelsOf({ server, daemon: feature.daemon, feature: feature.name });
   const fresh = isFresh(feature);
+  const { unit = "seats", seatGroup } = feature;
+  emit(FEATURE.info, [...labels, ["unit", unit], ["seat_group", seatGroup ?? ""]], 1);
   emit(FEATURE.state, [...labels, ["state", feature.state]], 1);
   emitKnown(emit, FEATURE.collected, labels, seconds(feature.collectedAt));
   for (const pool of feature.pools) {
     const inPool: Labels = [...labels, ["pool", pool.id], ["version", pool.version ?? ""]];
     emitKnown(emit, FEATURE.poolExpiry, inPool, seconds(pool.expiry.expiresAt));
-    if (fresh && !pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
-    if (fresh) emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
+    if (!fresh || !isSeats(feature)) continue;
+    if (!pool.unlimited) emitKnown(emit, FEATURE.poolIssued, inPool, pool.total);
+    emitKnown(emit, FEATURE.poolUsed, inPool, pool.used);
   }
   if (!fresh) return;
   const { total, used, unlimited } = feature;
   emit(FEATURE.unlimited, labels, unlimited ? 1 : 0);
-  emitKnown(emit, FEATURE.issued, labels, total);
-  emitKnown(emit, FEATURE.used, labels, used);
-  for (const name of ["available", "reserved", "queued"] as const)
-    emitKnown(emit, FEATURE[name], labels, feature[name]);
+  if (isSeats(feature)) {
+    emitKnown(emit, FEATURE.issued, labels, total);
+    emitKnown(emit, FEATURE.used, labels, used);
+    for (const name of ["available", "reserved", "queued"] as const)
+      emitKnown(emit, FEATURE[name], labels, feature[name]);
+  } else {
+    emitKnown(emit, FEATURE.unitsIssued, [...labels, ["unit", unit]], total);
+    emitKnown(emit, FEATURE.unitsUsed, [...labels, ["unit", unit]], used);
+  }
   if (!unlimited && total !== null && used !== null && total > 0)
     emit(FEATURE.utilization, labels, used / total);
 }
@@ -84,6 +105,11 @@ export const SERVER = {
   ),
   polled: gauge("license_server_last_poll_timestamp_seconds", "Time of the last poll, whatever came of it."),
   pollDuration: gauge("license_server_last_poll_duration_seconds", "How long the last poll took."),
+  issued: gauge(
+    "license_server_seats_issued",
+    "Seats issued of all features with a limit that are fresh, each seat group once; no tokens, no credits.",
+  ),
+  used: gauge("license_server_seats_used", "Seats in use of those features."),
   features: gauge("license_server_features", "Features of the server by the state of their numbers."),
   checkouts: gauge("license_server_checkouts", "Checkouts in the last good reading, while it is fresh."),
   unparsed: gauge("license_server_unparsed_lines", "Lines of the last output that no rule knew."),
@@ -137,7 +163,13 @@ export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void>
     if (index % FEATURES_A_STEP === FEATURES_A_STEP - 1) yield;
   }
   for (const state of DATA_STATES) emit(SERVER.features, [...labels, ["state", state]], states[state]);
-  if (isFresh(picture)) emit(SERVER.checkouts, labels, checkouts);
+  if (!isFresh(picture)) return;
+  emit(SERVER.checkouts, labels, checkouts);
+  const limited = seatSets(features.filter(isFresh))
+    .map((set) => poolOf(set))
+    .filter(({ total }) => total !== null);
+  emitKnown(emit, SERVER.issued, labels, sumOfKnown(limited.map(({ total }) => total)));
+  emitKnown(emit, SERVER.used, labels, sumOfKnown(limited.map(({ used }) => used)));
 }
 
 function isFresh({ state }: ServerPicture | FeaturePicture): boolean {

@@ -9,11 +9,14 @@ export function oncePerRange<Answer>(ask: (start: number, end: number) => Answer
     answers.getOrInsertComputed(`${start} ${end}`, () => ask(start, end));
 }
 
-/** Counts rows by feature. `from` is a table with its condition, which binds the start of a range and its end. */
-export function createFeatureCounts({ all }: Rows, from: string) {
+/**
+ * Counts rows by feature, or adds them up. `from` is a table with its condition, which binds the start of a range and its
+ * end.
+ */
+export function createFeatureCounts({ all }: Rows, from: string, count = "count(*)") {
   const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
   const countsIn = oncePerRange((start, end) => {
-    const sql = `SELECT server_id AS server, daemon, feature, count(*) AS count FROM ${from} GROUP BY 1, 2, 3`;
+    const sql = `SELECT server_id AS server, daemon, feature, ${count} AS count FROM ${from} GROUP BY 1, 2, 3`;
     const rows = all<FeatureId & { readonly count: number }>(sql, start, end);
     return new Map(rows.map((row) => [keyOf(row), row.count]));
   });
@@ -24,15 +27,18 @@ export function createFeatureCounts({ all }: Rows, from: string) {
 /** So many features are counted one by one; of more, all are counted at once. */
 const FEW = 8;
 
+/** Who tried again counts once; of requests that a manager only counts each one does. */
+const REQUESTS = "sum(iif(user = '' AND host IS NULL, attempts, 1))";
+
 /** Counts denials of an outcome by feature. */
 export function createOutcomeCounts(rows: Rows, outcome: "denied" | "queued") {
   const where = `at >= ?1 AND at < ?2 AND outcome = '${outcome}'`;
-  const ofAll = createFeatureCounts(rows, `denials INDEXED BY denials_by_time WHERE ${where}`);
+  const ofAll = createFeatureCounts(rows, `denials INDEXED BY denials_by_time WHERE ${where}`, REQUESTS);
   let asked = 0;
   return (of: FeatureId, start: number, end: number): number => {
     if (++asked > FEW) return ofAll(of, start, end);
-    const [row] = rows.all<{ count: number }>(
-      `SELECT count(*) AS count FROM denials INDEXED BY denials_by_feature
+    const [row] = rows.all<{ count: number | null }>(
+      `SELECT ${REQUESTS} AS count FROM denials INDEXED BY denials_by_feature
        WHERE feature = ?3 AND server_id = ?4 AND daemon = ?5 AND ${where}`,
       start,
       end,
@@ -55,7 +61,8 @@ export function createDenialReader(rows: Rows, now: number) {
   const seenIn = oncePerRange((start, end) => {
     const servers = rows.all<{ server: string }>(
       `SELECT DISTINCT server_id AS server FROM denial_spans WHERE from_at < ? AND coalesce(to_at, ?) > ? AND server_id
-         NOT IN (SELECT server_id FROM denial_cursors WHERE json_extract(cursor, '$.kind') = 'counters')`,
+         NOT IN (SELECT server_id FROM denial_cursors WHERE json_extract(cursor, '$.kind') = 'counters'
+           AND json_extract(cursor, '$.byFeature') IS NOT TRUE)`,
       end,
       now,
       start,

@@ -1,4 +1,4 @@
-import type { FeatureId } from "../domain/history.ts";
+import type { CountedFeature, FeatureId } from "../domain/history.ts";
 import { createBucketed, type Point } from "../domain/stats/bucketed.ts";
 import type { Heatmap } from "../domain/stats/heatmap.ts";
 import { coveredMs, NO_ROLLUP, type Rollup, sumsOfRollup } from "../domain/stats/rollup.ts";
@@ -52,8 +52,8 @@ export async function featuresOver(
   filter: Named,
   range: Range,
   withUsers: boolean,
-  uncounted: readonly FeatureId[] = [],
-): Promise<{ feature: FeatureId; known: KnownFeature | null; rollup: Rollup }[]> {
+  uncounted: readonly CountedFeature[] = [],
+): Promise<{ feature: CountedFeature; known: KnownFeature | null; rollup: Rollup }[]> {
   const counted = await source.features(filter);
   const begin = await historyBegins(source, range);
   const rollups = begin >= range.end ? [] : await source.rollups(counted, begin, range.end, withUsers);

@@ -8,7 +8,7 @@ import type {
   ServerPicture,
   Snapshot,
 } from "../domain/picture.ts";
-import { poolOf, seatSets } from "../domain/polls/seat-groups.ts";
+import { poolOf, seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { Expiry } from "../domain/reading.ts";
 import type {
   ExpirationRecord,
@@ -27,7 +27,7 @@ import { managerOf } from "../managers/registry.ts";
 
 export function serverRecord(picture: ServerPicture): ServerRecord {
   const { server, collectedAt, pollDurationMs, error, features } = picture;
-  const sets = seatSets(features).map(poolOf);
+  const sets = seatSets(features).map((set) => poolOf(set));
   return {
     ...pick(server, "id", "name", "manager", "address"),
     ...(managerOf(server.manager).experimental === true && { experimental: true }),
@@ -52,9 +52,9 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     counts: {
       features: collectedAt === null ? null : features.length,
       checkouts: collectedAt === null ? null : features.flatMap(({ checkouts }) => checkouts).length,
-      total: sumKnown(sets.map(({ total }) => total)),
+      total: sumOfKnown(sets.map(({ total }) => total)),
       // As in the summary: what unlimited features have in use is no part of a total.
-      used: sumKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),
+      used: sumOfKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),
     },
     unparsedLines: picture.unparsedLines,
   };
@@ -65,12 +65,6 @@ export function pick<T extends object, K extends keyof T>(of: T, ...names: reado
   const picked = {} as Pick<T, K>;
   for (const name of names) picked[name] = of[name];
   return picked;
-}
-
-/** Sum of what is known; null when nothing is. */
-function sumKnown(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }
 
 export function featureRecord(server: string, feature: FeaturePicture): FeatureRecord {

@@ -73,7 +73,7 @@ describe("a feature", () => {
     const ofSolver = [...told.values()].filter(({ samples }) =>
       samples.some(({ labels }) => labels.feature === "solver"),
     );
-    expect(ofSolver.map(({ name }) => name)).toEqual(["license_feature_state"]);
+    expect(ofSolver.map(({ name }) => name)).toEqual(["license_feature_info", "license_feature_state"]);
     expect(sampleOf(told, "license_feature_seats_used", { feature: "mesher" })).toBe(0);
     expect(told.has("license_feature_utilization_ratio")).toBe(false);
   });

@@ -55,10 +55,17 @@ test("polls are counted by server and outcome, from 0 on, as long as the server 
 
 test("denials count once each, counted ones as often as they were, and never more series than fit", async () => {
   const meter = createDenialMeter(3);
-  const denial = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", count: 4 };
+  const denial = {
+    server: "eda",
+    daemon: "acmed",
+    feature: "solver",
+    user: "ada",
+    host: "ws01",
+    attempts: 2,
+  };
   meter.add({ ...denial, outcome: "denied" });
   meter.add({ ...denial, outcome: "granted_later" });
-  meter.add({ ...denial, feature: null, user: null, outcome: "denied" });
+  meter.add({ ...denial, feature: null, user: null, host: null, attempts: 4, outcome: "denied" });
   for (let n = 0; n < 100; n++) meter.add({ ...denial, feature: `f${n}`, outcome: "denied" });
   const seen = await told(meter.emit);
   expect(sampleOf(seen, "license_denials_total", { feature: "solver" })).toBe(1);

@@ -57,11 +57,13 @@ async function answersOf(store: Store, now: number, range: { start: number; end:
     start,
     end,
     steps: read.features().map((feature) => digest(read.series(feature, start, end).steps)),
-    stats: stats.rows.map(({ points, usedSeatHours, heldSeatHours, queuedRequests, ...row }) => ({
-      ...row,
-      seatHours: usedSeatHours,
-      points: digest(points),
-    })),
+    stats: stats.rows.map(
+      ({ points, usedSeatHours, heldSeatHours, queuedRequests, unit, seatGroup, ...row }) => ({
+        ...row,
+        seatHours: usedSeatHours,
+        points: digest(points),
+      }),
+    ),
     heatmap: digest(cells),
     efficiency: efficiency.rows.map(({ feature, seats, whatIf, total }) => ({
       feature,

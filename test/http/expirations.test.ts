@@ -82,8 +82,8 @@ describe("expirations", () => {
   test("as CSV", async () => {
     const csv = await (await site().get("/api/licenses/expirations?format=csv&server=nz")).text();
     expect(csv).toBe(
-      "server,daemon,feature,pool,total,expiresOn,expiresAt,daysLeft,permanent\r\n" +
-        "nz,acmed,solver,1,4,2026-03-01,2026-03-01T10:59:59.999Z,-1,false\r\n",
+      "server,daemon,feature,pool,total,expiresOn,expiresAt,daysLeft,permanent,unit,seatGroup\r\n" +
+        "nz,acmed,solver,1,4,2026-03-01,2026-03-01T10:59:59.999Z,-1,false,seats,\r\n",
     );
   });
 });

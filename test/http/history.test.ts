@@ -84,6 +84,7 @@ describe("stats", () => {
       sessions: 1,
       heldSeatHours: 2,
       coverage: 0,
+      unit: "seats",
     });
     expect(series).toEqual([0, HOUR].map((after) => ({ timestamp: iso(after), ...none })));
     const all = await json<{ features: StatsRecord[] }>(at, `stats?${RANGE}`);
@@ -112,6 +113,8 @@ describe("stats", () => {
       denials: null,
       queuedRequests: null,
       coverage: 1,
+      unit: "seats",
+      seatGroup: null,
     });
     expect(series.length).toBe(24);
     expect(series[0]).toEqual({ timestamp: iso(0), used: 2, peakUsed: 2, total: 2 });
@@ -147,8 +150,8 @@ describe("stats", () => {
     const csv = await at.get(`/api/licenses/stats?${RANGE}&format=csv&feature=viewer, 64 bit`);
     expect(csv.headers.get("x-total-count")).toBe("1");
     expect((await csv.text()).split("\r\n")).toEqual([
-      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,usedSeatHours,heldSeatHours,saturatedSeconds,denials,queuedRequests,coverage",
-      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,0,,,1',
+      "server,daemon,feature,total,peakUsed,averageUsed,p95Used,peakUtilization,averageUtilization,uniqueUsers,sessions,usedSeatHours,heldSeatHours,saturatedSeconds,denials,queuedRequests,coverage,unit,seatGroup",
+      'eda,snpslmd,"viewer, 64 bit",5,0,0,0,0,0,0,0,0,0,0,,,1,seats,',
       "",
     ]);
   });
@@ -291,20 +294,20 @@ describe("demand beyond the seats", () => {
       .split("\r\n");
     expect(heading).toBe(
       "server,daemon,feature,total,part,seats,busyPercent,saturatedSeconds,affectedSessions,demand.deniedRequests," +
-        "demand.deniedSeats,demand.queuedRequests,demand.queuedSeatHours,demand.knownFrom,coverage",
+        "demand.deniedSeats,demand.queuedRequests,demand.queuedSeatHours,demand.knownFrom,coverage,unit",
     );
     expect(rows.slice(0, 4)).toEqual([
-      "eda,snpslmd,compiler,2,seat,1,100,,,1,1,0,0,log,1",
-      "eda,snpslmd,compiler,2,seat,2,50,,,1,1,0,0,log,1",
-      "eda,snpslmd,compiler,2,whatIf,1,,7200,2,1,1,0,0,log,1",
-      "eda,snpslmd,compiler,2,whatIf,3,,1,0,1,1,0,0,log,1",
+      "eda,snpslmd,compiler,2,seat,1,100,,,1,1,0,0,log,1,seats",
+      "eda,snpslmd,compiler,2,seat,2,50,,,1,1,0,0,log,1,seats",
+      "eda,snpslmd,compiler,2,whatIf,1,,7200,2,1,1,0,0,log,1,seats",
+      "eda,snpslmd,compiler,2,whatIf,3,,1,0,1,1,0,0,log,1,seats",
     ]);
     expect(rows).toHaveLength(2 + 6);
   });
 });
 
 describe("usage", () => {
-  const ONE = { heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 };
+  const ONE = { heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1, unit: "seats" } as const;
   const group = (more: Partial<UsageRecord>): UsageRecord => ({ ...ONE, lastUsedAt: iso(HOUR), ...more });
   const end = iso(2 * HOUR);
 
@@ -331,8 +334,8 @@ describe("usage", () => {
     expect(coverage).toBeCloseTo(2 / 24, 2);
     const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();
     expect(csv.split("\r\n").slice(0, 2)).toEqual([
-      "user,heldSeatHours,sessions,peakHeld,uniqueUsers,lastUsedAt",
-      `ann,1,1,1,1,${iso(HOUR)}`,
+      "user,heldSeatHours,sessions,peakHeld,uniqueUsers,lastUsedAt,unit",
+      `ann,1,1,1,1,${iso(HOUR)},seats`,
     ]);
   });
 });

@@ -100,8 +100,8 @@ describe("a name that two daemons have", () => {
     const { body } = await json(at, `usage?${RANGE}&group_by=feature&feature=viewer`);
     const of = { server: "eda", feature: "viewer", lastUsedAt: new Date(NOW).toISOString() };
     expect(body.groups).toEqual([
-      { ...of, daemon: "acmed", heldSeatHours: 2, sessions: 2, peakHeld: 2, uniqueUsers: 2 },
-      { ...of, daemon: "betad", heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1 },
+      { ...of, daemon: "acmed", heldSeatHours: 2, sessions: 2, peakHeld: 2, uniqueUsers: 2, unit: "seats" },
+      { ...of, daemon: "betad", heldSeatHours: 1, sessions: 1, peakHeld: 1, uniqueUsers: 1, unit: "seats" },
     ]);
     const daemons = await json(at, `usage?${RANGE}&group_by=daemon,host&feature=viewer&sort=-daemon`);
     expect(daemons.body.groups).toMatchObject([

@@ -50,7 +50,9 @@ async function figures(products: readonly Product[] = [], anonymize = false, mon
     await rig.poll(a.outcome({ startedAt: at - 200, finishedAt: at, reading }));
   }
   createDenialSources(rig.store).begin("eda", a.NOON);
-  const denials = [2, 3].map((count, at) => countedDenials("eda", "snpslmd", count, a.NOON + at));
+  const denials = [2, 3].map((count, at) =>
+    countedDenials("eda", { daemon: "snpslmd", feature: null, count }, a.NOON + at),
+  );
   createDenials(rig.store).write(denials.map((denial) => ({ denial, told: true })));
   const period = parsePeriod(month, "UTC");
   if (period === null) throw new Error("no period");

@@ -1,5 +1,6 @@
 import type { Alert, AlertRecord } from "../../domain/alerts.ts";
 import type { Labels } from "../../domain/server.ts";
+import type { Unit } from "../../domain/words.ts";
 import type { NotificationRow } from "../../store/notifications.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 
@@ -20,6 +21,8 @@ export interface NotedAlert extends AlertRecord {
   readonly serverName: string | null;
   /** Who holds the most seats of the feature; empty where it is about no feature, or where the target names no people. */
   readonly holders: readonly NotedHolder[];
+  /** What they hold; absent = seats. */
+  readonly unit?: Unit;
   /** Where the page shows it; null where `http.public_url` is not set. Notes of before have none. */
   readonly link?: string | null;
 }

@@ -1,6 +1,6 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
 import { holderName } from "../../domain/holder.ts";
-import { countOf, cutText, escapeControls } from "../../domain/plain-text.ts";
+import { amountOf, countOf, cutText, escapeControls } from "../../domain/plain-text.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
@@ -139,16 +139,21 @@ function placeOf({ server, serverName, daemon, feature }: NotedAlert): string {
 }
 
 function detailsOf({ kind, alert, at }: Note, zone: string): string[] {
-  const { id, rule, startedAt, holders } = alert;
+  const { id, rule, startedAt, holders, unit } = alert;
   const began = Date.parse(startedAt);
   const when =
     kind === "resolved" ? `began ${time(began, zone)}` : `since ${time(began, zone)} (${span(at - began)})`;
-  const held = holders.map((each) => holder(each, at, zone)).join("; ");
+  const held = holders.map((each) => holder(each, unit, at, zone)).join("; ");
   return [`${when}; alert ${id}, rule ${rule}`, ...(holders.length === 0 ? [] : [`held by ${held}`])];
 }
 
-function holder({ seats, since, ...who }: NotedHolder, at: number, zone: string): string {
-  return `${holderName(who)}: ${countOf(seats, "seat")}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
+function holder(
+  { seats, since, ...who }: NotedHolder,
+  unit: NotedAlert["unit"],
+  at: number,
+  zone: string,
+): string {
+  return `${holderName(who)}: ${amountOf(seats, unit)}${since === null ? "" : ` since ${wallTime(Date.parse(since), zone, at)}`}`;
 }
 
 /** `2026-03-02 13:15`, by the clocks of a zone; without the day where it is that of `besides`. */

@@ -10,6 +10,8 @@ import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domai
 import { countOf } from "../../domain/plain-text.ts";
 import { initialPicture, markStale } from "../../domain/polls/apply-poll.ts";
 import { failedFeature, featureKey, percent } from "../../domain/polls/feature-picture.ts";
+import { sharedSets } from "../../domain/polls/seat-groups.ts";
+import { poolOfSeries } from "../../domain/stats/spans.ts";
 import { DAY_MS, HOUR_MS, iso } from "../../domain/time/clock.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
 import { createReader, type Reader } from "../../history/reader.ts";
@@ -102,7 +104,8 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const keyOf = ({ daemon, feature }: { daemon: string; feature: string | null }) =>
     featureKey(daemon, feature ?? "");
   const denials = Map.groupBy(deniedIn(past), keyOf);
-  const counts = new Map(features.map((each) => [keyOf(each), countSpans(past, each)]));
+  const sets = sharedSets(features).map((set) => set.toSorted((a, b) => (a.feature < b.feature ? -1 : 1)));
+  const counts = new Map(sets.map((set) => [set.map(keyOf)[0] ?? "", countSpans(past, set)]));
   const parts: { readonly spans: readonly Span[]; readonly denied?: Denied[] | undefined }[] = [
     ...[serverSpans(past), ...daemonSpans(past), ...features.map((each) => holdSpans(past, each))].map(
       (spans) => ({ spans }),
@@ -199,10 +202,13 @@ function daemonSpans(past: Past): Span[][] {
   });
 }
 
-/** The numbers of one feature. */
-function countSpans(past: Past, known: KnownFeature): Span[] {
+/** The numbers of one feature, or of a seat group under the first of its features. */
+function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   const { read, blank, start, end } = past;
-  const looks = read.series(known, start, end).steps.map(({ at, ...counts }): SeenAt => {
+  const [known] = set;
+  if (known === undefined) return [];
+  const { steps } = poolOfSeries(set.map((each) => ({ ...each, ...read.series(each, start, end) })));
+  const looks = steps.map(({ at, ...counts }): SeenAt => {
     const { total, used, unlimited } = counts;
     if (used === null) return [at, null];
     const utilization = unlimited || total === null ? null : percent(used, total);
@@ -240,10 +246,10 @@ function holdSpans(past: Past, known: KnownFeature): Span[] {
 
 function withFeature(
   blank: ServerPicture,
-  { daemon, feature }: KnownFeature,
+  { daemon, feature, unit = "seats" }: KnownFeature,
   parts: Partial<FeaturePicture>,
 ): ServerPicture {
-  const read: FeaturePicture = { ...failedFeature(daemon, feature, null), state: "ok", ...parts };
+  const read: FeaturePicture = { ...failedFeature(daemon, feature, null), state: "ok", unit, ...parts };
   return { ...blank, status: "up", state: "ok", features: [read] };
 }
 

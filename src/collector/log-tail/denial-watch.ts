@@ -1,6 +1,7 @@
 import {
   countDenials,
   countedDenials,
+  countsByFeature,
   createEpisodes,
   type DenialCounters,
   type LoggingRecord,
@@ -197,16 +198,18 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     if (endedAt !== null && (await store(now, () => sources.end(id, endedAt)))) one.endedAt = null;
   }
 
-  async function count({ server, daemons, collectedAt, lastPollAt, error }: ServerPicture): Promise<void> {
+  async function count(picture: ServerPicture): Promise<void> {
+    const { server, collectedAt, lastPollAt, error } = picture;
     if (collectedAt === null || collectedAt !== lastPollAt || error !== null) return;
     const one = watched.get(server.id);
     if (one === undefined || one.tail !== null) return;
-    const { counters: next, denied, changed } = countDenials(counters.get(server.id) ?? {}, daemons);
+    const { counters: next, denied, changed } = countDenials(counters.get(server.id) ?? {}, picture);
     if (!changed) return;
-    const rows = denied.map(({ daemon, count }) => countedDenials(server.id, daemon, count, collectedAt));
+    const rows = denied.map((counted) => countedDenials(server.id, counted, collectedAt));
+    const byFeature = countsByFeature(picture);
     const done = await committed(() => {
       if (one.since === null) sources.begin(server.id, collectedAt);
-      sources.saveCursor(server.id, { kind: "counters", counters: next });
+      sources.saveCursor(server.id, { kind: "counters", counters: next, byFeature });
       denials.write(rows.map((denial) => ({ denial, told: true })));
     }, rows.map(denialEvent));
     if (!done) return;

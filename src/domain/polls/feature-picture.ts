@@ -2,6 +2,7 @@ import { earlierExpiry } from "../expiry.ts";
 import type { FeaturePicture, PoolPicture, QueuePicture } from "../picture.ts";
 import { type FeatureReading, type PoolReading, type QueueReading, UNKNOWN_EXPIRY } from "../reading.ts";
 import type { DataState } from "../words.ts";
+import { sumOfKnown } from "./seat-groups.ts";
 
 /** Key of a feature's identity inside one server. Names may hold anything but NUL, which no tool prints. */
 export function featureKey(daemon: string, name: string): string {
@@ -40,15 +41,15 @@ function addUp(blocks: readonly FeatureReading[]): FeatureReading | [] {
     };
   });
   const assigned = good.flatMap((block) => (block.assigned === undefined ? [] : [block.assigned]));
-  const denials = sum(good.map((block) => block.totals?.denials ?? null));
-  const reserved = sum(good.map((block) => block.reserved ?? null));
+  const denials = sumOfKnown(good.map((block) => block.totals?.denials ?? null));
+  const reserved = sumOfKnown(good.map((block) => block.reserved ?? null));
   const isShort = good.length < blocks.length || good.some(({ consistency }) => consistency === "short");
   const isShared = good.some(({ consistency }) => consistency === "shared");
   return {
     daemon: first.daemon,
     name: first.name,
-    total: sum(good.filter((block) => !block.unlimited).map((block) => block.total)),
-    used: sum(good.map((block) => block.used)),
+    total: sumOfKnown(good.filter((block) => !block.unlimited).map((block) => block.total)),
+    used: sumOfKnown(good.map((block) => block.used)),
     unlimited: good.some((block) => block.unlimited),
     error: null,
     pools,
@@ -78,12 +79,6 @@ function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
   const kind = unlimited ? "uncounted" : "unknown";
   const unnamed = { number: null, version: null, vendorString: null };
   return { ...unnamed, kind, total, used, unlimited, expiry: UNKNOWN_EXPIRY };
-}
-
-/** Sum of what is known; null when nothing is. */
-function sum(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((a, b) => a + b, 0);
 }
 
 /**

@@ -56,15 +56,25 @@ export function isSeats(feature: Shared | undefined): boolean {
  * the total is the largest, the use is the sum; a member without a limit makes the group unlimited. Each feature that
  * charges a pool of tokens or credits says what all of them have in use. Unknown members count for nothing.
  */
-export function poolOf(members: readonly (Counts & Shared)[]): Counts {
-  const [first] = members;
-  if (first !== undefined && members.length === 1) return first;
+export function poolOf(members: readonly (Counts & Shared)[], unit = members[0]?.unit ?? "seats"): Counts {
+  const [only] = members;
+  if (only !== undefined && members.length === 1) {
+    const { total, used, unlimited } = only;
+    return { total, used, unlimited };
+  }
   const unlimited = members.some((member) => member.unlimited);
   const totals = members.flatMap(({ total }) => total ?? []);
-  const used = members.flatMap((member) => member.used ?? []);
+  const used = members.map((member) => member.used);
+  const known = used.filter((count) => count !== null);
   return {
     total: unlimited || totals.length === 0 ? null : Math.max(...totals),
-    used: used.length === 0 ? null : isSeats(first) ? used.reduce((a, b) => a + b) : Math.max(...used),
+    used: unit === "seats" || known.length === 0 ? sumOfKnown(used) : Math.max(...known),
     unlimited,
   };
+}
+
+/** Null when nothing is known. */
+export function sumOfKnown(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }

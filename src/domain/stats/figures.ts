@@ -1,11 +1,11 @@
-import type { FeatureId } from "../history.ts";
+import type { CountedFeature } from "../history.ts";
 import type { StatsRecord } from "../history-records.ts";
 import { HOUR_MS } from "../time/clock.ts";
 import { type Rollup, sumsOfRollup } from "./rollup.ts";
 import { firstWhere } from "./spans.ts";
 
 /** The figures of one feature over a range. Unknown is null. */
-export type Figures = Omit<StatsRecord, keyof FeatureId | "series">;
+export type Figures = Omit<StatsRecord, keyof CountedFeature | "series">;
 
 /** The figures that do not follow from the counts. */
 type People = Pick<Figures, "uniqueUsers" | "sessions" | "heldSeatHours" | "denials" | "queuedRequests">;

@@ -1,5 +1,5 @@
 import type { Series, Step } from "../history.ts";
-import { poolOf, seatSets } from "../polls/seat-groups.ts";
+import { poolOf, type Shared, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
 
 /** Calls back for each step of a series with the time it holds, [from, to); steps that hold no time are left out. */
 export function eachSpan(
@@ -74,7 +74,7 @@ export function sumOfSeats(
 }
 
 /** The features of a seat group as one: at any moment what those are together that are known then. */
-function poolOfSeries(members: readonly Pick<Series, "steps">[]): Pick<Series, "steps"> {
+export function poolOfSeries(members: readonly (Pick<Series, "steps"> & Shared)[]): Pick<Series, "steps"> {
   const [first] = members;
   if (first !== undefined && members.length === 1) return first;
   const changes = members
@@ -85,7 +85,8 @@ function poolOfSeries(members: readonly Pick<Series, "steps">[]): Pick<Series, "
     now[index] = step;
     if (changes[at + 1]?.step.at === step.at) return [];
     const known = Object.values(now).filter(({ used }) => used !== null);
-    return [{ at: step.at, ...poolOf(known), reserved: null, queued: null }];
+    const queued = sumOfKnown(known.map((each) => each.queued));
+    return [{ at: step.at, ...poolOf(known, first?.unit), reserved: null, queued }];
   });
   return { steps };
 }

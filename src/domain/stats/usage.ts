@@ -60,7 +60,8 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
 
 /**
  * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
- * that of the days, `ofFeature` says what a feature is grouped by.
+ * that of the days, `ofFeature` says what a feature is grouped by, `isCounted` whose seats are added up: of the others
+ * it is told that they were used. Null = all are.
  */
 export function createUsage(
   by: readonly UsageKey[],
@@ -68,6 +69,7 @@ export function createUsage(
   end: number,
   zone: string,
   ofFeature: OfFeature = nameOf,
+  isCounted: ((feature: FeatureId) => boolean) | null = null,
 ) {
   const columns = groupNames(by);
   const byDay = by.includes("day");
@@ -106,7 +108,7 @@ export function createUsage(
     high: number,
   ): void {
     const { names, holders, whose, from, to, byEnd } = seats;
-    const counts = holders.count;
+    const counts = isCounted === null ? holders.count : countsOf(seats, isCounted);
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
     let ended = 0;
@@ -214,6 +216,12 @@ export function createUsage(
           lastUsedAt: group.lastAt,
         })),
   };
+}
+
+/** How many seats each holder has, 0 of features that do not count. */
+function countsOf({ names, holders }: HeldSeats, isCounted: (feature: FeatureId) => boolean): Uint32Array {
+  const counted = names.features.map(([server, daemon, feature]) => isCounted({ server, daemon, feature }));
+  return holders.count.map((count, holder) => (counted[holders.feature[holder] ?? 0] ? count : 0));
 }
 
 interface Day {

@@ -33,7 +33,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   for (const { known, rollup } of (sort ? sortedBy(named, sort) : named).slice(offset, offset + limit)) {
     if (known === null) continue;
     source.checkpoint();
-    const { server, daemon, feature } = known;
+    const { server, daemon, feature, unit = "seats" } = known;
     const series = await source.series(known, start, end);
     const { total } = rollup;
     // Rollups tell nothing of queues, and denials are kept as long as sessions.
@@ -54,6 +54,7 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
       ...efficiencyOf(histogramOfRollup(rollup), total, kept ? await levelsOf(known, series) : null, asked),
       demand,
       coverage: shareOf(coveredMs(rollup), end - start),
+      unit,
     });
   }
   return { ...range, rows, total: found.length };

@@ -1,3 +1,4 @@
+import { isSeats } from "../../domain/polls/seat-groups.ts";
 import { localSpans } from "../../domain/stats/calendar.ts";
 import { createHeatmap } from "../../domain/stats/heatmap.ts";
 import { eachSpan, sumOfSeats } from "../../domain/stats/spans.ts";
@@ -16,12 +17,14 @@ export interface HeatmapQuery extends Range {
 
 /**
  * Use by hour and weekday. Several features are laid together: at any moment the sum of those known then, which only
- * steps can tell; where samples are gone several features have no coverage. `features` is how many were laid together.
+ * steps can tell; where samples are gone several features have no coverage. `features` is how many were laid together:
+ * those of seats, and one alone whatever it counts.
  */
 export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
   const range = resolveRange(query, await source.reach());
   const { start, end } = range;
-  const features = await source.features(query.filter);
+  const found = await source.features(query.filter);
+  const features = found.length === 1 ? found : found.filter(isSeats);
   const heatmap = createHeatmap(query.timezone, start, end);
   const [only] = features;
   const spans = localSpans(query.timezone, start, end);
@@ -42,5 +45,6 @@ export async function heatmapQuery(source: HistorySource, query: HeatmapQuery) {
       }
     }
   }
-  return { ...range, features: features.length, cells: heatmap.cells() };
+  const unit = only?.unit ?? "seats";
+  return { ...range, features: features.length, unit, cells: heatmap.cells() };
 }

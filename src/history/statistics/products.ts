@@ -1,5 +1,6 @@
-import type { Series, Step } from "../../domain/history.ts";
+import type { FeatureId, Series, Step } from "../../domain/history.ts";
 import type { ProductRecord } from "../../domain/history-records.ts";
+import { isSeats, seatSets } from "../../domain/polls/seat-groups.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, clip, type Holding, holdingsAt } from "../../domain/stats/held-seats.ts";
@@ -56,7 +57,7 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
       queuedRequests: sumOf(list.map(({ queuedRequests }) => queuedRequests)),
     };
     const figures = figuresOf(rollup, end - start, { ...people, heldSeatHours: null });
-    const total = sumOf(list.map((row) => row.total));
+    const total = sumOf(seatSets(list, ({ server }) => server).map(largestTotal));
     const rising = levels.sort((a, b) => a - b);
     const idleSeatHours = idleHours(rollup);
     const isPriced = costPerSeatYear !== null && idleSeatHours !== null;
@@ -80,7 +81,13 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
   });
 }
 
-/** What people held of each product at once. Empty where sessions or samples of the range are no longer kept. */
+/** The size of a seat group; null where that of a member is not known. */
+function largestTotal(members: readonly { readonly total: number | null }[]): number | null {
+  const totals = members.flatMap(({ total }) => total ?? []);
+  return totals.length < members.length ? null : Math.max(...totals);
+}
+
+/** What people held of each product at once, and who had anything of it. Empty where sessions or samples of the range are no longer kept. */
 async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const { start, end, resolution } = resolveRange(query, await own.reach());
   const found = new Map<string | null, { users: Set<string>; levels: number[]; rollup: Rollup }>();
@@ -90,25 +97,32 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const productOf = createProductOf(query.products);
   for (const [product, features] of Map.groupBy(await own.features(query.filter), productOf)) {
     const names = features.map(({ feature }) => feature);
+    const seats = features.filter(isSeats);
+    const others = new Set(features.filter((each) => !isSeats(each)).map(keyOf));
     const filter = { ...query.filter, features: names, users: null, hosts: null };
     const sum = createRollupSum();
     const users = new Set<string>();
     const levels: number[] = [];
     for (const { from, to } of daysOf(begin, end)) {
       // By name alone: daemons of other servers may have the same.
-      const held = (await own.sessions(from, to, filter))
-        .filter((session) => productOf(session) === product)
+      const sessions = (await own.sessions(from, to, filter)).filter(
+        (session) => productOf(session) === product,
+      );
+      const held = sessions
+        .filter((session) => !others.has(keyOf(session)))
         .map((session) => ({ ...session, ...holdingOf(session) }));
-      const series = await seriesOf(own, features, { start: from, end: to });
+      const series = await seriesOf(own, seats, { start: from, end: to });
       const steps = heldSteps(sumOfSeats(series, from, to), held);
       addRollup(sum, rollupOf({ steps, end: to }, from, to));
-      for (const { user } of held) if (user !== null) users.add(user);
+      for (const { user } of sessions) if (user !== null) users.add(user);
       for (const level of levelsAtBegin(held, steps, from, to)) levels.push(level);
     }
     found.set(product, { users, levels, rollup: sum.take() });
   }
   return found;
 }
+
+const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 /**
  * What people held of some features at once, as steps over the range of the series, which is the sum of their counts:

@@ -1,4 +1,4 @@
-import type { FeatureId } from "../../domain/history.ts";
+import type { CountedFeature } from "../../domain/history.ts";
 import { autoInterval, bucketEdges, type Interval, type Point } from "../../domain/stats/bucketed.ts";
 import { type Figures, figuresOf } from "../../domain/stats/figures.ts";
 import type { Asked } from "../../domain/stats/held-seats.ts";
@@ -12,12 +12,14 @@ import { heldHours } from "./usage.ts";
 /** Points of all series of one answer. */
 export const MAX_POINTS = 100_000;
 
-export type StatsOrder = keyof FeatureId | keyof Figures;
+export type StatsOrder = keyof CountedFeature | keyof Figures;
+
+type FeatureFigures = Required<CountedFeature> & Figures;
 
 export interface StatsQuery extends Range, Asked {
   readonly filter: Named;
   /** Features that are answered too when no count of theirs was ever read, as of uncounted ones. Default: none. */
-  readonly uncounted?: readonly FeatureId[];
+  readonly uncounted?: readonly CountedFeature[];
   /** Null = the smallest that gives few enough buckets. */
   readonly interval: Interval | null;
   /** IANA zone of day buckets. */
@@ -45,7 +47,7 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
   const named = filter.features === null ? undefined : found.map(({ feature }) => feature);
   const heldOf = kept ? await heldHours(source, { ...query, ...range }, named) : () => 0;
   const begin = await historyBegins(source, range);
-  const figures: (FeatureId & Figures & { readonly known: KnownFeature | null })[] = [];
+  const figures: (FeatureFigures & { readonly known: KnownFeature | null })[] = [];
   for (const { feature: id, known, rollup } of found) {
     source.checkpoint();
     const others = rollup.users.length === 0 && (await source.hasOthersCounts(id.server, start, end));
@@ -65,15 +67,15 @@ export async function statsQuery(source: HistorySource, query: StatsQuery) {
       denials,
       queuedRequests: kept && denials !== null ? await source.queuedRequests(id, start, end) : null,
     });
-    const { server, daemon, feature } = id;
-    figures.push({ known, server, daemon, feature, ...row });
+    const { server, daemon, feature, unit = "seats", seatGroup = null } = id;
+    figures.push({ known, server, daemon, feature, ...row, unit, seatGroup });
   }
   const sorted = query.sort === null ? figures : sortedBy(figures, query.sort);
   const page = sorted.slice(offset, limit === null ? undefined : offset + limit);
 
   const edges = query.series ? bucketEdges(interval, start, end, timezone) : [];
   const points = page.length * Math.max(0, edges.length - 1);
-  const rows: (FeatureId & Figures & { readonly points: readonly Point[] | null })[] = [];
+  const rows: (FeatureFigures & { readonly points: readonly Point[] | null })[] = [];
   for (const { known, ...row } of points > MAX_POINTS ? [] : page) {
     source.checkpoint();
     rows.push({ ...row, points: query.series ? await pointsFor(source, known, range, edges) : null });

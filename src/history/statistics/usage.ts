@@ -61,10 +61,26 @@ export async function usageQuery(
   const start = Math.min(Math.max(query.start, await source.sessionsFrom()), end);
   const { groupBy, labels } = query;
   const productOf = createProductOf(query.products ?? []);
-  const usage = createUsage(groupBy, start, end, query.timezone, (key, feature) => {
-    if (key === "product") return productOf(feature);
-    return key.startsWith("label:") ? (labels?.get(feature.server)?.get(key) ?? null) : nameOf(key, feature);
-  });
+  const features = await source.features(filter);
+  const units = new Map(features.map((feature) => [keyOf(feature), feature.unit ?? "seats"]));
+  // Of one feature alone its own unit is told, of several what they have of seats.
+  const isOfOne = groupBy.includes("feature");
+  const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
+  const isCounted = (feature: FeatureId) => (units.get(keyOf(feature)) ?? "seats") === common;
+  const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
+  const usage = createUsage(
+    groupBy,
+    start,
+    end,
+    query.timezone,
+    (key, feature) => {
+      if (key === "product") return productOf(feature);
+      return key.startsWith("label:")
+        ? (labels?.get(feature.server)?.get(key) ?? null)
+        : nameOf(key, feature);
+    },
+    isMixed ? isCounted : null,
+  );
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
@@ -74,16 +90,20 @@ export async function usageQuery(
     const keys: UsageGroup["keys"] = Object.fromEntries(
       Object.entries(group.keys).map(([key, name]) => [key, shown(key as UsageKey, name ?? null)]),
     );
-    return { ...group, ...keys, keys };
+    const { server = "", daemon = "", feature = "" } = group.keys as Partial<FeatureId>;
+    const unit = isOfOne ? (units.get(keyOf({ server, daemon, feature })) ?? "seats") : common;
+    return { ...group, ...keys, keys, unit };
   });
   const ties = [...TIES, ...groupBy].map((field) => ({ field, descending: false }));
   const sorted = sortedBy(groups, query.sort, ...ties);
-  const servers = new Set((await source.features(filter)).map(({ server }) => server));
+  const servers = new Set(features.map(({ server }) => server));
   let readMs = 0;
   for (const server of servers) readMs += await source.readMs(server, start, end);
   const coverage = shareOf(readMs, servers.size * (end - start));
   return { start, end, coverage, rows: sorted.slice(offset, offset + limit), total: sorted.length };
 }
+
+const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
 
 /** So many features are looked up one by one; of more, whole days are read. */
 const FEW = 20;
@@ -97,7 +117,6 @@ export async function heldHours(
   const { start, end } = range;
   const { holdingOf } = holdingsAt(await source.lastReadings(), range);
   const sums = new Map<string, number>();
-  const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
   const add = (feature: FeatureId, ms: number) =>
     void sums.set(keyOf(feature), (sums.get(keyOf(feature)) ?? 0) + ms);
   const few = of !== undefined && of.length <= FEW ? of : null;

@@ -15,6 +15,7 @@ import {
   PART_STATUSES,
   ROLES,
   SERVER_STATUSES,
+  UNITS,
   USER_KINDS,
 } from "../../domain/words.ts";
 import { reasonOf } from "../errors.ts";
@@ -81,6 +82,7 @@ const WORDS = {
   ServerStatus: SERVER_STATUSES,
   Severity: SEVERITIES,
   PersonKind: PERSON_KINDS,
+  Unit: UNITS,
   UserKind: USER_KINDS,
 };
 

@@ -45,10 +45,10 @@ export async function statsAnswer(
 }
 
 export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatted): Promise<Answer> {
-  const { cells, features, start, end, resolution } = await heatmapQuery(read, asked);
+  const { cells, features, unit, start, end, resolution } = await heatmapQuery(read, asked);
   const { timezone, format } = asked;
   if (format === "json")
-    return valueAnswer({ timezone, features, cells, start: iso(start), end: iso(end), resolution });
+    return valueAnswer({ timezone, features, unit, cells, start: iso(start), end: iso(end), resolution });
   return rowsAnswer("cells", HeatCellRecord, cells, cells.length, { limit: null, offset: 0, format });
 }
 
@@ -105,16 +105,17 @@ export async function usageAnswer(
     key === "user" ? people.user(name) : key === "host" ? people.host(name) : name;
   const question = { ...asked, filter: people.wanted(filter) };
   const { start, end, coverage, rows, total } = await usageQuery(read, question, shown);
-  const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt }) => ({
+  const groups = rows.map(({ keys, heldSeatHours, sessions, peakHeld, uniqueUsers, lastUsedAt, unit }) => ({
     ...keys,
     heldSeatHours,
     sessions,
     peakHeld,
     uniqueUsers,
     lastUsedAt: iso(lastUsedAt),
+    unit,
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
-  const columns = [...keyColumns(groupBy), ...FIGURES];
+  const columns = [...keyColumns(groupBy), ...FIGURES, "unit"];
   // Labels have names of their own, which no schema knows.
   const labels = groupBy.filter((key) => !USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({

@@ -37,7 +37,7 @@ const USERS: ListKind<UserRecord> = {
 const USER_QUERY = queryOf({
   ...NAMED,
   ...PEOPLE,
-  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
+  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
   sort: sortBy(sortable<UserRecord>(UserRecord)),
   ...LIVE_LIST,
 });
@@ -103,7 +103,7 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
           return listAnswer(USERS, matched, query, format);
         });
       },
-      documented("holders", "Licenses", "Checkouts, reservations and queue entries", {
+      documented("holders", "Licenses", "Checkouts, reservations, queue entries and assigned people", {
         description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
         query: USER_QUERY,
         answers: { 200: listDoc("users", UserRecord, "Users"), 304: NOT_MODIFIED },

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import type { FeatureId } from "../../domain/history.ts";
+import type { CountedFeature } from "../../domain/history.ts";
 import {
   Coverage,
   EfficiencyRecord,
@@ -12,7 +12,7 @@ import {
   UsageRecord,
 } from "../../domain/history-records.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { record, words } from "../../domain/records.ts";
+import { OfCounts, record, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
 import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { EFFICIENCY_ORDERS } from "../../history/statistics/efficiency.ts";
@@ -109,7 +109,12 @@ const USAGE = queryOf({
 
 const Heatmap = record("Heatmap", {
   timezone: Type.String(),
-  features: Type.Integer({ minimum: 0, description: "Features laid together" }),
+  features: Type.Integer({
+    minimum: 0,
+    description:
+      "Features laid together: those of seats, each seat group once, or one alone whatever it counts",
+  }),
+  unit: OfCounts.unit,
   cells: Type.Array(HeatCellRecord, { description: "Every hour of the week, Monday first" }),
   ...RangeFields,
 });
@@ -245,13 +250,15 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
 function uncountedOf(
   servers: readonly ServerPicture[],
   named: { readonly features: readonly string[] | null; readonly daemons: readonly string[] | null },
-): FeatureId[] {
+): CountedFeature[] {
   return servers.flatMap(({ server, features }) =>
     features
       .filter(({ used, unlimited }) => unlimited && used === null)
       .filter(({ name }) => named.features?.includes(name))
       .filter(({ daemon }) => named.daemons?.includes(daemon) ?? true)
-      .map(({ daemon, name }) => ({ server: server.id, daemon, feature: name })),
+      .map(({ daemon, name, unit = "seats", seatGroup = null }) => {
+        return { server: server.id, daemon, feature: name, unit, seatGroup };
+      }),
   );
 }
 

@@ -12,7 +12,7 @@ import { denialPage } from "../../../src/store/denial-queries.ts";
 import { createDenialSources, createDenials } from "../../../src/store/denials.ts";
 import type { Store } from "../../../src/store/open/open.ts";
 import { createServers } from "../../../src/store/servers.ts";
-import { monitored, picture } from "../../http/make.ts";
+import { feature, monitored, picture } from "../../http/make.ts";
 import { cleanUp, open, temporaryDirectory } from "../../store/place.ts";
 import { recordingLog } from "../../store/recording-log.ts";
 import { createVirtualTime, type VirtualTime } from "../virtual-time.ts";
@@ -306,6 +306,28 @@ describe("counters", () => {
       createDenialReader(createDenials(store), T + 3_600_000).denials(nuke, T, T + 3_600_000),
     ).toBeNull();
   });
+});
+
+test("counters of features are known of each, and each request counts", async () => {
+  const read = (denials: readonly number[], at: number): ServerPicture => {
+    const features = denials.map((count, index) => feature(`f${index}`, { totals: { denials: count } }));
+    return picture("vfx", {
+      server: monitored("vfx", { manager: "rlm" }),
+      collectedAt: at,
+      lastPollAt: at,
+      features,
+    });
+  };
+  begin([monitored("vfx", { manager: "rlm" })]);
+  watch.polled(read([5, 2], T));
+  watch.polled(read([8, 2], T + 60_000));
+  await watch.idle();
+  expect(told).toMatchObject([{ daemon: "acmed", feature: "f0", user: null, count: 3, attempts: 3 }]);
+  const reader = createDenialReader(createDenials(store), T + 3_600_000);
+  const counts = ["f0", "f1"].map((name) =>
+    reader.denials({ server: "vfx", daemon: "acmed", feature: name }, T, T + 3_600_000),
+  );
+  expect(counts).toEqual([3, 0]);
 });
 
 test("a server without a source says what would help", async () => {

@@ -146,8 +146,23 @@ test.each<[string, Record<string, number>, (number | null)[], number | null, num
     const totals = { checkouts: 0, denials, removals: 0 };
     return { name: "isv", status: "up", version: null, error: null, totals };
   });
-  const step = countDenials(before, daemons);
-  expect(step.denied).toEqual(count === null ? [] : [{ daemon: "isv", count }]);
+  const step = countDenials(before, { daemons, features: [] });
+  expect(step.denied).toEqual(count === null ? [] : [{ daemon: "isv", feature: null, count }]);
   expect(step.counters.isv ?? null).toBe(after);
   expect(step.changed).toBe(before.isv !== after);
+});
+
+test("counters of features are told apart, and one that fell says nothing", () => {
+  const features = (...denials: (number | null)[]) =>
+    denials.map((count, at) => {
+      return { daemon: "lmx", name: `f${at}`, ...(count !== null && { totals: { denials: count } }) };
+    });
+  const totals = { checkouts: 0, denials: 100, removals: 0 };
+  const daemons: DaemonReading[] = [{ name: "lmx", status: "up", version: null, error: null, totals }];
+  const first = countDenials({}, { daemons, features: features(5, 7, null) });
+  expect([first.denied, first.changed]).toEqual([[], true]);
+  const next = countDenials(first.counters, { daemons, features: features(8, 6, null) });
+  expect(next.denied).toEqual([{ daemon: "lmx", feature: "f0", count: 3 }]);
+  const last = countDenials(next.counters, { daemons, features: features(8, 7, 1) });
+  expect(last.denied).toEqual([{ daemon: "lmx", feature: "f1", count: 1 }]);
 });
