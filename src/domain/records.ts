@@ -83,7 +83,9 @@ export const DaemonRecord = record("Daemon", {
 export const ServerRecord = record("Server", {
   id: Type.String(),
   name: Type.String(),
-  manager: Type.String({ description: "Name of the license manager, as the config has it, e.g. flexnet or rlm" }),
+  manager: Type.String({
+    description: "Name of the license manager, as the config has it, e.g. flexnet or rlm",
+  }),
   experimental: Type.Optional(
     Type.Literal(true, { description: "No real output of all that licmond reads of this manager was seen" }),
   ),
