@@ -80,7 +80,7 @@ function planBuiltIn(
   }
   const { utility, forms } = template;
   const tool = server.tool ?? [findTool([manager.tools[0] ?? utility, utility])];
-  const values = command === "remove" ? checkoutValues(picture, args) : new Map<string, string>();
+  const values = command === "remove" ? checkoutValues(picture, args) : memberValues(picture);
   values.set("address", server.address);
   // By handle when the request names a handle, else by names, and by the other where that one is not known.
   const preferred = args.handle === undefined ? "names" : "handle";
@@ -91,6 +91,18 @@ function planBuiltIn(
     "INVALID_FIELD",
     `Field "args" names a checkout that ${utility} cannot be given without meaning others too, or about which too little is known.`,
   );
+}
+
+/** The member to ask, for tools that take no whole address: the config's own words for the first that is up. */
+function memberValues({ server, members }: ServerPicture): Map<string, string> {
+  const address = managerOf(server.manager).parseAddress(server.address);
+  const configured = "problem" in address ? [] : address.members;
+  const up = members.filter(({ status }) => status === "up").map(({ host }) => host.toLowerCase());
+  const member = configured.find(({ host }) => up.includes(host.toLowerCase())) ?? configured[0];
+  const values = new Map<string, string>();
+  if (member !== undefined) values.set("server_host", member.host);
+  if (member?.port != null) values.set("server_port", String(member.port));
+  return values;
 }
 
 /** What a template may say of one checkout. A name that others share is left out: no form may use it. */

@@ -79,10 +79,32 @@ describe("built-in commands", () => {
     ["rlm", "reread", {}, "rlmutil rlmreread -c 27000@lic1"],
     ["rlm", "remove", { handle: "102" }, "rlmremove -q lic1 49200 acmed 102"],
     ["rlm", "remove", bob, "rlmremove -q lic1 49200 acmed 102"],
+    ["lmx", "status", {}, "lmxendutil -licstat -host lic1 -port 27000"],
   ])("%s %s %j", (manager, command, args, words) => {
     const plan = asked(command, site(manager, [ADA, BOB]), args);
     expect(plan.argv).toEqual(`/opt/tools/${words}`.split(" "));
     expect(plan.env).toEqual({ TZ: "Europe/Berlin" });
+  });
+
+  test("of several members, the first that is up is asked", () => {
+    const server = monitored("eda", { manager: "lmx", address: "6200@a,6201@b,6202@c" });
+    const members = ["a down", "b up", "c up"].map((each) => {
+      const [host = "", status] = each.split(" ");
+      return {
+        host,
+        port: 6200,
+        status: status === "up" ? "up" : "down",
+        master: false,
+        version: null,
+        error: null,
+      } as const;
+    });
+    const argv = (more: Partial<ServerPicture>) =>
+      asked("status", site("lmx", [], { server, ...more })).argv.slice(1);
+    expect(argv({ members })).toEqual(["-licstat", "-host", "b", "-port", "6201"]);
+    expect(argv({ members: [] })).toEqual(["-licstat", "-host", "a", "-port", "6200"]);
+    const rms = monitored("eda", { manager: "rms", address: "lic1" });
+    expect(asked("status", site("rms", [], { server: rms })).argv).toEqual(["/opt/tools/lsmon", "lic1"]);
   });
 
   test.each<[ManagerName, readonly string[], string, readonly string[]]>([
