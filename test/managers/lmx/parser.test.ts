@@ -141,6 +141,12 @@ describe("lines that no rule knows", () => {
     expect(reading).toMatchObject({ unparsedLines: 1, features: [{ used: 0, total: 1, cut: true }] });
   });
 
+  test("a holder without times before another: the feature is cut", () => {
+    const lines = ["1 license(s) used by u@h [192.0.2.1]", ...holder(1)];
+    const reading = parse(`${HEAD}${block("2 of 2 license(s) used:", ...lines)}`);
+    expect(reading).toMatchObject({ cut: false, features: [{ cut: true, checkouts: { length: 2 } }] });
+  });
+
   test("a time that no calendar has: the holder stays", () => {
     const lines = holder(1).map((line) => line.replaceAll("2025-06-04", "2025-02-30"));
     const reading = parse(`${HEAD}${block("1 of 1 license(s) used:", ...lines)}`);

@@ -174,9 +174,16 @@ describe("what no rule knows", () => {
   });
 
   test("a section of a newer version: its keys are not those of the feature", () => {
-    const other = ["   |- Team Information", "     |- Maximum concurrent user(s)     : 1"];
+    const keys = ["Maximum concurrent user(s)     : 1", "Sharing limit                  : 3"];
+    const other = ["   |- Team Information", ...keys.map((key) => `     |- ${key}`)];
     const reading = parse(CONTACT + feature({}, ...other) + END);
-    expect(reading).toMatchObject({ unparsedLines: 2, features: [{ cut: true, total: 9 }] });
+    expect(reading).toMatchObject({ unparsedLines: 3, features: [{ cut: true, total: 9 }] });
+  });
+
+  test("entries of a feature whose heading is missing: the one above them is cut", () => {
+    const below = feature({ "Feature name": '"b"', "Maximum concurrent user(s)": "1" }).split("\n").slice(1);
+    const reading = parse(CONTACT + feature({}, ...client(), ...below) + END);
+    expect(reading).toMatchObject({ unparsedLines: 6, features: [{ name: "a", cut: true, total: 9 }] });
   });
 
   test("in another language the feature is not recognised, and nothing looks whole", () => {
