@@ -12,7 +12,7 @@ const FIXTURES = { dummy: "index.txt", web: "web.txt" };
 async function sourcesWithMore(folder: string): Promise<string> {
   const root = join(folder, "project");
   await mkdir(root);
-  for (const part of ["src", "scripts/lib", "systemd", "package.json"])
+  for (const part of ["src", "scripts/lib", "systemd", "packaging", "package.json"])
     await cp(join(ROOT, part), join(root, part), { recursive: true });
   await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
   const { compilerOptions } = await Bun.file(join(ROOT, "tsconfig.json")).json();
@@ -130,16 +130,16 @@ test("managers compile and run with their folders and their entries in the regis
   expect(await ask("/api/licenses/users?server=fourth")).toMatchObject({
     users: [{ user: "Bearer ***" }, { user: "carol" }],
   });
-  expect(await ask("/api/licenses/servers?manager=web,dummy")).toMatchObject({
+  expect(await ask("/api/licenses/servers?manager=web,dummy&sort=id")).toMatchObject({
     servers: [
-      { id: "broken", error: { code: "LICENSE_PARSE_ERROR", details: "<p>Bearer *** ***</p>" } },
+      { id: "broken", error: { code: "LICENSE_PARSE_ERROR" } },
       { id: "fourth", manager: "web", status: "up", state: "ok" },
       { id: "third", manager: "dummy", status: "up" },
     ],
   });
   expect(await ask("/api/licenses/servers/third/raw")).toMatchObject({
     argv: [tool, "lic1"],
-    unparsed: [{ line: 5, text: "odd ***" }],
+    unparsed: [{ line: 1, text: "odd ***" }],
   });
 
   // The commands are those that the managers of the site have.
@@ -159,6 +159,8 @@ test("managers compile and run with their folders and their entries in the regis
     "/metrics",
   ])
     hunt(path, await (await daemon.get(path, key)).text());
+  // The words of the answer stand in the log.
+  expect(daemon.output()).toContain("<p>Bearer *** ***</p>");
   hunt("the log", daemon.output());
   hunt("the daemon's command line", await Bun.file(`/proc/${daemon.pid}/cmdline`).text());
   hunt("the tool's command line and environment", await Bun.file(seen).text());
