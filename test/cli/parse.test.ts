@@ -20,6 +20,16 @@ test("from a file, with an id and a zone", async () => {
   });
 });
 
+test("in an encoding of its own", async () => {
+  const cp949 = Buffer.from(WHOLE, "latin1");
+  cp949.set([0xb0, 0xa1], cp949.indexOf("ada"));
+  const userOf = async (...args: string[]) =>
+    JSON.parse((await run([...FLEXNET, ...args], { stdin: cp949 })).out).users[0].user;
+  expect(await userOf("--encoding", "euc-kr")).toBe("가a");
+  expect(await userOf()).toBe("°¡a");
+  expect(await run([...FLEXNET, "--encoding", "utf-7"])).toMatchObject({ exitCode: 2 });
+});
+
 test("what the tool says of a failed query is laid to no file", async () => {
   await using place = await createPlace();
   const file = join(place.folder, "saved-output.txt");

@@ -41,7 +41,10 @@ describe("defaults", () => {
        [[servers]]\nid = "b"\ninterval = "30s"\ntool = "/opt/rlm/rlmutil"\ntimezone = "UTC"\nenabled = false\n${SERVER}`,
     );
     const [first, own] = [
-      { id: "a", name: "a", tool: null, enabled: true, labels: {}, logFile: null },
+      {
+        ...{ id: "a", name: "a", tool: null, enabled: true, labels: {}, logFile: null },
+        ...{ secretFile: null, caFile: null, encoding: null },
+      },
       { id: "b", tool: ["/opt/rlm/rlmutil"], intervalMs: 30_000, timezone: "UTC", enabled: false },
     ];
     expect(servers).toMatchObject([{ ...first, intervalMs: 120_000, timeoutMs: 9_000 }, own]);
@@ -86,6 +89,14 @@ const SECTIONS: readonly (readonly [string, object])[] = [
       servers: [{ id: "eda", tool: ["/usr/bin/nice", "/opt/flexnet/lmutil"], labels: { site: "muc" } }],
       maintenance: [
         { servers: ["eda", "x*"], startAt: Date.UTC(2026, 0, 31, 22), durationMs: DAY / 6, every: "week" },
+      ],
+    },
+  ],
+  [
+    `[server_defaults]|ca_file = "/etc/ca.pem"|encoding = "euc-kr"|[[servers]]|id = "eda"|manager = "flexnet"|address = "@lic1"|secret_file = "credential:eda"`,
+    {
+      servers: [
+        { secretFile: "/run/credentials/licmond.service/eda", caFile: "/etc/ca.pem", encoding: "euc-kr" },
       ],
     },
   ],
@@ -179,6 +190,10 @@ http = 5
 2: log.level takes one of debug, info, warn, error (did you mean "warn"?), not "warning"
 [collector]|interval = "4s"
 2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
+[[servers]]|id = "a"|encoding = "utf-7"|${S}
+3: servers[0].encoding takes an encoding of texts, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le", not "utf-7"
+[[servers]]|id = "a"|secret_file = "hunter2"|${S}
+3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
 [colector]|
 1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export)
 [servers]|id = "a"|${S}

@@ -128,7 +128,7 @@ function hidden(need: Need, place: string, { property }: Trial): Finding {
 
 /** A file that the unit can hand over need not be readable for the service's user. */
 function handedOver({ what, path, mayShow }: Need, credential: string, message: string): Finding {
-  const setting = what.slice(what.lastIndexOf(".") + 1);
+  const setting = what.slice(what.search(/\w+$/));
   const line = `LoadCredential=${credential}:${mayShow ? path : "/its/path"}`;
   const fix = `${line} in a drop-in of the unit, and ${setting} = "credential:${credential}" in the config`;
   return { what, message, lines: mayShow ? [line] : [], fix };

@@ -31,7 +31,7 @@ test("every trouble at once, each with its fix", async () => {
   using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const at = (name: string) => join(place.folder, name);
   const [first, second] = [
-    `id = "a"\naddress = "27000@no-such-host.invalid"\ntool = "${at("lmutil")}"`,
+    `id = "a"\naddress = "27000@no-such-host.invalid"\ntool = "${at("lmutil")}"\nsecret_file = "${at("key")}"\nca_file = "${at("ca.pem")}"`,
     `id = "b"\naddress = "${at("license.dat")}"\ntool = "/bin/sh"\nlog_file = "${at("debug.log")}"`,
   ];
   const hook = `type = "webhook"\nurl = "https://hooks.example"\nsecret_file = "${at("hook")}"`;
@@ -54,11 +54,14 @@ test("every trouble at once, each with its fix", async () => {
     `b: address: the license file ${at("license.dat")} cannot be read`,
     `b: log_file: ${at("debug.log")} does not exist\n`,
     "notifications[0].secret_file: the file does not exist\n",
+    "a: secret_file: the file does not exist\n",
+    `a: ca_file: ${at("ca.pem")} does not exist\n`,
     "http: http.tls_cert: ",
     "b: poll: LICENSE_QUERY_FAILED: ",
   ])
     expect(out).toContain(`PROBLEM  ${words}`);
-  expect(out).toEndWith("9 problems.\n");
+  expect(out).toContain("warning  a: secret_file: it has no effect: FlexNet is asked without a secret\n");
+  expect(out).toEndWith("11 problems.\n");
   // Each with what helps.
   expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
 });

@@ -106,13 +106,14 @@ describe("what the sandbox lets the service reach", () => {
       [log]: { error: "ENOENT", hidden: log, until: `BindReadOnlyPaths=${log}` },
     };
     const properties = { User: "licmond", ProtectHome: "yes" };
-    const toml = `[http]\nport = 443\n${LOG}${hook("credential:hook")}`;
+    const toml = `[http]\nport = 443\n${LOG}secret_file = "credential:eda"\n${hook("credential:hook")}`;
     const { problems, out, tried } = await told(toml, { mayListen: false, properties, refuse });
     const below = "in a drop-in of the unit, see below";
     expect(problems).toEqual([
       `storage: /tmp cannot be written by the service: its unit makes it read-only; ReadWritePaths=/tmp ${below}`,
       `eda: tool: /bin/sh cannot be reached by the service: its unit hides /bin; BindReadOnlyPaths=/bin/sh ${below}`,
       `eda: log_file: /etc/hostname cannot be reached by the service: its unit hides /etc/hostname; BindReadOnlyPaths=/etc/hostname ${below}`,
+      `eda: secret_file: the unit hands over no credential named eda; LoadCredential=eda:/etc/licmond/secrets/eda ${below}`,
       `notifications[0].secret_file: the unit hands over no credential named hook; LoadCredential=hook:/etc/licmond/secrets/hook ${below}`,
       `http: the service may not listen on port 443, which is below 1024; AmbientCapabilities=CAP_NET_BIND_SERVICE and CapabilityBoundingSet=CAP_NET_BIND_SERVICE ${below}`,
     ]);
@@ -120,6 +121,7 @@ describe("what the sandbox lets the service reach", () => {
       "ReadWritePaths=/tmp",
       "BindReadOnlyPaths=/bin/sh",
       "BindReadOnlyPaths=/etc/hostname",
+      "LoadCredential=eda:/etc/licmond/secrets/eda",
       "LoadCredential=hook:/etc/licmond/secrets/hook",
       "AmbientCapabilities=CAP_NET_BIND_SERVICE",
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
