@@ -41,7 +41,11 @@ export async function askInTurn(
     const answer = await ask(step, left / (steps.length - index));
     answers.push(answer);
     const isGood = answer.reading !== null && isUsable(answer.reading);
-    if (until === "first answer" && isGood) return { answers, deciding: answer, reading: answer.reading };
+    if (until === "first answer" && answer.reading !== null && isGood) {
+      // Those that were asked before and did not answer are members too.
+      const members = answers.flatMap(({ reading }) => reading?.members ?? []);
+      return { answers, deciding: answer, reading: { ...answer.reading, members } };
+    }
     if (isCalledOff(answer) || (until === "all" && answer.reading === null)) break;
   }
   const [first] = answers;

@@ -156,8 +156,9 @@ interface CommandForm {
   /** By what it names a checkout. */
   readonly by?: "handle" | "names";
   /**
-   * Arguments after the utility. `{address}`, and for a checkout `{feature}`, `{user}`, `{host}`, `{display}`,
-   * `{handle}`, `{daemon}`, `{server_host}`, `{server_port}`, `{daemon_port}` are filled in, each within its element.
+   * Arguments after the utility. `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
+   * `{feature}`, `{user}`, `{host}`, `{display}`, `{handle}`, `{daemon}`, `{daemon_port}` are filled in, each within its
+   * element.
    */
   readonly argv: readonly string[];
 }
