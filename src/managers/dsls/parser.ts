@@ -17,7 +17,8 @@ const READY = /^Ready: (yes|no)\b/;
 const SERVER_NAME = /^Server names?: (.+?)\s+Server ids?:/;
 /** Java says on stderr, or beside the answer, that it took our language. */
 const JAVA = /^Picked up JAVA_TOOL_OPTIONS: /;
-const KNOWN = /^(?:Build date|Warning): |^(?:Standalone|Failover) mode$/;
+/** What nobody needs; and the line above each answer where those of several servers were kept in one text. */
+const KNOWN = /^(?:Build date|Warning): |^(?:Standalone|Failover) mode$|^==> /;
 
 const CANNOT_CONNECT = /^Cannot connect to server (\S+) on port (\d{1,5})/;
 const FAILED = /^error\b|\b(?:denied|refused|incorrect|invalid|unknown command|not connected|password)\b/i;
@@ -44,7 +45,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   let serverVersion: string | null = null;
   let names: readonly string[] = [];
   let ready: boolean | null = null;
-  let unreachable: MemberReading | null = null;
+  const unreachable: MemberReading[] = [];
   let isPrompted = false;
   /** The text ended within the table. */
   let isCut = false;
@@ -102,7 +103,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     else if (SERVER_NAME.test(text)) names = SERVER_NAME.exec(text)?.[1]?.split(/\s+/) ?? [];
     else if (connect !== null) {
       const [message, host = "", port] = connect;
-      unreachable = memberOf(host, Number(port), "down", fail(message, "unreachable"));
+      unreachable.push(memberOf(host, Number(port), "down", fail(message, "unreachable")));
     } else if (TEXT_FORM.test(text)) {
       if (!errors.some(({ message }) => TEXT_FORM.test(message))) fail(text, "query");
     } else if (FAILED.test(text)) fail(text, "query");
@@ -123,13 +124,13 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     const at = step?.lastIndexOf("@") ?? -1;
     const asked =
       step === undefined || at === -1 ? null : { host: step.slice(at + 1), port: Number(step.slice(0, at)) };
-    if (unreachable !== null) return [{ ...unreachable, ...asked }];
-    if (ready === null && !hasTable) return [];
+    if (ready === null && !hasTable) return unreachable.map((member) => ({ ...member, ...asked }));
     const status = ready === false ? "down" : hasTable ? "up" : "unknown";
     const error = ready === false ? fail("Ready: no", "query") : null;
     if (asked !== null) return [memberOf(asked.host, asked.port, status, error)];
     // Of a cluster, the text does not say which of its servers answered.
-    return names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
+    const named = names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
+    return [...unreachable, ...named.filter(({ host }) => !unreachable.some((one) => one.host === host))];
   }
 
   function take(line: string): void {

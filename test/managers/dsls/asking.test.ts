@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { askInTurn } from "../../../src/collector/ask.ts";
+import { catalogueOf } from "../../../src/collector/execute/catalogue.ts";
+import { planCommand } from "../../../src/collector/execute/plan.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
 import type { FakeServer, Step } from "../../../src/managers/manager.ts";
 import { managerOf } from "../../../src/managers/registry.ts";
+import { monitored, picture } from "../../http/make.ts";
 import { fixture, parse } from "./read.ts";
 
 const dsls = managerOf("dsls");
@@ -74,6 +78,54 @@ describe("what is asked", () => {
       },
     ]);
   });
+});
+
+test("a server of a cluster that did not answer before another did is a member that is down", async () => {
+  const texts = [fixture("unreachable.txt"), fixture("run.txt")];
+  const run = {
+    started: true,
+    argv: [],
+    exitCode: 0,
+    signal: null,
+    timedOut: false,
+    aborted: false,
+  } as const;
+  const { reading } = await askInTurn(dsls, dsls.steps(["t"], "a,b,c"), 1000, async (step) => {
+    const stdout = new TextEncoder().encode(texts.shift());
+    const result = {
+      ...run,
+      abandoned: false,
+      truncated: false,
+      stdout,
+      stderr: new Uint8Array(0),
+      durationMs: 1,
+    };
+    return { step, result, reading: parse(stdout, { step: step.name }), limitMs: 1000 };
+  });
+  expect(texts).toEqual([]);
+  expect(reading?.members.map(({ host, status }) => `${host} ${status}`)).toEqual(["a down", "b up"]);
+  expect(reading?.features).toHaveLength(6);
+});
+
+test("status is asked of the server that is up", () => {
+  const entry = catalogueOf([], [dsls]).get("status");
+  const cluster = picture("cad", {
+    server: monitored("cad", { manager: "dsls", address: "a,b,4085@c" }),
+    members: [
+      { host: "a", port: 4084, status: "down", master: false, version: null, error: null },
+      { host: "b", port: 4084, status: "up", master: false, version: null, error: null },
+    ],
+  });
+  if (entry === undefined) throw new Error("no status");
+  const plan = (of: typeof cluster) =>
+    planCommand(entry, { picture: of, args: {}, timeoutMs: null }, ([name = ""]) => `/opt/${name}`).argv;
+  expect(plan(cluster)).toEqual([
+    "/opt/DSLicSrv",
+    "-admin",
+    "-run",
+    "connect b 4084 -restricted; getLicenseUsage -csv; quit",
+  ]);
+  expect(plan({ ...cluster, members: [] })[3]).toStartWith("connect a 4084 ");
 });
 
 describe("what an error means", () => {

@@ -227,6 +227,18 @@ describe("no table", () => {
     expect(parse(fixture("unreachable.txt"))).toMatchObject({ ...down, unparsedLines: 0, recognised: true });
   });
 
+  test("one server of a cluster is gone, and the next one answers, kept in one text", () => {
+    const both = `==> 4084@lic-a: DSLicSrv (1)\n${fixture("unreachable.txt").replace("lic-shape", "lic-a")}\n==> 4084@lic-b: DSLicSrv (0)\n`;
+    const reading = parse(both + fixture("glued.txt"));
+    expect(reading).toMatchObject({ unparsed: [], cut: false });
+    expect(summary(reading)).toEqual(TRUTH.slice(0, 1));
+    expect(reading.members.map(({ host, status }) => `${host} ${status}`)).toEqual([
+      "lic-a down",
+      "lic-b unknown",
+      "lic-c unknown",
+    ]);
+  });
+
   test("a server that is not ready", () => {
     const reading = parse(fixture("not-ready.txt"), { step: "4084@lic-b" });
     expect(reading).toMatchObject({
