@@ -26,6 +26,8 @@ export interface Reading {
   readonly stray?: true;
   /** At least one line was understood as this manager's; false means LICENSE_PARSE_ERROR. */
   readonly recognised: boolean;
+  /** Why nothing could be read, where the parser can say it: one sentence with its full stop. */
+  readonly problem?: string;
 }
 
 export const MAX_UNPARSED_KEPT = 200;

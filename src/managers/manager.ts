@@ -1,6 +1,7 @@
 import type { Reading, ToolError } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { DebugLog } from "./debug-log/debug-log.ts";
+import type { Profile } from "./profiles/profile.ts";
 
 /**
  * argv prefix of a manager's utility, where `tool` runs its status query: an all-in-one program takes the utility's
@@ -28,6 +29,8 @@ export interface Manager {
   readonly title: string;
   /** Set where no real output of all that it reads was seen: records, `check` and the page say so. */
   readonly experimental?: true;
+  /** The rules of one that is written as data: what they read is parsed in a worker, under a time limit. */
+  readonly profile?: Profile;
   /** Names of the tool on $PATH, the preferred first; none where every step is a request. */
   readonly tools: readonly string[];
   /** Takes an address apart, or says what is wrong with it and what would be right. */
@@ -172,6 +175,8 @@ export interface ParseContext {
   readonly knownHosts: KnownHosts;
   /** Name of the step whose answer is read; absent where the text came from a file. */
   readonly step?: string;
+  /** How old an answer may be that says when it was made, in ms; absent = as old as it likes. */
+  readonly maxAgeMs?: number;
 }
 
 /** Client host names, compared case-insensitively. */

@@ -1,0 +1,111 @@
+import {
+  type AssignedReading,
+  type CheckoutReading,
+  type Consistency,
+  type Expiry,
+  type FeatureReading,
+  UNKNOWN_EXPIRY,
+} from "../../domain/reading.ts";
+import { POOL_KINDS, type PoolKind } from "../../domain/words.ts";
+import type { Profile } from "./profile.ts";
+
+/** One feature while its parts come in. */
+export type Block = ReturnType<typeof createBlock>;
+
+export function createBlock(daemon: string, name: string) {
+  return {
+    daemon,
+    name,
+    version: null as string | null,
+    kind: null as string | null,
+    group: null as string | null,
+    total: null as number | null,
+    used: null as number | null,
+    free: null as number | null,
+    reserved: null as number | null,
+    queued: null as number | null,
+    denied: null as number | null,
+    unlimited: false,
+    expiry: UNKNOWN_EXPIRY as Expiry,
+    checkouts: [] as CheckoutReading[],
+    queue: [] as CheckoutReading[],
+    assigned: [] as AssignedReading[],
+    /** Each row of people said how many seats it has. */
+    everyCount: true,
+    cut: false,
+  };
+}
+
+/** Makes a feature of its parts. */
+export function blockReader(profile: Profile) {
+  const { unit = "seats", sum_users: sumUsers = false } = profile;
+  const listsUsers = profile.match?.checkout !== undefined || profile.users !== undefined;
+
+  return (block: Block): FeatureReading => {
+    const { unlimited, checkouts, reserved, group, everyCount } = block;
+    const held = checkouts.reduce((sum, { count }) => sum + count, 0);
+    // What is free in a group is free for all of it.
+    const rest = group === null ? minus(block.total, block.free) : null;
+    const used = block.used ?? rest ?? (sumUsers || held > 0 ? held : null);
+    const total = unlimited ? null : (block.total ?? (group === null ? plus(block.used, block.free) : null));
+    // Where each user holds several tokens and their number is not printed, the users do not add up to them.
+    const addsUp = (listsUsers || checkouts.length > 0) && (unit === "seats" || everyCount);
+    const consistency = addsUp && used !== null ? compare(used, held, reserved ?? 0) : "ok";
+    const queue = block.queue.map(({ user, host, display, qualifier, version, handle, pool, count }) => {
+      return { user, host, display, qualifier, version, handle, pool, count };
+    });
+    const unknown = { user: null, host: null, display: null, qualifier: null, version: null, handle: null };
+    if (queue.length === 0 && (block.queued ?? 0) > 0)
+      queue.push({ ...unknown, pool: 0, count: block.queued ?? 0 });
+    return {
+      daemon: block.daemon,
+      name: block.name,
+      ...(unit !== "seats" && { unit }),
+      ...(group !== null && { seatGroup: group }),
+      total,
+      used,
+      unlimited,
+      error: null,
+      pools: [
+        {
+          number: null,
+          version: block.version,
+          vendorString: null,
+          kind: kindOf(block.kind),
+          total,
+          used,
+          unlimited,
+          expiry: block.expiry,
+        },
+      ],
+      checkouts,
+      reservations: [],
+      queue,
+      ...(block.assigned.length > 0 && { assigned: block.assigned }),
+      ...(block.denied !== null && { totals: { denials: block.denied } }),
+      ...(reserved !== null && { reserved }),
+      consistency,
+      cut: block.cut,
+    };
+  };
+}
+
+/** Reserved seats count as used with some managers, and not with others. */
+function compare(used: number, held: number, reserved: number): Consistency {
+  if (used > held + reserved) return "short";
+  return used < held ? "shared" : "ok";
+}
+
+function kindOf(text: string | null): PoolKind {
+  const word = text?.toLowerCase() ?? "";
+  return POOL_KINDS.find((kind) => kind === word) ?? "unknown";
+}
+
+function plus(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+/** Null also where more is free than there is. */
+function minus(a: number | null, b: number | null): number | null {
+  return a === null || b === null || b > a ? null : a - b;
+}

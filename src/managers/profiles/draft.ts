@@ -1,0 +1,306 @@
+import {
+  type CheckoutReading,
+  type DaemonReading,
+  type Expiry,
+  type MemberReading,
+  PERMANENT,
+  type Reading,
+  type ToolError,
+  UNKNOWN_EXPIRY,
+} from "../../domain/reading.ts";
+import { endOfDay } from "../../domain/time/zone.ts";
+import type { ParseContext } from "../manager.ts";
+import { createUnparsed } from "../read-output.ts";
+import { type Block, blockReader, createBlock } from "./block.ts";
+import { dateReader, type Moment } from "./dates.ts";
+import { type Facts, type LineKind, listOf, type Profile } from "./profile.ts";
+
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+type Kind = Exclude<LineKind, "ignore">;
+
+/** What a line with the sum of a group, or the name of one, says of it. */
+interface Group {
+  readonly used: number | null;
+  readonly expiry: Expiry;
+  /** Of a line that closes a group: the features above it. */
+  readonly members: readonly Block[];
+}
+
+/** A count as printed. What is no whole number is unknown: `-`, `n/a` and an empty text are not 0. */
+export function countOf(text: string | undefined): number | null {
+  const digits = text?.trim() ?? "";
+  const count = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
+  return Number.isSafeInteger(count) ? count : null;
+}
+
+const nameOf = (text: string | undefined) => (text === undefined || text === "" ? null : text);
+
+/** Texts that say that there is no date, without a word for why. */
+const NO_DATE = ["", "-", "n/a"];
+
+/** A reading while the facts of a text come in, whatever its format is. */
+export function createDraft(profile: Profile, { zone, now, step }: ParseContext) {
+  const unlimited = new Set((profile.unlimited ?? ["unlimited"]).map((each) => String(each).toLowerCase()));
+  const permanent = new Set((profile.permanent ?? ["permanent"]).map((each) => each.toLowerCase()));
+  const readExpiry = dateReader(listOf(profile.dates?.expires));
+  const readStart = dateReader(listOf(profile.dates?.start));
+  const readUntil = dateReader(listOf(profile.dates?.until));
+  const readBlock = blockReader(profile);
+  const members = new Map<string, Mutable<MemberReading>>();
+  const daemons = new Map<string, DaemonReading>();
+  const blocks: Block[] = [];
+  const byName = new Map<string, Block[]>();
+  const groups = new Map<string, Group>();
+  /** Rows of people that name their feature, which may stand below them. */
+  const elsewhere: { readonly kind: Kind; readonly facts: Facts }[] = [];
+  const errors: ToolError[] = [];
+  const unparsed = createUnparsed();
+  let toolVersion: string | null = null;
+  let recognised = false;
+  let isAnswer = false;
+  let stray = false;
+  let daemon = "";
+  let member: Mutable<MemberReading> | null = null;
+  let block: Block | null = null;
+  let closed = 0;
+  /** A date that is there and cannot be read: the row is kept without it, and counts as not understood. */
+  let isWhole = true;
+
+  function moment(read: typeof readStart, value: string | undefined): Moment | null {
+    if (value === undefined || NO_DATE.includes(value.trim().toLowerCase())) return null;
+    const found = read(value, zone);
+    if (found === null) isWhole = false;
+    return found;
+  }
+
+  function expiryOf(value: string | undefined): Expiry {
+    if (value !== undefined && permanent.has(value.trim().toLowerCase())) return PERMANENT;
+    const found = moment(readExpiry, value);
+    if (found === null) return UNKNOWN_EXPIRY;
+    const [year, month, day] = found.day.map((part) => String(part));
+    const expiresOn = `${year?.padStart(4, "0")}-${month?.padStart(2, "0")}-${day?.padStart(2, "0")}`;
+    return { expiresOn, expiresAt: endOfDay(zone, ...found.day), permanent: false };
+  }
+
+  function addMember(facts: Facts): boolean {
+    const host = nameOf(facts.host);
+    if (host === null) return false;
+    const port = countOf(facts.port);
+    const version = nameOf(facts.version);
+    const fresh = () => ({ host, port, status: "up" as const, master: false, version, error: null });
+    member = members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
+    return true;
+  }
+
+  /** Of the member that was named last; of the whole query where none was. */
+  function fail(kind: ToolError["kind"], message = "the tool says no more"): true {
+    const error = { message, major: null, minor: null, system: null, kind };
+    if (kind === "unreachable" && member !== null) Object.assign(member, { status: "down", error });
+    else errors.push(error);
+    return true;
+  }
+
+  function addFeature(facts: Facts): boolean {
+    const name = nameOf(facts.name);
+    if (name === null) return false;
+    block = createBlock(facts.daemon ?? daemon, name);
+    blocks.push(block);
+    byName.getOrInsert(name, []).push(block);
+    return describe(block, facts);
+  }
+
+  /** What a line or several say of a feature. */
+  function describe(own: Block, facts: Facts): true {
+    const isUnlimited = facts.total !== undefined && unlimited.has(facts.total.trim().toLowerCase());
+    own.unlimited ||= isUnlimited;
+    own.total = (isUnlimited ? null : countOf(facts.total)) ?? own.total;
+    own.free = countOf(facts.free) ?? own.free;
+    own.reserved = countOf(facts.reserved) ?? own.reserved;
+    own.queued = countOf(facts.queued) ?? own.queued;
+    own.denied = countOf(facts.denied) ?? own.denied;
+    own.version = nameOf(facts.version) ?? own.version;
+    own.kind = nameOf(facts.kind) ?? own.kind;
+    own.group = nameOf(facts.group) ?? own.group;
+    if (facts.expires !== undefined) own.expiry = expiryOf(facts.expires);
+    return addUse(own, facts);
+  }
+
+  /** Several lines of one feature may each say a part of its use. */
+  function addUse(own: Block, facts: Facts): true {
+    const used = countOf(facts.used);
+    if (used !== null) own.used = (own.used ?? 0) + used;
+    return true;
+  }
+
+  function addGroup(facts: Facts): true {
+    const name = nameOf(facts.name) ?? nameOf(facts.group);
+    const own = { used: countOf(facts.used), expiry: expiryOf(facts.expires) };
+    if (name !== null) groups.set(name, { ...own, members: [] });
+    else {
+      groups.set(nextGroup(), { ...own, members: blocks.slice(closed) });
+      closeGroup();
+    }
+    return true;
+  }
+
+  const nextGroup = () => (groups.size === 0 ? profile.name : `${profile.name} ${groups.size + 1}`);
+
+  /** The features since the last sum of a group share one set of seats. */
+  function closeGroup(): void {
+    const name = [...groups.keys()].at(-1) ?? profile.name;
+    for (const each of blocks.slice(closed)) each.group ??= name;
+    closed = blocks.length;
+    block = null;
+  }
+
+  /** A row of people below its feature, or one that names it. */
+  function addPerson(kind: Kind, facts: Facts): boolean {
+    if (facts.name !== undefined) elsewhere.push({ kind, facts });
+    else if (block === null) return false;
+    else return seat(block, kind, facts);
+    return true;
+  }
+
+  function seat(own: Block, kind: Kind, facts: Facts): boolean {
+    const count = facts.count === undefined ? 1 : countOf(facts.count);
+    if (count === null) return false;
+    addUse(own, facts);
+    own.everyCount &&= facts.count !== undefined;
+    if (count === 0) return true;
+    const row = rowOf(facts, count);
+    if (kind === "checkout") own.checkouts.push(row);
+    else if (kind === "queued") own.queue.push(row);
+    else if (row.user === null) return false;
+    else own.assigned.push({ user: row.user, host: row.host, since: row.startedAt });
+    return true;
+  }
+
+  function rowOf(facts: Facts, count: number): CheckoutReading {
+    const until = moment(readUntil, facts.until);
+    return {
+      user: nameOf(facts.user),
+      host: nameOf(facts.host),
+      display: nameOf(facts.display),
+      qualifier: null,
+      version: nameOf(facts.version),
+      count,
+      handle: nameOf(facts.handle),
+      pid: countOf(facts.pid),
+      startedAt: moment(readStart, facts.start)?.at ?? null,
+      lingerSeconds: until === null ? null : Math.max(0, Math.floor((until.at - now) / 1000)),
+      borrowed: nameOf(facts.until) !== null,
+      pool: 0,
+    };
+  }
+
+  /** Rows that named their feature: to the block of that name that has room, else to the first. */
+  function seatThoseElsewhere(): void {
+    for (const { kind, facts } of elsewhere) {
+      const own = byName.get(facts.name ?? "") ?? [];
+      const found = own.find(({ used, checkouts }) => used !== null && checkouts.length < used) ?? own[0];
+      if (found === undefined) {
+        // Of a feature that is not listed: its seats are not known.
+        addFeature({ name: facts.name });
+        if (block !== null) block.cut = true;
+      }
+      const target = found ?? block;
+      if (target !== null && !seat(target, kind, facts)) target.cut = true;
+    }
+  }
+
+  const takers: Readonly<Record<Kind, (facts: Facts) => boolean>> = {
+    tool: (facts) => {
+      toolVersion ??= nameOf(facts.version);
+      return true;
+    },
+    member: addMember,
+    daemon: (facts) => {
+      daemon = facts.name ?? facts.daemon ?? "";
+      const version = nameOf(facts.version);
+      daemons.set(daemon, { name: daemon, status: "up", version, error: null, totals: null });
+      return daemon !== "";
+    },
+    group: addGroup,
+    feature: addFeature,
+    detail: (facts) => block !== null && describe(block, facts),
+    checkout: (facts) => addPerson("checkout", facts),
+    queued: (facts) => addPerson("queued", facts),
+    assigned: (facts) => addPerson("assigned", facts),
+    down: (facts) => fail("unreachable", facts.error),
+    error: (facts) => fail("query", facts.error),
+  };
+
+  return {
+    /** Takes what a line or an object says. False: a part of it could not be understood. */
+    take(kind: Kind, facts: Facts): boolean {
+      isWhole = true;
+      const isTaken = takers[kind](facts);
+      recognised ||= isTaken;
+      return isTaken && isWhole;
+    },
+    /** The text is an answer, even if it lists nothing. */
+    recognise(): void {
+      recognised = true;
+      isAnswer = true;
+    },
+    /** A line or an object that was not understood: what it said may be missing of the feature above it, or of any. */
+    lose(text: string, line: number): void {
+      unparsed.add(text, line);
+      if (block === null) stray = true;
+      else block.cut = true;
+    },
+    /** Whether the text may do without an end mark: it is an error, and nothing else. */
+    isFailure: () => blocks.length === 0 && (errors.length > 0 || [...members.values()].some(isDown)),
+    /** `cut`: the text lacks its end. `problem`: why nothing of it could be read. */
+    read(cut: boolean, problem?: string): Reading {
+      if (cut && block !== null) block.cut = true;
+      seatThoseElsewhere();
+      if (profile.group === true) closeGroup();
+      for (const own of blocks) {
+        const group = groups.get(own.group ?? own.name);
+        if (own.expiry === UNKNOWN_EXPIRY && group !== undefined) own.expiry = group.expiry;
+      }
+      const features = new Map(blocks.map((own) => [own, readBlock(own)]));
+      for (const { used, members: own } of groups.values()) {
+        const sum = own.reduce<number | null>((all, each) => add(all, features.get(each)?.used ?? null), 0);
+        if (used === null || used === sum) continue;
+        for (const each of own) {
+          const feature = features.get(each);
+          if (feature?.consistency === "ok") features.set(each, { ...feature, consistency: "short" });
+        }
+      }
+      const hosts = [...members.values()];
+      if (hosts.length === 0 && (isAnswer || blocks.length > 0) && errors.length === 0)
+        hosts.push(...membersOf(step));
+      const answered = hosts.length === 0 || hosts.some(({ status }) => status === "up");
+      const failed = answered ? [] : hosts.flatMap(({ error }) => (error === null ? [] : [error]));
+      return {
+        manager: profile.name,
+        reportTime: null,
+        toolVersion,
+        members: hosts,
+        daemons: [...daemons.values()],
+        features: [...features.values()],
+        errors: [...errors, ...failed],
+        ...unparsed.read(),
+        cut,
+        ...(stray && { stray: true as const }),
+        recognised: recognised && problem === undefined,
+        ...(problem !== undefined && { problem }),
+      };
+    },
+  };
+}
+
+const isDown = ({ status }: Pick<MemberReading, "status">) => status === "down";
+
+function add(sum: number | null, value: number | null): number | null {
+  return sum === null || value === null ? null : sum + value;
+}
+
+/** The member that a step has asked, by the step's name (`port@host`): most answers do not say who gives them. */
+function* membersOf(step: string | undefined): Generator<MemberReading> {
+  const [, port, host] = /^(?:(\d+)@)?([^@]+)$/.exec(step ?? "") ?? [];
+  if (host === undefined) return;
+  yield { host, port: countOf(port), status: "up", master: false, version: null, error: null };
+}

@@ -1,0 +1,110 @@
+import type { ParseContext, TextParser } from "../manager.ts";
+import { createDraft } from "./draft.ts";
+import type { Progress } from "./lines.ts";
+import { listAt, parseJson, textAt, valuesAt } from "./paths.ts";
+import { compile, expressionsOf, type FactName, type Facts, listOf, type Profile } from "./profile.ts";
+
+/** Where each fact of an object stands. */
+type Fields = readonly (readonly [name: FactName | "user@host", paths: readonly string[]])[];
+
+/** Makes parsers of JSON: `features` names the list, `fields` the places in each of its elements. */
+export function jsonReader(profile: Profile) {
+  const all = expressionsOf(profile).map(({ key, source }) => ({ key, expression: compile(source, "g") }));
+  const endIndex = all.findIndex(({ key }) => key === "end");
+  const end = all[endIndex]?.expression ?? null;
+  const [before = "", after = ""] = profile.wrap ?? [];
+  const fields = fieldsOf(profile.fields);
+  const userFields = fieldsOf(profile.user_fields);
+  const where = Object.entries(profile.where ?? {}).map(([path, texts]) => ({ path, texts: listOf(texts) }));
+
+  function stripped(text: string, progress: Progress): string {
+    let left = text;
+    for (const [index, { key, expression }] of all.entries()) {
+      if (!key.startsWith("strip")) continue;
+      progress(index, 1);
+      left = left.replace(expression, "");
+    }
+    return `${before}${left}${after}`;
+  }
+
+  function hasEnd(text: string, progress: Progress): boolean {
+    if (end === null) return true;
+    progress(endIndex, 1);
+    end.lastIndex = 0;
+    return end.test(text);
+  }
+
+  const isWanted = (feature: unknown) =>
+    where.every(({ path, texts }) => valuesAt(feature, path).some((value) => texts.includes(String(value))));
+
+  return function createJsonParser(context: ParseContext, progress: Progress): TextParser {
+    const draft = createDraft(profile, context);
+
+    function take(kind: "feature" | "checkout", value: unknown, own: Fields, place: number): void {
+      if (!draft.take(kind, factsOf(value, own))) draft.lose(quoted(value), place);
+    }
+
+    function takeUsers(from: unknown, paths: readonly string[], place: number): void {
+      for (const user of listAt(from, paths) ?? []) take("checkout", user, userFields, place);
+    }
+
+    return {
+      text(whole, truncated) {
+        const isCut = truncated || !hasEnd(whole, progress);
+        const parsed = parseJson(stripped(whole, progress));
+        if ("problem" in parsed) return draft.read(isCut, `The answer ${parsed.problem}.`);
+        const { value } = parsed;
+        const error = textAt(value, listOf(profile.error));
+        if (error !== undefined && error !== "") draft.take("error", { error });
+        const paths = listOf(profile.features ?? "");
+        const features = listAt(value, paths);
+        if (features === null && !draft.isFailure())
+          return draft.read(
+            isCut,
+            `The answer has no list at ${paths.map((path) => `"${path}"`).join(" or ")}.`,
+          );
+        draft.recognise();
+        const users = listOf(profile.users);
+        for (const [index, feature] of (features ?? []).entries()) {
+          if (!isWanted(feature)) continue;
+          take("feature", feature, fields, index + 1);
+          takeUsers(
+            feature,
+            users.filter((path) => !path.startsWith("/")),
+            index + 1,
+          );
+        }
+        // A list of people beside that of the features: each names its feature.
+        takeUsers(
+          value,
+          users.flatMap((path) => (path.startsWith("/") ? [path.slice(1)] : [])),
+          1,
+        );
+        return draft.read(isCut && !draft.isFailure());
+      },
+    };
+  };
+}
+
+function fieldsOf(fields: Profile["fields"] | Profile["user_fields"] = {}): Fields {
+  return Object.entries(fields).map(([name, paths]) => [name as FactName | "user@host", listOf(paths)]);
+}
+
+function factsOf(value: unknown, fields: Fields): Facts {
+  const facts: { [Name in FactName]?: string } = {};
+  for (const [name, paths] of fields) {
+    const text = textAt(value, paths);
+    if (text === undefined) continue;
+    if (name !== "user@host") facts[name] ??= text;
+    else {
+      const at = text.lastIndexOf("@");
+      facts.user = at === -1 ? text : text.slice(0, at);
+      if (at !== -1) facts.host = text.slice(at + 1);
+    }
+  }
+  return facts;
+}
+
+function quoted(value: unknown): string {
+  return JSON.stringify(value) ?? "";
+}

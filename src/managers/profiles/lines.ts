@@ -1,0 +1,72 @@
+import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { createDraft } from "./draft.ts";
+import { compile, expressionsOf, type Facts, type LineKind, type Profile } from "./profile.ts";
+
+/** Longest line that expressions are tried on, in characters: some take a time that grows with its square. */
+const MAX_LINE = 64 * 1024;
+
+/** Told before each expression is tried, so that one that hangs can be named. */
+export type Progress = (expression: number, line: number) => void;
+
+interface Rule {
+  readonly kind: LineKind;
+  readonly expression: RegExp;
+  /** Its place among all expressions of the profile. */
+  readonly index: number;
+}
+
+/** Makes parsers of texts in lines: the expressions of `match` are tried in their order, and the first hit takes a line. */
+export function linesReader(profile: Profile) {
+  const all = expressionsOf(profile).map(({ key, source }) => ({ key, expression: compile(source) }));
+  const endIndex = all.findIndex(({ key }) => key === "end");
+  const end = all[endIndex]?.expression ?? null;
+  const rules = all.flatMap(({ key, expression }, index): Rule[] => {
+    const kind = /^match\.(\w+)/.exec(key)?.[1] as LineKind | undefined;
+    return kind === undefined ? [] : [{ kind, expression, index }];
+  });
+
+  return function createLinesParser(context: ParseContext, progress: Progress): ReadingParser {
+    const draft = createDraft(profile, context);
+    let lineNumber = 0;
+    let isEnded = end === null;
+
+    function takeEnd(text: string): boolean {
+      if (isEnded || end === null) return false;
+      progress(endIndex, lineNumber);
+      isEnded = end.test(text);
+      return isEnded;
+    }
+
+    function take(text: string): void {
+      lineNumber++;
+      if (text.trim() === "") return;
+      if (text.length > MAX_LINE || !matches(text)) draft.lose(text, lineNumber);
+    }
+
+    /** Whether a rule knows the line, and could read all of it. */
+    function matches(text: string): boolean {
+      const isEnd = takeEnd(text);
+      for (const { kind, expression, index } of rules) {
+        progress(index, lineNumber);
+        const hit = expression.exec(text);
+        if (hit === null) continue;
+        if (kind === "ignore") return true;
+        const facts: Facts = hit.groups ?? {};
+        const isFailure = kind === "down" || kind === "error";
+        const whole = isFailure && facts.error === undefined ? { ...facts, error: text.trim() } : facts;
+        return draft.take(kind, whole);
+      }
+      if (isEnd) draft.recognise();
+      return isEnd;
+    }
+
+    return {
+      line: take,
+      finish({ rest, truncated }: OutputEnd) {
+        // A last line without its line end may be cut, in the middle of a number too: it is not believed.
+        const hasRest = rest !== null && rest.trim() !== "";
+        return draft.read(truncated || hasRest || !(isEnded || draft.isFailure()));
+      },
+    };
+  };
+}

@@ -1,0 +1,75 @@
+/** Places in a JSON value: `a.b[].c`, where `[]` stands for each element of a list; "" is the value itself. */
+
+/** Deepest nesting of an answer: no license list is as deep, and a hostile one would use up the stack. */
+export const MAX_DEPTH = 64;
+
+const PATH = /^(?:[^.[\]]+(?:\[\])*|(?:\[\])+)(?:\.[^.[\]]+(?:\[\])*)*$/u;
+
+export function isPath(path: string): boolean {
+  return path === "" || PATH.test(path);
+}
+
+/** All values at a path, in their order; a key that is not there has none. */
+export function valuesAt(value: unknown, path: string): readonly unknown[] {
+  let found: readonly unknown[] = [value];
+  for (const step of path === "" ? [] : path.split(".")) {
+    const [, key = "", each = ""] = /^([^[]*)((?:\[\])*)$/.exec(step) ?? [];
+    if (key !== "")
+      found = found.flatMap((one) => (isObject(one) && Object.hasOwn(one, key) ? [one[key]] : []));
+    for (let lists = each.length / 2; lists > 0; lists--)
+      found = found.flatMap((one) => (Array.isArray(one) ? one : []));
+  }
+  return found;
+}
+
+/** The first value that is a text, a number or true or false, of the first of these paths that has one; as text. */
+export function textAt(value: unknown, paths: readonly string[]): string | undefined {
+  for (const path of paths) {
+    const found = valuesAt(value, path).find((one) => ["string", "number", "boolean"].includes(typeof one));
+    if (found !== undefined) return String(found);
+  }
+  return undefined;
+}
+
+/** The elements of the list at the first of these paths that has one; null when none has. */
+export function listAt(value: unknown, paths: readonly string[]): readonly unknown[] | null {
+  for (const path of paths) {
+    const found = valuesAt(value, path);
+    // `a[].b` names the elements themselves, `a` the list.
+    const lists = found.filter((one): one is unknown[] => Array.isArray(one));
+    if (lists.length > 0) return lists.flat();
+    if (path.endsWith("[]") && listAt(value, [path.slice(0, -2)]) !== null) return found;
+  }
+  return null;
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A text as JSON, or what is wrong with it. Never throws. */
+export function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
+  if (depthOf(text) > MAX_DEPTH) return { problem: `is nested more than ${MAX_DEPTH} deep` };
+  try {
+    return { value: JSON.parse(text.replace(/^\uFEFF/, "")) };
+  } catch {
+    return { problem: "is no JSON" };
+  }
+}
+
+/** How deep brackets are nested, those within texts left out. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inText) {
+      if (code === 0x5c) at++;
+      else if (code === 0x22) inText = false;
+    } else if (code === 0x22) inText = true;
+    else if (code === 0x7b || code === 0x5b) deepest = Math.max(deepest, ++depth);
+    else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return deepest;
+}

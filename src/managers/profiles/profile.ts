@@ -1,0 +1,126 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { words } from "../../domain/records.ts";
+import { text, textRule } from "../../domain/text-types.ts";
+import { UNITS } from "../../domain/words.ts";
+
+/**
+ * A license manager that is written as data: a table `[[managers]]` of the config, or one of the files `*.toml` beside
+ * this one. It says what to ask and how to read the answer; `profile-manager.ts` makes a `Manager` of it.
+ */
+
+export const FORMATS = ["licmond", "xf-custom", "json", "lines"] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** What a format finds out: named groups of an expression, keys of `fields` and `user_fields`. */
+export const FACTS = [
+  ...(["name", "version", "daemon", "kind", "group", "total", "used", "free", "queued", "reserved"] as const),
+  ...(["denied", "expires", "user", "host", "port", "display", "count", "pid", "handle", "start"] as const),
+  ...(["until", "error"] as const),
+] as const;
+export type FactName = (typeof FACTS)[number];
+/** What one line or one object says, as texts: a count that is no number stays unknown. */
+export type Facts = { readonly [Name in FactName]?: string | undefined };
+
+/** What a line can be. */
+export const LINE_KINDS = [
+  ...(["tool", "member", "daemon", "group", "feature", "detail"] as const),
+  ...(["checkout", "queued", "assigned", "down", "error", "ignore"] as const),
+] as const;
+export type LineKind = (typeof LINE_KINDS)[number];
+
+/** Placeholders of a command or a request; those of `SECRETS` are filled in where no other process can read them. */
+export const PLACES = ["address", "host", "port"] as const;
+export const SECRETS = ["secret", "token"] as const;
+
+const table = <T extends Record<string, TSchema>>(properties: T) =>
+  Type.Object(properties, { additionalProperties: false });
+const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+const someText = text(textRule("a text that is not empty", (value) => value !== ""));
+const anyText = text(textRule("a text", () => true));
+/** One text, or several of which each is tried. */
+const oneOrMore = Type.Union([someText, Type.Array(someText, { minItems: 1 })]);
+const byName = <const Name extends string>(names: readonly Name[]) =>
+  table(
+    Object.fromEntries(names.map((name) => [name, optional(oneOrMore)])) as {
+      [Each in Name]: ReturnType<typeof optional<typeof oneOrMore>>;
+    },
+  );
+const texts = optional(Type.Record(Type.String(), anyText));
+const request = { url: someText, query: texts, headers: texts };
+
+export const ProfileTable = table({
+  name: text(
+    textRule('a name of 1 to 32 of the characters a-z 0-9 - that starts with a letter, e.g. "lstc"', (name) =>
+      /^[a-z][a-z0-9-]{0,31}$/.test(name),
+    ),
+  ),
+  title: optional(someText),
+  experimental: optional(Type.Boolean()),
+
+  argv: optional(Type.Array(anyText, { minItems: 1 })),
+  env: texts,
+  stdin: optional(anyText),
+  stream: optional(words(["stdout", "stderr"])),
+  http: optional(table(request)),
+  login: optional(table({ ...request, body: optional(anyText), token: someText })),
+  port: optional(Type.Integer({ minimum: 1, maximum: 65_535 })),
+
+  format: words(FORMATS),
+  end: optional(someText),
+  group: optional(Type.Boolean()),
+  unit: optional(words(UNITS)),
+  sum_users: optional(Type.Boolean()),
+  unlimited: optional(Type.Array(Type.Union([anyText, Type.Integer()]))),
+  permanent: optional(Type.Array(anyText)),
+  dates: optional(byName(["expires", "start", "until"])),
+
+  match: optional(byName(LINE_KINDS)),
+
+  strip: optional(oneOrMore),
+  wrap: optional(Type.Array(anyText, { minItems: 2, maxItems: 2 })),
+  features: optional(Type.Union([anyText, Type.Array(anyText, { minItems: 1 })])),
+  fields: optional(byName(FACTS)),
+  where: optional(Type.Record(Type.String(), oneOrMore)),
+  users: optional(oneOrMore),
+  user_fields: optional(byName([...FACTS, "user@host"])),
+  error: optional(oneOrMore),
+});
+export type Profile = Static<typeof ProfileTable>;
+
+/** Keys that go with one format alone. */
+export const KEYS_OF_FORMAT: Readonly<Record<Format, readonly (keyof Profile)[]>> = {
+  licmond: [],
+  "xf-custom": [],
+  json: [
+    ...(["end", "group", "unit", "sum_users", "unlimited", "permanent", "dates", "strip", "wrap"] as const),
+    ...(["features", "fields", "where", "users", "user_fields", "error"] as const),
+  ],
+  lines: ["end", "group", "unit", "sum_users", "unlimited", "permanent", "dates", "match"],
+};
+
+export function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? value : [value as T];
+}
+
+/** An expression of a profile, under the key where it stands: `match.feature`, `strip[1]`. */
+export interface Expression {
+  readonly key: string;
+  readonly source: string;
+}
+
+/** All expressions of a profile. Those of `match` stand in the order in which they are tried. */
+export function expressionsOf({ end, strip, match = {} }: Pick<Profile, "end" | "strip" | "match">) {
+  const all = { end, strip, ...Object.fromEntries(Object.entries(match).map(([k, v]) => [`match.${k}`, v])) };
+  return Object.entries(all).flatMap(([key, sources]) =>
+    listOf(sources).map(
+      (source, index): Expression => ({ key: Array.isArray(sources) ? `${key}[${index}]` : key, source }),
+    ),
+  );
+}
+
+/** Compiles an expression. Throws a SyntaxError that says what is wrong with it. */
+export function compile(source: string, flags = ""): RegExp {
+  // Without `u` an escape of another language (`\h`, `\Z`) would stand for a letter, in silence.
+  return new RegExp(source, `u${flags}`);
+}

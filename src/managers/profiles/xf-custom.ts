@@ -1,0 +1,84 @@
+import sax from "sax";
+import type { ParseContext, TextParser } from "../manager.ts";
+import { countOf, createDraft } from "./draft.ts";
+import { MAX_DEPTH } from "./paths.ts";
+import type { Facts, Profile } from "./profile.ts";
+
+type Attributes = Readonly<Record<string, string>>;
+
+/**
+ * The XML that scripts write for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom license
+ * server"): CUSTOM_STAT, in it USAGE for each feature, in it USER. sax knows no external entities, and none that the
+ * text declares itself.
+ */
+export function createXfParser(profile: Profile, context: ParseContext): TextParser {
+  const draft = createDraft(profile, context);
+  const parser = sax.parser(true);
+  let depth = 0;
+  let isWhole = false;
+  let problem: string | null = null;
+
+  const takers: Readonly<Record<string, (of: Attributes) => boolean>> = {
+    CUSTOM_STAT: ({ VENDOR: name }) => {
+      draft.recognise();
+      return name === undefined || draft.take("daemon", { name });
+    },
+    USAGE: (of) => draft.take("feature", featureOf(of)),
+    // A row of denials alone holds no seat.
+    USER: (of) => of.USED_LICENSES === undefined || draft.take("checkout", userOf(of)),
+  };
+
+  parser.onopentag = ({ name, attributes }) => {
+    depth++;
+    const of = attributes as Attributes;
+    if (depth > MAX_DEPTH) problem = `is nested more than ${MAX_DEPTH} deep`;
+    else if (depth === 1 && name !== "CUSTOM_STAT") problem = "is no CUSTOM_STAT";
+    else if (problem === null && takers[name]?.(of) !== true)
+      draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line + 1);
+  };
+  parser.onclosetag = () => {
+    depth--;
+    isWhole ||= depth === 0;
+  };
+  parser.onerror = () => {
+    problem ??= `is no XML (line ${parser.line + 1})`;
+  };
+
+  return {
+    text(whole, truncated) {
+      try {
+        parser.write(whole.replace(/^\uFEFF/, "")).close();
+      } catch {
+        // It throws once more what `onerror` was told.
+      }
+      const reading = draft.read(truncated || !isWhole || problem !== null);
+      // Behind a fault nothing is read; what stood before it is.
+      if (problem === null || reading.features.length > 0) return reading;
+      return { ...reading, recognised: false, problem: `The answer ${problem}.` };
+    },
+  };
+}
+
+function featureOf(of: Attributes): Facts {
+  const [held, reserved] = [countOf(of.USED_LICENSES), countOf(of.RESERVED_LICENSES)];
+  return {
+    name: of.FEATURE,
+    version: of.VERSION,
+    total: of.TOTAL_LICENSES,
+    // It counts without the reserved ones, which are no more to be had.
+    used: held === null ? undefined : String(held + (reserved ?? 0)),
+    reserved: of.RESERVED_LICENSES,
+    denied: of.DENIED_LICENSES,
+    expires: of.EXPIRES,
+  };
+}
+
+function userOf(of: Attributes): Facts {
+  return {
+    user: of.USERNAME,
+    host: of.HOSTNAME || of.IP,
+    count: of.USED_LICENSES,
+    start: of.CHECKOUT_TIME,
+    until: of.BORROW_EXPIRE_TIME,
+  };
+}
