@@ -153,6 +153,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const reports = createReports({ ...records, clock, config: running.current, log: log("alerts") });
     part("reports", reports).start();
     const push = pushMetrics(live, meters, `${host.info().hostname}:${listening.port}`);
+    part("parsing", polling.parsing);
     part("collector", polling.collector).start();
     running.connect((next, afterRestart) => {
       const takeUpCertificate = certificate.prepare(next.http.tls, afterRestart.http.tls);

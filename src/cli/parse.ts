@@ -1,3 +1,4 @@
+import { createParseApart } from "../collector/parse-apart.ts";
 import { pollErrorOf } from "../collector/poll-error.ts";
 import type { CommandRun } from "../collector/run-command.ts";
 import { messageOf } from "../domain/error-code.ts";
@@ -9,11 +10,11 @@ import type { MonitoredServer } from "../domain/server.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { featureRecord, serverRecord, userRecords } from "../http/records.ts";
-import { createKnownHosts } from "../managers/manager.ts";
+import { createKnownHosts, type Manager, type ParseContext } from "../managers/manager.ts";
 import { readOutputSync, recode } from "../managers/read-output.ts";
-import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { MANAGERS, managerNames, managerOf } from "../managers/registry.ts";
 import { command, ENCODING, option, required, text, ZONE } from "./command.ts";
-import { type CommandIo, Failure, failPoll, toolWords, wholeStdin } from "./io.ts";
+import { type CommandIo, Failure, failPoll, readConfig, toolWords, UsageError, wholeStdin } from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
 
 /** The text was read, and its numbers are not whole. */
@@ -23,29 +24,44 @@ const EXIT_PARTIAL = 3;
 export const parse = command({
   args: [["[file]", "the output; default, or -: stdin"]],
   options: {
-    manager: required("<name>", "whose output it is", MANAGERS),
+    manager: required("<name>", `whose output it is: ${MANAGERS.join(", ")}, or the config's own`, String),
     encoding: option("<name>", "encoding of the output, e.g. euc-kr (default: it is detected)", ENCODING),
     timezone: option("<zone>", "zone in which the server prints its times (default: this host's)", ZONE),
     server: text("<id>", "id of the server in the records (default: the manager's name)"),
   },
-  async run({ args: [file = "-"], options }, io) {
-    const { manager, encoding = null, timezone = hostZone(), server = manager } = options;
+  async run({ args: [file = "-"], options, config }, io) {
+    const { manager: name, encoding = null, timezone = hostZone(), server = name } = options;
+    const manager = await managerNamed(name, config, io);
     const bytes = file === "-" ? await wholeStdin(io) : await bytesOf(file);
-    parseOutput(
+    await parseOutput(
       encoding === null ? bytes : recode(bytes, encoding),
-      serverOf(server, manager, file === "-" ? "stdin" : file, timezone),
+      manager,
+      serverOf(server, name, file === "-" ? "stdin" : file, timezone),
       io,
     );
   },
 });
 
+/** The config is read only for a manager of its own: a text of another one can be read without. */
+async function managerNamed(name: string, config: string | undefined, io: CommandIo): Promise<Manager> {
+  if (MANAGERS.includes(name)) return managerOf(name);
+  const { managers } = (await readConfig(config, io)).config;
+  const names = managerNames(managers);
+  if (names.includes(name)) return managerOf(name, managers);
+  throw new UsageError(`there is no manager "${name}"; there are ${names.join(", ")}`);
+}
+
 /** Reads a text as if a poll had yielded it just now: through the same parser, rules and words as the collector's. */
-function parseOutput(bytes: Uint8Array, server: MonitoredServer, io: CommandIo): void {
-  const { manager, address: name, timezone: zone } = server;
+async function parseOutput(
+  bytes: Uint8Array,
+  manager: Manager,
+  server: MonitoredServer,
+  io: CommandIo,
+): Promise<void> {
+  const { address: name, timezone: zone } = server;
   const now = io.now();
-  const parser = managerOf(manager).createParser({ zone, now, knownHosts: createKnownHosts() });
-  const reading = readOutputSync(bytes, parser);
-  const outcome = outcomeOf(server, null, [name], bytes, reading, now, 0);
+  const reading = await readingOf(bytes, manager, { zone, now });
+  const outcome = outcomeOf(server, manager, null, [name], bytes, reading, now, 0);
   const picture = applyPoll(null, server, outcome, null);
   // In a text that the parser does not recognise, every line is unknown: the parser counted them.
   for (const { line, text } of reading.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
@@ -53,12 +69,22 @@ function parseOutput(bytes: Uint8Array, server: MonitoredServer, io: CommandIo):
   if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
 
   const { error } = outcome;
-  const strange = `has nothing in it that ${manager}'s tool prints`;
+  const strange = `has nothing in it that ${manager.name}'s tool prints`;
+  if (error?.code === "LICENSE_PARSE_ERROR" && reading.problem !== undefined)
+    throw new Failure(`${name}: ${reading.problem}`);
   if (error?.code === "LICENSE_PARSE_ERROR")
     throw new Failure(`${name} ${error.details === null ? "is empty" : strange}`);
   io.out(printRecords(picture));
   if (error !== null) failPoll(io, error);
   else io.exitCode(picture.state === "ok" ? 0 : EXIT_PARTIAL);
+}
+
+async function readingOf(bytes: Uint8Array, manager: Manager, context: Omit<ParseContext, "knownHosts">) {
+  const { profile } = manager;
+  if (profile === undefined)
+    return readOutputSync(bytes, manager.createParser({ ...context, knownHosts: createKnownHosts() }));
+  const apart = createParseApart();
+  return apart.read(profile, bytes, context, false).finally(apart.stop);
 }
 
 /** A server that no config names. */
@@ -77,6 +103,7 @@ export function serverOf(
 /** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */
 export function outcomeOf(
   server: MonitoredServer,
+  { explain, quorum: quorumOf }: Pick<Manager, "explain" | "quorum">,
   address: string | null,
   argv: readonly string[],
   stdout: Uint8Array,
@@ -88,7 +115,6 @@ export function outcomeOf(
   const whole = { stderrTruncated: false, timedOut: false, aborted: false, abandoned: false };
   const result: CommandRun = { ...raw, ...whole, started: true, durationMs };
   const times = { startedAt: finishedAt - durationMs, finishedAt, durationMs };
-  const { explain, quorum: quorumOf } = managerOf(server.manager);
   const error = pollErrorOf({ result, reading, address, timeoutMs: server.timeoutMs, explain });
   const known = reading.recognised ? reading : null;
   const quorum = quorumOf(reading.members.length);

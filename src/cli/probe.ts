@@ -1,3 +1,4 @@
+import { createParseApart } from "../collector/parse-apart.ts";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { createCommandRunner } from "../collector/run-command.ts";
@@ -8,7 +9,7 @@ import type { MonitoredServer } from "../domain/server.ts";
 import { systemClock } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { decodeOutput } from "../managers/read-output.ts";
-import { MANAGERS, managerOf } from "../managers/registry.ts";
+import { MANAGERS, managerNames, managerOf } from "../managers/registry.ts";
 import { command, flag, text } from "./command.ts";
 import { failPoll, readConfig, toolWords, UsageError } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
@@ -16,7 +17,7 @@ import { printPicture, printRecords, serverOf } from "./parse.ts";
 /** `licmond probe`: one poll now, through the daemon's own collector. */
 export const probe = command({
   args: [
-    ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}`],
+    ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}, or the config's own`],
     ["[address]", "with a manager: the address, e.g. 27000@lic1"],
   ],
   options: {
@@ -30,7 +31,7 @@ export const probe = command({
     const { config } = await readConfig(file, io);
     const asked = serverNamed(named, address, config);
     const server = options.tool === undefined ? asked : { ...asked, tool: [options.tool] };
-    const prober = createProber(io.env);
+    const prober = createProber(io.env, config.managers);
     const outcome = await prober.poll(server).finally(prober.end);
     if (options.raw) {
       io.out(toolWords(io, "out", decodeOutput(outcome.raw.stdout)));
@@ -49,7 +50,7 @@ export const probe = command({
 function serverNamed(
   named: string,
   address: string | undefined,
-  { servers, collector }: Config,
+  { servers, collector, managers }: Config,
 ): MonitoredServer {
   if (address === undefined) {
     const ids = servers.map(({ id }) => id).join(", ");
@@ -59,20 +60,33 @@ function serverNamed(
     if (server === undefined) throw new UsageError(message);
     return server;
   }
-  const manager = MANAGERS.find((each) => each === named);
+  const names = managerNames(managers);
+  const manager = names.find((each) => each === named);
   if (manager === undefined)
-    throw new UsageError(`with an address comes a manager: ${MANAGERS.join(", ")}, not "${named}"`);
+    throw new UsageError(`with an address comes a manager: ${names.join(", ")}, not "${named}"`);
   const server = serverOf(manager, manager, address, hostZone());
   return { ...server, name: address, timeoutMs: collector.timeoutMs };
 }
 
 /** Polls as the daemon does, without one, until `end` is called. Ctrl-C kills the tools with us. */
-export function createProber(environment: Environment) {
+export function createProber(environment: Environment, own: Config["managers"]) {
   const path = environment.PATH ?? "";
   const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });
   const measure = createReachability();
-  const { poll } = createPoller({ run: runner.run, managerOf, measure, path, clock: systemClock });
+  const parseApart = createParseApart();
+  const { poll } = createPoller({
+    run: runner.run,
+    managerOf: (name) => managerOf(name, own),
+    parseApart,
+    measure,
+    path,
+    clock: systemClock,
+  });
   const interrupted = () => void runner.stop();
   process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
-  return { poll, end: () => void process.off("SIGINT", interrupted).off("SIGTERM", interrupted) };
+  const end = () => {
+    parseApart.stop();
+    process.off("SIGINT", interrupted).off("SIGTERM", interrupted);
+  };
+  return { poll, end };
 }

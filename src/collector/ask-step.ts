@@ -1,9 +1,8 @@
 import type { Reading } from "../domain/reading.ts";
 import type { MonitoredServer } from "../domain/server.ts";
-import type { CommandStep, Manager, RequestStep, Step } from "../managers/manager.ts";
-import type { createOutputMemory } from "../managers/output-memory.ts";
+import type { CommandStep, RequestStep, Step } from "../managers/manager.ts";
 import { fillSecrets, needsSecret } from "../managers/placeholders.ts";
-import { readOutput, recode } from "../managers/read-output.ts";
+import { recode } from "../managers/read-output.ts";
 import { readSecretFile } from "../system/secret-file.ts";
 import type { StepAnswer } from "./ask.ts";
 import { errorsOf, isUsable, mayBeCut, type StepResult } from "./poll-error.ts";
@@ -17,15 +16,13 @@ export interface StepDeps {
   readonly signal?: AbortSignal;
   /** Called when the answer is there, before it is read. */
   readonly turn: () => Promise<void>;
-  readonly parser: (step: Step) => ReturnType<Manager["createParser"]>;
-  readonly memory: (step: Step) => ReturnType<typeof createOutputMemory>;
-  /** Epoch ms. */
-  readonly now: number;
+  /** Reads the answer (`isAnswer`), or what was said beside it. */
+  readonly read: (step: Step, bytes: Uint8Array, truncated: boolean, isAnswer: boolean) => Promise<Reading>;
 }
 
 /** Asks one step within its time, and reads the answer. Whatever leaves it holds no secret. */
 export async function askStep(step: Step, limitMs: number, deps: StepDeps): Promise<StepAnswer> {
-  const { server, turn, now } = deps;
+  const { server, turn } = deps;
   const secret = needsSecret(step) ? await secretOf(server) : { text: null };
   if ("problem" in secret) return { step, limitMs, reading: null, result: notAsked(step, secret.problem) };
   const ca = "argv" in step || server.caFile === null ? { text: null } : await readSecretFile(server.caFile);
@@ -40,7 +37,7 @@ export async function askStep(step: Step, limitMs: number, deps: StepDeps): Prom
   await turn();
   const result = cleaned(asked, secret.text, server.encoding);
   const isReadable = result.started && !result.truncated && !("failure" in result && result.failure !== null);
-  const reading = isReadable ? await read(step, result, deps.parser, deps.memory(step), now) : null;
+  const reading = isReadable ? await read(step, result, deps.read) : null;
   return { step, limitMs, reading, result };
 }
 
@@ -107,17 +104,15 @@ function cleaned(result: StepResult, secret: string | null, encoding: string | n
 async function read(
   step: Step,
   result: Extract<StepResult, { readonly started: true }>,
-  parser: StepDeps["parser"],
-  memory: ReturnType<typeof createOutputMemory>,
-  now: number,
+  readText: StepDeps["read"],
 ): Promise<Reading> {
   const cut = mayBeCut(result);
   const isOnStderr = "argv" in step && step.stream === "stderr";
   const [answer, beside] = isOnStderr ? [result.stderr, result.stdout] : [result.stdout, result.stderr];
-  const reading = await memory(answer, () => parser(step), now, cut);
+  const reading = await readText(step, answer, cut, true);
   const whole = cut && !reading.cut ? { ...reading, cut } : reading;
   if (isUsable(whole) || errorsOf(whole).length > 0 || beside.length === 0) return whole;
   // Some builds, and wrappers around them, complain on the other stream. Numbers are believed on one only.
-  const { errors } = await readOutput(beside, parser(step), cut);
+  const { errors } = await readText(step, beside, cut, false);
   return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
 }

@@ -68,6 +68,8 @@ export function pollErrorOf({
     const daemons = reading.daemons.map(({ name, error }) => `${name}: ${error?.message}`).join("\n");
     return error("LICENSE_QUERY_FAILED", `No daemon could be read. ${quoteWords(daemons)}`, words);
   }
+  if (reading?.problem !== undefined && errors.length === 0)
+    return error("LICENSE_PARSE_ERROR", reading.problem);
   const explained = errors.map(explain).find((each) => each !== null);
   if (explained != null || errors.some(({ kind }) => kind === "query")) {
     const meaning = explained ?? "answered with an error.";

@@ -7,11 +7,13 @@ import { inSlices } from "../domain/time/slices.ts";
 import type { ManagerName } from "../domain/words.ts";
 import { createKnownHosts, type Manager } from "../managers/manager.ts";
 import { createOutputMemory } from "../managers/output-memory.ts";
+import { readOutput } from "../managers/read-output.ts";
 import { isBusy } from "../store/database/busy.ts";
 import type { KnownHostsStore } from "../store/servers.ts";
 import { type Asked, askInTurn, isSilent, NO_RUN, rawOf, type StepAnswer } from "./ask.ts";
 import { askStep, notAsked, type StepDeps } from "./ask-step.ts";
 import { createTurns } from "./pace.ts";
+import { createParseApart, type ParseApart } from "./parse-apart.ts";
 import { isUsable, pollErrorOf } from "./poll-error.ts";
 import type { MeasureReachability, MemberAddress } from "./reachability.ts";
 import type { CommandRunner } from "./run-command.ts";
@@ -23,8 +25,19 @@ export interface PollerDeps {
     name: ManagerName,
   ) => Pick<
     Manager,
-    "name" | "tools" | "parseAddress" | "steps" | "until" | "merge" | "createParser" | "explain" | "quorum"
+    | "name"
+    | "tools"
+    | "parseAddress"
+    | "steps"
+    | "until"
+    | "merge"
+    | "createParser"
+    | "explain"
+    | "quorum"
+    | "profile"
   >;
+  /** Reads what profiles read; default: a worker of its own, which starts with the first answer. */
+  readonly parseApart?: Pick<ParseApart, "read">;
   readonly measure: MeasureReachability;
   /** $PATH in which a manager's tool is looked for. */
   readonly path: string;
@@ -42,7 +55,8 @@ export interface PollerDeps {
  * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
  */
 export function createPoller(deps: PollerDeps) {
-  const { run, managerOf, measure, path, clock, hosts, log, requestsWant = () => false } = deps;
+  const { run, managerOf, parseApart = createParseApart(), measure, path, clock, hosts, log } = deps;
+  const { requestsWant = () => false } = deps;
   /** What is kept of a server between its polls. */
   const known = new Map<string, ReturnType<typeof nothingKnown>>();
   const turn = createTurns(requestsWant);
@@ -74,14 +88,21 @@ export function createPoller(deps: PollerDeps) {
     const members = isNamed ? parsed.members : own.members;
     const measured = measure(members, signal);
 
+    const { profile } = manager;
+    // As long as an answer of the poll before the last one may have been kept somewhere.
+    const maxAgeMs = 2 * server.intervalMs + server.timeoutMs;
     const deps: StepDeps = {
       run,
       server,
       turn,
-      now: startedAt,
-      parser: ({ name: step }) =>
-        manager.createParser({ zone: server.timezone, now: startedAt, knownHosts: own.hosts, step }),
-      memory: ({ name }) => own.outputs.getOrInsertComputed(name, createOutputMemory),
+      read({ name: step }, bytes, truncated, isAnswer) {
+        const context = { zone: server.timezone, now: startedAt, step, maxAgeMs };
+        if (profile !== undefined) return parseApart.read(profile, bytes, context, truncated);
+        const parser = () => manager.createParser({ ...context, knownHosts: own.hosts });
+        if (!isAnswer) return readOutput(bytes, parser(), truncated);
+        const memory = own.outputs.getOrInsertComputed(step, createOutputMemory);
+        return memory(bytes, parser, startedAt, truncated);
+      },
       ...(signal !== undefined && { signal }),
     };
     const asked =

@@ -48,6 +48,8 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,
+    /** The administrator's own, by what they wrote. */
+    managers: file.managers ?? [],
     servers: (file.servers ?? []).map((server) => buildServer(server, collector, environment)),
     retention: buildRetention(file.retention ?? {}),
     alerts: {

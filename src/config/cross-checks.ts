@@ -1,11 +1,13 @@
 import type { KeyPath } from "../domain/schema-problems.ts";
 import { BUILT_IN_COMMANDS } from "../managers/manager.ts";
 import { needsSecret } from "../managers/placeholders.ts";
-import { managerOf } from "../managers/registry.ts";
+import type { Profile } from "../managers/profile.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { type Partly, show } from "./check-value.ts";
 import { ALERT_DEFAULTS } from "./config.ts";
 import { credentialName } from "./credentials.ts";
 import { PLACEHOLDERS, placeholdersOf } from "./forms.ts";
+import { knownManagers, ownManagers } from "./own-managers.ts";
 import type { Finding, Locate } from "./problem.ts";
 import type { ConfigFile } from "./schema.ts";
 
@@ -20,6 +22,8 @@ export function crossCheck(
   return [
     ...tls(file),
     ...signOn(file),
+    ...ownManagers(file),
+    ...knownManagers(file),
     ...servers(file, locate),
     ...thresholds(file),
     ...namedServers(file),
@@ -49,7 +53,7 @@ function* signOn({ http, page }: Partial): Generator<Finding> {
       yield { path: ["page", key], message: "goes with user_header" };
 }
 
-function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Finding> {
+function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate): Generator<Finding> {
   const first = new Map<string, number>();
   for (const [
     index,
@@ -62,7 +66,7 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
       const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
       yield { path: at("id"), message: `takes an id of its own: ${show(id)} is that of ${where}` };
     } else if (id !== undefined) first.set(id, index);
-    const asked = manager === undefined ? undefined : managerOf(manager);
+    const asked = manager === undefined ? undefined : managerNamed(manager, managers);
     const parsed = address === undefined ? undefined : asked?.parseAddress(address);
     if (parsed !== undefined && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
     else if (secret_file === undefined && asked?.steps([""], address ?? "").some(needsSecret))
@@ -77,6 +81,18 @@ function* servers({ servers: list = [] }: Partial, locate: Locate): Generator<Fi
     if (log_file !== undefined && log_command !== undefined)
       yield { path: at("log_command"), message: "does not go with log_file: a server has one log" };
   }
+}
+
+/** Undefined where there is none, or one of which too much is wrong: either is told elsewhere. */
+function managerNamed(name: string, own: NonNullable<Partial["managers"]>) {
+  const usable = own.filter((profile): profile is Profile => profile !== undefined && isUsable(profile));
+  const isKnown = MANAGERS.includes(name) || usable.some((profile) => profile.name === name);
+  return isKnown ? managerOf(name, usable) : undefined;
+}
+
+function isUsable({ name, argv, http, login }: Partly<Profile>): boolean {
+  const isAsked = argv !== undefined || http?.url !== undefined;
+  return name !== undefined && isAsked && (login === undefined || login.url !== undefined);
 }
 
 function* thresholds({ alerts }: Partial): Generator<Finding> {

@@ -4,7 +4,7 @@ import { globPattern } from "../domain/plain-text.ts";
 import { words } from "../domain/records.ts";
 import { RULE, text, textRule } from "../domain/text-types.ts";
 import { AUDIENCES, LOG_LEVELS } from "../domain/words.ts";
-import { MANAGERS } from "../managers/registry.ts";
+import { ProfileTable } from "../managers/profile.ts";
 import {
   absolutePath,
   durationFrom,
@@ -79,9 +79,8 @@ const SERVER_SETTINGS = {
   log_file: optional(text(absolutePath)),
   log_command: optional(Type.Array(text(someText, SECRET), { minItems: 1 })),
 };
-const MANAGER = Object.assign(words(MANAGERS), {
-  [RULE]: { takes: `a license manager that is built in: ${MANAGERS.join(", ")}` },
-});
+/** Of those that there are, `own-managers.ts` knows: the config has some of its own. */
+const MANAGER = text(someText);
 export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
 
 /** What an override may change for the features it names. */
@@ -122,6 +121,7 @@ export const ConfigFile = table({
     rescan_timeout: duration("1s", "10m", "60s"),
     concurrency: integer(1, 256),
   }),
+  managers: optional(Type.Array(ProfileTable)),
   server_defaults: optional(ServerDefaults),
   servers: tables({
     id: text(

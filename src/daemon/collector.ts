@@ -1,5 +1,6 @@
 import { createCollector } from "../collector/collector.ts";
 import { createExecutor } from "../collector/execute/executor.ts";
+import { createParseApart } from "../collector/parse-apart.ts";
 import { createPoller } from "../collector/poll.ts";
 import { createReachability } from "../collector/reachability.ts";
 import { type CommandRunner, createCommandRunner } from "../collector/run-command.ts";
@@ -9,6 +10,7 @@ import type { Environment } from "../config/environment.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { PollOutcome } from "../domain/poll.ts";
 import { type Clock, systemTimers } from "../domain/time/clock.ts";
+import type { ManagerName } from "../domain/words.ts";
 import type { Live } from "../live/live.ts";
 import { managerOf } from "../managers/registry.ts";
 import type { Store } from "../store/open/open.ts";
@@ -51,9 +53,12 @@ const ASKED_LATELY_MS = 100;
 export function createPolling(deps: PollingDeps) {
   const { config, store, live, clock, log, run } = deps;
   const path = deps.environment.PATH ?? "";
+  const known = (name: ManagerName) => managerOf(name, config().managers);
+  const parsing = createParseApart();
   const poller = createPoller({
     run,
-    managerOf,
+    parseApart: parsing,
+    managerOf: known,
     path,
     clock,
     measure: createReachability(),
@@ -84,7 +89,7 @@ export function createPolling(deps: PollingDeps) {
     run,
     findTool: (names) => findTool(names, path),
     settings,
-    managers: () => config().servers.map(({ manager }) => managerOf(manager)),
+    managers: () => config().servers.map(({ manager }) => known(manager)),
   });
-  return { collector, execute };
+  return { collector, execute, parsing };
 }

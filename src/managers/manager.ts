@@ -1,7 +1,7 @@
 import type { Reading, ToolError } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { DebugLog } from "./debug-log/debug-log.ts";
-import type { Profile } from "./profiles/profile.ts";
+import type { Profile } from "./profile.ts";
 
 /**
  * argv prefix of a manager's utility, where `tool` runs its status query: an all-in-one program takes the utility's

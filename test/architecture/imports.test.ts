@@ -47,7 +47,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   commander: ["cli"],
   preact: ["page"],
   "@preact/signals": ["page"],
-  "smol-toml": ["config"],
+  "smol-toml": ["config", "managers"],
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { Config } from "../../src/config/config.ts";
 import { configFile, DEFAULT_CONFIG_FILE, interpretConfig, loadConfig } from "../../src/config/load.ts";
 import { printProblem } from "../../src/config/problem.ts";
+import { MANAGERS } from "../../src/managers/registry.ts";
 import { cleanUp, temporaryDirectory } from "../store/place.ts";
 
 afterEach(cleanUp);
@@ -195,13 +196,13 @@ http = 5
 [[servers]]|id = "a"|secret_file = "hunter2"|${S}
 3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}
 1: servers[0].id is missing: it takes an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"
-[[servers]]|id = "a"|manager = "lmx"|address = "x"
-3: servers[0].manager takes a license manager that is built in: flexnet, rlm, not "lmx"
+[[servers]]|id = "a"|manager = "nosuch"|address = "x"
+3: servers[0].manager takes a license manager: ${MANAGERS.join(", ")}, not "nosuch"
 [[servers]]|id = "a"|${S}[[servers]]|id = "a"|${S}
 6: servers[1].id takes an id of its own: "a" is that of servers[0], line 2
 [[servers]]|id = "a"|${S}timezone = "Mars"

@@ -2,6 +2,7 @@ import type { Command as CommanderCommand } from "commander";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { ServerRecord } from "../../domain/records.ts";
 import { COMPLETIONS } from "../../install/layout.ts";
+import { managerNames } from "../../managers/registry.ts";
 import { type Command, type CreateProgram, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
 import { connect, type Features, licenses } from "./output.ts";
@@ -35,7 +36,8 @@ export function completionCommand(createProgram: CreateProgram): Command {
   });
 }
 
-type NamesOf = (what: "features" | "servers", part: string) => Promise<readonly string[]>;
+type What = "features" | "servers" | "managers";
+type NamesOf = (what: What, part: string) => Promise<readonly string[]>;
 
 /**
  * What may stand in the place of the last of the words behind `licmond`: nothing where that is for the shell to know,
@@ -68,6 +70,7 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   }
   if (takesValue !== undefined) {
     if (takesValue.long === "--server") return fitting(await namesOf("servers", part));
+    if (takesValue.long === "--manager") return fitting(await namesOf("managers", part));
     return fitting(takesValue.argChoices ?? []);
   }
   if (part.startsWith("-")) {
@@ -79,11 +82,17 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   const argument = takes[placed] ?? (takes.at(-1)?.variadic ? takes.at(-1) : undefined);
   const name = argument?.name();
   if (name === "feature" || name === "glob") return fitting(await namesOf("features", part));
+  if (name === "manager") return fitting(await namesOf("managers", part));
   return name === "shell" ? fitting(Object.keys(COMPLETIONS)) : [];
 }
 
 /** Names that the running daemon knows: none where it cannot be asked, because a shell shows no error. */
-async function namesOf(what: "features" | "servers", part: string, io: CommandIo): Promise<string[]> {
+async function namesOf(what: What, part: string, io: CommandIo): Promise<readonly string[]> {
+  if (what === "managers") {
+    const { loadConfig } = await import("../../config/load.ts");
+    const loaded = loadConfig(undefined, io.env);
+    return managerNames(loaded.ok ? loaded.config.managers : []);
+  }
   const asked = (async () => {
     const client = await connect({ url: undefined, "key-file": undefined }, io);
     if (what === "servers") {

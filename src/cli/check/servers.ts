@@ -17,10 +17,12 @@ import { isLoopback } from "../serve.ts";
 import type { Report } from "../terminal.ts";
 import { fromDatabase, type Look, whyUnreadable } from "./files.ts";
 
+type OwnManagers = Look["config"]["managers"];
+
 export function checkTools({ config, env, report }: Look): void {
   for (const server of config.servers) {
     const { id, enabled, manager } = server;
-    const { title, experimental } = managerOf(manager);
+    const { title, experimental } = managerOf(manager, config.managers);
     if (experimental) {
       const ask = `\`licmond probe ${id} --raw\` prints one, and we would like to see it`;
       report.warning(
@@ -28,8 +30,8 @@ export function checkTools({ config, env, report }: Look): void {
         `${title} is experimental: no real output of all that is read was seen; ${ask}`,
       );
     }
-    checkSecret(server, report);
-    const finding = toolOf(server, env);
+    checkSecret(server, config.managers, report);
+    const finding = toolOf(server, config.managers, env);
     const what = `${id}: tool`;
     if (finding === null) continue;
     if (finding.ok) report.fine(what, finding.path);
@@ -39,14 +41,18 @@ export function checkTools({ config, env, report }: Look): void {
 }
 
 /** Null where the manager is asked without a tool. */
-function toolOf({ manager, tool }: MonitoredServer, { PATH = "" }: Environment) {
-  const { tools } = managerOf(manager);
+function toolOf({ manager, tool }: MonitoredServer, own: OwnManagers, { PATH = "" }: Environment) {
+  const { tools } = managerOf(manager, own);
   return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
 }
 
 /** A secret that nobody is told, or everybody on the way. */
-function checkSecret({ id, manager, address, secretFile }: MonitoredServer, report: Report): void {
-  const { title, parseAddress, steps } = managerOf(manager);
+function checkSecret(
+  { id, manager, address, secretFile }: MonitoredServer,
+  own: OwnManagers,
+  report: Report,
+): void {
+  const { title, parseAddress, steps } = managerOf(manager, own);
   if (secretFile === null || "problem" in parseAddress(address)) return;
   const asked = steps([""], address, true).filter(needsSecret);
   const what = `${id}: secret_file`;
@@ -64,7 +70,7 @@ export async function checkHosts({ config, report }: Look): Promise<void> {
   const measure = createReachability();
   await Promise.all(
     config.servers.map(async ({ id, manager, address, enabled }) => {
-      const parsed = managerOf(manager).parseAddress(address);
+      const parsed = managerOf(manager, config.managers).parseAddress(address);
       if ("problem" in parsed) return;
       if (parsed.members.length === 0) return checkLicenseFile(id, address, report);
       const what = `${id}: host`;
@@ -96,12 +102,12 @@ export async function checkPolls(
   { config, env, now, report }: Look,
   { atOnce, beginWithinMs } = LIMITS,
 ): Promise<void> {
-  const prober = createProber(env);
+  const prober = createProber(env, config.managers);
   // A server whose tool cannot start or whose address is wrong has been reported.
   const isAddress = ({ manager, address }: MonitoredServer) =>
-    !("problem" in managerOf(manager).parseAddress(address));
+    !("problem" in managerOf(manager, config.managers).parseAddress(address));
   const waiting = config.servers.filter(
-    (each) => each.enabled && isAddress(each) && toolOf(each, env)?.ok !== false,
+    (each) => each.enabled && isAddress(each) && toolOf(each, config.managers, env)?.ok !== false,
   );
   const inMaintenance = createMaintenance(config.maintenance);
   const began = performance.now();

@@ -59,7 +59,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   for (const server of config.servers) {
     const { id, enabled, manager, tool, address, logFile, logCommand } = server;
     if (!enabled) continue;
-    const { tools, parseAddress } = managerOf(manager);
+    const { tools, parseAddress } = managerOf(manager, config.managers);
     program(`${id}: tool`, tool ?? [], tool === null ? [...tools] : undefined);
     const parsed = parseAddress(address);
     if (!("problem" in parsed) && parsed.members.length === 0) file(`${id}: address`, address);

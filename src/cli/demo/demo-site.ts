@@ -9,6 +9,7 @@ import type { MonitoredServer } from "../../domain/server.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import { hostZone } from "../../domain/time/zone.ts";
 import { createBackFill, hasHistory } from "../../live/back-fill.ts";
+import { managerOf } from "../../managers/registry.ts";
 import { createSimulatedLog } from "../../simulator/debug-log.ts";
 import { SERVERS, type ServerSpec } from "../../simulator/servers.ts";
 import { createSite, type Site } from "../../simulator/site.ts";
@@ -178,5 +179,14 @@ export async function makeDemoHistory(
 
 function pollAt(site: Site, server: MonitoredServer, at: number): PollOutcome {
   const reading = site.reading(specOf(server.id), at);
-  return outcomeOf(server, server.address, server.tool ?? [], new Uint8Array(0), reading, at, POLL_MS);
+  return outcomeOf(
+    server,
+    managerOf(server.manager),
+    server.address,
+    server.tool ?? [],
+    new Uint8Array(0),
+    reading,
+    at,
+    POLL_MS,
+  );
 }

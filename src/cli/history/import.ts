@@ -53,7 +53,7 @@ export const importFiles = command({
       throw new UsageError(`no server "${id}" in the config (${known})`);
     }
     const server = { ...found, timezone: timezone ?? found.timezone };
-    const { title, debugLog } = managerOf(server.manager);
+    const { title, debugLog } = managerOf(server.manager, config.managers);
     const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
     if (debugLog === null) throw new UsageError(unreadable);
     using closing = new DisposableStack();

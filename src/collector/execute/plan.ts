@@ -3,7 +3,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
 import type { BuiltInCommand } from "../../managers/manager.ts";
-import { managerOf } from "../../managers/registry.ts";
+import { builtInManager } from "../../managers/registry.ts";
 import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
 /** What would be run, and nothing else. */
@@ -71,11 +71,12 @@ function planBuiltIn(
   findTool: FindTool,
 ): readonly string[] {
   const { server } = picture;
-  const manager = managerOf(server.manager);
-  const template = manager.commands[command];
-  if (template === undefined) {
-    const there = Object.keys(manager.commands).join(", ") || "none of the built-in ones";
-    const message = `Field "command" is none that ${manager.title} has for its servers; there are: ${there}.`;
+  const manager = builtInManager(server.manager);
+  const template = manager?.commands[command];
+  if (manager === null || template === undefined) {
+    const there = Object.keys(manager?.commands ?? {}).join(", ") || "none of the built-in ones";
+    const title = manager?.title ?? server.manager;
+    const message = `Field "command" is none that ${title} has for its servers; there are: ${there}.`;
     throw new ApiError("INVALID_FIELD", message);
   }
   const { utility, forms } = template;

@@ -14,7 +14,7 @@ import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
-import { managerOf } from "../../managers/registry.ts";
+import { builtInManager } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
 import type { CommandRunner } from "../run-command.ts";
 import { type CommandPlace, createCommandFollower } from "./follow-command.ts";
@@ -82,7 +82,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     // The store holds only what this module wrote.
     const cursor = sources.cursor(id) as StoredCursor | null;
     if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
-    const { debugLog } = managerOf(manager);
+    const debugLog = builtInManager(manager)?.debugLog ?? null;
     const path = logFile ?? (logCommand === null ? null : hashOf(logCommand));
     // Of another log nothing is known.
     const saved = cursor?.kind === "log" && cursor.path === path ? cursor : null;
@@ -303,7 +303,7 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   }
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
-    managerOf(server.manager).debugLog !== null
+    (builtInManager(server.manager)?.debugLog ?? null) !== null
       ? "Neither log_file nor log_command is set: denials stand in the vendor daemon's debug log alone"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };

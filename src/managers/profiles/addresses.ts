@@ -1,19 +1,42 @@
+import type { KeyPath } from "../../domain/schema-problems.ts";
 import type { AddressProblem, ParsedAddress } from "../manager.ts";
-import type { Profile } from "./profile.ts";
 
 const HOST = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/;
 const EXAMPLE = "31010@lic7, lic7:31010, or several of them, separated by commas";
-const PLACEHOLDER = /\{([a-z]+)\}/g;
+const PLACEHOLDER = /\{([a-z0-9_]+)\}/g;
 
-/** The texts of a profile in which placeholders are filled in. */
-export function templatesOf({ argv = [], env = {}, stdin, http, login }: Profile): readonly string[] {
-  const requests = [http, login].flatMap((each) =>
-    each === undefined
-      ? []
-      : [each.url, ...Object.values(each.query ?? {}), ...Object.values(each.headers ?? {})],
-  );
-  const rest = [stdin, login?.body].filter((text) => text !== undefined);
-  return [...argv, ...Object.values(env), ...requests, ...rest];
+type Texts = Readonly<Record<string, string | undefined>>;
+interface Templates {
+  readonly argv?: readonly string[] | undefined;
+  readonly env?: Texts | undefined;
+  readonly stdin?: string | undefined;
+  readonly http?: Request | undefined;
+  readonly login?: (Request & { readonly body?: string | undefined }) | undefined;
+}
+interface Request {
+  readonly url?: string | undefined;
+  readonly query?: Texts | undefined;
+  readonly headers?: Texts | undefined;
+}
+
+/** The texts of a profile in which placeholders are filled in, and the keys that they stand under. */
+export function templatesOf({ argv = [], env, stdin, http, login }: Templates) {
+  const found: { readonly path: KeyPath; readonly text: string }[] = [];
+  const add = (path: KeyPath, text: string | undefined) =>
+    text === undefined ? undefined : found.push({ path, text });
+  const addAll = (path: KeyPath, texts: Texts = {}) => {
+    for (const [key, text] of Object.entries(texts)) add([...path, key], text);
+  };
+  for (const [index, word] of argv.entries()) add(["argv", index], word);
+  addAll(["env"], env);
+  add(["stdin"], stdin);
+  for (const [key, request] of Object.entries({ http, login })) {
+    add([key, "url"], request?.url);
+    addAll([key, "query"], request?.query);
+    addAll([key, "headers"], request?.headers);
+  }
+  add(["login", "body"], login?.body);
+  return found;
 }
 
 export function placesIn(text: string): readonly string[] {
@@ -26,12 +49,15 @@ export function fillIn(template: string, values: Readonly<Record<string, string>
 }
 
 /** `port@host`, `host:port` or `host`, several with commas; or a path, where the profile takes no address apart. */
-export function parseProfileAddress(profile: Profile, address: string): ParsedAddress | AddressProblem {
+export function parseProfileAddress(
+  profile: Templates & { readonly name?: string | undefined; readonly port?: number | undefined },
+  address: string,
+): ParsedAddress | AddressProblem {
   if (address.trim() === "") return { problem: `the address is empty; expected ${EXAMPLE}` };
   if (address !== address.trim()) return { problem: "the address begins or ends with a blank" };
   if (/[\0-\x1f\x7f]/.test(address)) return { problem: "the address holds a control character" };
   if (address.startsWith("-")) return { problem: `the address looks like an option; expected ${EXAMPLE}` };
-  const places = templatesOf(profile).flatMap(placesIn);
+  const places = templatesOf(profile).flatMap(({ text }) => placesIn(text));
   if (address.includes("/") && !places.includes("host")) return { members: [] };
   const members = new Map<string, { host: string; port: number | null }>();
   for (const spec of address.split(",")) {

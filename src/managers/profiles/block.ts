@@ -7,7 +7,7 @@ import {
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
 import { POOL_KINDS, type PoolKind } from "../../domain/words.ts";
-import type { Profile } from "./profile.ts";
+import type { Profile } from "../profile.ts";
 
 /** One feature while its parts come in. */
 export type Block = ReturnType<typeof createBlock>;

@@ -10,10 +10,10 @@ import {
 } from "../../domain/reading.ts";
 import { endOfDay } from "../../domain/time/zone.ts";
 import type { ParseContext } from "../manager.ts";
+import { type Facts, type LineKind, listOf, type Profile } from "../profile.ts";
 import { createUnparsed } from "../read-output.ts";
 import { type Block, blockReader, createBlock } from "./block.ts";
 import { dateReader, type Moment } from "./dates.ts";
-import { type Facts, type LineKind, listOf, type Profile } from "./profile.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Kind = Exclude<LineKind, "ignore">;

@@ -1,16 +1,16 @@
 import type { ParseContext, TextParser } from "../manager.ts";
+import { compile, expressionsOf, type FactName, type Facts, listOf, type Profile } from "../profile.ts";
 import { createDraft } from "./draft.ts";
 import type { Progress } from "./lines.ts";
 import { listAt, parseJson, textAt, valuesAt } from "./paths.ts";
-import { compile, expressionsOf, type FactName, type Facts, listOf, type Profile } from "./profile.ts";
 
 /** Where each fact of an object stands. */
 type Fields = readonly (readonly [name: FactName | "user@host", paths: readonly string[]])[];
 
 /** Makes parsers of JSON: `features` names the list, `fields` the places in each of its elements. */
 export function jsonReader(profile: Profile) {
-  const all = expressionsOf(profile).map(({ key, source }) => ({ key, expression: compile(source, "g") }));
-  const endIndex = all.findIndex(({ key }) => key === "end");
+  const all = expressionsOf(profile).map(({ path, source }) => ({ path, expression: compile(source, "g") }));
+  const endIndex = all.findIndex(({ path }) => path[0] === "end");
   const end = all[endIndex]?.expression ?? null;
   const [before = "", after = ""] = profile.wrap ?? [];
   const fields = fieldsOf(profile.fields);
@@ -19,8 +19,8 @@ export function jsonReader(profile: Profile) {
 
   function stripped(text: string, progress: Progress): string {
     let left = text;
-    for (const [index, { key, expression }] of all.entries()) {
-      if (!key.startsWith("strip")) continue;
+    for (const [index, { path, expression }] of all.entries()) {
+      if (path[0] !== "strip") continue;
       progress(index, 1);
       left = left.replace(expression, "");
     }

@@ -16,9 +16,9 @@ import { span } from "../../domain/time/clock.ts";
 import { beginsWithDate, endOfDay } from "../../domain/time/zone.ts";
 import { PART_STATUSES, POOL_KINDS, UNITS } from "../../domain/words.ts";
 import type { ParseContext, TextParser } from "../manager.ts";
+import type { Profile } from "../profile.ts";
 import { createUnparsed } from "../read-output.ts";
 import { isObject, parseJson } from "./paths.ts";
-import type { Profile } from "./profile.ts";
 
 /**
  * The format for own scripts: the records that `licmond parse` prints (`servers`, `features`, `users`), each with as many

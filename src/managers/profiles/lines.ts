@@ -1,6 +1,6 @@
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
+import { compile, expressionsOf, type Facts, type LineKind, type Profile } from "../profile.ts";
 import { createDraft } from "./draft.ts";
-import { compile, expressionsOf, type Facts, type LineKind, type Profile } from "./profile.ts";
 
 /** Longest line that expressions are tried on, in characters: some take a time that grows with its square. */
 const MAX_LINE = 64 * 1024;
@@ -17,13 +17,12 @@ interface Rule {
 
 /** Makes parsers of texts in lines: the expressions of `match` are tried in their order, and the first hit takes a line. */
 export function linesReader(profile: Profile) {
-  const all = expressionsOf(profile).map(({ key, source }) => ({ key, expression: compile(source) }));
-  const endIndex = all.findIndex(({ key }) => key === "end");
+  const all = expressionsOf(profile).map(({ path, source }) => ({ path, expression: compile(source) }));
+  const endIndex = all.findIndex(({ path }) => path[0] === "end");
   const end = all[endIndex]?.expression ?? null;
-  const rules = all.flatMap(({ key, expression }, index): Rule[] => {
-    const kind = /^match\.(\w+)/.exec(key)?.[1] as LineKind | undefined;
-    return kind === undefined ? [] : [{ kind, expression, index }];
-  });
+  const rules = all.flatMap(({ path: [section, kind], expression }, index): Rule[] =>
+    section === "match" ? [{ kind: kind as LineKind, expression, index }] : [],
+  );
 
   return function createLinesParser(context: ParseContext, progress: Progress): ReadingParser {
     const draft = createDraft(profile, context);

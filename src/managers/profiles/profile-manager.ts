@@ -7,12 +7,12 @@ import type {
   Step,
   TextParser,
 } from "../manager.ts";
+import type { Profile } from "../profile.ts";
 import { fillIn, parseProfileAddress, templatesOf } from "./addresses.ts";
 import { jsonReader } from "./json.ts";
 import { createLicmondParser } from "./licmond.ts";
 import { linesReader, type Progress } from "./lines.ts";
 import { parseJson, textAt } from "./paths.ts";
-import type { Profile } from "./profile.ts";
 import { createXfParser } from "./xf-custom.ts";
 
 export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
@@ -34,7 +34,7 @@ export function profileReader(profile: Profile): ProfileParser {
 /** The manager that a profile describes: its questions, and how its answers are read. It has no commands and no log. */
 export function profileManager(profile: Profile): Manager {
   const { name, title = name, argv, env = {}, stdin, stream } = profile;
-  const isPerHost = templatesOf(profile).some((text) => /\{(?:host|port)\}/.test(text));
+  const isPerHost = templatesOf(profile).some(({ text }) => /\{(?:host|port)\}/.test(text));
   let reader: ProfileParser | null = null;
 
   function commandStep(step: string, tool: readonly string[], values: Values): Step {

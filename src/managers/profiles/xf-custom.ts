@@ -1,8 +1,8 @@
 import sax from "sax";
 import type { ParseContext, TextParser } from "../manager.ts";
+import type { Facts, Profile } from "../profile.ts";
 import { countOf, createDraft } from "./draft.ts";
 import { MAX_DEPTH } from "./paths.ts";
-import type { Facts, Profile } from "./profile.ts";
 
 type Attributes = Readonly<Record<string, string>>;
 

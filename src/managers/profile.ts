@@ -1,11 +1,12 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { words } from "../../domain/records.ts";
-import { text, textRule } from "../../domain/text-types.ts";
-import { UNITS } from "../../domain/words.ts";
+import { words } from "../domain/records.ts";
+import type { KeyPath } from "../domain/schema-problems.ts";
+import { text, textRule } from "../domain/text-types.ts";
+import { UNITS } from "../domain/words.ts";
 
 /**
- * A license manager that is written as data: a table `[[managers]]` of the config, or one of the files `*.toml` beside
- * this one. It says what to ask and how to read the answer; `profile-manager.ts` makes a `Manager` of it.
+ * A license manager that is written as data: a table `[[managers]]` of the config, or one of `profiles/*.toml`. It says
+ * what to ask and how to read the answer; `profiles/profile-manager.ts` makes a `Manager` of it.
  */
 
 export const FORMATS = ["licmond", "xf-custom", "json", "lines"] as const;
@@ -30,7 +31,7 @@ export type LineKind = (typeof LINE_KINDS)[number];
 
 /** Placeholders of a command or a request; those of `SECRETS` are filled in where no other process can read them. */
 export const PLACES = ["address", "host", "port"] as const;
-export const SECRETS = ["secret", "token"] as const;
+export const SECRETS = ["secret", "secret_base64", "token"] as const;
 
 const table = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -85,7 +86,8 @@ export const ProfileTable = table({
   user_fields: optional(byName([...FACTS, "user@host"])),
   error: optional(oneOrMore),
 });
-export type Profile = Static<typeof ProfileTable>;
+type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
+export type Profile = Frozen<Static<typeof ProfileTable>>;
 
 /** Keys that go with one format alone. */
 export const KEYS_OF_FORMAT: Readonly<Record<Format, readonly (keyof Profile)[]>> = {
@@ -103,19 +105,26 @@ export function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
   return Array.isArray(value) ? value : [value as T];
 }
 
-/** An expression of a profile, under the key where it stands: `match.feature`, `strip[1]`. */
+/** An expression of a profile. */
 export interface Expression {
-  readonly key: string;
+  /** Where it stands in the profile. */
+  readonly path: KeyPath;
   readonly source: string;
 }
 
 /** All expressions of a profile. Those of `match` stand in the order in which they are tried. */
-export function expressionsOf({ end, strip, match = {} }: Pick<Profile, "end" | "strip" | "match">) {
-  const all = { end, strip, ...Object.fromEntries(Object.entries(match).map(([k, v]) => [`match.${k}`, v])) };
-  return Object.entries(all).flatMap(([key, sources]) =>
-    listOf(sources).map(
-      (source, index): Expression => ({ key: Array.isArray(sources) ? `${key}[${index}]` : key, source }),
-    ),
+export function expressionsOf({
+  end,
+  strip,
+  match = {},
+}: Pick<Profile, "end" | "strip" | "match">): readonly Expression[] {
+  const own = Object.entries({ end, strip }).map(([key, sources]) => ({ path: [key], sources }));
+  const lines = Object.entries(match).map(([kind, sources]) => ({ path: ["match", kind], sources }));
+  return [...own, ...lines].flatMap(({ path, sources }) =>
+    listOf(sources).map((source, index) => ({
+      path: Array.isArray(sources) ? [...path, index] : path,
+      source,
+    })),
   );
 }
 

@@ -1,0 +1,132 @@
+import type { Reading } from "../domain/reading.ts";
+import { printPath } from "../domain/schema-problems.ts";
+import { inSlices } from "../domain/time/slices.ts";
+import type { ParseContext } from "../managers/manager.ts";
+import { expressionsOf, type Profile } from "../managers/profile.ts";
+import { joinPieces, type ParseAnswer, type ParseOrder } from "../managers/profiles/serve.ts";
+
+/** Time to read one answer: 16 MiB take a tenth of it. */
+const LIMIT_MS = 5_000;
+/** For a profile whose last answer took too long, so that its other servers keep nobody waiting. */
+const LIMIT_AGAIN_MS = 1_000;
+
+export type ParseApart = ReturnType<typeof createParseApart>;
+
+interface Waiting {
+  readonly order: ParseOrder;
+  settle(reading: Reading): void;
+}
+
+/** The worker is an entry point of its own, which in the binary lies beside the program's. */
+function startParsingWorker(): Worker {
+  return new Worker(
+    Bun.isStandaloneExecutable
+      ? "./workers/parsing.ts"
+      : new URL("../workers/parsing.ts", import.meta.url).href,
+  );
+}
+
+/**
+ * Reads by profiles in a worker, one answer after the other: the expressions are those of an administrator, the text is
+ * anybody's, and together they may take years. One that takes too long is ended with its worker, and named. The worker
+ * is started by the first answer.
+ */
+export function createParseApart({ startWorker = startParsingWorker, limitMs = LIMIT_MS } = {}) {
+  const queue: Waiting[] = [];
+  /** Names of profiles whose last answer took too long. */
+  const slow = new Set<string>();
+  let worker: Worker | null = null;
+  let current: Waiting | null = null;
+  let timer: Timer | undefined;
+  let lastId = 0;
+
+  function running(): Worker {
+    if (worker !== null) return worker;
+    const fresh = startWorker();
+    fresh.onmessage = ({ data }: MessageEvent<ParseAnswer>) => {
+      if (worker === fresh && data.id === current?.order.id) void finish(current, data);
+    };
+    fresh.onerror = (event) => {
+      event.preventDefault();
+      if (worker === fresh) end(`The worker that reads it failed: ${event.message}.`);
+    };
+    // It must not keep the process alive.
+    fresh.unref();
+    worker = fresh;
+    return fresh;
+  }
+
+  async function finish(done: Waiting, answer: ParseAnswer): Promise<void> {
+    clearTimeout(timer);
+    slow.delete(done.order.profile.name);
+    current = null;
+    next();
+    if ("pieces" in answer) done.settle(await inSlices(joinPieces(answer.pieces)));
+    else done.settle(unread(done.order.profile, `It could not be read: ${answer.failure}.`));
+  }
+
+  /** Ends the worker in the middle of an answer; the next one starts another. */
+  function end(problem: string): void {
+    clearTimeout(timer);
+    const ended = current;
+    worker?.terminate();
+    worker = null;
+    current = null;
+    if (ended !== null) ended.settle(unread(ended.order.profile, problem));
+    next();
+  }
+
+  function next(): void {
+    const order = current === null ? queue.shift() : undefined;
+    if (order === undefined) return;
+    current = order;
+    const { profile, progress } = order.order;
+    const most = slow.has(profile.name) ? Math.min(limitMs, LIMIT_AGAIN_MS) : limitMs;
+    timer = setTimeout(() => {
+      slow.add(profile.name);
+      end(`${whatHangs(profile, progress)} was not done within ${most / 1000} s, and was ended.`);
+    }, most);
+    running().postMessage(order.order);
+  }
+
+  return {
+    /** Never rejects: an answer that cannot be read says why in its `problem`. */
+    read(
+      profile: Profile,
+      bytes: Uint8Array,
+      context: Omit<ParseContext, "knownHosts">,
+      truncated: boolean,
+    ): Promise<Reading> {
+      const { promise, resolve } = Promise.withResolvers<Reading>();
+      const order = { id: ++lastId, profile, bytes, truncated, context, progress: new SharedArrayBuffer(8) };
+      queue.push({ order, settle: resolve });
+      next();
+      return promise;
+    },
+    /** Ends the worker; what waits is not read. */
+    stop(): void {
+      queue.length = 0;
+      end("licmond ends.");
+    },
+  };
+}
+
+function whatHangs(profile: Profile, progress: SharedArrayBuffer): string {
+  const [index = 0, line = 0] = new Int32Array(progress);
+  const expression = expressionsOf(profile)[index];
+  if (line === 0 || expression === undefined) return `Reading the answer by the manager ${profile.name}`;
+  return `The expression ${printPath(expression.path)} of the manager ${profile.name}, on line ${line},`;
+}
+
+function unread({ name }: Profile, problem: string): Reading {
+  const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
+  return {
+    manager: name,
+    reportTime: null,
+    toolVersion: null,
+    ...nothing,
+    cut: false,
+    recognised: false,
+    problem,
+  };
+}

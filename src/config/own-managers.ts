@@ -1,0 +1,181 @@
+import { messageOf } from "../domain/error-code.ts";
+import type { KeyPath } from "../domain/schema-problems.ts";
+import {
+  compile,
+  expressionsOf,
+  FACTS,
+  KEYS_OF_FORMAT,
+  listOf,
+  PLACES,
+  type Profile,
+  SECRETS,
+} from "../managers/profile.ts";
+import { placesIn, templatesOf } from "../managers/profiles/addresses.ts";
+import { dateReader } from "../managers/profiles/dates.ts";
+import { isPath } from "../managers/profiles/paths.ts";
+import { MANAGERS } from "../managers/registry.ts";
+import { type Partly, show } from "./check-value.ts";
+import { closestWord } from "./closest-word.ts";
+import type { Finding } from "./problem.ts";
+import type { ConfigFile } from "./schema.ts";
+
+type Table = Partly<Profile>;
+type At = (...path: KeyPath) => KeyPath;
+
+/** What no single value of `[[managers]]` shows: how its keys go together, and whether its expressions compile. */
+export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<Finding> {
+  const seen = new Set<string>(MANAGERS);
+  for (const [index, profile = {}] of managers.entries()) {
+    const at: At = (...path) => ["managers", index, ...path];
+    const { name } = profile;
+    if (name !== undefined && seen.has(name)) {
+      const whose = MANAGERS.includes(name) ? "one that licmond brings along" : "an earlier one's";
+      yield { path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` };
+    }
+    if (name !== undefined) seen.add(name);
+    yield* asking(profile, at);
+    yield* formats(profile, at);
+    yield* expressions(profile, at);
+    yield* places(profile, at);
+  }
+}
+
+/** Names of managers that a server may have, and which one was meant. */
+export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
+  const { managers = [], servers = [], server_defaults: defaults } = file;
+  const names = [...MANAGERS, ...managers.flatMap(({ name } = {}) => name ?? [])];
+  const named: [KeyPath, string | undefined][] = [
+    [["server_defaults", "manager"], defaults?.manager],
+    // What the defaults say is told once, where it stands.
+    ...servers.flatMap((server, index): [KeyPath, string | undefined][] =>
+      server?.manager === defaults?.manager ? [] : [[["servers", index, "manager"], server?.manager]],
+    ),
+  ];
+  for (const [path, name] of named) {
+    if (name === undefined || names.includes(name)) continue;
+    const meant = closestWord(name, names);
+    const hint = meant === null ? "" : ` (did you mean "${meant}"?)`;
+    yield { path, message: `takes a license manager: ${names.join(", ")}${hint}, not ${show(name)}` };
+  }
+}
+
+/** A command or a request, each with the keys that go with it. */
+function* asking(profile: Table, at: At): Generator<Finding> {
+  const { argv, http, env, stdin, stream, login } = profile;
+  if (argv === undefined && http === undefined)
+    yield { path: at("argv"), message: "is missing: a manager has a command, argv, or a request, http" };
+  if (argv !== undefined && http !== undefined)
+    yield { path: at("http"), message: "does not go with argv: one of them says what is asked" };
+  for (const [key, value] of Object.entries({ env, stdin, stream }))
+    if (value !== undefined && http !== undefined)
+      yield { path: at(key), message: "does not go with http: it is for a command" };
+  if (login !== undefined && http === undefined)
+    yield { path: at("login"), message: "goes with http: it is asked before that" };
+  const [program] = argv ?? [];
+  if (program?.includes("{"))
+    yield { path: at("argv", 0), message: "takes a fixed program, no placeholder, first" };
+  else if (program !== undefined && (program === "" || (program.includes("/") && !program.startsWith("/")))) {
+    const takes = "takes an absolute path, or a bare name that is looked for in $PATH";
+    yield { path: at("argv", 0), message: `${takes}, not ${show(program)}` };
+  }
+}
+
+const COMMON: readonly (keyof Profile)[] = [
+  ...(["name", "title", "experimental", "argv", "env", "stdin", "stream", "http", "login", "port"] as const),
+  "format",
+];
+
+function* formats(profile: Table, at: At): Generator<Finding> {
+  const { format, match, fields, dates, error, features, users, user_fields, where } = profile;
+  if (format === undefined) return;
+  const own = KEYS_OF_FORMAT[format];
+  for (const key of Object.keys(profile) as (keyof Profile)[])
+    if (!COMMON.includes(key) && !own.includes(key)) {
+      const takes = own.length === 0 ? "has no such keys" : `takes ${own.join(", ")}`;
+      yield { path: at(key), message: `does not go with format ${format}, which ${takes}` };
+    }
+  if (format === "lines" && match?.feature === undefined)
+    yield { path: at("match", "feature"), message: "is missing: it says which line is a feature" };
+  if (format === "json" && fields?.name === undefined)
+    yield { path: at("fields", "name"), message: "is missing: it says where a feature has its name" };
+  if (users !== undefined && user_fields === undefined)
+    yield { path: at("user_fields"), message: "is missing: it goes with users" };
+  for (const [key, patterns] of Object.entries(dates ?? {}))
+    for (const pattern of listOf(patterns)) {
+      const problem = whyNot(() => dateReader([pattern ?? ""]));
+      if (problem !== null) yield { path: at("dates", key), message: problem };
+    }
+  const paths = {
+    ...Object.fromEntries(
+      Object.entries({ error, features, users }).map(([key, each]) => [key, listOf(each)]),
+    ),
+    ...Object.fromEntries(Object.entries(fields ?? {}).map(([key, each]) => [`fields.${key}`, listOf(each)])),
+    ...Object.fromEntries(
+      Object.entries(user_fields ?? {}).map(([key, each]) => [`user_fields.${key}`, listOf(each)]),
+    ),
+    where: Object.keys(where ?? {}),
+  };
+  for (const [key, each] of Object.entries(paths))
+    for (const path of each) {
+      const isRight = isPath(key === "users" ? (path ?? "").replace(/^\//, "") : (path ?? ""));
+      if (!isRight)
+        yield { path: at(...key.split(".")), message: `takes paths such as a.b[].c, not ${show(path)}` };
+    }
+}
+
+/** What a line of that kind must find out, so that it can be taken. */
+const NEEDED: Readonly<Record<string, string>> = { feature: "name", member: "host" };
+
+function* expressions({ end, strip, match }: Table, at: At): Generator<Finding> {
+  const all = { end, strip, match } as Pick<Profile, "end" | "strip" | "match">;
+  for (const { path, source } of expressionsOf(all)) {
+    const problem = whyNot(() => compile(source));
+    if (problem !== null) {
+      yield { path: at(...path), message: `is no regular expression: ${problem}` };
+      continue;
+    }
+    if (path[0] !== "match") continue;
+    const groups = groupsOf(source);
+    for (const group of groups)
+      if (!FACTS.some((known) => known === group)) {
+        const there = `there are ${FACTS.join(", ")}`;
+        yield { path: at(...path), message: `has the group (?<${group}>…); ${there}` };
+      }
+    const needed = NEEDED[String(path[1])];
+    if (needed !== undefined && !groups.includes(needed))
+      yield { path: at(...path), message: `lacks the group (?<${needed}>…)` };
+  }
+}
+
+function groupsOf(source: string): readonly string[] {
+  return Object.keys(compile(`(?:${source})|`).exec("")?.groups ?? {});
+}
+
+/** Placeholders that are not there, and secrets where other processes or a log would see them. */
+function* places(profile: Table, at: At): Generator<Finding> {
+  for (const { path, text } of templatesOf(profile)) {
+    const [section, key] = path;
+    const isOpen = section === "argv" || section === "env" || key === "url";
+    for (const place of placesIn(text)) {
+      const isSecret = SECRETS.some((each) => each === place);
+      if (isSecret && isOpen) {
+        const where = "goes into stdin, a query, a header or a body: others can read it here";
+        yield { path: at(...path), message: `{${place}} ${where}` };
+      } else if (place === "token" && (section !== "http" || profile.login === undefined))
+        yield { path: at(...path), message: "{token} goes into the http that follows a login" };
+      else if (!isSecret && !PLACES.some((each) => each === place)) {
+        const there = [...PLACES, ...(isOpen ? [] : SECRETS)].map((each) => `{${each}}`).join(", ");
+        yield { path: at(...path), message: `has the placeholder {${place}}; there are ${there}` };
+      }
+    }
+  }
+}
+
+function whyNot(make: () => unknown): string | null {
+  try {
+    make();
+    return null;
+  } catch (error) {
+    return messageOf(error).replace(/^Invalid regular expression: /, "");
+  }
+}

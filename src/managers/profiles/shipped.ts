@@ -1,0 +1,32 @@
+import { parse } from "smol-toml";
+import type { Profile } from "../profile.ts";
+import betaLm from "./beta-lm.toml" with { type: "text" };
+import lsdyna from "./lsdyna.toml" with { type: "text" };
+import olicense from "./olicense.toml" with { type: "text" };
+
+/** The profiles that licmond brings along: TOML as an administrator writes it. A test holds each to the config's schema. */
+const TEXTS: ReadonlyMap<string, string> = new Map([
+  ["lsdyna", lsdyna],
+  ["olicense", olicense],
+  ["beta-lm", betaLm],
+]);
+
+export const SHIPPED: readonly string[] = [...TEXTS.keys()];
+
+const read = new Map<string, Profile>();
+
+/** The text of one; undefined where none has this name. */
+export function shippedText(name: string): string | undefined {
+  return TEXTS.get(name);
+}
+
+/** One of them, read when it is asked for first. */
+export function shippedProfile(name: string): Profile | undefined {
+  const text = TEXTS.get(name);
+  return text === undefined ? undefined : read.getOrInsertComputed(name, () => profileOf(text));
+}
+
+function profileOf(text: string): Profile {
+  const tables: unknown = parse(text);
+  return (tables as { readonly managers: readonly [Profile] }).managers[0];
+}
