@@ -2,7 +2,7 @@ import { ARGUMENTS } from "../../config/forms.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { escapeControls } from "../../domain/plain-text.ts";
-import type { BuiltInCommand } from "../../managers/manager.ts";
+import type { BuiltInCommand, Manager } from "../../managers/manager.ts";
 import { builtInManager } from "../../managers/registry.ts";
 import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
@@ -81,7 +81,7 @@ function planBuiltIn(
   }
   const { utility, forms } = template;
   const tool = server.tool ?? [findTool([manager.tools[0] ?? utility, utility])];
-  const values = command === "remove" ? checkoutValues(picture, args) : memberValues(picture);
+  const values = command === "remove" ? checkoutValues(picture, args) : memberValues(picture, manager);
   values.set("address", server.address);
   // By handle when the request names a handle, else by names, and by the other where that one is not known.
   const preferred = args.handle === undefined ? "names" : "handle";
@@ -95,8 +95,8 @@ function planBuiltIn(
 }
 
 /** The member to ask, for tools that take no whole address: the config's own words for the first that is up. */
-function memberValues({ server, members }: ServerPicture): Map<string, string> {
-  const address = managerOf(server.manager).parseAddress(server.address);
+function memberValues({ server, members }: ServerPicture, manager: Manager): Map<string, string> {
+  const address = manager.parseAddress(server.address);
   const configured = "problem" in address ? [] : address.members;
   const up = members.filter(({ status }) => status === "up").map(({ host }) => host.toLowerCase());
   const member = configured.find(({ host }) => up.includes(host.toLowerCase())) ?? configured[0];

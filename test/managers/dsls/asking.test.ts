@@ -96,6 +96,7 @@ test("a server of a cluster that did not answer before another did is a member t
       ...run,
       abandoned: false,
       truncated: false,
+      stderrTruncated: false,
       stdout,
       stderr: new Uint8Array(0),
       durationMs: 1,
