@@ -57,10 +57,10 @@ test.each<[string[], string]>([
   [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],
   [["keys", "create", "--name", "", "--role", "admin"], "1 to 100 characters"],
   [["keys", "create", "--name", "x", "--role", "viewer", "--daily-quota", "0"], "1 or more"],
-  [["parse", "--manager", "lmx"], "Allowed choices are flexnet, rlm"],
+  [["parse", "--manager", "codemeter"], "Allowed choices are flexnet, rlm"],
   [["parse", "--manager", "rlm", "--timezone", "Mars"], "IANA time zone"],
   [["probe", "x", "--raw", "--json"], "cannot be used with option"],
-  [["probe", "lmx", "27000@x"], "flexnet, rlm"],
+  [["probe", "codemeter", "27000@x"], "flexnet, rlm"],
   [["version", "now"], "too many arguments"],
 ])("%j is a usage error", async (args, words) => {
   const { exitCode, out, err } = await run(args);
