@@ -14,8 +14,31 @@ export type Format = (typeof FORMATS)[number];
 
 /** What a format finds out: named groups of an expression, keys of `fields` and `user_fields`. */
 export const FACTS = [
-  ...(["name", "version", "daemon", "kind", "group", "total", "used", "free", "queued", "reserved"] as const),
-  ...(["denied", "expires", "user", "host", "port", "display", "count", "pid", "handle", "start"] as const),
+  ...([
+    "name",
+    "version",
+    "daemon",
+    "kind",
+    "group",
+    "total",
+    "used",
+    "free",
+    "unlimited",
+    "queued",
+  ] as const),
+  ...([
+    "reserved",
+    "denied",
+    "expires",
+    "user",
+    "host",
+    "port",
+    "display",
+    "count",
+    "pid",
+    "handle",
+    "start",
+  ] as const),
   ...(["until", "error"] as const),
 ] as const;
 export type FactName = (typeof FACTS)[number];

@@ -67,7 +67,9 @@ test("it names every setting", () => {
     path.replace("alerts.overrides.", "alerts.").replace("server_defaults.", "servers.");
   const isNamed = (path: string) =>
     named.has(above(path)) || [...named].some((one) => one === path || one.startsWith(`${above(path)}.`));
-  expect(settings(ConfigFile).filter((path) => !isNamed(path))).toEqual([]);
+  // Those of [[managers]] are explained in docs/managers.md, whose own test names them all.
+  const own = settings(ConfigFile).filter((path) => !path.startsWith("managers."));
+  expect(own.filter((path) => !isNamed(path))).toEqual([]);
 });
 
 test("each default that it names is the default, and each example is taken", () => {

@@ -5,6 +5,7 @@ import { version } from "../../package.json";
 import { listenToSignals } from "../../src/cli/io.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { createProgress } from "../../src/cli/terminal.ts";
+import { MANAGERS } from "../../src/managers/registry.ts";
 import { run, world } from "./rig.ts";
 
 test("--help fits 80 columns", async () => {
@@ -57,10 +58,10 @@ test.each<[string[], string]>([
   [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],
   [["keys", "create", "--name", "", "--role", "admin"], "1 to 100 characters"],
   [["keys", "create", "--name", "x", "--role", "viewer", "--daily-quota", "0"], "1 or more"],
-  [["parse", "--manager", "codemeter"], "Allowed choices are flexnet, rlm"],
+  [["parse", "--manager", "nosuch"], `there are ${MANAGERS.join(", ")}`],
   [["parse", "--manager", "rlm", "--timezone", "Mars"], "IANA time zone"],
   [["probe", "x", "--raw", "--json"], "cannot be used with option"],
-  [["probe", "codemeter", "27000@x"], "flexnet, rlm"],
+  [["probe", "nosuch", "27000@x"], MANAGERS.join(", ")],
   [["version", "now"], "too many arguments"],
 ])("%j is a usage error", async (args, words) => {
   const { exitCode, out, err } = await run(args);

@@ -34,6 +34,7 @@ const PARTS: readonly (readonly [letters: string, expression: string])[] = [
   ["a", "(?<a>[AaPp])\\.?[Mm]\\.?"],
   ["X", "(?<X>[Zz]|[+-]\\d\\d:?\\d\\d)"],
 ];
+/** `*` is any text. */
 const TOKEN = new RegExp(`${PARTS.map(([letters]) => letters).join("|")}|'[^']*'|[A-Za-z]+|\\s+|.`, "gu");
 
 export const ISO_DATES = ["yyyy-MM-dd", "yyyy-MM-dd HH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-ddTHH:mm:ssX"];
@@ -81,6 +82,7 @@ function expressionOf(pattern: string): string {
     }
     if (/^\s/u.test(token)) return "\\s+";
     if (token === "T") return token;
+    if (token === "*") return ".*?";
     if (/^[A-Za-z]/.test(token)) {
       const known = PARTS.map(([letters]) => letters).join(" ");
       throw new Error(`has ${token}; there are ${known}, and texts in '…'`);

@@ -111,7 +111,9 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
 
   /** What a line or several say of a feature. */
   function describe(own: Block, facts: Facts): true {
-    const isUnlimited = facts.total !== undefined && unlimited.has(facts.total.trim().toLowerCase());
+    const isUnlimited =
+      (facts.total !== undefined && unlimited.has(facts.total.trim().toLowerCase())) ||
+      facts.unlimited?.trim().toLowerCase() === "true";
     own.unlimited ||= isUnlimited;
     own.total = (isUnlimited ? null : countOf(facts.total)) ?? own.total;
     own.free = countOf(facts.free) ?? own.free;

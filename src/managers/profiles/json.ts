@@ -2,7 +2,7 @@ import type { ParseContext, TextParser } from "../manager.ts";
 import { compile, expressionsOf, type FactName, type Facts, listOf, type Profile } from "../profile.ts";
 import { createDraft } from "./draft.ts";
 import type { Progress } from "./lines.ts";
-import { listAt, parseJson, textAt, valuesAt } from "./paths.ts";
+import { listAt, parseJson, textAt, textsAt } from "./paths.ts";
 
 /** Where each fact of an object stands. */
 type Fields = readonly (readonly [name: FactName | "user@host", paths: readonly string[]])[];
@@ -35,7 +35,9 @@ export function jsonReader(profile: Profile) {
   }
 
   const isWanted = (feature: unknown) =>
-    where.every(({ path, texts }) => valuesAt(feature, path).some((value) => texts.includes(String(value))));
+    where.every(({ path, texts }) =>
+      textsAt(feature, [path]).some((text) => texts.includes("*") || texts.includes(text)),
+    );
 
   return function createJsonParser(context: ParseContext, progress: Progress): TextParser {
     const draft = createDraft(profile, context);
@@ -93,16 +95,19 @@ function fieldsOf(fields: Profile["fields"] | Profile["user_fields"] = {}): Fiel
 function factsOf(value: unknown, fields: Fields): Facts {
   const facts: { [Name in FactName]?: string } = {};
   for (const [name, paths] of fields) {
-    const text = textAt(value, paths);
-    if (text === undefined) continue;
-    if (name !== "user@host") facts[name] ??= text;
-    else {
-      const at = text.lastIndexOf("@");
-      facts.user = at === -1 ? text : text.slice(0, at);
-      if (at !== -1) facts.host = text.slice(at + 1);
-    }
+    const text = name === "user@host" ? undefined : textAt(value, paths);
+    if (text !== undefined && name !== "user@host") facts[name] = text;
   }
-  return facts;
+  const both = fields.find(([name]) => name === "user@host")?.[1] ?? [];
+  return both.length === 0 ? facts : { ...facts, ...userAndHost(textsAt(value, both)) };
+}
+
+/** `user@host`, wherever it stands; without an `@` the first text is the user. */
+function userAndHost(texts: readonly string[]): Facts {
+  const joined = texts.find((text) => text.includes("@"));
+  if (joined === undefined) return texts[0] === undefined ? {} : { user: texts[0] };
+  const at = joined.lastIndexOf("@");
+  return { user: joined.slice(0, at), host: joined.slice(at + 1) };
 }
 
 function quoted(value: unknown): string {

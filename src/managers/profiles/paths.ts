@@ -22,13 +22,18 @@ export function valuesAt(value: unknown, path: string): readonly unknown[] {
   return found;
 }
 
-/** The first value that is a text, a number or true or false, of the first of these paths that has one; as text. */
+/** The texts, numbers, true and false at these paths, as texts. */
+export function textsAt(value: unknown, paths: readonly string[]): readonly string[] {
+  return paths
+    .flatMap((path) => valuesAt(value, path))
+    .filter((one) => ["string", "number", "boolean"].includes(typeof one))
+    .map(String);
+}
+
+/** The first text at these paths, an empty one only where there is no other. */
 export function textAt(value: unknown, paths: readonly string[]): string | undefined {
-  for (const path of paths) {
-    const found = valuesAt(value, path).find((one) => ["string", "number", "boolean"].includes(typeof one));
-    if (found !== undefined) return String(found);
-  }
-  return undefined;
+  const texts = textsAt(value, paths);
+  return texts.find((text) => text !== "") ?? texts[0];
 }
 
 /** The elements of the list at the first of these paths that has one; null when none has. */

@@ -1,14 +1,24 @@
 import { parse } from "smol-toml";
 import type { Profile } from "../profile.ts";
 import betaLm from "./beta-lm.toml" with { type: "text" };
+import flexnetEmbedded from "./flexnet-embedded.toml" with { type: "text" };
+import hasp from "./hasp.toml" with { type: "text" };
+import jetbrainsFls from "./jetbrains-fls.toml" with { type: "text" };
 import lsdyna from "./lsdyna.toml" with { type: "text" };
+import mathlm from "./mathlm.toml" with { type: "text" };
 import olicense from "./olicense.toml" with { type: "text" };
+import sidefx from "./sidefx.toml" with { type: "text" };
 
 /** The profiles that licmond brings along: TOML as an administrator writes it. A test holds each to the config's schema. */
 const TEXTS: ReadonlyMap<string, string> = new Map([
   ["lsdyna", lsdyna],
   ["olicense", olicense],
   ["beta-lm", betaLm],
+  ["mathlm", mathlm],
+  ["hasp", hasp],
+  ["flexnet-embedded", flexnetEmbedded],
+  ["sidefx", sidefx],
+  ["jetbrains-fls", jetbrainsFls],
 ]);
 
 export const SHIPPED: readonly string[] = [...TEXTS.keys()];
