@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { MANAGERS } from "../../src/managers/registry.ts";
 import { run as runLine } from "./rig.ts";
 
 const run = (...args: string[]) => runLine(["simulate", ...args]);
@@ -32,7 +33,7 @@ describe("licmond simulate", () => {
   });
 
   test.each([
-    [["frobnicate"], "flexnet, rlm"],
+    [["frobnicate"], MANAGERS.join(", ")],
     [["flexnet", "--server", "nowhere", "lmstat", "-a"], "eda, cae"],
     [["flexnet", "--seed", "x"], "--seed"],
   ])("%j is a usage error: exit 2", async (args, words) => {
