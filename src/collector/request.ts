@@ -75,7 +75,7 @@ export async function askOverHttp(
     if (login !== undefined) {
       const answer = await ask(login, secrets, options.ca, called);
       if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
-      token = login.token(new TextDecoder().decode(answer.stdout));
+      token = tokenIn(answer.stdout, login.token);
       // The answer is not kept: it may hold a token in another place.
       if (token === null) return run(login, { ...answer, stdout: NOTHING, failure: noToken(login) }, null);
     }
@@ -83,6 +83,15 @@ export async function askOverHttp(
     return run(request, await ask(request, own, options.ca, called), token);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Null also where the answer is not what the manager takes it for: what it throws may quote the answer. */
+function tokenIn(answer: Uint8Array, read: (text: string) => string | null): string | null {
+  try {
+    return read(new TextDecoder().decode(answer));
+  } catch {
+    return null;
   }
 }
 

@@ -90,6 +90,11 @@ describe("a question", () => {
     expect(refused.failure?.message).toContain("401 Unauthorized");
     const tokenless = await ask(question, { login: { ...login, token: () => null }, secret: SECRET });
     expect(tokenless.failure).toMatchObject({ code: "LICENSE_QUERY_FAILED" });
+    const odd = await ask(question, {
+      login: { ...login, token: (answer) => JSON.parse(`<${answer}`) },
+      secret: SECRET,
+    });
+    expect(odd.failure).toEqual(tokenless.failure);
     // It may hold what nobody may see.
     expect(text(tokenless.stdout)).toBe("");
     expect(service.asked.filter(({ path }) => path === "/status")).toHaveLength(1);

@@ -5,7 +5,7 @@ import { createCommandRunner } from "../../src/collector/run-command.ts";
 import type { ConfiguredCommand } from "../../src/config/config.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { processesLeft } from "../collector/processes.ts";
-import { type Bench, bench, checkout, executor, feature, picture } from "./make.ts";
+import { type Bench, bench, checkout, executor, feature, monitored, picture } from "./make.ts";
 
 const tools = join(import.meta.dir, "../fake-tools");
 const runner = createCommandRunner({
@@ -159,6 +159,13 @@ describe("a command that is run", () => {
     ]);
     expect(await processesLeft(mark)).toEqual([]);
     expect(audited(at)).toMatchObject([{ outcome: "started" }, { outcome: "COMMAND_TIMEOUT" }]);
+  });
+
+  test("is read in the encoding of its server", async () => {
+    const at = site([own("korean", ["/usr/bin/printf", "\\260\\241 %s", "{server}"])]);
+    at.show(picture("eda", { server: monitored("eda", { encoding: "euc-kr" }) }));
+    const response = await ask(at, { command: "korean", server: "eda" });
+    expect(await response.json()).toMatchObject({ stdout: "가 eda" });
   });
 
   test("no more than four at a time", async () => {

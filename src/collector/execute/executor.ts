@@ -2,7 +2,7 @@ import type { Config } from "../../config/config.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import type { Manager } from "../../managers/manager.ts";
-import { decodeOutput } from "../../managers/read-output.ts";
+import { decodeOutput, recode } from "../../managers/read-output.ts";
 import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts";
 import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
 import { type CommandPlan, type FindTool, type PlanRequest, planCommand } from "./plan.ts";
@@ -68,7 +68,7 @@ const LAST_LINES = 20;
 const LAST_CHARACTERS = 4000;
 
 /** Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT, with the command's last words in `details`. */
-function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult) {
+function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: CommandResult) {
   const isCalledOff = result.started ? result.aborted : result.failure.reason === "aborted";
   if (isCalledOff) {
     throw new ApiError("SERVICE_UNAVAILABLE", "licmond is stopping, and the command was ended with it.", {
@@ -82,7 +82,8 @@ function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult)
     throw failed("could not be started", fix === null ? message : `${message} To fix it, ${fix}.`);
   }
   const { exitCode, signal, stdout, stderr, truncated, stderrTruncated, durationMs } = result;
-  const details = lastWords(result);
+  const wordsOf = (bytes: Uint8Array) => decodeOutput(encoding === null ? bytes : recode(bytes, encoding));
+  const details = lastWords(result, wordsOf);
   if (result.timedOut) {
     const seconds = timeoutMs / 1000;
     const message = `The command ${command} was not done within ${seconds} s and was ended with all that it had started.`;
@@ -92,8 +93,8 @@ function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult)
   if (exitCode !== 0) throw failed(`ended with exit code ${exitCode}`, details);
   return {
     exitCode,
-    stdout: maskSecrets(decodeOutput(stdout)),
-    stderr: maskSecrets(decodeOutput(stderr)),
+    stdout: maskSecrets(wordsOf(stdout)),
+    stderr: maskSecrets(wordsOf(stderr)),
     /** One of the two was longer than its cap. */
     truncated: truncated || stderrTruncated,
     durationMs: Math.round(durationMs),
@@ -101,9 +102,12 @@ function executionOf({ command, timeoutMs }: CommandPlan, result: CommandResult)
 }
 
 /** The reason of a failure: stderr, or stdout when that is empty (lmutil prints its errors there). */
-function lastWords({ stdout, stderr }: CommandRun): string | undefined {
+function lastWords(
+  { stdout, stderr }: CommandRun,
+  wordsOf: (bytes: Uint8Array) => string,
+): string | undefined {
   const linesOf = (bytes: Uint8Array) =>
-    decodeOutput(bytes)
+    wordsOf(bytes)
       .split(/\r\n|\r|\n/)
       .filter((line) => line.trim() !== "");
   const lines = [stderr, stdout].map(linesOf).find(({ length }) => length > 0);

@@ -12,6 +12,8 @@ export interface CommandPlan {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Of what it prints; null = detected. */
+  readonly encoding: string | null;
 }
 
 export interface PlanRequest {
@@ -34,18 +36,19 @@ export function planCommand(entry: CatalogueEntry, request: PlanRequest, findToo
   const { name: command, takes, template, needsServer } = entry;
   checkArguments(command, takes, args);
   const timeoutMs = request.timeoutMs ?? entry.timeoutMs;
+  const encoding = picture?.server.encoding ?? null;
   if (needsServer && picture === null) throw missing("server", `${command} acts on a license server`);
   if (template === null) {
     if (picture === null) throw new Error("A built-in command acts on a server");
     const argv = planBuiltIn(entry.name, picture, args, findTool);
-    return { command, timeoutMs, env: { TZ: picture.server.timezone }, argv };
+    return { command, timeoutMs, env: { TZ: picture.server.timezone }, argv, encoding };
   }
   const values = new Map(Object.entries(args));
   if (picture !== null) values.set("server", picture.server.id).set("address", picture.server.address);
   for (const name of takes) if (!values.has(name)) throw missing(`args.${name}`, `${command} needs it`);
   const argv = fill(template, values);
   if (argv === null) throw new Error(`The template of ${command} has an unknown placeholder`);
-  return { command, timeoutMs, env: {}, argv };
+  return { command, timeoutMs, env: {}, argv, encoding };
 }
 
 function checkArguments(command: string, takes: CatalogueEntry["takes"], args: Arguments): void {

@@ -202,6 +202,7 @@ describe("configured commands", () => {
       command: "own",
       argv: ["/opt/x", "--server=eda", "27000@lic1", "a b", "{not a placeholder}"],
       env: {},
+      encoding: null,
       timeoutMs: 5000,
     });
   });
