@@ -1,8 +1,8 @@
 import { type Alert, type AlertChange, alertRecord, anonymousAlert } from "../domain/alerts.ts";
-import { userKey } from "../domain/holder.ts";
 import { placeLink } from "../domain/page-link.ts";
 import type { CheckoutPicture, Snapshot } from "../domain/picture.ts";
 import { sharedSets } from "../domain/polls/seat-groups.ts";
+import { userKey } from "../domain/session.ts";
 import { iso } from "../domain/time/clock.ts";
 import type { Note, NotedAlert, NotedHolder, NoteFilter, NoteKind } from "./notify/note.ts";
 import { overMessage } from "./notify/text.ts";

@@ -7,13 +7,13 @@ import {
   heldMessage,
 } from "../domain/alerts.ts";
 import type { Denial } from "../domain/denials.ts";
-import { holderName, userKey } from "../domain/holder.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { amountOf, countOf, namesOf } from "../domain/plain-text.ts";
 import { percent } from "../domain/polls/feature-picture.ts";
 import { poolOf, sharedSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import type { Expiry } from "../domain/reading.ts";
+import { holderName, userKey } from "../domain/session.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { clockMessage, DAY_MS, HOUR_MS, iso } from "../domain/time/clock.ts";
 import type { DataState } from "../domain/words.ts";

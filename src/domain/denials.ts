@@ -1,6 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { FeaturePicture, ServerPicture } from "./picture.ts";
-import { featureKey } from "./polls/feature-picture.ts";
 import { count, nullable, record, Timestamp, words } from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
@@ -92,7 +91,7 @@ export function countDenials(before: DenialCounters, picture: Counting) {
     picture.daemons.map(({ name, totals }) => ({ key: name, daemon: name, feature: null, totals }));
   const ofFeatures = () =>
     picture.features.map(({ daemon, name, totals }) => {
-      return { key: featureKey(daemon, name), daemon, feature: name, totals };
+      return { key: `${daemon}\0${name}`, daemon, feature: name, totals };
     });
   const counters: Record<string, number> = { ...before };
   const denied: Counted[] = [];

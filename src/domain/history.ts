@@ -1,4 +1,4 @@
-import type { Shared } from "./polls/seat-groups.ts";
+import type { Unit } from "./words.ts";
 
 /**
  * A feature's counts over time as steps: what every statistic is computed from. Times are epoch ms.
@@ -10,7 +10,14 @@ export interface FeatureId {
   readonly feature: string;
 }
 
-/** A feature with what its counts count. */
+/** What a feature's counts count, and with which others it shares that. */
+export interface Shared {
+  /** Absent = seats. */
+  readonly unit?: Unit;
+  /** Null or absent = none. */
+  readonly seatGroup?: string | null;
+}
+
 export interface CountedFeature extends FeatureId, Shared {}
 
 /** These counts hold from `at` to the next step. */

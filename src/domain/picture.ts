@@ -1,4 +1,3 @@
-import type { Holder } from "./holder.ts";
 import type { MemberReachability, PollError } from "./poll.ts";
 import type {
   CheckoutReading,
@@ -10,6 +9,7 @@ import type {
 } from "./reading.ts";
 import type { FeatureRecord, UserRecord } from "./records.ts";
 import type { MonitoredServer } from "./server.ts";
+import type { Holder } from "./session.ts";
 import type { DataState, ServerStatus } from "./words.ts";
 
 /**

@@ -58,8 +58,8 @@ export function nameMatcher(globs: readonly string[] | null): (name: string | nu
 }
 
 /** `1 seat`, `2 seats`. */
-export function countOf(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
+export function countOf(count: number, word: string, many = `${word}s`): string {
+  return `${count} ${count === 1 ? word : many}`;
 }
 
 /** `1 seat`, `25000 tokens`. */

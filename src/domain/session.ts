@@ -1,4 +1,3 @@
-import { userKey } from "./holder.ts";
 import type { CheckoutReading } from "./reading.ts";
 import { DAY_MS, MINUTE_MS } from "./time/clock.ts";
 import { secondOccurrence, wallClock } from "./time/zone.ts";
@@ -120,6 +119,20 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
   const end = session.endedAt ?? now;
   const known = end - session.lastSeenAt > 2 * intervalMs ? session.lastSeenAt + intervalMs : end;
   return Math.max(0, Math.floor((known - shownBegin(session, intervalMs)) / 1000));
+}
+
+/** Who holds a seat, and on which host; null where the manager does not say. */
+export type Holder = Pick<CheckoutReading, "user" | "host">;
+
+/** A user as a part of keys: one that is not known is nobody with a name, for no tool prints NUL. */
+export function userKey(user: string | null): string {
+  return user ?? "\0";
+}
+
+/** `ada on ws01`, for messages. */
+export function holderName({ user, host }: Holder): string {
+  const who = user ?? "an unknown user";
+  return host === null ? who : `${who} on ${host}`;
 }
 
 type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;

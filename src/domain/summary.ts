@@ -1,10 +1,10 @@
 import type { FeatureId } from "./history.ts";
-import type { Holder } from "./holder.ts";
 import type { FeaturePicture, ServerPicture, Snapshot } from "./picture.ts";
 import { percent } from "./polls/feature-picture.ts";
 import { poolOf, seatSets } from "./polls/seat-groups.ts";
 import type { Expiry } from "./reading.ts";
 import type { ExpirationRecord, SummaryRecord } from "./records.ts";
+import type { Holder } from "./session.ts";
 
 /**
  * Totals over all servers. Seats, those that are queued for and those that are reserved, are of features of seats alone,

@@ -1,7 +1,6 @@
-import type { Step } from "../domain/history.ts";
+import type { Shared, Step } from "../domain/history.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
-import type { Shared } from "../domain/polls/seat-groups.ts";
 import type { Session } from "../domain/session.ts";
 import type { Store } from "../store/open/open.ts";
 import { hourStart, type OpenBuckets } from "./buckets.ts";

@@ -5,6 +5,7 @@ import { percentOf } from "../domain/stats/figures.ts";
 import { poolExpiries } from "../domain/summary.ts";
 import { HOUR_MS } from "../domain/time/clock.ts";
 import { dateTime } from "../domain/time/zone.ts";
+import type { Unit } from "../domain/words.ts";
 import { MOST, type ReportFigures } from "./figures.ts";
 
 /** A table of a report. Its cells are plain text of any names, which the writer makes harmless. */
@@ -54,6 +55,7 @@ function contextOf(figures: ReportFigures) {
   const nameOf = (server: string) => names.get(server) ?? server;
   const keyOf = ({ server, daemon, feature }: FeatureId) => JSON.stringify([server, daemon, feature]);
   const coverage = new Map(rows.map((row) => [keyOf(row), row.coverage]));
+  const units = new Map(rows.map((row) => [keyOf(row), row.unit]));
   return {
     ...figures,
     /** The time of the numbers, in words. */
@@ -66,6 +68,8 @@ function contextOf(figures: ReportFigures) {
     },
     /** What stands in place of no rows, unless nothing is known. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
+    /** What a feature's counts count. */
+    unitOf: (feature: FeatureId): Unit => units.get(keyOf(feature)) ?? "seats",
     coverageOf: (feature: FeatureId) => percent(coverage.get(keyOf(feature)) ?? 0),
   };
 }
@@ -122,7 +126,7 @@ function peakSection({ rows, during, featureCell }: Context): Section {
     ),
     (row) => [
       featureCell(row),
-      whole(row.total),
+      amount(row.total, row.unit),
       peak(row.peakUsed, row.total),
       decimal(row.averageUsed),
       decimal(row.saturatedSeconds === null ? null : row.saturatedSeconds / 3600),
@@ -192,7 +196,7 @@ function expirySection({ servers, now, featureCell, at }: Context): Section {
     pools.filter(({ left }) => left <= EXPIRY_DAYS),
     (pool) => [
       featureCell(pool),
-      whole(pool.total),
+      amount(pool.total, pool.unit),
       pool.expiry.expiresOn ?? UNKNOWN,
       pool.left < 0 ? "expired" : whole(pool.left),
       pool.readAt === null ? UNKNOWN : at(pool.readAt),
@@ -211,12 +215,12 @@ function unusedSection({ rows, during, featureCell, ofCounts }: Context): Sectio
     `${during} No session was seen in the time that was covered.`,
     "Feature|>Seats|>Coverage",
     rows.filter(isUnused).toSorted((a, b) => (b.total ?? 0) - (a.total ?? 0)),
-    (row) => [featureCell(row), whole(row.total), percent(row.coverage)],
+    (row) => [featureCell(row), amount(row.total, row.unit), percent(row.coverage)],
     ofCounts("Every feature with counts was used."),
   );
 }
 
-function holderSection({ holders, end, at, featureCell, coverageOf }: Context): Section {
+function holderSection({ holders, end, at, featureCell, coverageOf, unitOf }: Context): Section {
   return table(
     "Who held longest",
     `Checkouts that were open in the period, counted from their beginning to ${at(end)} at the latest.`,
@@ -225,7 +229,7 @@ function holderSection({ holders, end, at, featureCell, coverageOf }: Context): 
     (one) => [
       one.host === null ? (one.user ?? UNKNOWN) : { main: one.user ?? UNKNOWN, beside: one.host },
       featureCell(one),
-      whole(one.count),
+      amount(one.count, unitOf(one)),
       at(one.from).slice(0, "2026-10-01".length),
       at(one.to).slice(0, "2026-10-01".length),
       decimal(one.ms / HOUR_MS),
@@ -266,6 +270,11 @@ function unknownOf(why: string, servers: ReportFigures["servers"]): string {
 
 function whole(value: number | null): string {
   return value === null ? UNKNOWN : Math.round(value).toLocaleString("en-US");
+}
+
+/** A count with its unit, unless that is seats, as the head says. */
+function amount(value: number | null, unit: Unit): string {
+  return value === null || unit === "seats" ? whole(value) : `${whole(value)} ${unit}`;
 }
 
 function decimal(value: number | null): string {

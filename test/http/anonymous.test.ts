@@ -13,7 +13,8 @@ import { type MemoryStreams, PSEUDONYMS, readFrames, socketOf, taken } from "./s
 const PEOPLE = ["zq-ada", "zqBob Smith", "ZQ\\eve", "zq=cmd", "zq,uma"];
 const HOSTS = ["ZQ-WS01", "zq-ws01", "zq-ws02.zqsite"];
 const FREE = ["zq:0.0", "zq-qualifier", "zq-line"];
-const REAL = /zq/i;
+/** No name of an asset, which is a hash, can be one. */
+const REAL = /zq(?:[-:=,\\]|bob)/i;
 
 function populated(): ServerPicture[] {
   const [display = null, qualifier = null] = FREE;

@@ -1,6 +1,6 @@
 import { type AlertRecord, type AlertRule, SEVERITIES, type Severity } from "../../domain/alerts.ts";
-import { holderName } from "../../domain/holder.ts";
 import { amountOf, countOf, cutText, escapeControls } from "../../domain/plain-text.ts";
+import { holderName } from "../../domain/session.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";

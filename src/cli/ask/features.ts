@@ -46,18 +46,18 @@ export const features = command({
 });
 
 /** What of a feature's record stands in tables. */
-type FeatureCounts = Omit<FeatureRecord, "pools" | "unit" | "seatGroup" | "assigned">;
+type FeatureCounts = Omit<FeatureRecord, "pools" | "seatGroup" | "assigned">;
 
 /** A feature as a row below {@link FEATURE_HEADS}. */
 export function featureRow(feature: FeatureCounts, now: number): Row {
-  const { name, server, daemon, used, total, available, unlimited, queued, expiresOn } = feature;
+  const { name, server, daemon, used, total, available, unlimited, queued, expiresOn, unit } = feature;
   const state = stateOf(feature, now);
   return [
     available !== null && available <= 0 ? RED : state === "" ? PLAIN : YELLOW,
     name,
     `${server}/${daemon}`,
     String(used ?? "?"),
-    unlimited ? "no limit" : String(total ?? "?"),
+    `${unlimited ? "no limit" : (total ?? "?")}${unit === "seats" ? "" : ` ${unit}`}`,
     String(available ?? ""),
     // What nobody waits for draws no eye.
     queued === 0 ? "" : String(queued ?? "?"),

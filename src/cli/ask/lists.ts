@@ -1,6 +1,6 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
-import { countOf, escapeControls } from "../../domain/plain-text.ts";
+import { amountOf, countOf, escapeControls } from "../../domain/plain-text.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { parseDuration, span } from "../../domain/time/clock.ts";
 import { command, integer, optionOr, reader } from "../command.ts";
@@ -68,10 +68,11 @@ export const expiring = command({
     const schema = async () => (await import("../../domain/records.ts")).ExpirationRecord;
     const print = (list: readonly ExpirationRecord[]) => {
       const rows = list.map((one): Row => {
-        const { daysLeft, expiresOn, feature, total } = one;
+        const { daysLeft, expiresOn, feature, total, unit } = one;
         const paint = daysLeft === null || daysLeft >= SOON_DAYS ? PLAIN : daysLeft < 0 ? RED : YELLOW;
         const left = String(daysLeft ?? "?");
-        return [paint, expiresOn ?? "", left, feature, String(total ?? ""), `${one.server}/${one.daemon}`];
+        const of = total === null || unit === "seats" ? String(total ?? "") : amountOf(total, unit);
+        return [paint, expiresOn ?? "", left, feature, of, `${one.server}/${one.daemon}`];
       });
       const heads = [">expires", ">days", "feature", ">seats", "of"];
       printRows(io, heads, rows, `Nothing expires within ${countOf(days, "day")}.`);

@@ -148,9 +148,14 @@ export function printRows(
   else io.out(`${tableOf(io, heads, rows).join("\n")}\n`);
 }
 
-/** `36 of 38`, `12 of no limit`, `?`: seats in use of those issued. */
-export function seatsOf({ used, total, unlimited }: Pick<FeatureRecord, "used" | "total" | "unlimited">) {
-  return `${used ?? "?"} of ${unlimited ? "no limit" : (total ?? "?")}`;
+/** `36 of 38`, `12 of no limit`, `?`, `25000 tokens of 1000003`: what is in use of what is issued. */
+export function seatsOf({
+  used,
+  total,
+  unlimited,
+  unit,
+}: Pick<FeatureRecord, "used" | "total" | "unlimited" | "unit">) {
+  return `${used ?? "?"}${unit === "seats" ? "" : ` ${unit}`} of ${unlimited ? "no limit" : (total ?? "?")}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
-import { countOf, escapeControls } from "../../domain/plain-text.ts";
+import { amountOf, escapeControls } from "../../domain/plain-text.ts";
 import type { PictureFeature } from "../../domain/polls/kept-picture.ts";
 import { parseDuration, span } from "../../domain/time/clock.ts";
 import { CLIENT_OPTIONS } from "../client/target.ts";
@@ -40,8 +40,9 @@ export const wait = command({
     const named = await featuresNamed(client, name, { server: one, daemon });
     const totals = named.map(({ total, unlimited }) => (unlimited ? Infinity : (total ?? Infinity)));
     const most = Math.max(...totals);
+    const unit = named[0]?.unit;
     if (most < options.count)
-      throw new UsageError(`${name} has ${countOf(most, "seat")}: ${options.count} can never be free`);
+      throw new UsageError(`${name} has ${amountOf(most, unit)}: ${options.count} can never be free`);
     const isAsked = (feature: PictureFeature, id: string) =>
       named.some(
         (each) => each.server === id && each.daemon === feature.daemon && each.name === feature.name,
@@ -58,7 +59,7 @@ export const wait = command({
         const features = featuresOf(site, isAsked);
         found = lost === null ? freeOf(features, options.count) : null;
         if (found !== null) break;
-        note(lost ?? waitingFor(name, options.count, features), lost !== null);
+        note(lost ?? waitingFor(name, amountOf(options.count, unit), features), lost !== null);
       }
     } finally {
       clearTimeout(timer);
@@ -84,14 +85,14 @@ export function freeOf(features: readonly LiveFeature[], count: number): LiveFea
   return free.toSorted((a, b) => seats(b) - seats(a))[0] ?? null;
 }
 
-function waitingFor(name: string, count: number, features: readonly LiveFeature[]): string {
+function waitingFor(name: string, amount: string, features: readonly LiveFeature[]): string {
   const each = features.map((feature) => {
     const { server, queued, state } = feature;
     const waiting = queued ? `, ${queued} waiting` : "";
     return `${seatsOf(feature)} in use on ${server}${waiting}${state === "ok" ? "" : `, ${state}`}`;
   });
   const known = each.length === 0 ? "no server offers it now" : each.join("; ");
-  return `Waiting for ${countOf(count, "seat")} of ${name}: ${known}`;
+  return `Waiting for ${amount} of ${name}: ${known}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { closestNames } from "../../config/closest-word.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
+import { countOf } from "../../domain/plain-text.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { iso, MINUTE_MS, span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
@@ -50,12 +51,12 @@ export const who = command({
         const told = lastFrees[at] ?? null;
         if (told !== null) printLine(io, told);
         const rows = users.filter((user) => isOf(user, feature)).toSorted(byKind);
-        const heads = ["user", "host", ">seats", ">since", ">held", ""];
+        const heads = ["user", "host", `>${feature.unit}`, ">since", ">held", ""];
         printRows(
           io,
           heads,
           rows.map((row) => rowOf(row, io.now())),
-          "Nobody has a seat of it.",
+          `Nobody has ${someOf(feature)} of it.`,
         );
       }
     });
@@ -86,16 +87,19 @@ export async function featuresNamed(
 }
 
 function headline(feature: FeatureRecord, now: number): string {
-  const { name, server, daemon, available, reserved, queued, collectedAt, state } = feature;
+  const { name, server, daemon, available, reserved, queued, assigned, collectedAt, state } = feature;
   const counts = [
     `${seatsOf(feature)} in use`,
     ...(available === null ? [] : [`${available} free`]),
     ...(reserved ? [`${reserved} reserved`] : []),
     ...(queued ? [`${queued} waiting`] : []),
+    ...(assigned === null ? [] : [`assigned to ${countOf(assigned, "person", "people")}`]),
   ];
   const read = collectedAt === null ? "never read" : `read ${span(now - Date.parse(collectedAt))} ago`;
   return `${name} (${server}/${daemon}): ${counts.join(", ")}; ${state === "ok" ? "" : `${state}, `}${read}`;
 }
+
+const someOf = ({ unit }: FeatureRecord) => (unit === "seats" ? "a seat" : unit);
 
 const BUCKET_MS = 5 * MINUTE_MS;
 
@@ -105,11 +109,13 @@ async function lastFree(client: Client, of: FeatureRecord, now: number): Promise
   const query = { feature, server, daemon, start: "-24h", interval: "5m", series: "true" };
   const { features } = await client.get<{ features: readonly StatsRecord[] }>(licenses("stats", query));
   const known = features[0]?.series?.filter(({ used, total }) => used !== null && total !== null) ?? [];
-  if (known.length === 0) return "When a seat was last free is not known.";
+  const [some, were] = [someOf(of), of.unit === "seats" ? "was" : "were"];
+  if (known.length === 0) return `When ${some} ${were} last free is not known.`;
   const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
-  if (free === undefined) return "No seat was free in the last 24 h, as far as licmond looked.";
+  if (free === undefined)
+    return `No ${some.replace("a ", "")} ${were} free in the last 24 h, as far as licmond looked.`;
   const end = iso(Math.min(now, Date.parse(free.timestamp) + BUCKET_MS));
-  return `A seat was last free between ${minuteOf(free.timestamp, now)} and ${minuteOf(end, now)}.`;
+  return `${some[0]?.toUpperCase()}${some.slice(1)} ${were} last free between ${minuteOf(free.timestamp, now)} and ${minuteOf(end, now)}.`;
 }
 
 function isOf(user: UserRecord, { server, daemon, name }: FeatureRecord): boolean {
@@ -131,10 +137,19 @@ function byKind(a: UserRecord, b: UserRecord): number {
 
 function rowOf(row: UserRecord, now: number): Row {
   const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
-  const name = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
+  const unnamed = reservedFor === null ? "not known" : `${reservedFor.type} ${reservedFor.name}`;
   // Where the tool does not say since when, licmond knows when it first saw it.
   const since = startedAt ?? firstSeenAt;
-  const held = since === null ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
+  const held =
+    since === null || kind === "assigned" ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));
   const what = borrowed ? "borrowed" : KINDS[kind];
-  return [kind === "queued" ? RED : PLAIN, name, host ?? "", String(count), minuteOf(since, now), held, what];
+  return [
+    kind === "queued" ? RED : PLAIN,
+    user ?? unnamed,
+    host ?? "",
+    String(count),
+    minuteOf(since, now),
+    held,
+    what,
+  ];
 }

@@ -1,15 +1,7 @@
+import type { Shared } from "../history.ts";
 import type { FeaturePicture } from "../picture.ts";
-import type { Unit } from "../words.ts";
 
 type Counts = Pick<FeaturePicture, "total" | "used" | "unlimited">;
-
-/** What a feature's counts count, and with whom it shares them. */
-export interface Shared {
-  /** Absent = seats. */
-  readonly unit?: Unit;
-  /** Null or absent = none. */
-  readonly seatGroup?: string | null;
-}
 
 /**
  * What counts where counts are added up, in the one place that knows it. Features of one seat group of a server draw on

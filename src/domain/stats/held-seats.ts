@@ -1,6 +1,5 @@
 import type { FeatureId } from "../history.ts";
-import { userKey } from "../holder.ts";
-import { type Session, shownBegin } from "../session.ts";
+import { type Session, shownBegin, userKey } from "../session.ts";
 
 /** What the statistics need of a session. */
 export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;

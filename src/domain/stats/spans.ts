@@ -1,5 +1,5 @@
-import type { Series, Step } from "../history.ts";
-import { poolOf, type Shared, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
+import type { Series, Shared, Step } from "../history.ts";
+import { poolOf, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
 
 /** Calls back for each step of a series with the time it holds, [from, to); steps that hold no time are left out. */
 export function eachSpan(

@@ -1,5 +1,5 @@
 import type { FeatureId } from "../history.ts";
-import { userKey } from "../holder.ts";
+import { userKey } from "../session.ts";
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
 import { seatHours } from "./figures.ts";

@@ -1,6 +1,5 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
 import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
-import type { Holder } from "../../domain/holder.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import type {
   AssignedReading,
@@ -9,6 +8,7 @@ import type {
   QueueReading,
   ReservationReading,
 } from "../../domain/reading.ts";
+import type { Holder } from "../../domain/session.ts";
 import { ordered } from "../answers/list.ts";
 
 /** Names for people and their machines that reveal nothing of the real ones, and are the same every time. */

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { FeaturePicture } from "../../domain/picture.ts";
 import { cutText, escapeControls } from "../../domain/plain-text.ts";
+import { isSeats } from "../../domain/polls/seat-groups.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
@@ -67,12 +68,13 @@ const [FREE, FULL, UNSURE] = ["#0b6b75", "#a34a00", "#5f6872"];
 /** What the numbers of a feature say, and how sure that is. */
 function wordsOf(feature: FeaturePicture | undefined): readonly [words: string, fill: string] {
   const { state = "failed", total = null, used = null, available = null, unlimited, queued } = feature ?? {};
+  const of = feature === undefined || isSeats(feature) ? "" : ` ${feature.unit}`;
   if (state === "failed" || (unlimited !== true && (total === null || available === null)))
     return ["unknown", UNSURE];
   const waiting = queued ? `, ${queued} waited for` : "";
   const seats = unlimited
-    ? `no limit${used === null ? "" : `, ${used} in use`}`
-    : `${available} of ${total} free${waiting}`;
+    ? `no limit${used === null ? "" : `, ${used}${of} in use`}`
+    : `${available}${of} of ${total} free${waiting}`;
   if (state === "stale") return [`stale: ${seats}`, UNSURE];
   return [state === "partial" ? `${seats} (partial)` : seats, available === 0 && !unlimited ? FULL : FREE];
 }

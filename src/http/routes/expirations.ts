@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { placeLink } from "../../domain/page-link.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
+import { amountOf } from "../../domain/plain-text.ts";
 import { ExpirationRecord } from "../../domain/records.ts";
 import { type PoolExpiry, poolExpiries } from "../../domain/summary.ts";
 import { encode, send } from "../answers/answer.ts";
@@ -111,7 +112,7 @@ function calendarOf(
     productId: "-//licmond//License expirations//EN",
     stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
     events: poolExpiries(servers).flatMap((found) => {
-      const { server, daemon, feature, pool, total, expiry } = found;
+      const { server, daemon, feature, pool, total, expiry, unit } = found;
       const of = JSON.stringify([server, daemon, feature]);
       const ordinal = (pools.get(of) ?? 0) + 1;
       pools.set(of, ordinal);
@@ -119,7 +120,7 @@ function calendarOf(
       // 128 bits of what names the event: names may hold anything, a UID is plain.
       const identity = JSON.stringify([server, daemon, feature, `${ordinal}`]);
       const digest = Bun.SHA256.hash(identity, "hex");
-      const seats = total === null ? "" : ` (${total} ${total === 1 ? "seat" : "seats"})`;
+      const seats = total === null ? "" : ` (${amountOf(total, unit)})`;
       return {
         uid: `${digest.slice(0, 32)}@licmond`,
         day: expiry.expiresOn,
