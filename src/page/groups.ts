@@ -1,4 +1,4 @@
-import { type FeatureRow, type HolderRow, nameOf } from "./model.ts";
+import { type FeatureRow, type HolderRow, nameOf, peopleOf, sumOf } from "./model.ts";
 
 /** A sum that is not known where a part of it is not. */
 const sum = (values: readonly (number | null)[]) =>
@@ -12,7 +12,7 @@ const earliest = <T extends string>(values: readonly (T | null)[]) =>
  * expiry count. The id of such a row names no feature.
  */
 export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
-  return [...Map.groupBy(rows, ({ feature }) => feature.name).values()].map((of) => {
+  return [...Map.groupBy(rows, ({ feature }) => `${feature.unit} ${feature.name}`)].map(([named, of]) => {
     const [first] = of as [FeatureRow];
     if (of.length === 1) return first;
     const features = of.map(({ feature }) => feature);
@@ -36,7 +36,7 @@ export function groupedByName(rows: readonly FeatureRow[]): FeatureRow[] {
       error: null,
     };
     const free = available === null || feature.unlimited ? null : Math.max(0, available);
-    return { ...first, id: `name ${feature.name}`, feature, free, facts: expires.facts, of: of.length };
+    return { ...first, id: `name ${named}`, feature, free, facts: expires.facts, of: of.length };
   });
 }
 
@@ -52,30 +52,33 @@ export interface GroupRow {
   readonly first: HolderRow;
   /** Features of a person or host; people of a feature. */
   readonly others: number;
-  readonly seats: number;
+  readonly count: number;
+  readonly unit: HolderRow["unit"];
   /** Requests that wait. */
   readonly waiting: number;
   /** Epoch ms of the checkout that is held longest; null when none is, or that is not known. */
   readonly since: number | null;
 }
 
-/** The one with most seats first. */
+/** The one with most first. Of people and hosts what they have of seats counts. */
 export function groupedHolders(rows: readonly HolderRow[], by: HolderGroup): GroupRow[] {
   const keyOf = (row: HolderRow) => (by === "feature" ? `${row.server.id} ${row.feature}` : (row[by] ?? ""));
   const groups = [...Map.groupBy(rows, keyOf)].map(([id, of]): GroupRow => {
     const [first] = of as [HolderRow];
+    const unit = by === "feature" ? first.unit : "seats";
     const held = of.filter(({ kind }) => kind === "checkout");
     const times = held.flatMap(({ since }) => since ?? []);
     return {
       id,
       name: by === "feature" ? nameOf(first) : first[by],
       first,
-      others: new Set(of.map((row) => (by === "feature" ? row.user : `${row.server.id} ${row.feature}`)))
-        .size,
-      seats: held.reduce((all, { count }) => all + count, 0),
+      others:
+        by === "feature" ? peopleOf(of) : new Set(of.map((row) => `${row.server.id} ${row.feature}`)).size,
+      count: sumOf(held, unit),
+      unit,
       waiting: of.length - held.length,
       since: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)),
     };
   });
-  return groups.sort((a, b) => b.seats - a.seats || (a.id < b.id ? -1 : 1));
+  return groups.sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
 }

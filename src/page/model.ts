@@ -1,6 +1,6 @@
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
 import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
-import type { PagePath } from "../domain/words.ts";
+import type { PagePath, Unit } from "../domain/words.ts";
 import { daysUntil } from "./format.ts";
 
 /** The servers by id, in the order of the config. */
@@ -42,7 +42,7 @@ const at = (name: (typeof ROW_COLUMNS)[number]) => ROW_COLUMNS.indexOf(name) + 1
 const [FEATURE, KIND, USER, HOST] = [at("feature"), at("kind"), at("user"), at("host")];
 const [COUNT, SINCE, DISPLAY, RESERVED_FOR] = [at("count"), at("since"), at("display"), at("reservedFor")];
 
-/** A checkout, reservation or queue entry, as lists show it. */
+/** A checkout, reservation, queue entry or assigned person, as lists show it. */
 export interface HolderRow {
   readonly id: string;
   readonly server: KeptServer;
@@ -53,6 +53,8 @@ export interface HolderRow {
   readonly host: string | null;
   readonly display: string | null;
   readonly count: number;
+  /** What is counted. */
+  readonly unit: Unit;
   /** Epoch ms; null when not known. */
   readonly since: number | null;
   readonly reservedFor: RowValues[12];
@@ -71,6 +73,7 @@ function holderOf(server: KeptServer, row: RowValues): HolderRow {
     host: row[HOST] as string | null,
     display: row[DISPLAY] as string | null,
     count: row[COUNT] as number,
+    unit: server.features.get(keyOf(row))?.unit ?? "seats",
     since: since === null ? null : Date.parse(since),
     reservedFor: row[RESERVED_FOR] as HolderRow["reservedFor"],
     order: personOf(row),
@@ -113,6 +116,13 @@ export const featuresOf = kept((server: KeptServer): readonly FeatureRow[] =>
 export const holdersOf = kept((server: KeptServer): readonly HolderRow[] =>
   [...server.rows.values()].map((row) => holderOf(server, row)),
 );
+
+/** How much of one unit these have. */
+export const sumOf = (rows: readonly HolderRow[], unit: Unit = "seats"): number =>
+  rows.reduce((sum, row) => sum + (row.unit === unit ? row.count : 0), 0);
+/** How many people these are, those who are not known left aside. */
+export const peopleOf = (rows: readonly HolderRow[]): number =>
+  new Set(rows.flatMap(({ user }) => user ?? [])).size;
 
 export const allFeatures = (site: Site): FeatureRow[] => [...site.values()].flatMap(featuresOf);
 export const allHolders = (site: Site): HolderRow[] => [...site.values()].flatMap(holdersOf);

@@ -1,4 +1,5 @@
 import type { DenialRecord } from "../domain/denials.ts";
+import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
 
 /** Denials that have something in common, and how they came out. */
@@ -8,11 +9,12 @@ export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
   readonly first: DenialRecord;
 }
 
-/** Groups by a key, the most denied first. A row without a feature is what a manager counted: it stands for `count`. */
+/** Groups by a key, the most denied first. A row without people is what a manager counted: it stands for `attempts`. */
 export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecord) => string): DenialGroup[] {
   const groups = [...Map.groupBy(denials, key).values()].map((rows) => {
     const sums = { denied: 0, queued: 0, granted_later: 0 };
-    for (const { outcome, feature, count } of rows) sums[outcome] += feature === null ? count : 1;
+    for (const { outcome, user, host, attempts } of rows)
+      sums[outcome] += user === null && host === null ? attempts : 1;
     return { ...sums, rows, first: rows[0] as DenialRecord };
   });
   return groups.sort((a, b) => b.denied - a.denied || b.rows.length - a.rows.length);
@@ -24,6 +26,15 @@ export interface ExpiryGroup {
   readonly on: string;
   readonly daysLeft: number;
   readonly rows: readonly ExpirationRecord[];
+}
+
+/** The seats of pools: those of a feature add up, and a seat group counts once. */
+export function lostOf(rows: readonly ExpirationRecord[]): number {
+  const features = [
+    ...Map.groupBy(rows, ({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])).values(),
+  ].map((of) => ({ ...(of[0] as ExpirationRecord), total: sumOfKnown(of.map(({ total }) => total)) }));
+  const sets = seatSets(features, ({ server }) => server);
+  return sets.reduce((sum, set) => sum + Math.max(...set.map(({ total }) => total ?? 0)), 0);
 }
 
 /** By month (`2026-12`; `""` = expired), in the order of time. */

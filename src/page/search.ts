@@ -71,7 +71,12 @@ export function matchingHolders(
 ): HolderRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
-    if (row.kind === "reservation" || (server !== null && row.server.id !== server)) return false;
+    if (
+      row.kind === "reservation" ||
+      row.kind === "assigned" ||
+      (server !== null && row.server.id !== server)
+    )
+      return false;
     if (feature !== null && `${row.server.id} ${row.feature}` !== feature) return false;
     if (before !== null && (row.kind !== "checkout" || row.since === null || row.since > before))
       return false;

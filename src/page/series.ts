@@ -1,4 +1,5 @@
 import type { EfficiencyRecord, StatsRecord } from "../domain/history-records.ts";
+import type { Unit } from "../domain/words.ts";
 import { duration, moment, number } from "./format.ts";
 
 /** A stretch of time, from `at` (epoch ms) to the next one. Null where nobody looked; a total also where there is none. */
@@ -19,6 +20,8 @@ export interface Series {
 
 export interface ChartProps {
   readonly series: Series;
+  /** What is in use. */
+  readonly unit?: Unit;
   /** Below the seats, on the same time axis. */
   readonly lanes?: readonly Lane[];
   /** For how long no seat was left. */

@@ -1,6 +1,8 @@
+import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
+import { words } from "./words.ts";
 
-const seats = (count: number) => `${number(count)} ${count === 1 ? "seat" : "seats"}`;
+const seats = words.amount;
 const times = (count: number, one: string, many: string) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** The words of what looks back: charts, history, denials, expiry, outages. */
@@ -31,7 +33,7 @@ export const past = {
     return `${range}, known of ${known} of ${logging.length} servers`;
   },
   seatsInUse: "Seats in use",
-  unit: "seats",
+  heads: { seats: "Seats", tokens: "Tokens", credits: "Credits" } satisfies Record<Unit, string>,
   waiting: "waiting",
   waitNow: (count: number) => `${number(count)} now`,
   denied: "denied",
@@ -40,7 +42,7 @@ export const past = {
   weekdays: ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
   week: "Week",
   weekOf: (range: string, percent: number) => `average by hour, ${range}, ${percent} % covered`,
-  heatShare: "of the seats:",
+  heatShare: (unit: Unit) => `of the ${unit}:`,
   heatBusiest: "of the busiest hour:",
   wasFull: "was full at times",
   more: "more",
@@ -54,9 +56,9 @@ export const past = {
   moreOf: (name: string) => `More of ${name}`,
   tabs: { seats: "Seats needed", sessions: "Sessions", denials: "Denials", pools: "Pools and expiry" },
   now: "Now",
-  histogram: (by: number) =>
-    `Percent of the time in which so many seats were in use${by > 1 ? `, ${by} a bar` : ""}`,
-  enoughFor95: (count: number) => `${seats(count)} were enough for 95 % of the time.`,
+  histogram: (by: number, unit: Unit) =>
+    `Percent of the time in which so many ${unit} were in use${by > 1 ? `, ${by} a bar` : ""}`,
+  enoughFor95: (count: number, unit: Unit) => `${seats(count, unit)} were enough for 95 % of the time.`,
   demand: {
     log: "Requests beyond the seats are known from the debug log.",
     queue: "Requests beyond the seats are known from the queue alone.",

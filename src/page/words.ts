@@ -1,6 +1,14 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
+import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
 import type { State } from "./model.ts";
+
+const unitWord = (count: number, unit: Unit = "seats") => (count === 1 ? unit.slice(0, -1) : unit);
+/** `1 seat`, `25,000 tokens`. */
+const amount = (count: number, unit?: Unit) => `${number(count)} ${unitWord(count, unit)}`;
+const persons = (count: number) => `${number(count)} ${count === 1 ? "person" : "people"}`;
+/** Of a count that is taken for seats where it says nothing. */
+export const unlessSeats = (unit: Unit) => (unit === "seats" ? "" : ` ${unit}`);
 
 /** Every word of the page that is no name and no number. */
 export const words = {
@@ -111,7 +119,7 @@ export const words = {
   willNotify: "A notification will tell, while a tab of licmond is open.",
   willRing: "This tab will ring and say so in its title.",
   isFree: (name: string) => `${name} is free`,
-  freeSeats: (count: number) => (count === 1 ? "1 seat" : `${number(count)} seats`),
+  amount,
   columns: {
     name: "Feature",
     server: "Server",
@@ -151,10 +159,12 @@ export const words = {
   membersUp: (up: number, all: number) => `${up} of ${all}`,
 
   free: "free",
-  inUse: (used: string, total: string) => [`${used} of ${total}`, " in use"] as const,
-  inUseOpen: (used: string) => [used, " in use, no limit"] as const,
-  waitingFor: (people: number, seats: number) =>
-    [`${number(people)} waiting`, ` for ${number(seats)} ${seats === 1 ? "seat" : "seats"}`] as const,
+  inUse: (used: string, total: string, unit: Unit) =>
+    [`${used}${unlessSeats(unit)} of ${total}`, " in use"] as const,
+  inUseOpen: (used: string, unit: Unit) => [used + unlessSeats(unit), " in use, no limit"] as const,
+  sharedWith: (others: number) => `shares its seats with ${number(others)} other${others === 1 ? "" : "s"}`,
+  waitingFor: (people: number, seats: number, unit?: Unit) =>
+    [`${number(people)} waiting`, ` for ${amount(seats, unit)}`] as const,
   polledBefore: (age: string) => `polled ${age} ago`,
   readBefore: (age: string) => `read ${age} ago`,
   expires: "expires",
@@ -164,8 +174,9 @@ export const words = {
   reservations: "Reserved",
   nobody: "Nobody has it.",
   nobodyWaits: "Nobody waits.",
-  peopleSeats: (people: number, seats: number) =>
-    `${number(people)} ${people === 1 ? "person" : "people"}, ${number(seats)} ${seats === 1 ? "seat" : "seats"}`,
+  persons,
+  peopleSeats: (people: number, seats: number, unit?: Unit) => `${persons(people)}, ${amount(seats, unit)}`,
+  assigned: "Assigned",
   openInPeople: "Open in People",
   copyLink: "Copy link",
   copied: "Copied",
@@ -180,8 +191,7 @@ export const words = {
       : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
   seatsInUse: "Seats in use",
   seatsWaited: "Seats waited for",
-  seats: (count: number) => (count === 1 ? "1 seat" : `${number(count)} seats`),
-  seatWord: (count: number) => (count === 1 ? "seat" : "seats"),
+  unitWord,
   waitsFor: (count: number) => `waits for ${number(count)}`,
   more: (count: number) => `${number(count)} more`,
   overADay: "over 1 day,",
@@ -219,12 +229,15 @@ export function seatsInWords({
   reserved,
   queued,
   state,
-}: Pick<PictureFeature, "total" | "used" | "unlimited" | "reserved" | "queued" | "state">): string {
+  unit = "seats",
+}: Pick<PictureFeature, "total" | "used" | "unlimited" | "reserved" | "queued" | "state"> & {
+  readonly unit?: Unit;
+}): string {
   if (used === null) return words.notKnown;
   const parts = [
     unlimited
-      ? words.inUseOpen(number(used)).join("")
-      : words.inUse(number(used), number(total ?? 0)).join(""),
+      ? words.inUseOpen(number(used), unit).join("")
+      : words.inUse(number(used), number(total ?? 0), unit).join(""),
     ...((reserved ?? 0) > 0 ? [words.reserved(reserved ?? 0)] : []),
     ...((queued ?? 0) > 0 ? [`${number(queued ?? 0)} waiting`] : []),
     ...(state === "stale" ? ["stale"] : []),

@@ -283,6 +283,7 @@ describe("figures of a site", () => {
 });
 
 describe("the last 24 hours", () => {
+  const SEATS = { unit: "seats", seatGroup: null } as const;
   const at = (minute: number) => new Date(NOW + minute * 5 * MINUTE_MS).toISOString();
   const series = (...used: (number | null)[]) =>
     used.map((value, minute) => ({
@@ -295,10 +296,10 @@ describe("the last 24 hours", () => {
   test("are added up by server; what was not read counts as read last, and where nobody looked is a gap", () => {
     const day = dayOf(
       [
-        { server: "eda", total: 10, series: series(1, 2, null, null) },
-        { server: "eda", total: 10, series: series(1, null, null, null) },
-        { server: "eda", total: null, series: series(9, 9, 9, 9) },
-        { server: "cae", total: 10, series: series(5, 6, 7, null) },
+        { ...SEATS, server: "eda", total: 10, series: series(1, 2, null, null) },
+        { ...SEATS, server: "eda", total: 10, series: series(1, null, null, null) },
+        { ...SEATS, server: "eda", total: null, series: series(9, 9, 9, 9) },
+        { ...SEATS, server: "cae", total: 10, series: series(5, 6, 7, null) },
       ],
       NOW,
     );

@@ -88,7 +88,7 @@ describe("groups", () => {
     ]);
     const seats = all.reduce((sum, { count }) => sum + count, 0);
     for (const by of ["user", "host", "feature"] as const)
-      expect(groupedHolders(all, by).reduce((sum, row) => sum + row.seats, 0)).toBe(seats);
+      expect(groupedHolders(all, by).reduce((sum, row) => sum + row.count, 0)).toBe(seats);
   });
 
   test("are of those who hold for so long, where that is asked", () => {

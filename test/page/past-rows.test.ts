@@ -1,17 +1,22 @@
 import { expect, test } from "bun:test";
 import type { DenialRecord } from "../../src/domain/denials.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
-import { byMonth, grouped } from "../../src/page/past-rows.ts";
+import { byMonth, grouped, lostOf } from "../../src/page/past-rows.ts";
 import { fewerSeats, meanCoverage } from "../../src/page/series.ts";
 
-const denial = (feature: string | null, outcome: DenialRecord["outcome"], count = 1) =>
-  ({ feature, outcome, count, user: "=cmd()" }) as DenialRecord;
+const denial = (
+  feature: string | null,
+  outcome: DenialRecord["outcome"],
+  count = 1,
+  user: string | null = "=cmd()",
+) => ({ feature, outcome, count, attempts: count, user, host: null }) as DenialRecord;
 
-test("denials are grouped, the most denied first; a counted row stands for its count, another one for itself", () => {
+test("denials are grouped, the most denied first; a counted row stands for its attempts, another one for itself", () => {
   const rows = [
     denial("b", "denied", 16),
     denial("a", "queued"),
-    denial(null, "denied", 7),
+    denial(null, "denied", 7, null),
+    denial("c", "denied", 3, null),
     denial("a", "granted_later"),
   ];
   expect(
@@ -23,9 +28,30 @@ test("denials are grouped, the most denied first; a counted row stands for its c
     ]),
   ).toEqual([
     [null, 7, 0, 0],
+    ["c", 3, 0, 0],
     ["b", 1, 0, 0],
     ["a", 0, 1, 1],
   ]);
+});
+
+test("seats that expire add up by feature, a seat group counts once, and tokens do not", () => {
+  const pool = (feature: string, total: number | null, more: Partial<ExpirationRecord> = {}) =>
+    ({
+      server: "crash",
+      daemon: "",
+      feature,
+      total,
+      unit: "seats",
+      seatGroup: null,
+      ...more,
+    }) as ExpirationRecord;
+  const group = { seatGroup: "0" };
+  expect(lostOf([pool("a", 2), pool("a", 3), pool("b", null)])).toBe(5);
+  expect(lostOf([pool("a", 500, group), pool("b", 500, group), pool("b", 10, group), pool("c", 1)])).toBe(
+    511,
+  );
+  expect(lostOf([pool("a", 500, group), pool("a", 500, { ...group, server: "other" })])).toBe(1000);
+  expect(lostOf([pool("hw", 1_000_003, { unit: "tokens" })])).toBe(0);
 });
 
 test("what expires stands by month and day of a server, what has expired first", () => {

@@ -1,7 +1,9 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
+import { isSeats, sumOfKnown } from "../../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import type { FeatureRow, HolderRow, Site } from "../model.ts";
-import { allFeatures, allHolders, labelsOf, sortedHolders } from "../model.ts";
+import { allFeatures, allHolders, labelsOf, peopleOf, sortedHolders } from "../model.ts";
+import { lostOf } from "../past-rows.ts";
 import { isTroubled } from "./condition.ts";
 
 /**
@@ -11,22 +13,17 @@ import { isTroubled } from "./condition.ts";
 export function figuresOf(site: Site) {
   const rows = allFeatures(site);
   const read = rows.map(({ feature }) => feature).filter(({ state }) => state !== "failed");
-  const counted = read.filter(({ unlimited }) => !unlimited);
   const holders = allHolders(site).filter(({ kind }) => kind === "checkout");
-  const used = sumOf(counted.map((feature) => feature.used));
+  const counts = [...site.values()].map((server) => server.counts);
+  const used = sumOfKnown(counts.map((each) => each.used));
+  const waiting = sumOfKnown(read.filter(isSeats).map(({ queued }) => queued)) ?? 0;
   return {
     used,
-    total: sumOf(counted.map((feature) => feature.total)),
-    people: holders.length === 0 && used !== 0 ? null : new Set(holders.map(({ user }) => user)).size,
-    waiting: read.length === 0 ? null : (sumOf(read.map(({ queued }) => queued)) ?? 0),
+    total: sumOfKnown(counts.map((each) => each.total)),
+    people: holders.length === 0 && used !== 0 ? null : peopleOf(holders),
+    waiting: read.length === 0 ? null : waiting,
     stale: rows.filter(({ feature }) => feature.state === "stale").length,
   };
-}
-
-/** Of what is known; null when nothing is. */
-function sumOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
 }
 
 const NEARLY = 90;
@@ -57,7 +54,7 @@ export function expiriesOf(rows: readonly ExpirationRecord[]) {
     rows: of,
     features: new Set(of.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])))
       .size,
-    seats: of.reduce((sum, { total }) => sum + (total ?? 0), 0),
+    seats: lostOf(of),
   }));
 }
 
@@ -85,8 +82,8 @@ export function groupsOf(site: Site) {
       by: commonest === undefined ? "manager" : "label",
       count: of.length,
       troubled: of.filter(isTroubled).length,
-      used: sumOf(of.map(({ counts }) => counts.used)),
-      total: sumOf(of.map(({ counts }) => counts.total)),
+      used: sumOfKnown(of.map(({ counts }) => counts.used)),
+      total: sumOfKnown(of.map(({ counts }) => counts.total)),
     }))
     .sort((a, b) => b.troubled - a.troubled || b.count - a.count);
 }

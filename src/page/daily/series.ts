@@ -1,4 +1,5 @@
 import type { StatsRecord } from "../../domain/history-records.ts";
+import { isSeats, poolOf, sharedSets } from "../../domain/polls/seat-groups.ts";
 import { type Bucket, isGap, stretches } from "../series.ts";
 
 export interface Day {
@@ -12,11 +13,11 @@ export interface Day {
   readonly coverage: number;
 }
 
-type Series = Pick<StatsRecord, "server" | "series" | "total">;
+type Series = Pick<StatsRecord, "server" | "series" | "total" | "unit" | "seatGroup">;
 
-/** The seats of features together, by server. Those without a limit are no part of a total. */
+/** The seats of features together, by server. Those without a limit are no part of a total, nor are tokens. */
 export function dayOf(features: readonly Series[], until: number): Day {
-  const limited = features.filter(({ total }) => total !== null);
+  const limited = features.filter((each) => each.total !== null && isSeats(each));
   const byServer = Map.groupBy(limited, ({ server }) => server);
   const servers = new Map([...byServer].map(([server, of]) => [server, togetherOf(of)]));
   const last = new Map<string, Bucket>();
@@ -35,15 +36,16 @@ export function dayOf(features: readonly Series[], until: number): Day {
   return { servers, site, until, coverage: seen / Math.max(1, times.length * servers.size) };
 }
 
-/** Features of one server, whose series have the same times. */
+/** Features of one server, whose series have the same times; each seat group once. */
 function togetherOf(features: readonly Series[]): Bucket[] {
   const [{ series: times = [] } = {}] = features;
+  const sets = sharedSets(features);
   return times.map(({ timestamp }, place) => {
-    const points = features.flatMap(({ series = [] }) => series[place] ?? []);
-    return sumOf(
-      Date.parse(timestamp),
-      points.filter(({ used }) => used !== null),
-    );
+    const read = sets.flatMap((set) => {
+      const known = set.flatMap(({ series }) => series?.[place] ?? []).filter(({ used }) => used !== null);
+      return known.length === 0 ? [] : poolOf(known.map((point) => ({ ...point, unlimited: false })));
+    });
+    return sumOf(Date.parse(timestamp), read);
   });
 }
 

@@ -52,14 +52,16 @@ export function sayOf(
 
 /** The seats of a server together, as those of one feature. Features without a limit are no part of them. */
 export function seatsOf(server: KeptServer, isStale = isOld(server)) {
-  const limited = limitedOf(server);
-  const sum = (of: (row: FeatureRow) => number | null) =>
-    limited.reduce((all, row) => all + (of(row) ?? 0), 0);
+  const { total, used } = server.counts;
+  const reserved = limitedOf(server).filter(({ feature }) => feature.unit === "seats");
   return {
-    total: sum(({ feature }) => feature.total),
-    used: server.counts.used,
-    available: sum(({ free }) => free),
-    reserved: sum(({ free, feature }) => Math.min(feature.reserved ?? 0, (feature.total ?? 0) - (free ?? 0))),
+    total,
+    used,
+    available: Math.max(0, (total ?? 0) - (used ?? 0)),
+    reserved: reserved.reduce(
+      (sum, { free, feature }) => sum + Math.min(feature.reserved ?? 0, (feature.total ?? 0) - (free ?? 0)),
+      0,
+    ),
     queued: 0,
     unlimited: false,
     state: isStale ? ("stale" as const) : ("ok" as const),

@@ -7,7 +7,7 @@ import { Figure, MOST_ROWS, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { byMonth, type ExpiryGroup } from "../past-rows.ts";
+import { byMonth, type ExpiryGroup, lostOf } from "../past-rows.ts";
 import { query } from "../router.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
@@ -93,8 +93,7 @@ function lostIn(rows: readonly ExpirationRecord[]): string {
   const features = new Set(
     rows.map(({ server, daemon, feature }) => JSON.stringify([server, daemon, feature])),
   );
-  const seats = rows.reduce((sum, { total }) => sum + (total ?? 0), 0);
-  return past.lost(features.size, seats, rows.filter(({ total }) => total === null).length);
+  return past.lost(features.size, lostOf(rows), rows.filter(({ total }) => total === null).length);
 }
 
 function Left({ days }: { readonly days: number }) {

@@ -1,4 +1,5 @@
 import type { PoolRecord } from "../../domain/records.ts";
+import type { Unit } from "../../domain/words.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
@@ -45,7 +46,7 @@ export function FeaturePast({ row }: { readonly row: FeatureRow }) {
         query={{ ...idOf(row), ...rangeQuery(month), timezone: ZONE }}
         note={({ cells }) => past.weekOf(periodOf(month), meanCoverage(cells))}
       >
-        {({ cells }) => <HeatMap cells={cells} total={row.feature.total} />}
+        {({ cells }) => <HeatMap cells={cells} total={row.feature.total} unit={row.feature.unit} />}
       </Figure>
     </>
   );
@@ -83,13 +84,14 @@ export function FeatureTabs({ row }: { readonly row: FeatureRow }) {
           </button>
         ))}
       </div>
-      <Panel key={tab} id={idOf(row)} range={monthOfPage()} />
+      <Panel key={tab} id={idOf(row)} unit={row.feature.unit} range={monthOfPage()} />
     </>
   );
 }
 
 interface PanelProps {
   readonly id: ReturnType<typeof idOf>;
+  readonly unit: Unit;
   readonly range: Range;
 }
 
@@ -111,7 +113,7 @@ function Seats({ id, range }: PanelProps) {
   );
 }
 
-function Sessions({ id, range }: PanelProps) {
+function Sessions({ id, unit, range }: PanelProps) {
   return (
     <Figure
       title={past.tabs.sessions}
@@ -127,7 +129,7 @@ function Sessions({ id, range }: PanelProps) {
           columns={[
             { head: past.groups.user, cell: (each) => <Person {...each} /> },
             { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
-            { head: past.seats, value: ({ count }) => count },
+            { head: past.heads[unit], value: ({ count }) => count },
             { head: past.from, time: ({ startedAt, firstSeenAt }) => startedAt ?? firstSeenAt },
             { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
             { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
@@ -156,24 +158,24 @@ function Denials({ id, range }: PanelProps) {
   );
 }
 
-function Pools({ id }: PanelProps) {
+function Pools({ id, unit }: PanelProps) {
   return (
     <Figure title={past.tabs.pools} path="/api/licenses/features" query={id} note={() => past.now}>
       {({ features: [found] }) => (
-        <Rows label={past.tabs.pools} rows={found?.pools ?? []} columns={POOL_COLUMNS} />
+        <Rows label={past.tabs.pools} rows={found?.pools ?? []} columns={poolColumns(unit)} />
       )}
     </Figure>
   );
 }
 
-const POOL_COLUMNS: readonly Column<PoolRecord>[] = [
+const poolColumns = (unit: Unit): readonly Column<PoolRecord>[] => [
   { head: past.pool, cell: ({ id }) => <span class="m">{id}</span> },
   { head: past.version, wide: true, cell: ({ version }) => version ?? <Unknown /> },
   { head: past.kind, wide: true, cell: ({ kind }) => kind },
   { head: past.vendorString, wide: true, cell: ({ vendorString }) => vendorString },
   { head: past.inUse, value: ({ used }) => used },
   {
-    head: past.seats,
+    head: past.heads[unit],
     right: true,
     cell: ({ unlimited, total }) => (unlimited ? words.noLimit : <Known value={total} />),
   },

@@ -7,7 +7,7 @@ import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { keep, kept } from "../storage.ts";
-import { words } from "../words.ts";
+import { unlessSeats, words } from "../words.ts";
 import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
 /** The order of an address that says none: the tightest first. */
@@ -45,7 +45,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     order: "name",
     width: "minmax(110px, 1.3fr)",
     class: "a-n",
-    cell: ({ of, server, feature: { daemon, name } }) => (
+    cell: ({ of, server, feature: { daemon, name, unit } }) => (
       <a
         class="name"
         href={
@@ -56,6 +56,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
         title={name}
       >
         {name}
+        <span class="q">{unlessSeats(unit)}</span>
       </a>
     ),
   },

@@ -2,8 +2,18 @@ import { search } from "../api.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot, me } from "../me.ts";
-import { daysLeft, type FeatureRow, featuresOf, type HolderRow, holdersOf, isFull } from "../model.ts";
+import {
+  daysLeft,
+  type FeatureRow,
+  featuresOf,
+  type HolderRow,
+  holdersOf,
+  isFull,
+  peopleOf,
+  sumOf,
+} from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
+import { Person } from "../parts/cells.tsx";
 import { Copy, CopyLink } from "../parts/copy-link.tsx";
 import { useAnswer } from "../parts/figure.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
@@ -11,7 +21,7 @@ import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/past-head.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch-button.tsx";
-import { words } from "../words.ts";
+import { unlessSeats, words } from "../words.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";
 
@@ -79,7 +89,13 @@ export function Feature() {
               <p class="q">{words.noPeople}</p>
             </>
           ) : (
-            <Who row={row} holders={holders} waiting={waiting} reserved={kind("reservation")} />
+            <Who
+              row={row}
+              holders={holders}
+              waiting={waiting}
+              reserved={kind("reservation")}
+              assigned={kind("assigned")}
+            />
           )}
         </section>
         <div>
@@ -97,8 +113,9 @@ function Who(props: {
   readonly holders: readonly HolderRow[];
   readonly waiting: readonly HolderRow[];
   readonly reserved: readonly HolderRow[];
+  readonly assigned: readonly HolderRow[];
 }) {
-  const { row, holders, waiting, reserved } = props;
+  const { row, holders, waiting, reserved, assigned } = props;
   const { whoHasIt, whoWaits, columns } = words;
   const table = (rows: readonly HolderRow[], label: string, lasts: string, none: string) =>
     rows.length > 0 ? (
@@ -110,7 +127,7 @@ function Who(props: {
     <>
       <div class="h">
         <h2>{whoHasIt}</h2>
-        <span class="q">{countOf(holders)}</span>
+        <span class="q">{countOf(holders, row)}</span>
         <a class="more" href={linkTo("people", { feature: row.id })}>
           {words.openInPeople}
         </a>
@@ -118,10 +135,11 @@ function Who(props: {
       {table(holders, whoHasIt, columns.held, words.nobody)}
       <div class="h mt">
         <h2>{whoWaits}</h2>
-        {waiting.length > 0 && <span class="q">{countOf(waiting)}</span>}
+        {waiting.length > 0 && <span class="q">{countOf(waiting, row)}</span>}
       </div>
       {table(waiting, whoWaits, columns.waits, words.nobodyWaits)}
       {reserved.length > 0 && <Reservations rows={reserved} />}
+      {assigned.length > 0 && <Assigned rows={assigned} />}
     </>
   );
 }
@@ -130,9 +148,8 @@ function Who(props: {
 const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
   new URL(`./badge.svg${search({ server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
-const seatsOf = (rows: readonly HolderRow[]) => rows.reduce((sum, { count }) => sum + count, 0);
-const countOf = (rows: readonly HolderRow[]) =>
-  words.peopleSeats(new Set(rows.map(({ user }) => user)).size, seatsOf(rows));
+const countOf = (rows: readonly HolderRow[], { feature: { unit } }: FeatureRow) =>
+  words.peopleSeats(peopleOf(rows), sumOf(rows, unit), unit);
 
 function Free({ row }: { readonly row: FeatureRow }) {
   const { free, feature } = row;
@@ -140,7 +157,11 @@ function Free({ row }: { readonly row: FeatureRow }) {
   return (
     <p class={`free0 ${colour} ${feature.state === "stale" ? "stale-row" : ""}`}>
       {feature.unlimited ? words.noLimit : free === null ? words.notKnown : number(free)}
-      {free !== null && <small>{words.free}</small>}
+      {free !== null && (
+        <small>
+          {unlessSeats(feature.unit).trim()} {words.free}
+        </small>
+      )}
     </p>
   );
 }
@@ -149,11 +170,13 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
   const { feature, server } = row;
   const used = feature.used === null ? null : number(feature.used);
   const [strong, rest] = feature.unlimited
-    ? words.inUseOpen(used ?? "")
-    : words.inUse(used ?? "", number(feature.total ?? 0));
+    ? words.inUseOpen(used ?? "", feature.unit)
+    : words.inUse(used ?? "", number(feature.total ?? 0), feature.unit);
+  const { seatGroup } = feature;
+  const sharing = featuresOf(server).filter((each) => each.feature.seatGroup === seatGroup);
   const left = daysLeft(row, now.value);
   const readAt = feature.collectedAt ?? server.collectedAt;
-  const [wait, seats] = words.waitingFor(waiting.length, seatsOf(waiting));
+  const [wait, seats] = words.waitingFor(waiting.length, sumOf(waiting, feature.unit), feature.unit);
   return (
     <p class="facts">
       {used !== null && (
@@ -172,6 +195,7 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
         <b class="n-full">{words.waiting(feature.queued ?? 0)}</b>
       )}
       {(feature.reserved ?? 0) > 0 && <span>{words.reserved(feature.reserved ?? 0)}</span>}
+      {seatGroup !== null && sharing.length > 1 && <span>{words.sharedWith(sharing.length - 1)}</span>}
       {feature.permanent && <span>{words.permanent}</span>}
       {feature.expiresOn !== null && left !== null && (
         <span class={left < 0 ? "n-crit" : undefined}>
@@ -203,13 +227,35 @@ function Waits({ row }: { readonly row: FeatureRow }) {
   return <p class="waits">{words.waits(Math.floor(100 * found.coverage), found.count, half, most)}</p>;
 }
 
+/** Who may use it by name, whether they do or not. */
+function Assigned({ rows }: { readonly rows: readonly HolderRow[] }) {
+  return (
+    <>
+      <div class="h mt">
+        <h2>{words.assigned}</h2>
+        <span class="q">{words.persons(rows.length)}</span>
+      </div>
+      <ul class="rows">
+        {[...rows]
+          .sort((a, b) => byName(a.order, b.order))
+          .map(({ id, user, host }) => (
+            <li key={id} class="pair">
+              <Person user={user} />
+              <span class="r q">{host}</span>
+            </li>
+          ))}
+      </ul>
+    </>
+  );
+}
+
 function Reservations({ rows }: { readonly rows: readonly HolderRow[] }) {
   const named = [...rows].sort((a, b) => byName(a.reservedFor?.name ?? "", b.reservedFor?.name ?? ""));
   return (
     <>
       <div class="h mt">
         <h2>{words.reservations}</h2>
-        <span class="q">{words.seats(seatsOf(rows))}</span>
+        <span class="q">{words.amount(sumOf(rows, rows[0]?.unit), rows[0]?.unit)}</span>
       </div>
       <ul class="rows">
         {named.map(({ id, reservedFor, count }) => (

@@ -30,7 +30,7 @@ const MOST_DENIED = 6;
 /** Features of some server were read, be it long ago. */
 const isRead = (servers: Site) => allFeatures(servers).length > 0;
 const linkOf = ({ server, feature }: FeatureRow) => (
-  <FeatureLink quiet server={server.id} daemon={feature.daemon} feature={feature.name} />
+  <FeatureLink quiet {...feature} server={server.id} feature={feature.name} />
 );
 
 export function Tight({ servers }: Props) {

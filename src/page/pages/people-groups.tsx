@@ -46,7 +46,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
           head: heads.count,
           width: "minmax(60px, 0.5fr)",
           class: "a-b r",
-          cell: ({ seats }) => SEATS.cell({ count: seats }),
+          cell: SEATS.cell,
         },
         {
           head: heads.waits,

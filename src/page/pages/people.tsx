@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { HOLDER_GROUPS } from "../groups.ts";
 import { now, site } from "../live/live.ts";
-import { allHolders, nameOf, sortedHolders } from "../model.ts";
+import { allHolders, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
 import { FIRST, HolderList } from "../parts/holder-table.tsx";
 import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
@@ -28,7 +28,6 @@ export function People() {
   const fresh = matchingHolders(all, filter);
   const { rows, moved, again, events } = useSteadyOrder(fresh, asked.toString());
   const held = rows.filter(({ kind }) => kind === "checkout");
-  const seats = held.reduce((sum, { count }) => sum + count, 0);
   const [first] = rows;
   return (
     <>
@@ -36,7 +35,7 @@ export function People() {
       <SearchField label={words.searchPeople} hint={words.searchPeopleHint} />
       <div class="chips" role="group" aria-label={words.filters}>
         <p class="count q" role="status">
-          {words.peopleSeats(new Set(held.map(({ user }) => user)).size, seats)}
+          {words.peopleSeats(peopleOf(held), sumOf(held))}
           {rows.length > held.length && `, ${words.waitingFor(rows.length - held.length, 0)[0]}`}
         </p>
         <Choice name="server" any={words.anyServer} values={[...servers.keys()]} word={words.server} />

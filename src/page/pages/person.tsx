@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
-import { allHolders, sortedHolders } from "../model.ts";
+import { allHolders, sortedHolders, sumOf } from "../model.ts";
 import { DenialRows, NotLogged } from "../parts/denial-rows.tsx";
 import { Figure, useAnswer } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
@@ -18,10 +18,10 @@ export function Person() {
   const by = query.value.has("host") ? "host" : "user";
   const name = query.value.get(by) ?? "";
   const held = allHolders(site.value ?? new Map<string, never>()).filter(
-    (row) => row[by] === name && row.kind !== "reservation",
+    (row) => row[by] === name && row.kind !== "reservation" && row.kind !== "assigned",
   );
   const rows = sortedHolders(held, query.value.get("sort") ?? "since");
-  const seats = rows.reduce((sum, { kind, count }) => sum + (kind === "checkout" ? count : 0), 0);
+  const seats = sumOf(rows.filter(({ kind }) => kind === "checkout"));
   return (
     <>
       <div class="crumbs">
@@ -36,7 +36,7 @@ export function Person() {
       <section class="sec flush">
         <div class="h">
           <h2>{words.holdsNow}</h2>
-          <span class="q">{words.seats(seats)}</span>
+          <span class="q">{words.amount(seats)}</span>
         </div>
         {rows.length === 0 ? <p class="q">{words.holdsNothing}</p> : <HolderList rows={rows} />}
       </section>

@@ -7,11 +7,11 @@ import { past } from "../words-past.ts";
 
 /** For how long each number of seats was in use, and what fewer or more would have meant. */
 export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
-  const { seats, whatIf, demand } = row;
+  const { seats, whatIf, demand, unit } = row;
   const total = row.total ?? 0;
   const levels = levelsOf(seats, row.total);
   const most = Math.max(1, ...levels.map(({ percent }) => percent));
-  const histogram = past.histogram((levels[0]?.to ?? 0) + 1);
+  const histogram = past.histogram((levels[0]?.to ?? 0) + 1, unit);
   const enough = levels.find(({ below }) => below >= 95);
   return (
     <div class="halves">
@@ -34,7 +34,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
       </figure>
       <div>
         <p class="facts">
-          {enough !== undefined && <span>{past.enoughFor95(enough.to)}</span>}
+          {enough !== undefined && <span>{past.enoughFor95(enough.to, unit)}</span>}
           <span>{past.demand[demand.knownFrom]}</span>
           {demand.knownFrom !== "none" && (
             <span>{past.beyond(demand.deniedRequests, demand.queuedRequests)}</span>
@@ -56,7 +56,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                     head: past.with,
                     cell: (row) => (
                       <>
-                        {past.seatsOf(row.total)}{" "}
+                        {past.seatsOf(row.total, unit)}{" "}
                         <span class="q">({past.difference(row.total - total)})</span>
                       </>
                     ),

@@ -98,7 +98,10 @@ function Says({ server }: { readonly server: KeptServer }) {
       </p>
       <p class="facts">
         <span>{name}</span>
-        <span class="q">{manager}</span>
+        <span class="q">
+          {manager}
+          {server.experimental && daily.experimental}
+        </span>
         <span class="m">{address}</span>
         {labelsOf(server).map((label) => (
           <a key={label} class="q ref" href={linkTo("servers", { label })}>

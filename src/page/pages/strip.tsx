@@ -21,11 +21,11 @@ export function Strip(props: {
   const all = held + reserved + free;
   if (feature.state === "failed" || all + asked === 0) return null;
   const isCells = all <= MOST_CELLS;
-  const named = ({ user, count }: HolderRow, more: (count: number) => string) =>
+  const named = ({ user, count, unit }: HolderRow, more: typeof words.amount) =>
     count / (all + asked) >= LEAST_NAMED && (
       <>
-        {user}
-        {count > 1 && <span class="q">{more(count)}</span>}
+        {user ?? words.notKnown}
+        {count > 1 && <span class="q">{more(count, unit)}</span>}
       </>
     );
   return (
@@ -38,7 +38,7 @@ export function Strip(props: {
       <ol aria-label={words.seatsInUse}>
         {props.holders.map((row) => (
           <Seats key={row.id} count={row.count} isCells={isCells}>
-            {named(row, words.seats)}
+            {named(row, words.amount)}
           </Seats>
         ))}
         <Seats count={reserved} isCells={isCells} kind="kept">

@@ -15,7 +15,7 @@ import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { query } from "../router.ts";
 import { partsOf, WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
-import { seatsInWords, words } from "../words.ts";
+import { seatsInWords, unlessSeats, words } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
@@ -144,6 +144,7 @@ function Tightest({ server }: Props) {
           <li key={id}>
             <span class="el">
               {feature.name}
+              <span class="q">{unlessSeats(feature.unit)}</span>
               {isTwice && <span class="q"> {feature.daemon}</span>}
             </span>
             <span>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { StatsRecord } from "../../domain/history-records.ts";
+import type { Unit } from "../../domain/words.ts";
 import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
 import { past } from "../words-past.ts";
@@ -28,10 +29,11 @@ export function FeatureLink(props: {
   readonly server?: string | undefined;
   readonly daemon?: string | undefined;
   readonly feature?: string | null | undefined;
+  readonly unit?: Unit;
   /** Its server is said elsewhere. */
   readonly quiet?: boolean;
 }) {
-  const { server = "", daemon = "", feature } = props;
+  const { server = "", daemon = "", feature, unit = "seats" } = props;
   return (
     <>
       {feature == null ? (
@@ -39,6 +41,7 @@ export function FeatureLink(props: {
       ) : (
         <a href={linkTo("feature", { server, daemon, name: feature })}>{feature}</a>
       )}
+      {unit !== "seats" && <span class="q"> {unit}</span>}
       {props.quiet !== true && <span class="q"> {feature == null ? server : `${server} ${daemon}`}</span>}
     </>
   );

@@ -178,7 +178,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
       if (lane.note !== undefined) write(lane.note, right, floor - 22 * scale, "right", true);
     }
 
-    write(past.unit, left - 8 * scale, top - 16 * scale, "right");
+    write(props.unit ?? "seats", left - 8 * scale, top - 16 * scale, "right");
     const total = buckets.at(-1)?.total ?? null;
     const peak = peakOf(series);
     const named = peak !== null && peak.peak !== null && !isAtTotal(peak) ? peak : null;

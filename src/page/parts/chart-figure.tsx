@@ -56,7 +56,13 @@ function SeatChart(props: {
   if (stats === undefined || stats.coverage === 0) return <p class="empty pending q">{past.noCoverage}</p>;
   return (
     <>
-      <Chart series={series} lanes={lanes} fullSeconds={stats.saturatedSeconds} onZoom={zoom} />
+      <Chart
+        series={series}
+        unit={stats.unit}
+        lanes={lanes}
+        fullSeconds={stats.saturatedSeconds}
+        onZoom={zoom}
+      />
       <StatsFacts of={stats} />
     </>
   );
@@ -84,7 +90,8 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
  * are missing of an answer that is not all.
  */
 function namedSince({ logging: [logging], denials, total }: Denials): number | null {
-  if (logging?.state !== "on" || logging.source === "counters") return null;
+  // Some managers count by feature.
+  if (logging?.state !== "on" || (logging.source === "counters" && total === 0)) return null;
   const oldest = total > denials.length ? Date.parse(denials.at(-1)?.timestamp ?? "") : 0;
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);
 }

@@ -12,7 +12,7 @@ type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
  * chart is shown; the sentence and the table are there without it.
  */
 export function Chart(props: ChartProps) {
-  const { series, lanes = [], fullSeconds = null } = props;
+  const { series, unit = "seats", lanes = [], fullSeconds = null } = props;
   const { buckets } = series;
   const box = useRef<HTMLDivElement>(null);
   const drawn = useRef<Drawn | null>(null);
@@ -79,7 +79,7 @@ export function Chart(props: ChartProps) {
               { head: past.from, cell: ({ at }) => moment(at, now.peek()) },
               { head: past.peak, value: ({ peak }) => peak },
               { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
-              { head: past.seats, value: ({ total }) => total },
+              { head: past.heads[unit], value: ({ total }) => total },
             ]}
           />
         )}

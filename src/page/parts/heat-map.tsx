@@ -1,4 +1,5 @@
 import type { HeatCellRecord } from "../../domain/history-records.ts";
+import type { Unit } from "../../domain/words.ts";
 import { number } from "../format.ts";
 import { past } from "../words-past.ts";
 
@@ -18,10 +19,12 @@ const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
 export function HeatMap(props: {
   readonly cells: readonly HeatCellRecord[];
   readonly total: number | null;
+  /** What is counted. */
+  readonly unit?: Unit;
   /** Large cells, which have their percent in them. */
   readonly isBig?: boolean;
 }) {
-  const { cells, total, isBig = false } = props;
+  const { cells, total, unit = "seats", isBig = false } = props;
   const busiest = Math.max(1e-9, ...cells.map(({ averageUsed }) => averageUsed ?? 0));
   const isShare = cells.some(({ averageUtilization }) => averageUtilization !== null);
   const top = isShare ? NEARLY : 100;
@@ -70,7 +73,7 @@ export function HeatMap(props: {
       </table>
       <p class="key q">
         <span>
-          {isShare ? past.heatShare : past.heatBusiest} 0 %{" "}
+          {isShare ? past.heatShare(unit) : past.heatBusiest} 0 %{" "}
           {SHADES.map((shade) => (
             <i key={shade} style={colour(shade)} />
           ))}{" "}

@@ -40,15 +40,15 @@ function Held({ row: { since, kind } }: { readonly row: Lasting }) {
   );
 }
 
-export const SEATS: ListColumn<Pick<HolderRow, "count">> = {
+export const SEATS: ListColumn<Pick<HolderRow, "count" | "unit">> = {
   head: heads.count,
   order: "count",
   width: "56px",
   class: "a-b r",
-  cell: ({ count }) => (
+  cell: ({ count, unit }) => (
     <>
       {number(count)}
-      <span class="q card-word"> {words.seatWord(count)}</span>
+      <span class={unit === "seats" ? "q card-word" : "q"}> {words.unitWord(count, unit)}</span>
     </>
   ),
 };
@@ -116,11 +116,14 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
   {
     ...USER,
     class: "a-n",
-    cell: ({ user }) => (
-      <a class="name" href={linkTo("person", { user: user ?? "" })}>
-        {user}
-      </a>
-    ),
+    cell: ({ user }) =>
+      user === null ? (
+        words.notKnown
+      ) : (
+        <a class="name" href={linkTo("person", { user })}>
+          {user}
+        </a>
+      ),
   },
   { ...HOST, class: "a-s m el", cell: ({ host }) => host },
   SEATS,

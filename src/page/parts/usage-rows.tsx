@@ -14,7 +14,8 @@ export function UsageRows(props: {
   readonly isOfOne?: boolean;
 }) {
   const { by, groups, total, lane, isOfOne = by === "user" } = props;
-  const most = Math.max(1e-9, ...groups.map(({ heldSeatHours }) => heldSeatHours));
+  const most = (of: UsageRecord["unit"]) =>
+    Math.max(1e-9, ...groups.map(({ heldSeatHours, unit }) => (unit === of ? heldSeatHours : 0)));
   const people: Column<UsageRecord> = {
     head: past.people,
     value: ({ uniqueUsers }) => uniqueUsers,
@@ -25,8 +26,8 @@ export function UsageRows(props: {
     const name = row[by as "user"] ?? null;
     return by === "user" ? <Person user={name} /> : (name ?? <span class="q">{past.without(by)}</span>);
   };
-  const shareOf = ({ heldSeatHours }: UsageRecord) => (
-    <i class="share" style={{ width: `${(100 * heldSeatHours) / most}%` }} />
+  const shareOf = ({ heldSeatHours, unit }: UsageRecord) => (
+    <i class="share" style={{ width: `${(100 * heldSeatHours) / most(unit)}%` }} />
   );
   return (
     <Rows

@@ -1,5 +1,5 @@
 import type { Site } from "../model.ts";
-import { allFeatures, allHolders } from "../model.ts";
+import { allFeatures, allHolders, sumOf } from "../model.ts";
 import { linkTo } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
@@ -37,7 +37,7 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
   for (const row of allHolders(site)) {
     const name = kind === "person" ? row.user : row.host;
     if (name === null) continue;
-    const seats = row.kind === "checkout" ? row.count : 0;
+    const seats = row.kind === "checkout" ? sumOf([row]) : 0;
     const before = all.get(name);
     if (before === undefined) all.set(name, { seats, other: kind === "person" ? row.host : row.user });
     else before.seats += seats;
@@ -46,7 +46,7 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
     id: `${kind} ${name}`,
     kind,
     name,
-    detail: [other, words.seats(seats)].filter(Boolean).join(", "),
+    detail: [other, words.amount(seats)].filter(Boolean).join(", "),
     href: linkTo("person", { [kind === "person" ? "user" : "host"]: name }),
   }));
 }

@@ -57,7 +57,7 @@ export function FreeNote() {
       <a href={linkTo("feature", { server: row.server.id, daemon, name })} onClick={dismiss}>
         <b class="el">{words.isFree(name)}</b>
       </a>
-      <span>{words.freeSeats(row.free ?? 0)}</span>
+      <span>{words.amount(row.free ?? 0, row.feature.unit)}</span>
     </Note>
   );
 }

@@ -50,8 +50,8 @@ function tell(row: FeatureRow): void {
   cameFree.value = row;
   beep();
   if (!canNotify()) return;
-  const { daemon, name } = row.feature;
-  const note = new Notification(words.isFree(name), { body: words.freeSeats(row.free ?? 0), tag: row.id });
+  const { daemon, name, unit } = row.feature;
+  const note = new Notification(words.isFree(name), { body: words.amount(row.free ?? 0, unit), tag: row.id });
   note.onclick = () => {
     focus();
     location.assign(linkTo("feature", { server: row.server.id, daemon, name }));
