@@ -3,8 +3,8 @@ import { wallClock } from "../domain/time/zone.ts";
 import { type Week, weekAt, weekOf } from "./calendar.ts";
 import { hash } from "./random.ts";
 import type { Grant, Schedule } from "./seats.ts";
-import type { FeatureSpec, ServerSpec } from "./servers.ts";
 import type { Site } from "./site.ts";
+import type { FeatureSpec, ServerSpec } from "./spec.ts";
 
 interface Line {
   /** Epoch ms, whole seconds. */

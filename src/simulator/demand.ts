@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { type SiteClock, type Week, weekOf } from "./calendar.ts";
-import { draws } from "./random.ts";
-import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./servers.ts";
+import { draws, hash } from "./random.ts";
+import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./spec.ts";
 
 /** The user of a seat: a person at a workstation, or a batch account on a compute node. */
 export interface Actor {
@@ -87,11 +87,36 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   }) as [Person, ...Person[]];
 }
 
+/** A person who has a seat of a feature by name. Epoch ms. */
+export interface Assignment {
+  readonly person: Person;
+  readonly since: number;
+}
+
+/** Weeks after which a person's seat is given anew, so that it was never given too long ago. */
+const ASSIGNED_WEEKS = 60;
+
+/** Who has a seat by name: equal seeds give equal people. Null where anybody takes one that is free. */
+export function assignmentsOf(context: DemandContext): readonly Assignment[] | null {
+  const { seed, clock, server, feature, staff, week } = context;
+  if (feature.assigned === null) return null;
+  const rank = ({ user }: Actor) => hash(seed, server.id, keyOf(feature), "assigned", user);
+  const people = staff.toSorted((a, b) => rank(a) - rank(b)).slice(0, feature.assigned);
+  return people.map((person) => {
+    const draw = draws(seed, server.id, keyOf(feature), "since", person.user);
+    const shift = draw.integer(1, ASSIGNED_WEEKS);
+    const given = Math.floor((week.index - shift) / ASSIGNED_WEEKS) * ASSIGNED_WEEKS + shift - 1;
+    const [monday = 0] = weekOf(clock, given).midnights;
+    return { person, since: Math.floor((monday + draw.between(9, 16) * HOUR_MS) / 1000) * 1000 };
+  });
+}
+
 type Wish = Omit<Request, "ordinal">;
 
 /** Everything that is asked of one feature in one week, in the order of time. */
 export function demandOf(context: DemandContext): readonly Request[] {
-  const { staff, week } = context;
+  const { week } = context;
+  const staff = assignmentsOf(context)?.map(({ person }) => person) ?? context.staff;
   const { use } = context.feature;
   if (use === null) return [];
   const requests = week.midnights.flatMap((midnight, day) => [
@@ -129,7 +154,7 @@ function workOf(
       askedAt: begins + draw.between(0, partMs * 0.6),
       wantedMs: isForgotten ? DAY_MS : draw.between(...use.minutes) * MINUTE_MS,
       latestEnd: isForgotten ? midnight + DAY_MS + draw.between(7, 9) * HOUR_MS : begins + partMs,
-      count: 1,
+      count: use.each ?? 1,
       patienceMs: draw.between(5, 75) * MINUTE_MS,
       borrowed: false,
     };
@@ -183,7 +208,7 @@ function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
       askedAt,
       wantedMs,
       latestEnd: askedAt + wantedMs,
-      count: 1,
+      count: use.each ?? 1,
       patienceMs: 0,
       borrowed: use.borrow === true,
     };

@@ -1,172 +1,22 @@
-import { type Expiry, PERMANENT } from "../domain/reading.ts";
-import { endOfDay } from "../domain/time/zone.ts";
-import type { ManagerName } from "../domain/words.ts";
-import { dateOf, weekAt } from "./calendar.ts";
-
-/** A simulated license server: what stands still of it. What moves is drawn from seed and clock. */
-export interface ServerSpec {
-  readonly id: string;
-  readonly name: string;
-  readonly manager: ManagerName;
-  readonly address: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly members: readonly MemberSpec[];
-  readonly daemons: readonly { readonly name: string; readonly version: string }[];
-  /** Of the server software, e.g. `v11.19.5`. */
-  readonly version: string;
-  readonly staff: StaffSpec;
-  /** Checkout lines name the client's process. */
-  readonly pids: boolean;
-  /** The server does not answer for so many minutes of every hour. */
-  readonly silentMinutes: number;
-  /** Its vendor daemons' debug log can be read. */
-  readonly debugLog: boolean;
-  /** A job that asks every hour, day and night, for more seats than there are. Only the log shows it. */
-  readonly greedyJob?: { readonly feature: string; readonly seats: number };
-  readonly features: readonly FeatureSpec[];
-}
-
-export interface MemberSpec {
-  readonly host: string;
-  readonly port: number;
-  readonly master: boolean;
-  readonly down: boolean;
-}
-
-export interface StaffSpec {
-  readonly people: number;
-  /** Code of the place in host names, e.g. `muc`. */
-  readonly site: string;
-  readonly groups: readonly [string, ...string[]];
-  readonly windows: boolean;
-}
-
-export interface FeatureSpec {
-  readonly daemon: string;
-  readonly name: string;
-  readonly pools: readonly PoolSpec[];
-  /** Null: it is not used. */
-  readonly use: UseSpec | null;
-  /** A request without a seat is refused, also where others of the server wait: most clients do not queue. */
-  readonly deny: boolean;
-  /** Seats of the first pool that are kept for a user or a group. */
-  readonly kept: { readonly type: "user" | "group"; readonly name: string; readonly seats: number } | null;
-}
-
-type Range = readonly [min: number, max: number];
-
-/** How a feature is used. */
-export interface UseSpec {
-  /** Share of the staff that works with it on a usual day, 0–1. */
-  readonly share: number;
-  /** Times a day that one of them opens it. */
-  readonly sessions: Range;
-  readonly minutes: Range;
-  /** Jobs that start in the evening and hold several seats into the night, on weekends too. */
-  readonly batch?: { readonly jobs: Range; readonly seats: Range; readonly hours: Range };
-  /** Seats that are held over days or weeks. */
-  readonly long?: number;
-  /** The long holds are borrowed: taken offline until a set time. */
-  readonly borrow?: boolean;
-}
-
-export interface PoolSpec {
-  /** The version licensed, e.g. `v2026.09`. */
-  readonly version: string;
-  /** Null is uncounted. */
-  readonly seats: number | null;
-  readonly vendorString: string | null;
-  readonly expires: ExpirySpec;
-}
-
-/**
- * When a pool expires, relative to the clock and yet the same from day to day (its date is part of a pool's
- * identity): licenses are renewed every `every` weeks, and expire `days` after the renewal.
- */
-export type ExpirySpec = "permanent" | { readonly every: number; readonly days: number };
-
-/** Always within the next 30 days: a lease of four weeks with two days of grace. */
-const LEASED: ExpirySpec = { every: 4, days: 29 };
-/** Between two and six months ahead. */
-const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
-/** One to two years ahead. */
-const YEARLY: ExpirySpec = { every: 52, days: 730 };
-/** In the past, some days to half a year: no administrator has removed it. */
-const EXPIRED: ExpirySpec = { every: 26, days: -9 };
-
-/** Licenses expire by the real calendar, whatever week the people live in. */
-export function expiryOf(spec: ExpirySpec, zone: string, instant: number): Expiry {
-  if (spec === "permanent") return PERMANENT;
-  const { index } = weekAt({ zone, ahead: 0 }, instant);
-  const expiresOn = dateOf(Math.floor(index / spec.every) * spec.every, spec.days);
-  const [year = 0, month = 1, day = 1] = expiresOn.split("-").map(Number);
-  return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
-}
-
-type Feature = Omit<FeatureSpec, "daemon">;
-
-function pool(version: string, seats: number | null, expires: ExpirySpec, vendorString?: string): PoolSpec {
-  return { version, seats, expires, vendorString: vendorString ?? null };
-}
-
-function feature(name: string, pools: PoolSpec | PoolSpec[], use: UseSpec | null): Feature {
-  return { name, pools: [pools].flat(), use, deny: false, kept: null };
-}
-
-/** Some seats of a feature are kept for a group of the staff, or for one user. */
-function keep(name: string, seats: number, feature: Feature, type: "group" | "user" = "group"): Feature {
-  return { ...feature, kept: { type, name, seats } };
-}
-
-function deny(feature: Feature): Feature {
-  return { ...feature, deny: true };
-}
-
-function use(share: number, sessions: Range, minutes: Range, more: Partial<UseSpec> = {}): UseSpec {
-  return { share, sessions, minutes, ...more };
-}
-
-/** Jobs: how many an evening, seats and hours of each. */
-function batch(jobs: Range, seats: Range, hours: Range): Pick<UseSpec, "batch"> {
-  return { batch: { jobs, seats, hours } };
-}
-
-/** A service that holds its seats for weeks. */
-const service = (seats: number): UseSpec => use(0, [0, 0], [1, 1], { long: seats });
-
-/** What servers differ in. */
-interface ServerRow
-  extends Pick<ServerSpec, "id" | "name" | "address">,
-    Partial<Pick<ServerSpec, "manager" | "pids" | "silentMinutes" | "debugLog" | "greedyJob">> {
-  /** Host that is switched off. */
-  readonly down?: string;
-  readonly labels: { readonly location: string; readonly department: string };
-  readonly staff: Omit<StaffSpec, "site">;
-  /** Versions by name; that of the first one is the server's. */
-  readonly daemons: Readonly<Record<string, string>>;
-  /** By daemon. */
-  readonly features: Readonly<Record<string, readonly Feature[]>>;
-}
-
-function server({ down, staff, daemons, features, ...row }: ServerRow): ServerSpec {
-  const members = row.address.split(",").map((member, index, all): MemberSpec => {
-    const [port, host = ""] = member.split("@");
-    // The second of a triad is the master.
-    return { host, port: Number(port), master: all.length === 1 || index === 1, down: host === down };
-  });
-  return {
-    manager: "flexnet",
-    pids: false,
-    silentMinutes: 0,
-    debugLog: true,
-    ...row,
-    members,
-    daemons: Object.entries(daemons).map(([name, version]) => ({ name, version })),
-    version: Object.values(daemons)[0] ?? "",
-    staff: { ...staff, site: row.labels.location },
-    features: Object.entries(features).flatMap(([daemon, all]) => all.map((each) => ({ ...each, daemon }))),
-  };
-}
+import { MANAGERS } from "../managers/registry.ts";
+import {
+  assign,
+  batch,
+  deny,
+  EXPIRED,
+  feature,
+  keep,
+  LEASED,
+  pool,
+  SUPPORTED,
+  server,
+  service,
+  share,
+  tokens,
+  use,
+  YEARLY,
+} from "./build.ts";
+import type { ServerSpec } from "./spec.ts";
 
 const SIMULATION = use(0.55, [2, 5], [15, 150], { ...batch([6, 12], [2, 8], [1, 7]), long: 3 });
 const SYNTHESIS = use(0.2, [1, 3], [40, 240], batch([2, 4], [1, 4], [2, 8]));
@@ -180,11 +30,17 @@ const CAD = use(0.7, [1, 2], [90, 480]);
 const COMPILING = use(0.5, [3, 9], [1, 25]);
 const LAPTOPS = use(0.03, [1, 1], [60, 300], { long: 5, borrow: true });
 
+/** An evening's jobs, each with as many tokens as its size asks for. */
+const SOLVING = use(0.3, [1, 2], [30, 180], { each: 25, ...batch([4, 8], [60, 180], [2, 8]), long: 1 });
+const STUDIES = use(0.35, [1, 3], [30, 200], { each: 15, ...batch([2, 4], [20, 40], [2, 7]) });
+const MPP = use(0, [0, 0], [1, 1], { ...batch([4, 7], [32, 96], [3, 9]), each: 96, long: 1 });
+const SMP = use(0.5, [1, 3], [20, 150], { each: 8 });
+
 /**
  * The license servers of the simulated site: each shows something that a monitor must get right. Names of products
  * and vendors are made up.
  */
-export const SERVERS: readonly ServerSpec[] = [
+export const ALL_SERVERS: readonly ServerSpec[] = [
   // Busy: seats run out every working day, people wait in the queue or are denied.
   server({
     id: "eda",
@@ -294,6 +150,7 @@ export const SERVERS: readonly ServerSpec[] = [
     address: "5053@lic-media",
     labels: { location: "ber", department: "visualisation" },
     staff: { people: 40, groups: ["lighting", "comp"], windows: false },
+    queues: false,
     debugLog: false,
     daemons: { lumenisv: "v14.2", paintisv: "v12.4" },
     features: {
@@ -308,4 +165,67 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
+  // DSLS: seats that people have by name, whether they use them or not, beside concurrent ones and tokens.
+  server({
+    id: "styling",
+    name: "Styling and body design",
+    manager: "dsls",
+    address: "4084@lic-styling",
+    labels: { location: "tor", department: "body" },
+    staff: { people: 55, groups: ["exterior", "interior", "mockup"], windows: true },
+    queues: false,
+    debugLog: false,
+    daemons: { "Orbiform Systems": "6.426.1" },
+    features: {
+      "Orbiform Systems": [
+        assign(34, feature("FSX", pool("32", 40, YEARLY), use(0.7, [1, 2], [60, 300]))),
+        feature("ASX", [pool("32", 12, YEARLY), pool("31", 6, SUPPORTED)], use(0.45, [1, 3], [20, 200])),
+        feature("VUE", pool("32", null, YEARLY), use(0.3, [1, 3], [5, 60])),
+        tokens(feature("FEX", pool("18", 900, SUPPORTED), SOLVING)),
+        tokens(feature("OPX", pool("18", 300, LEASED), null)),
+      ],
+    },
+  }),
+  // LM-X: each program takes fifteen tokens and more.
+  server({
+    id: "optim",
+    name: "Optimisation",
+    manager: "lmx",
+    address: "6200@lic-optim",
+    labels: { location: "stu", department: "simulation" },
+    staff: { people: 30, groups: ["durability", "topology"], windows: false },
+    queues: false,
+    debugLog: false,
+    daemons: { VORTEXA: "v5.5" },
+    features: {
+      VORTEXA: [
+        tokens(feature("VortexUnits", pool("26.0", 240, YEARLY), STUDIES)),
+        feature("MeshStudio", pool("26.0", 10, SUPPORTED), use(0.4, [1, 2], [30, 240])),
+        feature("ResultReader", pool("26.0", null, YEARLY), use(0.3, [1, 3], [5, 60])),
+      ],
+    },
+  }),
+  // LS-DYNA: programs that share one set of cores.
+  server({
+    id: "impact",
+    name: "Crash solvers",
+    manager: "lsdyna",
+    address: "31010@lic-impact",
+    labels: { location: "stu", department: "simulation" },
+    staff: { people: 24, groups: ["crash", "pedestrian"], windows: false },
+    pids: true,
+    debugLog: false,
+    daemons: { "": "" },
+    features: {
+      "": share("lsdyna", [
+        feature("MPP_SOLVE", pool("", 500, YEARLY), MPP),
+        feature("SMP_SOLVE", pool("", 500, YEARLY), SMP),
+        feature("MPP_SOLVE_R9", pool("", 500, YEARLY), null),
+        feature("SMP_SOLVE_R9", pool("", 500, YEARLY), null),
+      ]),
+    },
+  }),
 ];
+
+/** Those whose manager is built in. */
+export const SERVERS: readonly ServerSpec[] = ALL_SERVERS.filter(({ manager }) => MANAGERS.includes(manager));

@@ -1,11 +1,12 @@
 import type { Reading } from "../domain/reading.ts";
 import { MINUTE_MS } from "../domain/time/clock.ts";
 import { type SiteClock, type Week, weekAt } from "./calendar.ts";
-import { demandOf, type Staff, staffOf } from "./demand.ts";
+import { assignmentsOf, demandOf, type Request, type Staff, staffOf } from "./demand.ts";
 import { hash } from "./random.ts";
-import { type FeatureState, readingOf } from "./reading.ts";
+import { readingOf } from "./reading.ts";
 import { type Schedule, seat } from "./seats.ts";
-import type { FeatureSpec, MemberSpec, ServerSpec } from "./servers.ts";
+import type { FeatureSpec, MemberSpec, ServerSpec } from "./spec.ts";
+import type { FeatureState } from "./state.ts";
 
 /** Weeks × features kept in memory, so that a row of instants costs little more than one. */
 const MAX_CACHED = 500;
@@ -33,15 +34,31 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     return schedules.getOrInsertComputed(key, () => playOnce(server, feature, week));
   };
 
-  const playOnce = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
+  const contextOf = (server: ServerSpec, feature: FeatureSpec, week: Week) => {
     const staff = staffs.getOrInsertComputed(server.id, () => staffOf(seed, server.id, server.staff));
-    const { kept } = feature;
-    const requests = demandOf({ seed, clock, server, feature, staff, week });
-    return seat(requests, {
-      pools: feature.pools.map((pool) => pool.seats),
+    return { seed, clock, server, feature, staff, week };
+  };
+
+  /** Features of one group meet at the same seats: what is asked of all of them is played as one. */
+  const playOnce = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
+    const { kept, seatGroup } = feature;
+    const group = server.features.filter(
+      (one) => one === feature || (seatGroup !== null && one.seatGroup === seatGroup),
+    );
+    const owners = new Map<Request, FeatureSpec>();
+    for (const one of group)
+      for (const request of demandOf(contextOf(server, one, week))) owners.set(request, one);
+    const all = seat([...owners.keys()], {
+      pools: (group[0] ?? feature).pools.map((pool) => pool.seats),
       kept: kept && { seats: kept.seats, isFor: (actor) => actor[kept.type] === kept.name },
-      whenFull: server.manager === "rlm" || feature.deny ? "deny" : "queue",
+      whenFull: server.queues && !feature.deny ? "queue" : "deny",
     });
+    const isOwn = ({ request }: { readonly request: Request }) => owners.get(request) === feature;
+    return {
+      grants: all.grants.filter(isOwn),
+      waits: all.waits.filter(isOwn),
+      denials: all.denials.filter(isOwn),
+    };
   };
 
   const featureAt = (server: ServerSpec, spec: FeatureSpec, week: Week, instant: number): FeatureState => {
@@ -51,6 +68,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
       spec,
       grants: held,
       waits: waits.filter((wait) => wait.from <= instant && instant < wait.to),
+      assignments: assignmentsOf(contextOf(server, spec, week)),
       idleKept: (spec.kept?.seats ?? 0) - held.reduce((sum, { fromKept }) => sum + fromKept, 0),
     };
   };

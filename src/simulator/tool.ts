@@ -1,5 +1,7 @@
 import { hostZone, isZone } from "../domain/time/zone.ts";
-import type { FakeAnswer, Manager } from "../managers/manager.ts";
+import type { ManagerName } from "../domain/words.ts";
+import type { FakeAnswer, FakeTool, Manager } from "../managers/manager.ts";
+import { fakeLstcQrun } from "./lstc-qrun.ts";
 import { SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";
 
@@ -7,6 +9,9 @@ import { createSite } from "./site.ts";
 export class SimulateUsageError extends Error {
   override readonly name = "SimulateUsageError";
 }
+
+/** A manager that is a profile plays no tool itself. */
+const TOOLS_OF_PROFILES: Readonly<Record<ManagerName, FakeTool>> = { lsdyna: fakeLstcQrun };
 
 /** The simulator's own options, each with a value. */
 const OWN = ["--server", "--seed", "--timezone", "--ahead"];
@@ -29,8 +34,8 @@ export function simulate(manager: Manager, args: readonly string[], stdin: strin
   if (!isZone(zone)) throw wrong("--timezone", "an IANA name, e.g. Europe/Berlin");
   const seed = integer("--seed", 1, /^\d{1,9}$/);
   const ahead = integer("--ahead", 0, /^-?\d{1,9}$/);
-  const { fake } = manager;
-  if (fake === null) throw new SimulateUsageError(`no tool of ${manager.title} is simulated`);
+  const fake = manager.fake ?? TOOLS_OF_PROFILES[manager.name];
+  if (fake === undefined) throw new SimulateUsageError(`no tool of ${manager.title} is simulated`);
   const servers = SERVERS.filter((server) => server.manager === manager.name);
   const id = own.get("--server") ?? servers[0]?.id;
   const server = servers.find((one) => one.id === id);

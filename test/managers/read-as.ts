@@ -7,10 +7,10 @@ import { managerOf } from "../../src/managers/registry.ts";
 export function readAs(
   manager: ManagerName,
   output: string | Uint8Array,
-  { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false } = {},
+  { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, step = "" } = {},
 ) {
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
-  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts }), truncated);
+  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts, step }), truncated);
 }
 
 export type ReadOptions = NonNullable<Parameters<typeof readAs>[2]>;

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { managerOf } from "../../src/managers/registry.ts";
-import { SERVERS } from "../../src/simulator/servers.ts";
-import { isSilent } from "../../src/simulator/site.ts";
+import { fakeLstcQrun } from "../../src/simulator/lstc-qrun.ts";
+import { ALL_SERVERS, SERVERS } from "../../src/simulator/servers.ts";
+import { createSite, isSilent } from "../../src/simulator/site.ts";
 import { SimulateUsageError, simulate } from "../../src/simulator/tool.ts";
 import { readAs } from "../managers/read-as.ts";
 
@@ -94,6 +95,59 @@ describe("rlmstat", () => {
     expect(read("rlm", stdout).features.map(({ name }) => name)).toEqual(["paint_studio", "paint_viewer"]);
     expect(read("rlm", rlmstat("-p", "denoise-gpu").stdout).features).toHaveLength(1);
     expect(rlmstat("-v").stdout).toStartWith("rlmutil v14.2\n");
+  });
+});
+
+describe("DSLicSrv", () => {
+  const ask = (words: string, stdin = "") =>
+    simulate(managerOf("dsls"), [...OWN, "-admin", ...(words === "" ? [] : ["-run", words])], stdin, NOW);
+
+  test("-run prints the table, in full or not at all", () => {
+    const { stdout, stderr, exitCode } = ask(
+      "connect lic-styling 4084 -restricted; getLicenseUsage -csv; quit",
+    );
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+    expect(stdout).toEndWith("\nadmin >quit\n");
+    const reading = readAs("dsls", stdout, { zone: "Europe/Berlin", now: NOW });
+    expect(reading).toMatchObject({ unparsedLines: 0, cut: false });
+    expect(reading.features.map(({ name }) => name)).toEqual(["FSX", "ASX", "VUE", "FEX", "OPX"]);
+    expect(ask("connect lic-styling 4084; quit").stdout).not.toContain("Editor,");
+  });
+
+  test("the same words on stdin", () => {
+    const { stdout } = ask("", "connect lic-styling 4084 -restricted\nsecret\ngetLicenseUsage -csv\nquit\n");
+    expect(readAs("dsls", stdout, { now: NOW })).toMatchObject({ unparsedLines: 0, cut: false });
+    expect(stdout).not.toContain("secret");
+  });
+});
+
+describe("lstc_qrun, of a manager that is a profile", () => {
+  const impact = ALL_SERVERS.find(({ id }) => id === "impact");
+  const answer = (args: readonly string[], minutes = 0) => {
+    if (impact === undefined) throw new Error("no impact");
+    const site = createSite({ seed: 7, zone: "Europe/Berlin" });
+    const { address, version, members } = impact;
+    const reading = () => site.reading(impact, Date.parse("2026-11-18T22:00:00Z") + minutes * 60_000);
+    return { ...fakeLstcQrun.answer(args, "", { address, version, members, zone: "UTC", reading }), reading };
+  };
+
+  test("-R lists programs, their jobs and the group's sum at the end", () => {
+    const { stdout, exitCode, reading } = answer(["-s", "31010@lic-impact", "-R"]);
+    expect(exitCode).toBe(0);
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines[0]).toBe("Using user specified server 31010@lic-impact");
+    const used = reading().features.reduce((sum, one) => sum + (one.used ?? 0), 0);
+    expect(used).toBeGreaterThan(100);
+    expect(lines.at(-1)).toMatch(new RegExp(`^ +LICENSE GROUP +${used} +${500 - used} +500 \\| +\\d+$`));
+    const jobs = lines.filter((line) => /^ \S+ +\d+@\S+ +\d+$/.test(line));
+    expect(jobs).toHaveLength(reading().features.flatMap(({ checkouts }) => checkouts).length);
+    expect(lines.filter((line) => /^MPP_SOLVE +\d\d\/\d\d\/\d{4} +- +\d+ +500 \|/.test(line))).toHaveLength(
+      1,
+    );
+  });
+
+  test.each([[[]], [["-R"]], [["-s", "31010@lic"]]])("%j: how to call it", (args) => {
+    expect(answer(args)).toMatchObject({ stdout: "", exitCode: 1 });
   });
 });
 

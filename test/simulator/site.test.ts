@@ -4,8 +4,10 @@ import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { weekAt } from "../../src/simulator/calendar.ts";
-import { SERVERS, type ServerSpec } from "../../src/simulator/servers.ts";
+import { ALL_SERVERS, SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
+import type { ServerSpec } from "../../src/simulator/spec.ts";
+import { simulate } from "../../src/simulator/tool.ts";
 import { readAs } from "../managers/read-as.ts";
 
 const ZONE = "Europe/Berlin";
@@ -22,7 +24,7 @@ function found<T>(one: T | undefined): T {
   if (one === undefined) throw new Error("it is not there");
   return one;
 }
-const server = (id: string): ServerSpec => found(SERVERS.find((one) => one.id === id));
+const server = (id: string): ServerSpec => found(ALL_SERVERS.find((one) => one.id === id));
 const feature = (reading: Reading, name: string): FeatureReading =>
   found(reading.features.find((one) => one.name === name));
 
@@ -59,11 +61,13 @@ describe("a reading", () => {
     fc.assert(
       fc.property(servers, instants, (spec, instant) => {
         const manager = managerOf(spec.manager);
-        const reading = site.reading(spec, instant);
-        const text = manager.render(reading, { address: spec.address, zone: ZONE });
-        const parsed = readAs(spec.manager, text, { zone: ZONE, now: instant });
+        const [step] = manager.steps(["licmond"], spec.address);
+        if (step === undefined || !("argv" in step)) throw new Error("a command asks it");
+        const own = ["--server", spec.id, "--seed", "7", "--timezone", ZONE];
+        const { stdout } = simulate(manager, [...own, ...step.argv.slice(1)], step.stdin ?? "", instant);
+        const parsed = readAs(spec.manager, stdout, { zone: ZONE, now: instant, step: step.name });
         expect(parsed.unparsed).toEqual([]);
-        expect(parsed).toEqual(reading);
+        expect(parsed).toEqual(site.reading(spec, instant));
       }),
       { numRuns: 120 },
     );
@@ -78,7 +82,7 @@ describe("a reading", () => {
           if (unlimited) continue;
           expect(used).toBeLessThanOrEqual(total ?? -1);
           expect(used).toBe(sum(checkouts) + sum(reservations));
-          if (spec.manager === "rlm") expect(queue).toEqual([]);
+          if (!spec.queues) expect(queue).toEqual([]);
         }
         const handles = [...checkoutsOf(reading).values()].map(({ handle }) => handle);
         expect(new Set(handles).size).toBe(handles.length);
@@ -136,7 +140,7 @@ describe("people", () => {
     }
   });
 
-  test.each(["eda", "plm", "media", "embedded"])("work by day: %s", (id) => {
+  test.each(["eda", "plm", "media", "embedded", "styling"])("work by day: %s", (id) => {
     const day =
       [10, 11, 14, 15].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR_MS), 0) / 4;
     const night = [3, 4, 5].reduce((total, hour) => total + usedAt(id, NOON + (hour - 12) * HOUR_MS), 0) / 3;
@@ -219,6 +223,49 @@ describe("what each server shows", () => {
     }
     expect(last.denials).toBeGreaterThan(5);
     expect(last.checkouts).toBeGreaterThan(last.denials);
+  });
+
+  test("styling: seats by name, of which those count that somebody uses, and tokens", () => {
+    const morning = site.reading(server("styling"), NOON - HOUR_MS);
+    const named = feature(morning, "FSX");
+    expect(named.assigned).toHaveLength(34);
+    expect(named.used).toBeGreaterThan(4);
+    expect(named.used).toBeLessThan(34);
+    const owners = new Set(named.assigned?.map(({ user }) => user));
+    for (const { user, startedAt } of named.checkouts) {
+      expect(owners.has(user ?? "")).toBe(true);
+      const since = named.assigned?.find((one) => one.user === user)?.since ?? Infinity;
+      expect(since).toBeLessThan(startedAt ?? 0);
+    }
+    // They are the same people a month later.
+    const later = feature(site.reading(server("styling"), NOON + 28 * DAY_MS), "FSX").assigned;
+    expect(later?.map(({ user }) => user)).toEqual(named.assigned?.map(({ user }) => user));
+    const tokens = feature(site.reading(server("styling"), NOON + 10 * HOUR_MS), "FEX");
+    expect(tokens).toMatchObject({ unit: "tokens", used: sum(tokens.checkouts) });
+    expect(Math.max(...tokens.checkouts.map(({ count }) => count))).toBeGreaterThan(50);
+  });
+
+  test("impact: programs share one set of seats, and never hold more than it has", () => {
+    let full = 0;
+    for (let hour = 0; hour < 7 * 24; hour++) {
+      const { features } = site.reading(server("impact"), NOON + hour * HOUR_MS);
+      const used = features.reduce((all, one) => all + (one.used ?? 0), 0);
+      expect(used).toBeLessThanOrEqual(500);
+      full = Math.max(full, used);
+      for (const one of features) expect(one).toMatchObject({ seatGroup: "lsdyna", total: 500 });
+      expect(features.reduce((all, one) => all + sum(one.checkouts), 0)).toBe(used);
+    }
+    expect(full).toBeGreaterThan(350);
+  });
+
+  test("optim: tokens of LM-X, many for one program", () => {
+    const units = feature(site.reading(server("optim"), NOON), "VortexUnits");
+    expect(units).toMatchObject({ unit: "tokens", total: 240, pools: [{ kind: "token" }] });
+    expect(units.checkouts.length).toBeGreaterThan(0);
+    for (const { count, display } of units.checkouts) {
+      expect(count).toBeGreaterThanOrEqual(15);
+      expect(display).toMatch(/^10\.23\./);
+    }
   });
 
   test.each([1, 7, 99])("remote: silent for exactly ten minutes of every hour (seed %d)", (seed) => {

@@ -114,6 +114,7 @@ function printHeld(held: CheckoutReading, pool: PoolReading, zone: string): Cell
     internalId: isUser ? `${held.user ?? ""}.${held.host ?? ""}.${held.handle ?? ""}` : "",
     process: printProcess(held),
     since: started,
+    used: started,
     at: started,
   };
 }
@@ -125,7 +126,8 @@ function printAssigned(
   zone: string,
 ): Cells {
   const own = held.find((each) => each.user === user);
-  const base = { internalId: user, since: printTime(since, zone) };
+  const given = printTime(since, zone);
+  const base = { internalId: user, since: given, used: given };
   if (own === undefined) return { ...base, user, host: printHost(host) };
   return { ...printClient(own), ...base, process: printProcess(own), at: printTime(own.startedAt, zone) };
 }
