@@ -27,6 +27,7 @@ const PROGRAM: Group = {
     open: async () => (await import("./ask/open.ts")).open,
     completion: async () => (await import("./ask/completion.ts")).completionCommand(createProgram),
     probe: async () => (await import("./probe.ts")).probe,
+    managers: async () => (await import("./managers.ts")).managers,
     parse: async () => (await import("./parse.ts")).parse,
     keys: async () => (await import("./keys.ts")).keys,
     notify: async () => (await import("./notify.ts")).notify,

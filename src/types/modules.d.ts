@@ -23,3 +23,8 @@ declare module "snappyjs" {
   export function compress(bytes: Uint8Array): Uint8Array<ArrayBuffer>;
   export function uncompress(bytes: Uint8Array, maxLength?: number): Uint8Array<ArrayBuffer>;
 }
+
+/** The pure JavaScript of recheck: its main entry looks for a Java or a native program first. */
+declare module "recheck/lib/browser.js" {
+  export { checkSync } from "recheck";
+}

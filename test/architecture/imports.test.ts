@@ -51,6 +51,8 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "@logtape/logtape": ["system"],
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],
+  recheck: ["cli"],
+  sax: ["managers"],
   snappyjs: ["export", "cli"],
 };
 

@@ -6,6 +6,7 @@ import { type CommandIo, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
+import { checkManagers } from "./managers.ts";
 import { checkExport, checkListening } from "./network.ts";
 import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
 import { checkUnit } from "./unit.ts";
@@ -44,6 +45,7 @@ export const check = command({
       checkStorage(look);
       await checkListening(look);
       checkFiles(look);
+      await checkManagers(look);
       checkTools(look);
       await checkHosts(look);
       checkExposed(look);

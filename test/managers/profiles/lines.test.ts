@@ -1,0 +1,295 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { linesProfile, profileOf, readBy, summary } from "./read.ts";
+
+const FEATURE = String.raw`feature = '^(?<name>.+?): (?<used>\S+) of (?<total>\S+)$'`;
+const USER = String.raw`checkout = '^\t(?<user>.+) on (?<host>\S+)(?: ×(?<count>\S+))?$'`;
+const SEATS = linesProfile(`${FEATURE}\n${USER}`);
+
+const read = (text: string, profile = SEATS) => readBy(profile, text);
+
+describe("a line", () => {
+  test("is taken by the first expression that fits", () => {
+    const profile = linesProfile(`ignore = "^total"\n${FEATURE}`);
+    expect(summary(read("total: 1 of 2\nsolver: 1 of 2\n", profile))).toEqual(["solver 2/1 ?"]);
+    const reversed = linesProfile(`${FEATURE}\nignore = "^total"`);
+    expect(summary(read("total: 1 of 2\n", reversed))).toEqual(["total 2/1 ?"]);
+  });
+
+  test("that no expression knows is told, and its feature may lack it", () => {
+    const reading = read("?\nsolver: 1 of 2\n\tada on ws1\n\tada at ws2\n");
+    expect(reading.unparsed).toEqual([
+      { line: 1, text: "?" },
+      { line: 4, text: "\tada at ws2" },
+    ]);
+    expect(reading).toMatchObject({ stray: true, features: [{ cut: true }], cut: false });
+  });
+
+  test("is understood with CRLF, in UTF-16 and with blank lines between", () => {
+    const text = "\r\nsolver: 1 of 2\r\n\r\n\tada on ws1\r\n";
+    expect(summary(read(text))).toEqual(["solver 2/1 ? ada@ws1×1"]);
+    const utf16 = Buffer.from(`\uFEFF${text}`, "utf16le");
+    expect(summary(readBy(SEATS, utf16))).toEqual(["solver 2/1 ? ada@ws1×1"]);
+  });
+
+  test("of more than 64 kB is not tried", () => {
+    const reading = read(`solver: 1 of 2\n\tada on ws1\n${"a".repeat(70_000)}: 1 of 2\n`);
+    expect(reading).toMatchObject({ unparsedLines: 1, features: [{ name: "solver", cut: true }] });
+  });
+
+  test("without its end is not believed", () => {
+    expect(read("solver: 1 of 2\n\tada on ws1 ×8")).toMatchObject({
+      cut: true,
+      features: [{ checkouts: [] }],
+    });
+  });
+});
+
+describe("counts", () => {
+  test("that are no numbers are unknown", () => {
+    for (const text of ["-", "n/a", "1.5", "1,000", "-1", "0x10", "1e3", "9".repeat(17)])
+      expect(read(`solver: ${text} of ${text}\n`).features[0]).toMatchObject({ used: null, total: null });
+  });
+
+  test("are unlimited by the profile's own words", () => {
+    const profile = linesProfile(FEATURE, "unlimited = [99999, 'no limit', 'oo']");
+    for (const text of ["99999", "OO"])
+      expect(read(`solver: 3 of ${text}\n`, profile).features[0]).toMatchObject({
+        total: null,
+        used: 3,
+        unlimited: true,
+      });
+  });
+
+  test("follow from what is free", () => {
+    const profile = linesProfile(
+      String.raw`feature = '^(?<name>\w+)(?: used (?<used>\S+))?(?: free (?<free>\S+))?(?: total (?<total>\S+))?$'`,
+    );
+    const counts = (line: string) => {
+      const [{ total, used } = { total: 0, used: 0 }] = read(`${line}\n`, profile).features;
+      return { total, used };
+    };
+    expect(counts("solver free 3 total 5")).toEqual({ total: 5, used: 2 });
+    expect(counts("solver used 2 free 3")).toEqual({ total: 5, used: 2 });
+    expect(counts("solver free 6 total 5")).toEqual({ total: 5, used: null });
+    expect(counts("solver total 5")).toEqual({ total: 5, used: null });
+  });
+
+  test("and people are compared", () => {
+    const state = (lines: string) => read(`${lines}\n`).features[0]?.consistency;
+    expect(state("solver: 2 of 4\n\tada on ws1\n\tbob on ws2")).toBe("ok");
+    expect(state("solver: 2 of 4\n\tada on ws1")).toBe("short");
+    expect(state("solver: 1 of 4\n\tada on ws1\n\tada on ws1")).toBe("shared");
+    expect(state("solver: 3 of 4\n\tada on ws1 ×3")).toBe("ok");
+  });
+
+  test("of people that are no numbers are no row: it is told", () => {
+    expect(read("solver: 3 of 4\n\tada on ws1 ×many\n")).toMatchObject({
+      unparsedLines: 1,
+      features: [{ checkouts: [], cut: true }],
+    });
+    expect(read("solver: 0 of 4\n\tada on ws1 ×0\n").features[0]).toMatchObject({
+      checkouts: [],
+      consistency: "ok",
+    });
+  });
+
+  test("of a feature are those of its people where the profile says so", () => {
+    const profile = linesProfile(`feature = '^(?<name>\\w+) (?<total>\\d+)$'\n${USER}`, "sum_users = true");
+    const text = "idle 3\nbusy 3\n\tada on ws1 ×2\n";
+    expect(summary(read(text, profile))).toEqual(["idle 3/0 ?", "busy 3/2 ? ada@ws1×2"]);
+    expect(summary(read(text, linesProfile(`feature = '^(?<name>\\w+) (?<total>\\d+)$'\n${USER}`)))).toEqual([
+      "idle 3/? ?",
+      "busy 3/2 ? ada@ws1×2",
+    ]);
+  });
+
+  test("of tokens are not compared with people of whom none is printed", () => {
+    const profile = linesProfile(`${FEATURE}\n${USER}`, 'unit = "tokens"');
+    const [feature] = read("solver: 40 of 100\n\tada on ws1\n", profile).features;
+    expect(feature).toMatchObject({ unit: "tokens", consistency: "ok" });
+    expect(read("solver: 40 of 100\n\tada on ws1 ×3\n", profile).features[0]?.consistency).toBe("short");
+  });
+});
+
+describe("a group", () => {
+  const DYNA = (used: string, sum: string) => `Using user specified server 31010@lic7
+
+PROGRAM          EXPIRATION CPUS  USED   FREE    MAX | QUEUE
+---------------- ----------      ----- ------ ------ | -----
+IMPLICIT         01/31/2030   4      ${used}     20     50 |     1
+ mia  s         7@node-1  20
+EXPLICIT         01/31/2030          0     20     50 |     0
+                   LICENSE GROUP  ${sum}     20     50 |     1
+`;
+
+  test("has each feature's own use, and one name", () => {
+    const reading = readBy("lsdyna", DYNA("-", "20"));
+    expect(summary(reading)).toEqual([
+      "IMPLICIT 50/20 (lsdyna) 2030-01-31 mia  s@node-1×20",
+      "EXPLICIT 50/0 (lsdyna) 2030-01-31",
+    ]);
+    expect(reading.features[0]?.queue).toMatchObject([{ user: null, count: 1 }]);
+    expect(reading).toMatchObject({ unparsedLines: 0, cut: false });
+  });
+
+  test("whose sum differs from its features' is not whole", () => {
+    const [first, second] = readBy("lsdyna", DYNA("-", "30")).features;
+    expect([first?.consistency, second?.consistency]).toEqual(["short", "short"]);
+  });
+
+  test("of two keeps its features apart", () => {
+    const text = DYNA("-", "20").replace(/(EXPLICIT[^\n]*\n)/, "          LICENSE GROUP 20 20 50 | 1\n$1");
+    const groups = readBy("lsdyna", text).features.map(({ seatGroup }) => seatGroup);
+    expect(groups).toEqual(["lsdyna", "lsdyna 2"]);
+  });
+
+  test("by name has what its own line says", () => {
+    const profile = linesProfile(
+      String.raw`group = '^package (?<name>\w+) until (?<expires>\S+)$'
+feature = '^(?<group>\w+):(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
+    );
+    const text = "package big until 2030-05-01\nbig:solver 3/9\nbig:mesher 4/9\nodd:viewer 0/1\n";
+    expect(summary(read(text, profile))).toEqual([
+      "solver 9/3 (big) 2030-05-01",
+      "mesher 9/4 (big) 2030-05-01",
+      "viewer 1/0 (odd) ?",
+    ]);
+  });
+});
+
+describe("people", () => {
+  test("who name their feature may stand above it, or nowhere near", () => {
+    const profile = linesProfile(
+      String.raw`checkout = '^(?<user>\w+) has (?<name>\w+)$'
+feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'`,
+    );
+    const text = "ada has solver\nsolver 1/1\nsolver 1/4\nbob has solver\ncid has lost\n";
+    expect(summary(read(text, profile))).toEqual([
+      "solver 1/1 ? ada@?×1",
+      "solver 4/1 ? bob@?×1",
+      "lost ?/1 ? cid@?×1 cut",
+    ]);
+  });
+
+  test("wait, or may use a feature by name", () => {
+    const profile = linesProfile(
+      String.raw`${FEATURE}
+queued = '^  waits: (?<user>\w+) (?<count>\d+)$'
+assigned = '^  may: (?<user>\w+) since (?<start>\S+)$'`,
+    );
+    const [feature] = read("solver: 0 of 2\n  waits: ada 2\n  may: bob since 2026-01-02\n", profile).features;
+    expect(feature).toMatchObject({
+      queue: [{ user: "ada", count: 2 }],
+      assigned: [{ user: "bob", since: Date.UTC(2026, 0, 2) }],
+      checkouts: [],
+    });
+  });
+
+  test("have names of any kind, or none", () => {
+    const name = fc.string({ unit: "binary", minLength: 1, maxLength: 30 });
+    const fits = name.filter(
+      (text) => /^[^\n\r\t@]+$/u.test(text) && text.isWellFormed() && text === text.trim(),
+    );
+    const profile = linesProfile(String.raw`${FEATURE}
+checkout = '^\t(?<user>[^@]*)@(?<host>[^@]*)$'`);
+    fc.assert(
+      fc.property(fits, fits, (user, host) => {
+        const reading = read(`solver: 1 of 1\n\t${user}@${host}\n`, profile);
+        expect(reading).toMatchObject({ unparsedLines: 0, features: [{ checkouts: [{ user, host }] }] });
+      }),
+    );
+    expect(read("solver: 1 of 1\n\t@\n", profile).features[0]?.checkouts).toMatchObject([
+      { user: null, host: null },
+    ]);
+  });
+});
+
+describe("a server", () => {
+  const profile = linesProfile(
+    String.raw`tool = '^stat (?<version>\S+)$'
+member = '^server (?<port>\d+)@(?<host>\S+)$'
+daemon = '^vendor (?<name>\w+) (?<version>\S+)$'
+down = '^no answer'
+error = '^failed: (?<error>.+)$'
+${FEATURE}`,
+    "end = '^bye$'",
+  );
+
+  test("has members, daemons and versions", () => {
+    const reading = read("stat 1.2\nserver 7@lic\nvendor acme v3\nsolver: 1 of 2\nbye\n", profile);
+    expect(reading).toMatchObject({
+      toolVersion: "1.2",
+      members: [{ host: "lic", port: 7, status: "up" }],
+      daemons: [{ name: "acme", version: "v3", status: "up" }],
+      features: [{ daemon: "acme", name: "solver" }],
+      cut: false,
+    });
+  });
+
+  test("that is down, or has an error, needs no end mark", () => {
+    expect(read("server 7@lic\nno answer: 3\n", profile)).toMatchObject({
+      members: [{ status: "down", error: { message: "no answer: 3" } }],
+      errors: [{ kind: "unreachable" }],
+      cut: false,
+    });
+    const failed = { errors: [{ kind: "query", message: "no such key" }], cut: false };
+    expect(read("server 7@lic\nfailed: no such key\n", profile)).toMatchObject(failed);
+  });
+
+  test("is the one that was asked where the answer names none", () => {
+    const at = (step: string) => readBy(SEATS, "solver: 1 of 2\n", { step }).members;
+    expect(at("7@lic")).toMatchObject([{ host: "lic", port: 7, status: "up" }]);
+    expect(at("lic")).toMatchObject([{ host: "lic", port: null }]);
+    expect(readBy(SEATS, "what?\n", { step: "7@lic" }).members).toEqual([]);
+  });
+
+  test("whose text lacks the end mark is cut", () => {
+    expect(read("solver: 1 of 2\n", profile)).toMatchObject({ cut: true, features: [{ cut: true }] });
+    expect(read("solver: 1 of 2\nbye", profile)).toMatchObject({ cut: true });
+  });
+});
+
+test("dates are read by their patterns, in the server's zone; others are told", () => {
+  const profile = profileOf(String.raw`[[managers]]
+name = "own"
+argv = ["own"]
+format = "lines"
+permanent = ["never"]
+[managers.match]
+feature = '^(?<name>\w+) until (?<expires>.+)$'
+checkout = '^  (?<user>\w+) since (?<start>.+)$'
+[managers.dates]
+expires = "MM/dd/yyyy"
+start = "EEE MMM d HH:mm:ss yyyy"
+`);
+  const text =
+    "a until 12/30/2030\n  ada since Mon Feb 22 16:51:43 2021\nb until Never\nc until 13/30/2030\nd until -\n";
+  const reading = readBy(profile, text, { zone: "Europe/Berlin" });
+  expect(reading.features.map(({ pools }) => pools[0]?.expiry)).toEqual([
+    { expiresOn: "2030-12-30", expiresAt: Date.parse("2030-12-30T22:59:59.999Z"), permanent: false },
+    { expiresOn: null, expiresAt: null, permanent: true },
+    { expiresOn: null, expiresAt: null, permanent: false },
+    { expiresOn: null, expiresAt: null, permanent: false },
+  ]);
+  expect(reading.features[0]?.checkouts[0]?.startedAt).toBe(Date.parse("2021-02-22T15:51:43Z"));
+  expect(reading.unparsed).toEqual([{ line: 4, text: "c until 13/30/2030" }]);
+});
+
+test("whatever the text holds, nothing is thrown", () => {
+  const pieces = [
+    "solver: 1 of 2\n",
+    "\tada on ws1\n",
+    "\r",
+    "\n",
+    "\0",
+    "\t",
+    "×8\n",
+    "constructor: 1 of 1\n",
+  ];
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "binary" }))), (parts) => {
+      expect(read(parts.join("")).manager).toBe("own");
+    }),
+  );
+});

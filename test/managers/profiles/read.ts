@@ -1,0 +1,65 @@
+import { interpretConfig } from "../../../src/config/load.ts";
+import type { Reading } from "../../../src/domain/reading.ts";
+import { createKnownHosts } from "../../../src/managers/manager.ts";
+import type { Profile } from "../../../src/managers/profile.ts";
+import { profileManager } from "../../../src/managers/profiles/profile-manager.ts";
+import { readOutputSync } from "../../../src/managers/read-output.ts";
+import { managerOf } from "../../../src/managers/registry.ts";
+
+/** The first of `[[managers]]` in a config. Throws where it is refused. */
+export function profileOf(toml: string): Profile {
+  const result = interpretConfig(toml, null, {});
+  if (!result.ok)
+    throw new Error(result.problems.map(({ path, message }) => `${path} ${message}`).join("\n"));
+  const [profile] = result.config.managers;
+  if (profile === undefined) throw new Error("there is no manager");
+  return profile;
+}
+
+/** A profile of lines with these rules. */
+export function linesProfile(match: string, more = ""): Profile {
+  return profileOf(`[[managers]]
+name = "own"
+argv = ["own"]
+format = "lines"
+${more}
+[managers.match]
+${match}
+`);
+}
+
+interface ReadOptions {
+  readonly zone?: string;
+  readonly now?: number;
+  readonly step?: string;
+  readonly maxAgeMs?: number;
+  readonly truncated?: boolean;
+}
+
+/** What a profile, one that comes along by its name, makes of an answer. */
+export function readBy(
+  profile: Profile | string,
+  answer: string | Uint8Array,
+  { zone = "UTC", now = 0, truncated = false, ...more }: ReadOptions = {},
+): Reading {
+  const manager = typeof profile === "string" ? managerOf(profile) : profileManager(profile);
+  const bytes = typeof answer === "string" ? new TextEncoder().encode(answer) : answer;
+  const context = { zone, now, knownHosts: createKnownHosts(), ...more };
+  return readOutputSync(bytes, manager.createParser(context), truncated);
+}
+
+/** `name total/used (group) expiry: user@host×count …`, a feature a line. */
+export function summary({ features }: Reading): string[] {
+  const known = (count: number | null) => (count === null ? "?" : String(count));
+  return features.map((feature) => {
+    const { name, total, used, unlimited, seatGroup, pools, checkouts, consistency, cut } = feature;
+    const expiry = pools[0]?.expiry;
+    const until = expiry?.permanent === true ? "permanent" : (expiry?.expiresOn ?? "?");
+    const group = seatGroup === undefined ? "" : ` (${seatGroup})`;
+    const users = checkouts
+      .map(({ user, host, count }) => ` ${user ?? "?"}@${host ?? "?"}×${count}`)
+      .join("");
+    const marks = `${consistency === "ok" ? "" : ` ${consistency}`}${cut ? " cut" : ""}`;
+    return `${name} ${unlimited ? "∞" : known(total)}/${known(used)}${group} ${until}${users}${marks}`;
+  });
+}
