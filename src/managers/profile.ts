@@ -63,10 +63,12 @@ const someText = text(textRule("a text that is not empty", (value) => value !== 
 const anyText = text(textRule("a text", () => true));
 /** One text, or several of which each is tried. */
 const oneOrMore = Type.Union([someText, Type.Array(someText, { minItems: 1 })]);
-const byName = <const Name extends string>(names: readonly Name[]) =>
+/** Paths into JSON: an empty one is the value itself. */
+const paths = Type.Union([anyText, Type.Array(anyText, { minItems: 1 })]);
+const byName = <const Name extends string, Value extends TSchema>(names: readonly Name[], value: Value) =>
   table(
-    Object.fromEntries(names.map((name) => [name, optional(oneOrMore)])) as {
-      [Each in Name]: ReturnType<typeof optional<typeof oneOrMore>>;
+    Object.fromEntries(names.map((name) => [name, optional(value)])) as {
+      [Each in Name]: ReturnType<typeof optional<Value>>;
     },
   );
 const texts = optional(Type.Record(Type.String(), anyText));
@@ -96,17 +98,17 @@ export const ProfileTable = table({
   sum_users: optional(Type.Boolean()),
   unlimited: optional(Type.Array(Type.Union([anyText, Type.Integer()]))),
   permanent: optional(Type.Array(anyText)),
-  dates: optional(byName(["expires", "start", "until"])),
+  dates: optional(byName(["expires", "start", "until"], oneOrMore)),
 
-  match: optional(byName(LINE_KINDS)),
+  match: optional(byName(LINE_KINDS, oneOrMore)),
 
   strip: optional(oneOrMore),
   wrap: optional(Type.Array(anyText, { minItems: 2, maxItems: 2 })),
-  features: optional(Type.Union([anyText, Type.Array(anyText, { minItems: 1 })])),
-  fields: optional(byName(FACTS)),
+  features: optional(paths),
+  fields: optional(byName(FACTS, paths)),
   where: optional(Type.Record(Type.String(), oneOrMore)),
   users: optional(oneOrMore),
-  user_fields: optional(byName([...FACTS, "user@host"])),
+  user_fields: optional(byName([...FACTS, "user@host"], paths)),
   error: optional(oneOrMore),
 });
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;

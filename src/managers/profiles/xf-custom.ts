@@ -28,13 +28,17 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
     USER: (of) => of.USED_LICENSES === undefined || draft.take("checkout", userOf(of)),
   };
 
+  function stop(why: string): never {
+    problem = why;
+    throw new Error(why);
+  }
+
   parser.onopentag = ({ name, attributes }) => {
     depth++;
     const of = attributes as Attributes;
-    if (depth > MAX_DEPTH) problem = `is nested more than ${MAX_DEPTH} deep`;
-    else if (depth === 1 && name !== "CUSTOM_STAT") problem = "is no CUSTOM_STAT";
-    else if (problem === null && takers[name]?.(of) !== true)
-      draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line + 1);
+    if (depth > MAX_DEPTH) stop(`is nested more than ${MAX_DEPTH} deep`);
+    if (depth === 1 && name !== "CUSTOM_STAT") stop("is no CUSTOM_STAT");
+    if (takers[name]?.(of) !== true) draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line + 1);
   };
   parser.onclosetag = () => {
     depth--;
@@ -49,7 +53,7 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
       try {
         parser.write(whole.replace(/^\uFEFF/, "")).close();
       } catch {
-        // It throws once more what `onerror` was told.
+        // What is wrong is known: `stop` or `onerror` was told.
       }
       const reading = draft.read(truncated || !isWhole || problem !== null);
       // Behind a fault nothing is read; what stood before it is.
