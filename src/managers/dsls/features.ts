@@ -7,8 +7,9 @@ import type {
   QueueReading,
 } from "../../domain/reading.ts";
 import type { Unit } from "../../domain/words.ts";
+import { type createTimes, readCount, readHost, readProcess } from "./cells.ts";
 import { printCells } from "./csv.ts";
-import { type createTimes, type Row, readCount, readHost, readProcess } from "./rows.ts";
+import type { Row } from "./table.ts";
 
 /**
  * What `Inuse` counts, by the license model. A token or credit is held by the row that names it. A concurrent user has one
@@ -24,6 +25,7 @@ const MODELS: Readonly<
 };
 const UNKNOWN_MODEL = { unit: "seats", inuse: "rows" } as const;
 
+type Held = { -readonly [Key in keyof CheckoutReading]: CheckoutReading[Key] };
 type FeatureDraft = ReturnType<typeof createFeature>;
 type PoolDraft = ReturnType<typeof createPool>;
 
@@ -32,6 +34,8 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
   const features = new Map<string, FeatureDraft>();
   const pools = new Map<string, PoolDraft>();
   let last: FeatureDraft | null = null;
+  /** The set of the last row that was understood. */
+  let same: { readonly head: Row["head"]; readonly pool: PoolDraft } | null = null;
 
   /** Null when the row contradicts itself or an earlier one: it is damaged, or its cells are shifted. */
   function poolOf(row: Row, feature: FeatureDraft): PoolDraft | null {
@@ -40,19 +44,20 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
     const total = isUnlimited ? null : readCount(count);
     const expiry = times.expiry(row.get("expires"));
     if (inuse === null || expiry === null || (total === null && !isUnlimited)) return null;
-    const known = pools.get(row.identity);
+    const known = pools.get(row.head.identity);
     if (known !== undefined)
       // Rows of one set of licenses differ in its users alone.
       return row.isUse && known.total === total && known.inuse === inuse ? known : null;
     const pool = createPool(row, total, inuse, expiry, feature.pools.length);
     feature.pools.push(pool);
-    pools.set(row.identity, pool);
+    pools.set(row.head.identity, pool);
     return pool;
   }
 
   return {
     /** False when the row was not understood: its feature lacks what it says. */
     add(row: Row): boolean {
+      if (same?.head === row.head && row.isUse && same.pool.add(row, times)) return true;
       const model = row.get("model");
       const { unit } = MODELS[model] ?? UNKNOWN_MODEL;
       const [daemon, name] = [row.get("editor"), row.get("feature")];
@@ -61,9 +66,11 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
         createFeature(daemon, name, unit),
       );
       last = feature;
-      const taken = poolOf(row, feature)?.add(row, times) === true && model in MODELS;
-      if (!taken) feature.cut = true;
-      return taken;
+      const pool = poolOf(row, feature);
+      const isTaken = pool?.add(row, times) === true && model in MODELS;
+      if (!isTaken) feature.cut = true;
+      same = pool !== null && isTaken ? { head: row.head, pool } : null;
+      return isTaken;
     },
     /** The text ended within the last feature's rows. */
     cutLast(): void {
@@ -132,19 +139,18 @@ function createPool(
   const words = [model, first.get("type"), first.get("pricing"), first.get("customer")];
   /** Who has a license of this set by name, by person. */
   const assigned = counts === "assigned" ? new Map<string, AssignedReading>() : null;
-  const checkouts: { -readonly [Key in keyof CheckoutReading]: CheckoutReading[Key] }[] = [];
-  const byPerson = new Map<string, (typeof checkouts)[number]>();
+  const checkouts: Held[] = [];
+  const byPerson = new Map<string, Held>();
   const queue: QueueReading[] = [];
 
-  function hold(person: string, client: QueueReading, pid: number | null, startedAt: number | null): void {
-    const own = counts === "rows" ? undefined : byPerson.get(person);
-    if (own !== undefined) {
-      own.startedAt = earlier(own.startedAt, startedAt);
-      return;
+  /** Programs of one person share a license, held since the first of them. */
+  function hold(person: string, one: Held): void {
+    const own = byPerson.get(person);
+    if (own !== undefined) own.startedAt = earlier(own.startedAt, one.startedAt);
+    else {
+      byPerson.set(person, one);
+      checkouts.push(one);
     }
-    const held = { ...client, pid, startedAt, lingerSeconds: null, borrowed: false };
-    checkouts.push(held);
-    if (counts !== "rows") byPerson.set(person, held);
   }
 
   return {
@@ -159,34 +165,39 @@ function createPool(
       const grant = times.grant(row);
       const [place, tokens] = [row.get("queue"), row.get("tokens")];
       const count = counts === "rows" || tokens !== "" ? readCount(tokens) : 1;
-      const program = readProcess(row.get("process"));
-      const person = personOf(row, counts === "assigned");
-      if (grant === null || count === null || count === 0 || person === "") return false;
-      const client = {
+      if (grant === null || count === null || count === 0) return false;
+      if (place !== "" && readCount(place) === null) return false;
+      const { name: program, pid } = readProcess(row.get("process"));
+      const one: Held = {
         user: row.get("user") || null,
         host: readHost(row.get("host")),
         display: null,
-        qualifier: program.name,
+        qualifier: program,
         version: row.get("clientVersion") || null,
         count: counts === "rows" ? count : 1,
         handle: row.get("session") || null,
+        pid,
+        // When a concurrent user got the license, however many programs came later.
+        startedAt: counts === "users" ? (grant.since ?? grant.at) : grant.at,
+        lingerSeconds: null,
+        borrowed: false,
         pool: index,
       };
+      // Tokens without anybody who holds them are no row of the tool's.
+      if (one.user === null && one.host === null && one.handle === null) return false;
       if (place !== "") {
-        queue.push(client);
-        return readCount(place) !== null;
-      }
-      if (assigned === null) {
-        // When a concurrent user got the license, however many programs came later.
-        const startedAt = counts === "users" ? (grant.since ?? grant.at) : (grant.at ?? grant.since);
-        hold(person, client, program.pid, startedAt);
+        const { user, host, display, qualifier, version, handle, pool } = one;
+        queue.push({ user, host, display, qualifier, version, count: one.count, handle, pool });
         return true;
       }
-      if (!assigned.has(person)) {
-        const user = client.user ?? row.get("internalId");
-        assigned.set(person, { user, host: client.host, since: grant.since });
+      if (counts === "rows") {
+        checkouts.push(one);
+        return true;
       }
-      if (client.handle !== null || program.name !== null) hold(person, client, program.pid, grant.at);
+      const person = personOf(row, assigned !== null);
+      if (assigned !== null && !assigned.has(person))
+        assigned.set(person, { user: one.user ?? row.get("internalId"), host: one.host, since: grant.since });
+      if (assigned === null || one.handle !== null || program !== null) hold(person, one);
       return true;
     },
     /** `Inuse` = Σ tokens of the rows, or how many people have a license. */
@@ -209,15 +220,11 @@ function createPool(
   };
 }
 
-/**
- * Programs of one person share a license. The internal id says whose they are, unless it repeats the feature's name.
- * Empty when the row names nobody and nothing.
- */
+/** Whose license it is. The internal id says it, unless it repeats the feature's name. */
 function personOf(row: Row, isNamed: boolean): string {
-  const [id, user, host] = [row.get("internalId"), row.get("user"), row.get("host")];
+  const [id, user] = [row.get("internalId"), row.get("user")];
   if (id !== "" && id !== row.get("feature")) return `${id}\0${user}`;
-  if (isNamed || (user === "" && host === "")) return user || row.get("session");
-  return `${user}\0${host}`;
+  return isNamed ? user : `${user}\0${row.get("host")}`;
 }
 
 function earlier(one: number | null, other: number | null): number | null {

@@ -1,9 +1,10 @@
 import type { MemberReading, ToolError } from "../../domain/reading.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
+import { createTimes } from "./cells.ts";
 import { readCells } from "./csv.ts";
 import { createFeatures } from "./features.ts";
-import { createTimes, readHeader } from "./rows.ts";
+import { readHeader, type Table } from "./table.ts";
 
 /** Stands before an answer, before the echo of a command, or before the next prompt, by version and by way of asking. */
 const PROMPT = /^(?:admin ?>[ \t]*)+/;
@@ -40,7 +41,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   const features = createFeatures(createTimes(zone));
   const errors: ToolError[] = [];
   let state: "top" | "table" | "end" = "top";
-  let rowOf: ReturnType<typeof readHeader> = null;
+  let table: Table | null = null;
   let toolVersion: string | null = null;
   let serverVersion: string | null = null;
   let names: readonly string[] = [];
@@ -69,6 +70,8 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
 
   /** `last`: number of the last line of the rows so far. */
   function takeRow(text: string, last: number): void {
+    const another = open.length === 0 ? (table?.sameSet(text) ?? null) : null;
+    if (another !== null && features.add(another)) return;
     const whole = open.length === 0 ? text : [...open, text].join("\n");
     const cells = readCells(whole);
     if (cells === "open") {
@@ -78,7 +81,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     }
     const line = last - open.length;
     open = [];
-    const row = cells === null ? null : (rowOf?.(cells) ?? null);
+    const row = cells === null ? null : (table?.row(cells, whole.includes('"') ? null : whole) ?? null);
     if (row !== null && features.add(row)) return;
     isLost = true;
     if (row === null) reject(whole, line);
@@ -144,9 +147,9 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     if (state === "table") endTable(lineNumber - 1);
     const words = text.trim();
     if (state === "top") {
-      rowOf = readHeader(words);
-      if ((isPrompt && rowOf !== null) || TABLE_ECHO.test(words)) isPrompted = true;
-      if (rowOf !== null) {
+      table = readHeader(words);
+      if ((isPrompt && table !== null) || TABLE_ECHO.test(words)) isPrompted = true;
+      if (table !== null) {
         state = "table";
         return;
       }

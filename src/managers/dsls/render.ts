@@ -9,7 +9,7 @@ import type {
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { printCells, readCells } from "./csv.ts";
-import { COLUMNS, type Column } from "./rows.ts";
+import { COLUMNS, type Column } from "./table.ts";
 
 /** The header of version 6.425; it ends with a comma. */
 const HEADER =

@@ -1,0 +1,77 @@
+import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
+import { endOfDay, fromWallClock, isDate } from "../../domain/time/zone.ts";
+import type { Row } from "./table.ts";
+
+/** A count; null when the text is none. */
+export function readCount(text: string): number | null {
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** `pc17 (0a1b.0)/10.1.2.3` is the host pc17: behind it stand its id and address. Other forms are the host's name. */
+export function readHost(text: string): string | null {
+  const slash = text.lastIndexOf("/");
+  const begin = text.lastIndexOf(" (");
+  const isWhole = begin !== -1 && text.indexOf(")", begin) === slash - 1 && !text.includes(" ", slash);
+  return (isWhole ? text.slice(0, begin) : text) || null;
+}
+
+/** `/opt/cad/bin/cad ( 4711)`: the program and its process id. */
+export function readProcess(text: string): { readonly name: string | null; readonly pid: number | null } {
+  const at = text.endsWith(")") ? text.lastIndexOf(" (") : -1;
+  const pid = at === -1 ? null : readCount(text.slice(text[at + 2] === " " ? at + 3 : at + 2, -1));
+  return { name: (pid === null ? text : text.slice(0, at)) || null, pid };
+}
+
+const DAY = /^(\d{4})-(\d\d)-(\d\d) $/;
+const CLOCK = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
+
+/** Reads `2025-01-31 08:15:00` by the clocks of the zone. */
+export function createTimes(zone: string) {
+  /** What the clocks show at the beginning of a day, see `wallClock`: rows name the same days over and over. */
+  const midnights = new Map<string, number | null>();
+
+  function midnight(text: string): number | null {
+    const [, year = "", month = "", day = ""] = DAY.exec(text) ?? [];
+    return isDate(Number(year), Number(month), Number(day)) ? Date.parse(`${year}-${month}-${day}`) : null;
+  }
+
+  /** What the clocks show; null when the text is no time. */
+  function wallOf(text: string): number | null {
+    const clock = text.slice(11);
+    const day = midnights.getOrInsertComputed(text.slice(0, 11), midnight);
+    if (day === null || !CLOCK.test(clock)) return null;
+    const [hours, minutes, seconds] = [twoDigits(clock, 0), twoDigits(clock, 3), twoDigits(clock, 6)];
+    return day + ((hours * 60 + minutes) * 60 + seconds) * 1000;
+  }
+
+  function read(text: string): number | null {
+    const wall = wallOf(text);
+    return wall === null ? null : fromWallClock(zone, wall);
+  }
+
+  return {
+    /**
+     * When a license was granted to a person, and to the program; null where the row does not say. Null for the whole when
+     * a cell is no time, or times are missing before others: then a name with a comma has shifted the cells.
+     */
+    grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
+      const [begun, given] = [row.get("since"), row.get("at")];
+      if (begun === "") return given === "" && row.get("used") === "" ? { since: null, at: null } : null;
+      const since = read(begun);
+      const at = given === begun ? since : given === "" ? null : read(given);
+      return since === null || (at === null && given !== "") ? null : { since, at };
+    },
+    /** The day on which licenses end; null when the text is none. Where the tool prints none, none is known. */
+    expiry(text: string): Expiry | null {
+      if (text === "") return UNKNOWN_EXPIRY;
+      if (read(text) === null) return null;
+      const expiresOn = text.slice(0, 10);
+      const [year = 0, month = 0, day = 0] = expiresOn.split("-").map(Number);
+      return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
+    },
+  };
+}
+
+function twoDigits(text: string, at: number): number {
+  return text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 0x30 * 11;
+}
