@@ -7,6 +7,7 @@ import { featuresHttp } from "./features-http.ts";
 import { history } from "./history.ts";
 import { page } from "./page.ts";
 import { parse } from "./parse.ts";
+import { parsers } from "./parsers.ts";
 import { BINARY } from "./place.ts";
 import { prometheus } from "./prometheus.ts";
 import { spawns } from "./spawns.ts";
@@ -19,6 +20,7 @@ import { words } from "./words.ts";
 const BENCHES: readonly Bench[] = [
   startup,
   parse,
+  parsers,
   featuresHttp,
   prometheus,
   spawns,
