@@ -47,7 +47,10 @@ const ENV = {
   JAVA_TOOL_OPTIONS: "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8",
 };
 
-/** A password must stand in no argv: then the same words come on stdin, and behind `connect` what it asks for. */
+/**
+ * A password must stand in no argv: then the same words come on stdin, with the password behind `connect`, which asks
+ * for it. No output of a protected server was seen.
+ */
 function stepTo(tool: readonly string[], host: string, port: number, hasSecret: boolean): CommandStep {
   const name = `${port}@${host}`;
   if (hasSecret) {

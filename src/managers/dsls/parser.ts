@@ -8,7 +8,7 @@ import { readHeader, type Table } from "./table.ts";
 
 /** Stands before an answer, before the echo of a command, or before the next prompt, by version and by way of asking. */
 const PROMPT = /^(?:admin ?>[ \t]*)+/;
-const ECHO = /^(?:c|connect|q|quit|glu|getLicenseUsage)\b/i;
+const ECHO = /^(?:c|connect|quit|getLicenseUsage)\b/i;
 const TABLE_ECHO = /^getLicenseUsage\b/i;
 
 const TOOL_VERSION = /^License Administration Tool Version (\S+)/;
@@ -148,7 +148,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     const words = text.trim();
     if (state === "top") {
       table = readHeader(words);
-      if ((isPrompt && table !== null) || TABLE_ECHO.test(words)) isPrompted = true;
+      if (isPrompt && (table !== null || TABLE_ECHO.test(words))) isPrompted = true;
       if (table !== null) {
         state = "table";
         return;
@@ -156,6 +156,8 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     }
     if (words !== "" && !(isPrompt && ECHO.test(words))) takeWords(words);
   }
+
+  const isInTable = () => state === "table";
 
   function endTable(last: number): void {
     while (open.length > 0) giveUpRow(last);
@@ -165,13 +167,12 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   return {
     line: take,
     finish({ rest, truncated }: OutputEnd) {
-      const wasTable = state === "table";
+      const wasTable = isInTable();
       // A line without its end is believed where it is none of the table.
       if (rest !== null && (!wasTable || PROMPT.test(rest))) take(rest);
       else if (rest !== null) isCut = true;
-      const inTable = (state as string) === "table";
-      if (truncated || (inTable && (isPrompted || open.length > 0 || !wasTable))) isCut = true;
-      if (inTable) endTable(lineNumber);
+      if (truncated || (isInTable() && (isPrompted || open.length > 0 || !wasTable))) isCut = true;
+      if (isInTable()) endTable(lineNumber);
       const hasTable = state !== "top";
       const found = members(hasTable);
       if (!hasTable && errors.length === 0) isCut = true;
