@@ -120,12 +120,10 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
 
   /** CRLF, and the lone CR of very old tools as a line end of its own. */
   function emit(line: string): void {
-    for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) take(part);
-  }
-
-  function take(line: string): void {
-    count++;
-    parser.line(line);
+    for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) {
+      count++;
+      parser.line(part);
+    }
   }
 
   function feed(text: string): void {
@@ -140,8 +138,11 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
     const joined = rest + text;
     const lines = joined.split("\n");
     rest = lines.pop() ?? "";
-    const hand = joined.includes("\r") ? emit : take;
-    for (const line of lines) hand(line);
+    if (joined.includes("\r")) for (const line of lines) emit(line);
+    else {
+      for (const line of lines) parser.line(line);
+      count += lines.length;
+    }
     const end = endBeforeCrs(rest);
     const lineEnd = end === 0 ? -1 : rest.lastIndexOf("\r", end - 1);
     if (lineEnd !== -1) emit(rest.slice(0, lineEnd));
