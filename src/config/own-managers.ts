@@ -10,7 +10,7 @@ import {
   type Profile,
   SECRETS,
 } from "../managers/profile.ts";
-import { placesIn, templatesOf } from "../managers/profiles/addresses.ts";
+import { fillIn, placesIn, templatesOf } from "../managers/profiles/addresses.ts";
 import { dateReader } from "../managers/profiles/dates.ts";
 import { isPath } from "../managers/profiles/paths.ts";
 import { MANAGERS } from "../managers/registry.ts";
@@ -71,6 +71,11 @@ function* asking(profile: Table, at: At): Generator<Finding> {
       yield { path: at(key), message: "does not go with http: it is for a command" };
   if (login !== undefined && http === undefined)
     yield { path: at("login"), message: "goes with http: it is asked before that" };
+  for (const [key, request] of Object.entries({ http, login })) {
+    const url = fillIn(request?.url ?? "http://host", { address: "host", host: "host", port: "1" });
+    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+      yield { path: at(key, "url"), message: `takes an http:// or https:// URL, not ${show(request?.url)}` };
+  }
   const [program] = argv ?? [];
   if (program?.includes("{"))
     yield { path: at("argv", 0), message: "takes a fixed program, no placeholder, first" };

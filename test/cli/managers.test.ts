@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MANAGERS } from "../../src/managers/registry.ts";
+import { run } from "./rig.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "licmond-managers-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const config = join(folder, "licmond.toml");
+const put = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+const OWN = `[storage]
+directory = "${folder}"
+[[managers]]
+name = "site"
+title = "Site's own"
+argv = ["/bin/echo", "solver 1/2"]
+format = "lines"
+[managers.match]
+feature = '^(?<name>\\w+) (?<used>\\d+)/(?<total>\\d+)$'
+`;
+beforeAll(() => writeFileSync(config, OWN));
+
+describe("licmond managers", () => {
+  test("lists all: code, profiles and the config's own", async () => {
+    const { out, exitCode } = await run(["managers", "--config", config]);
+    expect(exitCode).toBe(0);
+    const rows = out
+      .trim()
+      .split("\n")
+      .map((line) => line.trim().split(/\s{2,}/));
+    expect(rows.slice(1).map(([name]) => name)).toEqual([...MANAGERS, "site"]);
+    expect(rows).toContainEqual(["flexnet", "FlexNet", "code", "seen"]);
+    expect(rows).toContainEqual(["lsdyna", "LS-DYNA", "profile", "seen"]);
+    expect(rows).toContainEqual(["hasp", "Sentinel LDK", "profile", "experimental"]);
+    expect(rows).toContainEqual(["site", "Site's own", "config"]);
+  });
+
+  test("show prints one, which a config takes under another name", async () => {
+    const { out } = await run(["managers", "show", "lsdyna"]);
+    const copied = put("copied.toml", `${OWN}${out.replace('name = "lsdyna"', 'name = "lstc"')}`);
+    expect((await run(["managers", "--config", copied])).out).toMatch(/^lstc +LS-DYNA +config/m);
+  });
+
+  test.each([
+    [["managers", "show", "flexnet"], "flexnet is read by code, not by a profile"],
+    [["managers", "show", "nosuch"], 'no profile "nosuch" comes with licmond'],
+    [["managers", "show"], "it takes nothing, or show and the name of a manager"],
+    [["managers", "hide", "lsdyna"], "it takes nothing, or show"],
+  ])("%j is a usage error", async (args, words) => {
+    const { exitCode, err } = await run(args);
+    expect(exitCode).toBe(2);
+    expect(err).toContain(words);
+  });
+});
+
+describe("licmond parse", () => {
+  test("shows what a profile of the config makes of a text, and each line that it does not know", async () => {
+    const text = put("answer.txt", "solver 1/2\nwhat is this?\n");
+    const { exitCode, out, err } = await run(["parse", "--config", config, "--manager", "site", text]);
+    expect(exitCode).toBe(3);
+    expect(JSON.parse(out)).toMatchObject({ features: [{ name: "solver", used: 1, total: 2 }] });
+    expect(err).toBe("line 2: what is this?\n");
+  });
+
+  test("says why an answer could not be read at all", async () => {
+    const text = put("login.html", "<html>login</html>");
+    const { exitCode, err } = await run(["parse", "--manager", "jetbrains-fls", text]);
+    expect(exitCode).toBe(1);
+    expect(err).toContain(`${text}: The answer is no JSON.`);
+  });
+
+  test("names an expression that hangs", async () => {
+    const evil = put("evil.toml", `${OWN}ignore = '^(a|aa)*(\\1)+$'\n`);
+    const text = put("evil.txt", `${"a".repeat(60)}!\n`.repeat(10));
+    const { exitCode, err } = await run(["parse", "--config", evil, "--manager", "site", text]);
+    expect(exitCode).toBe(1);
+    const named = /The expression match\.ignore of the manager site, on line \d, was not done within 5 s/;
+    expect(err).toMatch(named);
+  }, 30_000);
+});
+
+test("licmond probe asks by a manager of the config", async () => {
+  const { exitCode, out } = await run(["probe", "--config", config, "site", "lic", "--json"]);
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(out)).toMatchObject({
+    servers: [{ manager: "site", status: "up", members: [{ host: "lic" }] }],
+    features: [{ name: "solver" }],
+  });
+});
+
+describe("licmond check", () => {
+  const check = (text: string) => run(["check", "--no-poll", "--config", put("checked.toml", text)]);
+
+  test("warns of a profile without an end mark, and not of one that has it", async () => {
+    expect((await check(OWN)).out).toMatch(/warning {2}managers: site: it has no end mark \(end\)/);
+    expect((await check(OWN.replace('format = "lines"', 'format = "lines"\nend = "^bye$"'))).out).toMatch(
+      /ok {7}managers: site: Site's own/,
+    );
+  }, 30_000);
+
+  test("warns of an expression whose time grows exponentially", async () => {
+    const { out } = await check(`${OWN}ignore = ['^#', '^(x+)+$']\n`);
+    expect(out).toMatch(
+      /warning {2}managers: site: match\.ignore\[1\] takes a time that grows exponentially/,
+    );
+    expect(out).not.toMatch(/match\.feature takes a time/);
+  }, 30_000);
+
+  test("names the key of an expression that does not compile", async () => {
+    const { out, exitCode } = await check(OWN.replace("(?<used>", "((?<used>"));
+    expect(exitCode).toBe(1);
+    expect(out).toMatch(
+      /PROBLEM.*checked\.toml:9: managers\[0\]\.match\.feature is no regular expression: missing \)/,
+    );
+  });
+
+  test("asks for an output of an experimental one", async () => {
+    const { out } = await check(`${OWN}[[servers]]\nid = "bl"\nmanager = "beta-lm"\naddress = "localhost"\n`);
+    expect(out).toMatch(/warning {2}bl: manager: BETA LM is experimental: .*`licmond probe bl --raw`/);
+  }, 30_000);
+});
+
+test("the shell completes names of managers, the config's too", async () => {
+  const env = { LICMOND_CONFIG: config };
+  expect((await run(["completion", "words", "--", "parse", "--manager", "s"], { env })).out).toBe(
+    "sidefx\nsite\n",
+  );
+  expect((await run(["completion", "words", "--", "managers", "show", "ls"], { env })).out).toBe("lsdyna\n");
+});
