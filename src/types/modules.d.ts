@@ -24,7 +24,8 @@ declare module "snappyjs" {
   export function uncompress(bytes: Uint8Array, maxLength?: number): Uint8Array<ArrayBuffer>;
 }
 
-/** The pure JavaScript of recheck: its main entry looks for a Java or a native program first. */
+/** Imported with `{ type: "file" }`. The package's main entry looks for a Java or a native program first. */
 declare module "recheck/lib/browser.js" {
-  export { checkSync } from "recheck";
+  const path: string;
+  export default path;
 }

@@ -1,3 +1,4 @@
+import recheck from "recheck/lib/browser.js" with { type: "file" };
 import { printPath } from "../../domain/schema-problems.ts";
 import { expressionsOf, type Profile } from "../../managers/profile.ts";
 import type { Look } from "./files.ts";
@@ -8,8 +9,7 @@ const JUDGE_MS = 2_000;
 /** What may go wrong with the config's own managers although each expression compiles. */
 export async function checkManagers({ config, report }: Look): Promise<void> {
   if (config.managers.length === 0) return;
-  // 3 MB, which nothing else needs.
-  const { checkSync } = await import("recheck/lib/browser.js");
+  const { checkSync } = await loadRecheck();
   for (const profile of config.managers) {
     const what = `managers: ${profile.name}`;
     if (!hasEnd(profile)) {
@@ -26,6 +26,16 @@ export async function checkManagers({ config, report }: Look): Promise<void> {
     }
     if (slow.length === 0 && hasEnd(profile)) report.fine(what, profile.title ?? profile.format);
   }
+}
+
+/**
+ * The pure JavaScript of recheck, from a file inside the executable: as code of the executable it would take 11 MB,
+ * not 3. It is a CommonJS module, which a file of the executable cannot be by itself.
+ */
+async function loadRecheck(): Promise<Pick<typeof import("recheck"), "checkSync">> {
+  const module = { exports: {} as typeof import("recheck") };
+  new Function("module", await Bun.file(recheck).text())(module);
+  return module.exports;
 }
 
 /** JSON and XML end where they begin; a list that is wrapped has lost its own brackets. */
