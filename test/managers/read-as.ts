@@ -1,16 +1,17 @@
 import type { ManagerName } from "../../src/domain/words.ts";
-import { createKnownHosts } from "../../src/managers/manager.ts";
+import { createKnownHosts, type ParseContext } from "../../src/managers/manager.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
+
+export type ReadOptions = Partial<ParseContext> & { readonly truncated?: boolean };
 
 /** What a manager's parser makes of an output. */
 export function readAs(
   manager: ManagerName,
   output: string | Uint8Array,
-  { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, step = "" } = {},
+  { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, ...rest }: ReadOptions = {},
 ) {
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
-  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts, step }), truncated);
+  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts, ...rest }), truncated);
 }
 
-export type ReadOptions = NonNullable<Parameters<typeof readAs>[2]>;
