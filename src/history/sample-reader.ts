@@ -137,9 +137,8 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
     samples,
     series(feature: KnownFeature, start: number, end: number): Series {
       const intervals = coverage(feature.server, start, end);
-      const { server, daemon, feature: name } = feature;
       const steps = stepsOf(samples(feature, start, end, intervals), intervals, start, end);
-      return { feature: { server, daemon, feature: name }, start, end, steps };
+      return { feature, start, end, steps };
     },
   };
 }

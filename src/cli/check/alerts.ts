@@ -207,7 +207,7 @@ function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   const { read, blank, start, end } = past;
   const [known] = set;
   if (known === undefined) return [];
-  const { steps } = poolOfSeries(set.map((each) => ({ ...each, ...read.series(each, start, end) })));
+  const { steps } = poolOfSeries(set.map((each) => read.series(each, start, end)));
   const looks = steps.map(({ at, ...counts }): SeenAt => {
     const { total, used, unlimited } = counts;
     if (used === null) return [at, null];

@@ -1,4 +1,4 @@
-import type { Series, Shared, Step } from "../history.ts";
+import type { Series, Step } from "../history.ts";
 import { poolOf, seatSets, sumOfKnown } from "../polls/seat-groups.ts";
 
 /** Calls back for each step of a series with the time it holds, [from, to); steps that hold no time are left out. */
@@ -68,13 +68,17 @@ export function sumOfSeats(
   start: number,
   end: number,
 ): Pick<Series, "steps" | "start" | "end"> {
-  const features = series.map(({ feature, steps }) => ({ ...feature, steps }));
+  const features = series.map((one) => ({ ...one.feature, one }));
   const sets = seatSets(features, ({ server }) => server);
-  return sumOfSeries(sets.map(poolOfSeries), start, end);
+  return sumOfSeries(
+    sets.map((set) => poolOfSeries(set.map(({ one }) => one))),
+    start,
+    end,
+  );
 }
 
 /** The features of a seat group as one: at any moment what those are together that are known then. */
-export function poolOfSeries(members: readonly (Pick<Series, "steps"> & Shared)[]): Pick<Series, "steps"> {
+export function poolOfSeries(members: readonly Pick<Series, "steps" | "feature">[]): Pick<Series, "steps"> {
   const [first] = members;
   if (first !== undefined && members.length === 1) return first;
   const changes = members
@@ -86,7 +90,7 @@ export function poolOfSeries(members: readonly (Pick<Series, "steps"> & Shared)[
     if (changes[at + 1]?.step.at === step.at) return [];
     const known = Object.values(now).filter(({ used }) => used !== null);
     const queued = sumOfKnown(known.map((each) => each.queued));
-    return [{ at: step.at, ...poolOf(known, first?.unit), reserved: null, queued }];
+    return [{ at: step.at, ...poolOf(known, first?.feature.unit), reserved: null, queued }];
   });
   return { steps };
 }

@@ -32,7 +32,7 @@ const session = fc.record({
   server: fc.constantFrom(...SERVERS),
   daemon: fc.constantFrom("acmed", "betad"),
   feature: fc.constantFrom("solver", 'mesher,"users":["'),
-  user: fc.constantFrom("ada", '],"hosts":["', "ws01"),
+  user: fc.constantFrom("ada", '],"hosts":["', "ws01", "null", null),
   host: fc.constantFrom("ws01", "WS01", "ws02", null),
   count: fc.integer({ min: 1, max: 3 }),
 });
