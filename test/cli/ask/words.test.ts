@@ -22,6 +22,15 @@ const FEATURES: FeaturePicture[] = [
   }),
   feature(HOSTILE, { total: 100_000, used: 7, available: 99_993, utilization: 0.01 }),
   feature("viewer", { total: null, used: 3, available: null, utilization: null, unlimited: true }),
+  feature("HyperWorks", {
+    total: 1_000_003,
+    used: 25_000,
+    available: 975_003,
+    utilization: 2.5,
+    unit: "tokens",
+    checkouts: [checkout("eve", { user: null, count: 25_000 })],
+    assigned: [{ user: "zoe", host: null, since: NOW - 400 * 86_400_000 }],
+  }),
   feature("broken", { state: "failed", total: null, used: null, available: null, collectedAt: null }),
 ];
 const SERVERS: ServerPicture[] = [
@@ -60,6 +69,17 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   [["features", "--server", "cae"], { has: [/solver +cae\/acmed +1 +4 +3 +2026-03-31 +stale 5 s\n/] }],
   [["features", "broken"], { has: [/broken +eda\/acmed +\? +\? +2026-03-31 +failed\n/] }],
   [["features", "viewer"], { has: [/viewer +eda\/acmed +3 +no limit/] }],
+  [["features", "hyper"], { has: [/HyperWorks +eda\/acmed +25000 +1000003 tokens +975003 /] }],
+  [
+    ["who", "HyperWorks"],
+    {
+      has: [
+        /^HyperWorks \(eda\/acmed\): 25000 tokens of 1000003 in use, 975003 free, assigned to 1 person; read/,
+        /\nuser +host +tokens +since +held\s*\n/,
+        /\nnot known +ws01 +25000 +03-01 \d\d:00 +1 h\s*\nzoe +1 +2025-01-25 \d\d:\d\d +assigned\n$/,
+      ],
+    },
+  ],
   [
     ["features", "nosuch_*"],
     { out: "", err: "No license server has such a feature, or none was read yet.\n" },
@@ -268,7 +288,7 @@ test("status: what is wrong, full and expiring, on one screen", async () => {
   expect(lines.length).toBeLessThanOrEqual(24);
   expect(lines.slice(0, 2)).toEqual([
     "Servers: 1 up, 1 down. 12 of 100008 seats in use by 2 users, 2 waiting.",
-    "The numbers are 5 s old; 1 of 5 features stale.",
+    "The numbers are 5 s old; 1 of 6 features stale.",
   ]);
   expect(lines.join("\n")).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
   expect(lines.join("\n")).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);
