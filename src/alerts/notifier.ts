@@ -61,7 +61,7 @@ export function createNotifier(
     const unit = feature?.unit;
     return {
       ...record,
-      message: isOver ? overMessage(record) : record.message,
+      message: isOver ? overMessage(record, unit) : record.message,
       serverName: picture?.server.name ?? alert.server,
       holders: isOver || anonymize ? [] : topHolders(checkouts),
       ...(unit !== undefined && { unit }),

@@ -92,8 +92,10 @@ describe("tokens", () => {
       unit: "tokens",
       holders: [{ user: "ann", seats: 1000 }],
     });
-    rig.poll({ reading: reading({ features: [] }) });
-    rig.poll({ reading: reading({ features: [] }) });
+    rig.poll({ reading: reading({ features: [tokens(0, { total: 1100 })] }) });
+    const over = rig.notes().find(({ kind, alert }) => kind === "resolved" && alert.rule === "held_too_long");
+    expect(over?.alert.message).toStartWith("tokens were held too long for");
+    for (let poll = 0; poll < 2; poll++) rig.poll({ reading: reading({ features: [] }) });
     const gone = rig.engine.firing().find(({ rule }) => rule === "totals_changed");
     expect(gone?.message).toBe("HyperWorks is gone; it had 1100 tokens");
   });

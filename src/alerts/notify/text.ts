@@ -3,6 +3,7 @@ import { amountOf, countOf, cutText, escapeControls } from "../../domain/plain-t
 import { holderName } from "../../domain/session.ts";
 import { span } from "../../domain/time/clock.ts";
 import { dateTime, hostZone } from "../../domain/time/zone.ts";
+import type { Unit } from "../../domain/words.ts";
 import type { Message, Note, NotedAlert, NotedHolder } from "./note.ts";
 
 /**
@@ -115,8 +116,12 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
 };
 
 /** What a note says of an alert that is over: what was so, for how long, and the worst value. */
-export function overMessage(alert: Pick<AlertRecord, "rule" | "durationSeconds" | "peakValue">): string {
-  const [was, worst] = OVER[alert.rule];
+export function overMessage(
+  alert: Pick<AlertRecord, "rule" | "durationSeconds" | "peakValue">,
+  unit: Unit = "seats",
+): string {
+  const [words, worst] = OVER[alert.rule];
+  const was = unit === "seats" ? words : words.replace(/^(?:a seat was|seats were)/, `${unit} were`);
   const peak = alert.peakValue === null || worst === undefined ? "" : `; at worst ${worst(alert.peakValue)}`;
   return `${was} for ${span(alert.durationSeconds * 1000)}${peak}`;
 }
