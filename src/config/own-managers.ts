@@ -72,7 +72,7 @@ function* asking(profile: Table, at: At): Generator<Finding> {
   if (login !== undefined && http === undefined)
     yield { path: at("login"), message: "goes with http: it is asked before that" };
   for (const [key, request] of Object.entries({ http, login })) {
-    const url = fillIn(request?.url ?? "http://localhost", { address: "host", host: "host", port: "1" });
+    const url = fillIn(request?.url ?? "http:x", { address: "x", host: "x", port: "1" });
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
       yield { path: at(key, "url"), message: `takes an http:// or https:// URL, not ${show(request?.url)}` };
   }

@@ -52,7 +52,7 @@ const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "bun:ffi": ["system"],
   nodemailer: ["alerts"],
   recheck: ["cli"],
-  sax: ["managers"],
+  saxes: ["managers"],
   snappyjs: ["export", "cli"],
 };
 

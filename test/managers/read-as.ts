@@ -12,6 +12,9 @@ export function readAs(
   { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, ...rest }: ReadOptions = {},
 ) {
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
-  return readOutputSync(bytes, managerOf(manager).createParser({ zone, now, knownHosts, ...rest }), truncated);
+  return readOutputSync(
+    bytes,
+    managerOf(manager).createParser({ zone, now, knownHosts, ...rest }),
+    truncated,
+  );
 }
-

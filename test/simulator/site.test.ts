@@ -41,8 +41,7 @@ function nameOf({ handle, pid, user, host, startedAt }: CheckoutReading): string
 function checkoutsOf(reading: Reading): Map<string, CheckoutReading> {
   const found = new Map<string, CheckoutReading>();
   for (const { daemon, name, checkouts } of reading.features) {
-    for (const checkout of checkouts)
-      found.set(`${daemon} ${name} ${nameOf(checkout)}`, checkout);
+    for (const checkout of checkouts) found.set(`${daemon} ${name} ${nameOf(checkout)}`, checkout);
   }
   return found;
 }

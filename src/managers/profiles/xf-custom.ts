@@ -1,4 +1,4 @@
-import sax from "sax";
+import { SaxesParser } from "saxes";
 import type { ParseContext, TextParser } from "../manager.ts";
 import type { Facts, Profile } from "../profile.ts";
 import { countOf, createDraft } from "./draft.ts";
@@ -8,12 +8,12 @@ type Attributes = Readonly<Record<string, string>>;
 
 /**
  * The XML that scripts write for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom license
- * server"): CUSTOM_STAT, in it USAGE for each feature, in it USER. sax knows no external entities, and none that the
+ * server"): CUSTOM_STAT, in it USAGE for each feature, in it USER. saxes knows no external entities, and none that the
  * text declares itself.
  */
 export function createXfParser(profile: Profile, context: ParseContext): TextParser {
   const draft = createDraft(profile, context);
-  const parser = sax.parser(true);
+  const parser = new SaxesParser();
   let depth = 0;
   let isWhole = false;
   let problem: string | null = null;
@@ -33,27 +33,23 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
     throw new Error(why);
   }
 
-  parser.onopentag = ({ name, attributes }) => {
+  parser.on("opentag", ({ name, attributes: of }) => {
     depth++;
-    const of = attributes as Attributes;
     if (depth > MAX_DEPTH) stop(`is nested more than ${MAX_DEPTH} deep`);
     if (depth === 1 && name !== "CUSTOM_STAT") stop("is no CUSTOM_STAT");
-    if (takers[name]?.(of) !== true) draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line + 1);
-  };
-  parser.onclosetag = () => {
+    if (takers[name]?.(of) !== true) draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line);
+  });
+  parser.on("closetag", () => {
     depth--;
     isWhole ||= depth === 0;
-  };
-  parser.onerror = () => {
-    problem ??= `is no XML (line ${parser.line + 1})`;
-  };
+  });
 
   return {
     text(whole, truncated) {
       try {
         parser.write(whole.replace(/^\uFEFF/, "")).close();
       } catch {
-        // What is wrong is known: `stop` or `onerror` was told.
+        problem ??= `is no XML (line ${parser.line})`;
       }
       const reading = draft.read(truncated || !isWhole || problem !== null);
       // Behind a fault nothing is read; what stood before it is.
