@@ -17,7 +17,8 @@ export async function checkManagers({ config, report }: Look): Promise<void> {
       report.warning(what, why);
     }
     const slow = expressionsOf(profile).filter(({ source }) => {
-      return checkSync(source, "u", { timeout: JUDGE_MS }).complexity?.type === "exponential";
+      const judged = checkSync(source, "u", { timeout: JUDGE_MS });
+      return judged.status === "vulnerable" && judged.complexity.type === "exponential";
     });
     for (const { path } of slow) {
       const why = "takes a time that grows exponentially with the line, on lines made for it";
