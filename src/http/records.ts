@@ -21,7 +21,7 @@ import type {
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
-import { managerOf } from "../managers/registry.ts";
+import { isExperimental } from "../managers/registry.ts";
 
 /** What is known → the records of the API. Pure: equal pictures give equal records, byte for byte. */
 
@@ -30,7 +30,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
   const sets = seatSets(features).map((set) => poolOf(set));
   return {
     ...pick(server, "id", "name", "manager", "address"),
-    ...(managerOf(server.manager).experimental === true && { experimental: true }),
+    ...(isExperimental(server.manager) && { experimental: true }),
     labels: { ...server.labels },
     enabled: server.enabled,
     status: picture.status,

@@ -41,3 +41,8 @@ export function managerOf(name: ManagerName, own: readonly Profile[] = []): Mana
 export function builtInManager(name: ManagerName): Manager | null {
   return byName.get(name) ?? null;
 }
+
+/** Whether licmond brings this manager along without having seen real outputs of all that it reads. */
+export function isExperimental(name: ManagerName): boolean {
+  return MANAGERS.includes(name) && managerOf(name).experimental === true;
+}
