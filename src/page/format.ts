@@ -1,3 +1,5 @@
+import type { Unit } from "../domain/words.ts";
+
 const NUMBER = new Intl.NumberFormat("en-GB");
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
@@ -13,6 +15,11 @@ const DATE_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", tim
 const DAY_MS = 86_400_000;
 
 export const number = (value: number): string => NUMBER.format(value);
+
+const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+
+/** `1M`: tokens are too many for the columns of seats. */
+export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number : SHORT.format);
 
 /** `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: two units at most. */
 export function duration(ms: number): string {

@@ -110,7 +110,7 @@ const MOST_LEVELS = 25;
 
 /**
  * Percent of the covered time in which `from` to `to` seats were in use, from none to all; `below`: in which no more than
- * `to` were. `seats` say for each seat how long at least so many were in use; those left out are as the one before.
+ * `to` were. `seats` say for each seat how long at least so many were in use; those left out are as the next one.
  */
 export function levelsOf(
   seats: readonly { readonly seat: number; readonly busyPercent: number }[],
@@ -120,7 +120,7 @@ export function levelsOf(
   const by = Math.ceil((most + 1) / MOST_LEVELS);
   /** In which at least so many were in use. */
   const atLeast = (count: number) =>
-    count <= 0 ? 100 : count > most ? 0 : (seats.findLast(({ seat }) => seat <= count)?.busyPercent ?? 0);
+    count <= 0 ? 100 : (seats.find(({ seat }) => seat >= count)?.busyPercent ?? 0);
   return Array.from({ length: Math.ceil((most + 1) / by) }, (_, at) => {
     const [from, to] = [at * by, Math.min(most, at * by + by - 1)];
     const above = atLeast(to + 1);

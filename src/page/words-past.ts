@@ -33,7 +33,6 @@ export const past = {
     return `${range}, known of ${known} of ${logging.length} servers`;
   },
   seatsInUse: "Seats in use",
-  heads: { seats: "Seats", tokens: "Tokens", credits: "Credits" } satisfies Record<Unit, string>,
   waiting: "waiting",
   waitNow: (count: number) => `${number(count)} now`,
   denied: "denied",
@@ -69,7 +68,7 @@ export const past = {
   noWhatIf: "Nothing can be said of other numbers of seats: there is no limit, or it is not known.",
   with: "With",
   seatsOf: seats,
-  difference: (count: number) => (count > 0 ? `${count} more` : `${-count} fewer`),
+  difference: (count: number) => (count > 0 ? `${number(count)} more` : `${number(-count)} fewer`),
   sessionsAffected: "Sessions affected",
   stillRefused: "Requests still refused",
 

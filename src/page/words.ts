@@ -192,6 +192,7 @@ export const words = {
   seatsInUse: "Seats in use",
   seatsWaited: "Seats waited for",
   unitWord,
+  units: { seats: "Seats", tokens: "Tokens", credits: "Credits" } satisfies Record<Unit, string>,
   waitsFor: (count: number) => `waits for ${number(count)}`,
   more: (count: number) => `${number(count)} more`,
   overADay: "over 1 day,",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { efficiencyOf } from "../../src/domain/stats/efficiency.ts";
 import {
   type Bucket,
   isAllFull,
@@ -58,6 +59,19 @@ describe("a chart's series", () => {
     expect(seriesOf(points, range).buckets).toEqual([{ at, used: null, peak: null, total: 4 }]);
     expect(seriesOf(undefined, range).buckets).toEqual([]);
   });
+});
+
+test("a histogram of more seats than are listed takes those left out as the next one", () => {
+  // 25,000 were in use all the time, as the API tells it of more than 1,000 seats.
+  const { seats } = efficiencyOf(new Map([[25_000, 1]]), 1_000_003, null, null);
+  expect(seats.map(({ seat, busyPercent }) => [seat, busyPercent])).toEqual([
+    [1, 100],
+    [25_000, 100],
+    [1_000_003, 0],
+  ]);
+  const [first, ...others] = levelsOf(seats, 1_000_003);
+  expect(first).toMatchObject({ from: 0, to: 40_000, percent: 100, below: 100 });
+  expect(others.every(({ percent }) => percent === 0)).toBe(true);
 });
 
 test("a histogram's levels are what the shares of each seat say, and all of the time", () => {

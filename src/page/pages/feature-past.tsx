@@ -129,7 +129,7 @@ function Sessions({ id, unit, range }: PanelProps) {
           columns={[
             { head: past.groups.user, cell: (each) => <Person {...each} /> },
             { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
-            { head: past.heads[unit], value: ({ count }) => count },
+            { head: words.units[unit], value: ({ count }) => count },
             { head: past.from, time: ({ startedAt, firstSeenAt }) => startedAt ?? firstSeenAt },
             { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
             { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
@@ -175,7 +175,7 @@ const poolColumns = (unit: Unit): readonly Column<PoolRecord>[] => [
   { head: past.vendorString, wide: true, cell: ({ vendorString }) => vendorString },
   { head: past.inUse, value: ({ used }) => used },
   {
-    head: past.heads[unit],
+    head: words.units[unit],
     right: true,
     cell: ({ unlimited, total }) => (unlimited ? words.noLimit : <Known value={total} />),
   },

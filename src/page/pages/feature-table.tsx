@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { day, duration, number } from "../format.ts";
+import { day, duration, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
@@ -82,10 +82,10 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     order: "used",
     width: "72px",
     class: "r",
-    cell: ({ feature: { used, total, unlimited } }) => (
+    cell: ({ feature: { used, total, unlimited, unit } }) => (
       <>
-        {used === null ? <Unknown /> : number(used)}
-        {used !== null && !unlimited && total !== null && <span class="q">/{number(total)}</span>}
+        {used === null ? <Unknown /> : shortIn(unit)(used)}
+        {used !== null && !unlimited && total !== null && <span class="q">/{shortIn(unit)(total)}</span>}
       </>
     ),
   },
@@ -131,7 +131,7 @@ function Free(row: FeatureRow) {
   const isExpired = (daysLeft(row, now.peek()) ?? 0) < 0;
   return (
     <>
-      <b class={isExpired ? "n-crit" : isFull(row) ? "n-full" : ""}>{number(free)}</b>
+      <b class={isExpired ? "n-crit" : isFull(row) ? "n-full" : ""}>{shortIn(feature.unit)(free)}</b>
       <span class="q card-word"> {words.free}</span>
     </>
   );

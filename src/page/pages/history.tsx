@@ -114,7 +114,7 @@ const STATS: readonly Column<StatsRecord>[] = [
 function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
   const busyAt = ({ seats, total }: EfficiencyRecord, share: number) => {
     const seat = Math.max(1, Math.ceil((total ?? 0) * share));
-    return total === null ? null : (seats.findLast((each) => each.seat <= seat)?.busyPercent ?? null);
+    return total === null ? null : (seats.find((each) => each.seat >= seat)?.busyPercent ?? null);
   };
   const then = (row: EfficiencyRecord) => fewerSeats(row, fewer);
   return [

@@ -5,7 +5,7 @@ import type { HolderRow } from "../model.ts";
 import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
 import { ListTable } from "../parts/list-table.tsx";
 import { linkTo } from "../router.ts";
-import { words } from "../words.ts";
+import { unlessSeats, words } from "../words.ts";
 
 /** People, hosts or features, each once, with all they hold. */
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {
@@ -23,12 +23,13 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
           head: heads[by],
           width: "minmax(120px, 1.4fr)",
           class: "a-n",
-          cell: ({ name, first }) =>
+          cell: ({ name, first, unit }) =>
             name === null ? (
               words.notKnown
             ) : (
               <a class="name" href={hrefOf(first, by)} title={name}>
                 {name}
+                <span class="q">{unlessSeats(unit)}</span>
               </a>
             ),
         },

@@ -1,5 +1,5 @@
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
-import { number } from "../format.ts";
+import { number, shortIn } from "../format.ts";
 import { asDuration } from "../parts/cells.tsx";
 import { Rows } from "../parts/figure.tsx";
 import { levelsOf } from "../series.ts";
@@ -17,7 +17,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
     <div class="halves">
       <figure>
         <ol class="histo" aria-label={histogram}>
-          {levels.map(({ from, percent, isFull }) => (
+          {levels.map(({ from, percent, isFull }, at) => (
             <li key={from}>
               {percent < 0.5 && percent > 0 ? "<1" : number(Math.round(percent))}
               <i
@@ -26,7 +26,8 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                   background: isFull ? "var(--warn-mark)" : "var(--use)",
                 }}
               />
-              <span class="q">{from}</span>
+              {/* `120K` has no room below each bar. */}
+              <span class="q">{unit === "seats" || at % 3 === 0 ? shortIn(unit)(from) : "\u00a0"}</span>
             </li>
           ))}
         </ol>

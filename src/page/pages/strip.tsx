@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { number } from "../format.ts";
 import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
 import { words } from "../words.ts";
 
@@ -45,7 +46,7 @@ export function Strip(props: {
           <span class="q">{words.reserved(reserved)}</span>
         </Seats>
         <Seats count={free} isCells={isCells} kind="free">
-          <span class="q">{`${free} ${words.free}`}</span>
+          <span class="q">{`${number(free)} ${words.free}`}</span>
         </Seats>
       </ol>
       {asked > 0 && (

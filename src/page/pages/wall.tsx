@@ -6,7 +6,7 @@ import { expiriesOf, figuresOf } from "../daily/figures.ts";
 import { Tile } from "../daily/tile.tsx";
 import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../daily/wall.ts";
 import { daily } from "../daily/words.ts";
-import { day, duration, moment, number } from "../format.ts";
+import { day, duration, moment, number, shortIn } from "../format.ts";
 import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
@@ -152,7 +152,7 @@ function Tightest({ server }: Props) {
               <UsedOf {...feature} />
             </span>
             <b class={`r ${isFull(row) ? "n-full" : ""}`}>
-              {number(free ?? 0)} {words.free}
+              {shortIn(feature.unit)(free ?? 0)} {words.free}
             </b>
           </li>
         );

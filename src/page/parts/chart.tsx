@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
 import { bucketInWords, type ChartProps, sentenceOf } from "../series.ts";
+import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { Rows } from "./figure.tsx";
 
@@ -79,7 +80,7 @@ export function Chart(props: ChartProps) {
               { head: past.from, cell: ({ at }) => moment(at, now.peek()) },
               { head: past.peak, value: ({ peak }) => peak },
               { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
-              { head: past.heads[unit], value: ({ total }) => total },
+              { head: words.units[unit], value: ({ total }) => total },
             ]}
           />
         )}

@@ -1,8 +1,8 @@
-import { duration, moment, number } from "../format.ts";
+import { duration, moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { type HolderRow, nameOf } from "../model.ts";
 import { linkTo } from "../router.ts";
-import { words } from "../words.ts";
+import { unlessSeats, words } from "../words.ts";
 import { type ListColumn, ListTable } from "./list-table.tsx";
 import { State } from "./marks.tsx";
 
@@ -47,8 +47,8 @@ export const SEATS: ListColumn<Pick<HolderRow, "count" | "unit">> = {
   class: "a-b r",
   cell: ({ count, unit }) => (
     <>
-      {number(count)}
-      <span class={unit === "seats" ? "q card-word" : "q"}> {words.unitWord(count, unit)}</span>
+      {shortIn(unit)(count)}
+      <span class="q card-word"> {words.unitWord(count, unit)}</span>
     </>
   ),
 };
@@ -78,6 +78,7 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
     cell: (row) => (
       <a class="name" href={hrefOfFeature(row)}>
         {nameOf(row)}
+        <span class="q">{unlessSeats(row.unit)}</span>
       </a>
     ),
   },
@@ -126,8 +127,6 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
       ),
   },
   { ...HOST, class: "a-s m el", cell: ({ host }) => host },
-  SEATS,
-  SINCE,
 ];
 
 /** Who has a feature, or waits for it. `lasts`: the head of how long that lasts. */
@@ -136,6 +135,9 @@ export function HolderTable(props: {
   readonly label: string;
   readonly lasts: string;
 }) {
-  const columns = [...OF_FEATURE, { ...HELD, head: props.lasts }].map(({ order, ...column }) => column);
+  const seats = { ...SEATS, head: words.units[props.rows[0]?.unit ?? "seats"] };
+  const columns = [...OF_FEATURE, seats, SINCE, { ...HELD, head: props.lasts }].map(
+    ({ order, ...column }) => column,
+  );
   return <ListTable label={props.label} class="tt" rows={props.rows} columns={columns} isWhole />;
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { duration, number } from "../format.ts";
+import type { Unit } from "../../domain/words.ts";
+import { duration, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { words } from "../words.ts";
 
@@ -57,17 +58,18 @@ export const Loading = () => (
 export function UsedOf(props: {
   readonly used: number | null;
   readonly total: number | null;
+  readonly unit?: Unit;
   readonly between?: string;
 }) {
-  const { used, total, between = "/" } = props;
+  const { used, total, unit = "seats", between = "/" } = props;
   if (used === null) return <Unknown />;
   return (
     <>
-      {number(used)}
+      {shortIn(unit)(used)}
       {total !== null && (
         <span class="q">
           {between}
-          {number(total)}
+          {shortIn(unit)(total)}
         </span>
       )}
     </>
