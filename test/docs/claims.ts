@@ -22,6 +22,8 @@ export const RUNNERS: Readonly<Record<string, string>> = {
   package: "test/systemd/readme.test.ts",
   /** A part of a config. */
   config: "test/docs/documents.test.ts",
+  /** Saved outputs, profiles for them, and what licmond makes of these. */
+  managers: "test/docs/managers.test.ts",
   /** Commands for who works on the project, of which `scripts/test` is one. */
   develop: "test/docs/documents.test.ts",
 };
