@@ -1,0 +1,76 @@
+import { expect, test } from "bun:test";
+import { until } from "./harness.ts";
+import { createSite } from "./site.ts";
+
+interface Server {
+  readonly id: string;
+  readonly manager: string;
+  readonly state: string;
+  readonly lastPollAt: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+const ask = "/api/licenses";
+/** The test asks again and again. */
+const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
+
+test("profiles of the config are polled by the binary, one that hangs is named, and a reload changes them", async () => {
+  await using site = await createSite();
+  const good = await site.tool("good");
+  const evil = await site.tool("evil");
+  await good.says("solver 1/2\n user ada\n");
+  await evil.says(`${"a".repeat(60)}!\n`.repeat(10));
+  const profile = (name: string, more: string, feature = "(?<name>\\w+)") => `[[managers]]
+name = "${name}"
+argv = ["${name === "good" ? good.path : evil.path}", "{host}"]
+format = "lines"
+[managers.match]
+feature = '^${feature} (?<used>\\d+)/(?<total>\\d+)$'
+${more}
+[[servers]]
+id = "at-${name}"
+manager = "${name}"
+address = "127.0.0.1"
+interval = "5s"
+`;
+  const hangs = profile("evil", "ignore = '^(a|aa)*(\\1)+$'");
+  await site.configure(`${LIMITS}${profile("good", "checkout = '^ user (?<user>.+)$'")}${hangs}`);
+  const key = await site.key("admin");
+  await using daemon = await site.serve();
+
+  const servers = () => daemon.json<{ servers: readonly Server[] }>(`${ask}/servers`, key);
+  const server = async (id: string) => (await servers()).servers.find((each) => each.id === id);
+  await until("the good one is read", async () => (await server("at-good"))?.state === "ok" || undefined);
+  expect(await daemon.json<object>(`${ask}/users`, key)).toMatchObject({
+    users: [{ server: "at-good", feature: "solver", user: "ada" }],
+  });
+  const hung = await until(
+    "the other one is ended",
+    async () => (await server("at-evil"))?.error ?? undefined,
+  );
+  expect(hung).toMatchObject({
+    code: "LICENSE_PARSE_ERROR",
+    message: expect.stringMatching(
+      /^The expression match\.ignore of the manager evil, on line \d+, was not done/,
+    ),
+  });
+  const before = (await server("at-good"))?.lastPollAt;
+  await until("the good one is read again", async () => {
+    const { state, lastPollAt } = (await server("at-good")) ?? {};
+    return (state === "ok" && lastPollAt !== before) || undefined;
+  });
+
+  expect(await daemon.json<object>(`${ask}/servers?manager=good`, key)).toMatchObject({
+    servers: [{ id: "at-good", manager: "good" }],
+  });
+  const none = await daemon.get(`${ask}/servers?manager=godo`, key);
+  expect([none.status, await none.text()]).toEqual([400, expect.stringContaining("good, evil")]);
+
+  await site.configure(`${LIMITS}${profile("good", "ignore = '^ user'", "(?<name>solve)r")}`);
+  expect((await daemon.post("/api/reload", key)).status).toBe(200);
+  await until("the new expression is used", async () => {
+    const { features } = await daemon.json<{ features: { name: string }[] }>(`${ask}/features`, key);
+    return features.some(({ name }) => name === "solve") || undefined;
+  });
+  expect(await daemon.stop()).toBe(0);
+});
