@@ -39,7 +39,7 @@ describe("queries of history, in a worker", () => {
   test("see what the daemon committed, and go on seeing it", async () => {
     const { rig, client } = await withHistory();
     const [series] = await client.query("series", range);
-    expect(series?.feature).toEqual({ server: "eda", daemon: "snpslmd", feature: "compiler" });
+    expect(series?.feature).toMatchObject({ server: "eda", daemon: "snpslmd", feature: "compiler" });
     expect(series?.steps.map(({ used }) => used)).toEqual([0, 1, 2, 3, null]);
 
     rig.store.transaction(() => {});
