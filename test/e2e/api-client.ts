@@ -59,7 +59,7 @@ ${reads.join("\n")}
 const { data } = await client.GET("/api/licenses/users");
 const user: components["schemas"]["User"] | undefined = data?.users[0];
 const holder: string | null | undefined = user?.user;
-const kind: "checkout" | "reservation" | "queued" | undefined = user?.kind;
+const kind: "checkout" | "reservation" | "queued" | "assigned" | undefined = user?.kind;
 if (holder === undefined || kind === undefined) throw new Error("no users");
 console.log(JSON.stringify(seen));
 `,
