@@ -3,7 +3,8 @@ import { printPath } from "../domain/schema-problems.ts";
 import { inSlices } from "../domain/time/slices.ts";
 import type { ParseContext } from "../managers/manager.ts";
 import { expressionsOf, type Profile } from "../managers/profile.ts";
-import { joinPieces, type ParseAnswer, type ParseOrder } from "../managers/profiles/serve.ts";
+import { joinPieces } from "../managers/profiles/pieces.ts";
+import type { ParseAnswer, ParseOrder } from "../managers/profiles/serve.ts";
 
 /** Time to read one answer: 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
@@ -82,10 +83,18 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     current = order;
     const { profile, progress } = order.order;
     const most = slow.has(profile.name) ? Math.min(limitMs, LIMIT_AGAIN_MS) : limitMs;
-    timer = setTimeout(() => {
+    let isExtended = false;
+    const late = () => {
+      // A worker that has just been started may take a while to begin.
+      if (!isExtended && new Int32Array(progress)[2] === 0) {
+        isExtended = true;
+        timer = setTimeout(late, limitMs);
+        return;
+      }
       slow.add(profile.name);
       end(`${whatHangs(profile, progress)} was not done within ${most / 1000} s, and was ended.`);
-    }, most);
+    };
+    timer = setTimeout(late, most);
     running().postMessage(order.order);
   }
 
@@ -98,7 +107,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
       truncated: boolean,
     ): Promise<Reading> {
       const { promise, resolve } = Promise.withResolvers<Reading>();
-      const order = { id: ++lastId, profile, bytes, truncated, context, progress: new SharedArrayBuffer(8) };
+      const order = { id: ++lastId, profile, bytes, truncated, context, progress: new SharedArrayBuffer(12) };
       queue.push({ order, settle: resolve });
       next();
       return promise;

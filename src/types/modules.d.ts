@@ -23,9 +23,7 @@ declare module "snappyjs" {
   export function compress(bytes: Uint8Array): Uint8Array<ArrayBuffer>;
   export function uncompress(bytes: Uint8Array, maxLength?: number): Uint8Array<ArrayBuffer>;
 }
-
-/** Imported with `{ type: "file" }`. The package's main entry looks for a Java or a native program first. */
-declare module "recheck/lib/browser.js" {
+declare module "recheck/lib/*" {
   const path: string;
   export default path;
 }

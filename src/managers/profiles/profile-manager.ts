@@ -1,41 +1,12 @@
-import type {
-  HttpQuestion,
-  Manager,
-  ParseContext,
-  ReadingParser,
-  RequestStep,
-  Step,
-  TextParser,
-} from "../manager.ts";
+import type { HttpQuestion, Manager, RequestStep, Step } from "../manager.ts";
 import type { Profile } from "../profile.ts";
 import { fillIn, parseProfileAddress, templatesOf } from "./addresses.ts";
-import { jsonReader } from "./json.ts";
-import { createLicmondParser } from "./licmond.ts";
-import { linesReader, type Progress } from "./lines.ts";
 import { parseJson, textAt } from "./paths.ts";
-import { createXfParser } from "./xf-custom.ts";
-
-export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
-
-/** Makes parsers of a profile's answers; its expressions are compiled once. Throws for one that is none. */
-export function profileReader(profile: Profile): ProfileParser {
-  switch (profile.format) {
-    case "lines":
-      return linesReader(profile);
-    case "json":
-      return jsonReader(profile);
-    case "licmond":
-      return (context) => createLicmondParser(profile, context);
-    case "xf-custom":
-      return (context) => createXfParser(profile, context);
-  }
-}
 
 /** The manager that a profile describes: its questions, and how its answers are read. It has no commands and no log. */
 export function profileManager(profile: Profile): Manager {
   const { name, title = name, argv, env = {}, stdin, stream } = profile;
   const isPerHost = templatesOf(profile).some(({ text }) => /\{(?:host|port)\}/.test(text));
-  let reader: ProfileParser | null = null;
 
   function commandStep(step: string, tool: readonly string[], values: Values): Step {
     return {
@@ -69,9 +40,8 @@ export function profileManager(profile: Profile): Manager {
     },
     commands: {},
     utility: (tool) => tool,
-    createParser(context) {
-      reader ??= profileReader(profile);
-      return reader(context, () => {});
+    createParser: () => {
+      throw new Error(`answers of the profile ${name} are read in a worker`);
     },
     explain: () => null,
     quorum: () => 1,

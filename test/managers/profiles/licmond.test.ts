@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { run } from "../../cli/rig.ts";
+import { readAs } from "../read-as.ts";
 import { profileOf, readBy, summary } from "./read.ts";
 
 const OWN = profileOf('[[managers]]\nname = "own"\nargv = ["own"]\nformat = "licmond"\n');
@@ -96,7 +97,7 @@ rlm software version v12.2 (build:2)
   const printed = await run(["parse", "--manager", "rlm", "--timezone", "UTC"], { stdin: text, now: NOW });
   expect(printed).toMatchObject({ exitCode: 0, err: "" });
   const reading = read(JSON.parse(printed.out));
-  const direct = readBy("rlm", text, { now: NOW });
+  const direct = readAs("rlm", text, { now: NOW });
   expect(summary(reading)).toEqual(summary(direct));
   expect(reading.members).toEqual(direct.members);
   expect(reading.features[0]?.checkouts[0]).toMatchObject({

@@ -2,9 +2,9 @@ import { interpretConfig } from "../../../src/config/load.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { createKnownHosts } from "../../../src/managers/manager.ts";
 import type { Profile } from "../../../src/managers/profile.ts";
-import { profileManager } from "../../../src/managers/profiles/profile-manager.ts";
+import { profileReader } from "../../../src/managers/profiles/reader.ts";
+import { shippedProfile } from "../../../src/managers/profiles/shipped.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
-import { managerOf } from "../../../src/managers/registry.ts";
 
 /** The first of `[[managers]]` in a config. Throws where it is refused. */
 export function profileOf(toml: string): Profile {
@@ -28,6 +28,12 @@ ${match}
 `);
 }
 
+function shipped(name: string): Profile {
+  const profile = shippedProfile(name);
+  if (profile === undefined) throw new Error(`no profile ${name} comes along`);
+  return profile;
+}
+
 interface ReadOptions {
   readonly zone?: string;
   readonly now?: number;
@@ -42,10 +48,14 @@ export function readBy(
   answer: string | Uint8Array,
   { zone = "UTC", now = 0, truncated = false, ...more }: ReadOptions = {},
 ): Reading {
-  const manager = typeof profile === "string" ? managerOf(profile) : profileManager(profile);
+  const read = profileReader(typeof profile === "string" ? shipped(profile) : profile);
   const bytes = typeof answer === "string" ? new TextEncoder().encode(answer) : answer;
   const context = { zone, now, knownHosts: createKnownHosts(), ...more };
-  return readOutputSync(bytes, manager.createParser(context), truncated);
+  return readOutputSync(
+    bytes,
+    read(context, () => {}),
+    truncated,
+  );
 }
 
 /** `name total/used (group) expiry: user@host×count …`, a feature a line. */
