@@ -9,6 +9,7 @@ import { page } from "./page.ts";
 import { parse } from "./parse.ts";
 import { parsers } from "./parsers.ts";
 import { BINARY } from "./place.ts";
+import { profiles } from "./profiles.ts";
 import { prometheus } from "./prometheus.ts";
 import { spawns } from "./spawns.ts";
 import { startup } from "./startup.ts";
@@ -21,6 +22,7 @@ const BENCHES: readonly Bench[] = [
   startup,
   parse,
   parsers,
+  profiles,
   featuresHttp,
   prometheus,
   spawns,

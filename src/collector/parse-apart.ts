@@ -15,6 +15,8 @@ export type ParseApart = ReturnType<typeof createParseApart>;
 
 interface Waiting {
   readonly order: ParseOrder;
+  /** Of its answer, as far as it has come. */
+  readonly pieces: string[];
   settle(reading: Reading): void;
 }
 
@@ -45,7 +47,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     if (worker !== null) return worker;
     const fresh = startWorker();
     fresh.onmessage = ({ data }: MessageEvent<ParseAnswer>) => {
-      if (worker === fresh && data.id === current?.order.id) void finish(current, data);
+      if (worker === fresh && data.id === current?.order.id) take(current, data);
     };
     fresh.onerror = (event) => {
       event.preventDefault();
@@ -57,13 +59,18 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     return fresh;
   }
 
-  async function finish(done: Waiting, answer: ParseAnswer): Promise<void> {
+  function take(from: Waiting, answer: ParseAnswer): void {
+    const { profile } = from.order;
+    if ("pieces" in answer) {
+      from.pieces.push(...answer.pieces);
+      if (!answer.isLast) return;
+      slow.delete(profile.name);
+    }
     clearTimeout(timer);
-    slow.delete(done.order.profile.name);
     current = null;
     next();
-    if ("pieces" in answer) done.settle(await inSlices(joinPieces(answer.pieces)));
-    else done.settle(unread(done.order.profile, `It could not be read: ${answer.failure}.`));
+    if ("pieces" in answer) void inSlices(joinPieces(from.pieces)).then(from.settle);
+    else from.settle(unread(profile, `It could not be read: ${answer.failure}.`));
   }
 
   /** Ends the worker in the middle of an answer; the next one starts another. */
@@ -108,7 +115,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     ): Promise<Reading> {
       const { promise, resolve } = Promise.withResolvers<Reading>();
       const order = { id: ++lastId, profile, bytes, truncated, context, progress: new SharedArrayBuffer(12) };
-      queue.push({ order, settle: resolve });
+      queue.push({ order, pieces: [], settle: resolve });
       next();
       return promise;
     },

@@ -3,5 +3,5 @@ import { createParsingService, type ParseOrder } from "../managers/profiles/serv
 // The worker that reads by profiles: see `collector/parse-apart.ts` for its other side.
 declare const self: Worker;
 
-const answer = createParsingService();
-self.onmessage = ({ data }: MessageEvent<ParseOrder>) => self.postMessage(answer(data));
+const serve = createParsingService((answer) => self.postMessage(answer));
+self.onmessage = ({ data }: MessageEvent<ParseOrder>) => serve(data);

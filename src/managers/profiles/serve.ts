@@ -20,15 +20,19 @@ export interface ParseOrder {
   readonly progress: SharedArrayBuffer;
 }
 
+/** Comes in parts, the last of which has `isLast`. */
 export type ParseAnswer =
-  | { readonly id: number; readonly pieces: readonly string[] }
+  | { readonly id: number; readonly pieces: readonly string[]; readonly isLast: boolean }
   | { readonly id: number; readonly failure: string };
+
+/** Pieces in one part: taken over in a millisecond or two. */
+const AT_ONCE = 32;
 
 /** Compiled profiles that are kept: more than a site has. */
 const MAX_KEPT = 64;
 
-/** The worker's side: profiles stay compiled from answer to answer. Never throws. */
-export function createParsingService(): (order: ParseOrder) => ParseAnswer {
+/** The worker's side: profiles stay compiled from answer to answer. Never throws, unless `send` does. */
+export function createParsingService(send: (answer: ParseAnswer) => void): (order: ParseOrder) => void {
   const readers = new Map<string, ProfileParser>();
 
   return ({ id, profile, bytes, truncated, context, progress }) => {
@@ -42,9 +46,13 @@ export function createParsingService(): (order: ParseOrder) => ParseAnswer {
         place[0] = expression;
         place[1] = line;
       });
-      return { id, pieces: piecesOf(readOutputSync(bytes, parser, truncated)) };
+      const pieces = piecesOf(readOutputSync(bytes, parser, truncated));
+      for (let from = 0; from < pieces.length; from += AT_ONCE) {
+        const part = pieces.slice(from, from + AT_ONCE);
+        send({ id, pieces: part, isLast: from + AT_ONCE >= pieces.length });
+      }
     } catch (error) {
-      return { id, failure: messageOf(error) };
+      send({ id, failure: messageOf(error) });
     }
   };
 }
