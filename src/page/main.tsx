@@ -104,7 +104,7 @@ function NotRead() {
 
 const EXAMPLE = `[[servers]]
 id = "eda"
-manager = "flexnet"                 # or rlm
+manager = "flexnet"                 # licmond managers lists them
 address = "27000@license-server"
 tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
 

@@ -54,8 +54,12 @@ export function Feature() {
             <a href={linkTo("features", { server: row.server.id })}>{row.server.id}</a>
           </li>
           <li aria-hidden="true">›</li>
-          <li>{row.feature.daemon}</li>
-          <li aria-hidden="true">›</li>
+          {row.feature.daemon !== "" && (
+            <>
+              <li>{row.feature.daemon}</li>
+              <li aria-hidden="true">›</li>
+            </>
+          )}
         </ol>
         <h1>{row.feature.name}</h1>
         <div class="acts">
