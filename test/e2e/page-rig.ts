@@ -25,7 +25,11 @@ export async function listenTo(page: Page, origin: string): Promise<string[]> {
   return heard;
 }
 
-export const namesIn = (page: Page) => page.locator('[role="rowgroup"] a.name').allTextContents();
+/** Names in a list, without the unit that stands behind some. */
+export const namesIn = (page: Page) =>
+  page
+    .locator('[role="rowgroup"] a.name')
+    .evaluateAll((links) => links.map((link) => link.firstChild?.textContent ?? ""));
 export const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
 
 /** Every figure of the page is there. */

@@ -1,5 +1,6 @@
 import type { ManagerName } from "../../src/domain/words.ts";
 import { createKnownHosts, type ParseContext } from "../../src/managers/manager.ts";
+import { profileReader } from "../../src/managers/profiles/reader.ts";
 import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 
@@ -12,9 +13,9 @@ export function readAs(
   { zone = "UTC", now = 0, knownHosts = createKnownHosts(), truncated = false, ...rest }: ReadOptions = {},
 ) {
   const bytes = typeof output === "string" ? new TextEncoder().encode(output) : output;
-  return readOutputSync(
-    bytes,
-    managerOf(manager).createParser({ zone, now, knownHosts, ...rest }),
-    truncated,
-  );
+  const { profile, createParser } = managerOf(manager);
+  const context = { zone, now, knownHosts, ...rest };
+  // A profile's answers are read in a worker, by this reader.
+  const parser = profile === undefined ? createParser(context) : profileReader(profile)(context, () => {});
+  return readOutputSync(bytes, parser, truncated);
 }
