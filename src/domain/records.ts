@@ -219,11 +219,10 @@ export const SummaryRecord = record("Summary", {
   servers: Type.Object({ up: Count, degraded: Count, down: Count, unknown: Count }),
   features: Count,
   staleFeatures: Count,
-  seats: Type.Object({
-    total: nullable(Count),
-    used: nullable(Count),
-    available: nullable(Type.Integer()),
-  }),
+  seats: Type.Object(
+    { total: nullable(Count), used: nullable(Count), available: nullable(Type.Integer()) },
+    { description: "Of features of seats alone, each seat group once; so are `queued` and `reserved`" },
+  ),
   unlimitedFeatures: Count,
   utilization: nullable(Percent),
   users: Count,
