@@ -8,7 +8,8 @@ import type {
 } from "../../src/domain/history-records.ts";
 import type { AvailabilityRecord, OutageRecord } from "../../src/domain/outages.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
-import { type Figures, n, percent, pick, plural, sum, time } from "./page-figures.ts";
+import { unlessSeats } from "../../src/page/words.ts";
+import { type Figures, n, named, percent, pick, plural, seatsLost, sum, time } from "./page-figures.ts";
 
 /** Checks what the pages that look back show against the answers that they got. */
 export async function checkPast({ show, rows, heardOf, texts }: Figures): Promise<void> {
@@ -31,8 +32,6 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   }
   await show(`history?report=efficiency&${range}`);
   const { features } = await heardOf<{ features: StatsRecord[] }>("stats");
-  const named = (row: { feature: string | null; server: string; daemon: string }) =>
-    `${row.feature} ${row.server} ${row.daemon}`;
   expect(
     pick(
       await rows("Use of seats"),
@@ -106,10 +105,10 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   const { expirations } = await heardOf<{ expirations: ExpirationRecord[] }>("expirations");
   const list = await texts("#main tbody tr");
   expect(list.length).toBe(expirations.length);
-  for (const [at, { feature, server, total }] of expirations.entries())
+  for (const [at, { feature, unit, server, total }] of expirations.entries())
     expect([
       list[at],
-      list[at]?.startsWith(`${feature} ${server}`) || list[at]?.includes(`${feature} ${server} `),
+      list[at]?.includes(`${feature}${unlessSeats(unit)} ${server} `),
       list[at]?.includes(total === null ? "no limit" : n(total)),
     ]).toEqual([list[at], true, true]);
   await show("expiry");
@@ -119,7 +118,7 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   );
   const heads = [...months.values()].map(
     (of) =>
-      `${plural(new Set(of.map((row) => named(row))).size, "feature")}, ${plural(sum(of.map(({ total }) => total)), "seat")} lost`,
+      `${plural(new Set(of.map((row) => named(row))).size, "feature")}, ${plural(seatsLost(of), "seat")} lost`,
   );
   const monthHeads = await texts("#main .h:has(+ .month)");
   expect(heads.filter((head, at) => !monthHeads[at]?.includes(head))).toEqual([]);

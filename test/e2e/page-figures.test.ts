@@ -13,9 +13,10 @@ import type {
   UserRecord,
 } from "../../src/domain/records.ts";
 import { day } from "../../src/page/format.ts";
+import { unlessSeats } from "../../src/page/words.ts";
 import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW } from "./harness.ts";
-import { type Figures, n, percent, pick, plural, readFigures, sum, time } from "./page-figures.ts";
+import { type Figures, n, percent, pick, plural, readFigures, seatsLost, sum, time } from "./page-figures.ts";
 import { checkPast } from "./page-figures-past.ts";
 import { isLive, listenTo, startDemo } from "./page-rig.ts";
 
@@ -70,7 +71,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
       tight.map(({ name, server, used, total }) => `${name} ${server} ${n(used)}/${n(total)}`).sort(),
     );
     const { users: holders } = await ask<{ users: UserRecord[] }>("users?kind=checkout&limit=1000");
-    const longest = holders.sort((a, b) => (a.startedAt ?? "").localeCompare(b.startedAt ?? ""));
+    const longest = holders.sort((a, b) => (b.durationSeconds ?? 0) - (a.durationSeconds ?? 0));
     expect(await page.getByRole("link", { name: `All ${n(holders.length)}`, exact: true }).count()).toBe(1);
     for (const [at, line] of (await listed("Longest held")).entries())
       expect(line).toStartWith(`${longest[at]?.user} ${longest[at]?.feature} `);
@@ -91,9 +92,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
       const [{ feature, daysLeft = 0 } = {} as Partial<ExpirationRecord>] = of;
       const features = new Set(of.map((row) => JSON.stringify([row.server, row.daemon, row.feature]))).size;
       const what =
-        features === 1
-          ? feature
-          : `${plural(features, "feature")}, ${plural(sum(of.map(({ total }) => total)), "seat")}`;
+        features === 1 ? feature : `${plural(features, "feature")}, ${plural(seatsLost(of), "seat")}`;
       return `${day(on, Date.now())} ${what} ${(daysLeft ?? 0) < 0 ? "expired" : `in ${daysLeft} d`}`;
     });
   }
@@ -118,10 +117,10 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
       "Expires",
     );
     const expected = features.map((feature) => {
-      const { server, daemon, name, total, used, available, unlimited, permanent, expiresOn } = feature;
+      const { server, daemon, name, unit, total, used, available, unlimited, permanent, expiresOn } = feature;
       const past = statsOf(feature);
       return [
-        ...[server, daemon, name],
+        ...[server, daemon, `${name}${unlessSeats(unit)}`],
         total === null || used === null ? n(used) : `${n(used)}/${n(total)}`,
         unlimited ? "no limit" : n(available),
         `${past !== undefined && past.peakUsed !== null && past.coverage < 0.9 ? "≥ " : ""}${n(past?.peakUsed ?? null)}`,
@@ -191,19 +190,28 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     const held = users.filter(({ kind }) => kind === "checkout");
     const waiting = users.filter(({ kind }) => kind === "queued");
     const people = (of: readonly UserRecord[]) => new Set(of.map(({ user }) => user)).size;
+    const { features } = await ask<{ features: FeatureRecord[] }>("features");
+    const unitOf = ({ server, daemon, feature }: UserRecord) =>
+      features.find((one) => one.server === server && one.daemon === daemon && one.name === feature)?.unit ??
+      "seats";
+    const seatsIn = (of: readonly UserRecord[]) =>
+      sum(of.filter((row) => unitOf(row) === "seats").map(({ count }) => count));
     await show("people");
     expect(await texts("#main [role=status]")).toContain(
-      `${n(people(held))} people, ${plural(sum(held.map(({ count }) => count)), "seat")}, ${n(waiting.length)} waiting`,
+      `${n(people(held))} people, ${plural(seatsIn(held), "seat")}, ${n(waiting.length)} waiting`,
     );
     const shown = pick(await rows("People"), "User", "Host", "Feature", "Server", "Seats");
     expect(shown.sort()).toEqual(
       [...held, ...waiting]
-        .map(({ user, host, feature, server, count }) => [user, host, feature, server, n(count)] as string[])
+        .map((row) => {
+          const { user, host, feature, server, count } = row;
+          return [user, host, `${feature}${unlessSeats(unitOf(row))}`, server, n(count)] as string[];
+        })
         .sort(),
     );
     await show("people?group=user");
     const groups = [...Map.groupBy([...held, ...waiting], ({ user }) => user)].map(([user, of]) => {
-      const seats = (kind: string) => n(sum(of.filter((row) => row.kind === kind).map(({ count }) => count)));
+      const seats = (kind: string) => n(seatsIn(of.filter((row) => row.kind === kind)));
       return [user, seats("checkout"), seats("queued")] as string[];
     });
     expect(pick(await rows("By user"), "User", "Seats", "Waits").sort()).toEqual(groups.sort());
@@ -252,13 +260,13 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     expect(await texts("#main [role=status]")).toContain(plural(alerts.length, "alert"));
     const main = (await texts("#main")).join();
     expect(alerts.filter(({ message }) => !main.includes(message))).toEqual([]);
-    await show("wall");
+    await show("wall?rows=3");
     const { seats, queued } = await ask<SummaryRecord>("summary");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
     for (const server of servers) {
       const [tile = ""] = await texts(`.tile[href$=${JSON.stringify(`?id=${server.id}`)}]`);
-      expect([tile, tile.includes(of(server, " of "))]).toEqual([tile, true]);
-      const rowsOf = tile.matchAll(/(\S+)(?: \+(\d+) waiting)? (\d+)\/(\d+) (\d+) free/g);
+      expect([server.id, tile, tile.includes(of(server, " of "))]).toEqual([server.id, tile, true]);
+      const rowsOf = tile.matchAll(/(\S+)(?: tokens)?(?: \+(\d+) waiting)? (\d+)\/(\d+) (\d+) free/g);
       for (const [, name, waits = "0", ...counts] of rowsOf)
         expect(
           features

@@ -1,5 +1,8 @@
 import type { Page } from "playwright-core";
+import type { ExpirationRecord } from "../../src/domain/records.ts";
+import type { Unit } from "../../src/domain/words.ts";
 import { duration } from "../../src/page/format.ts";
+import { unlessSeats } from "../../src/page/words.ts";
 import type { Daemon } from "./harness.ts";
 import { leads } from "./page-rig.ts";
 
@@ -13,6 +16,19 @@ export const time = (seconds: number | null) => (seconds === null ? "not known" 
 export const plural = (count: number, word: string) => `${n(count)} ${word}${count === 1 ? "" : "s"}`;
 export const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
+
+/** A feature's name with its unit, its server and its daemon, as tables have them in one cell. */
+export const named = (row: { feature: string | null; unit?: Unit; server: string; daemon: string }) =>
+  `${row.feature}${unlessSeats(row.unit ?? "seats")} ${row.server} ${row.daemon}`.trim();
+
+/** Seats of expirations: tokens and credits are none, and a group of a server counts once. */
+export function seatsLost(of: readonly ExpirationRecord[]): number {
+  const sets = Map.groupBy(
+    of.filter(({ unit }) => unit === "seats"),
+    (row) => (row.seatGroup === null ? row : `${row.server} ${row.seatGroup}`),
+  );
+  return sum([...sets.values()].map((rows) => Math.max(...rows.map(({ total }) => total ?? 0))));
+}
 
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
+import type { Unit } from "../../src/domain/words.ts";
+import { unlessSeats } from "../../src/page/words.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
@@ -259,6 +261,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       peakUsed: number;
       p95Used: number;
       denials: number | null;
+      unit: Unit;
     };
     const { features } = await ask<{ features: Stats[] }>(
       `stats?${asked}&series=false&sort=-averageUtilization`,
@@ -268,7 +271,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const shown = await cells("Use of seats");
     expect(shown.map(([name, total, peak, p95]) => [name, total, peak, p95])).toEqual(
       features.map((row) => [
-        `${row.feature} ${row.server} ${row.daemon}`,
+        `${row.feature}${unlessSeats(row.unit)} ${row.server} ${row.daemon}`,
         ...numbers(row.total, row.peakUsed, row.p95Used),
       ]),
     );
