@@ -3,12 +3,14 @@ import { readOutputSync } from "../../src/managers/read-output.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { dslsOutput } from "./dsls-output.ts";
 import { medianTimes } from "./measure.ts";
-import { INSTANT } from "./shapes.ts";
+import { INSTANT, largeHolderBlocks } from "./shapes.ts";
 import type { Bench, Row } from "./table.ts";
 
 /** About ten megabytes of what each manager's tool prints; FlexNet has a bench of its own. */
 const TEN_MEGABYTES: Readonly<Record<string, () => Uint8Array>> = {
   dsls: () => dslsOutput(10),
+  lmx: () => largeHolderBlocks("lmx", 10),
+  rms: () => largeHolderBlocks("rms", 10),
 };
 const ROUNDS = 15;
 
