@@ -9,7 +9,8 @@ const FEATURE = String.raw`feature = '^(?<name>\w+) (?<used>\d+)/(?<total>\d+)$'
 const GOOD = { ...linesProfile(`${FEATURE}\ncheckout = '^ (?<user>.+)$'`), name: "good" };
 /** Hangs on a line of many `a` that ends otherwise: the back reference keeps the engine from giving up. */
 const EVIL = linesProfile(`${FEATURE}\ncheckout = ['^never', '^(a|aa)*(\\1)+$']`);
-const HANGS = `solver 1/2\n${"a".repeat(60)}!\n`;
+/** Each line holds the engine for a second, until it gives up. */
+const HANGS = `solver 1/2\n${`${"a".repeat(60)}!\n`.repeat(30)}`;
 const CONTEXT = { zone: "UTC", now: 0 };
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -57,8 +58,8 @@ test("an expression that hangs is ended and named; the loop is free, and the nex
   ]);
   clearInterval(ticking);
   expect(hung).toMatchObject({ recognised: false, features: [] });
-  expect(hung.problem).toBe(
-    "The expression match.checkout[1] of the manager own, on line 2, was not done within 2 s, and was ended.",
+  expect(hung.problem).toMatch(
+    /^The expression match\.checkout\[1\] of the manager own, on line \d+, was not done within 2 s, and was ended\.$/,
   );
   expect(good.features).toMatchObject([{ name: "solver", used: 1, total: 2 }]);
   expect(workers).toHaveLength(2);
@@ -101,7 +102,7 @@ test("a poll whose answer hangs has an error that names the expression, and othe
   );
   expect(evil?.error).toMatchObject({
     code: "LICENSE_PARSE_ERROR",
-    message: expect.stringContaining("The expression match.checkout[1] of the manager evil, on line 2,"),
+    message: expect.stringMatching(/The expression match\.checkout\[1\] of the manager evil, on line \d+,/),
   });
   expect(good).toMatchObject({ error: null, reading: { features: [{ name: "solver" }] } });
 });
