@@ -91,7 +91,8 @@ interface ServerRow
 
 export function server({ down, staff, daemons, features, ...row }: ServerRow): ServerSpec {
   const members = row.address.split(",").map((member, index, all): MemberSpec => {
-    const [port, host = ""] = member.split("@");
+    // A host alone listens where its manager's servers do.
+    const [host = "", port = "0"] = member.split("@").reverse();
     // The second of a triad is the master.
     return { host, port: Number(port), master: all.length === 1 || index === 1, down: host === down };
   });

@@ -6,6 +6,7 @@ import { flexnetVoice } from "./voice-flexnet.ts";
 import { lmxVoice } from "./voice-lmx.ts";
 import { lsdynaVoice } from "./voice-lsdyna.ts";
 import { rlmVoice } from "./voice-rlm.ts";
+import { rmsVoice } from "./voice-rms.ts";
 
 type Parts = Pick<Reading, "reportTime" | "toolVersion" | "members" | "daemons" | "features"> & {
   readonly errors?: readonly ToolError[];
@@ -17,6 +18,7 @@ const VOICES: Readonly<Record<ManagerName, (state: ServerState) => Parts>> = {
   rlm: rlmVoice,
   dsls: dslsVoice,
   lmx: lmxVoice,
+  rms: rmsVoice,
   lsdyna: lsdynaVoice,
 };
 

@@ -205,6 +205,23 @@ export const ALL_SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
+  // Sentinel RMS: named by its host alone.
+  server({
+    id: "plant",
+    name: "Plant design",
+    manager: "rms",
+    address: "lic-plant",
+    labels: { location: "tor", department: "plant" },
+    staff: { people: 26, groups: ["piping", "review"], windows: true },
+    debugLog: false,
+    daemons: { "": "9.1.0.0104" },
+    features: {
+      "": [
+        feature("PIPE_MODEL", pool("12.1", 9, YEARLY), use(0.5, [1, 2], [40, 240])),
+        feature("PLANT_REVIEW", pool("12.1", 20, SUPPORTED), use(0.4, [1, 3], [10, 90])),
+      ],
+    },
+  }),
   // LS-DYNA: programs that share one set of cores.
   server({
     id: "impact",

@@ -43,13 +43,13 @@ describe("on the demo's site", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("nine servers of five managers are polled through real tool output", async () => {
+  test("ten servers of six managers are polled through real tool output", async () => {
     const { servers } = await daemon.json<{
       servers: { id: string; manager: string; status: string; unparsedLines: number }[];
     }>("/api/licenses/servers", key);
-    expect(servers).toHaveLength(9);
+    expect(servers).toHaveLength(10);
     expect(new Set(servers.map(({ manager }) => manager))).toEqual(
-      new Set(["flexnet", "rlm", "dsls", "lmx", "lsdyna"]),
+      new Set(["flexnet", "rlm", "dsls", "lmx", "rms", "lsdyna"]),
     );
     expect(servers.filter(({ unparsedLines }) => unparsedLines > 0)).toEqual([]);
     expect(servers.map(({ status }) => status)).toContain("degraded");

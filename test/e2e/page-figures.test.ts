@@ -260,7 +260,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     expect(await texts("#main [role=status]")).toContain(plural(alerts.length, "alert"));
     const main = (await texts("#main")).join();
     expect(alerts.filter(({ message }) => !main.includes(message))).toEqual([]);
-    await show("wall?rows=3");
+    await show("wall?rows=4");
     const { seats, queued } = await ask<SummaryRecord>("summary");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
     for (const server of servers) {
