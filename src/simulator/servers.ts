@@ -33,7 +33,7 @@ const LAPTOPS = use(0.03, [1, 1], [60, 300], { long: 5, borrow: true });
 /** An evening's jobs, each with as many tokens as its size asks for. */
 const SOLVING = use(0.3, [1, 2], [30, 180], { each: 25, ...batch([4, 8], [60, 180], [2, 8]), long: 1 });
 const STUDIES = use(0.35, [1, 3], [30, 200], { each: 15, ...batch([2, 4], [20, 40], [2, 7]) });
-const MPP = use(0, [0, 0], [1, 1], { ...batch([4, 7], [32, 96], [3, 9]), each: 96, long: 1 });
+const MPP = use(0, [0, 0], [1, 1], { ...batch([3, 6], [32, 96], [3, 9]), each: 96, long: 1 });
 const SMP = use(0.5, [1, 3], [20, 150], { each: 8 });
 
 /**
@@ -181,7 +181,7 @@ export const ALL_SERVERS: readonly ServerSpec[] = [
         assign(34, feature("FSX", pool("32", 40, YEARLY), use(0.7, [1, 2], [60, 300]))),
         feature("ASX", [pool("32", 12, YEARLY), pool("31", 6, SUPPORTED)], use(0.45, [1, 3], [20, 200])),
         feature("VUE", pool("32", null, YEARLY), use(0.3, [1, 3], [5, 60])),
-        tokens(feature("FEX", pool("18", 900, SUPPORTED), SOLVING)),
+        tokens(feature("FEX", pool("18", 1200, SUPPORTED), SOLVING)),
         tokens(feature("OPX", pool("18", 300, LEASED), null)),
       ],
     },
@@ -200,7 +200,7 @@ export const ALL_SERVERS: readonly ServerSpec[] = [
     features: {
       VORTEXA: [
         tokens(feature("VortexUnits", pool("26.0", 240, YEARLY), STUDIES)),
-        feature("MeshStudio", pool("26.0", 10, SUPPORTED), use(0.4, [1, 2], [30, 240])),
+        feature("MeshStudio", pool("26.0", 13, SUPPORTED), use(0.4, [1, 2], [30, 240])),
         feature("ResultReader", pool("26.0", null, YEARLY), use(0.3, [1, 3], [5, 60])),
       ],
     },
@@ -217,7 +217,7 @@ export const ALL_SERVERS: readonly ServerSpec[] = [
     daemons: { "": "9.1.0.0104" },
     features: {
       "": [
-        feature("PIPE_MODEL", pool("12.1", 9, YEARLY), use(0.5, [1, 2], [40, 240])),
+        feature("PIPE_MODEL", pool("12.1", 13, YEARLY), use(0.5, [1, 2], [40, 240])),
         feature("PLANT_REVIEW", pool("12.1", 20, SUPPORTED), use(0.4, [1, 3], [10, 90])),
       ],
     },

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Firing } from "../../src/alerts/replay.ts";
 import { createReader } from "../../src/history/reader.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
 import { withDatabase } from "../../src/store/database/read-only.ts";
 import { freePort, run, SLOW, start, untilPrinted } from "./harness.ts";
 import { createSite } from "./site.ts";
@@ -9,7 +10,6 @@ import { createSite } from "./site.ts";
 const MINUTE = 60_000;
 /** Firings of all rules in a month that people still read. */
 const MAX_FIRINGS = 300;
-const SERVERS = ["eda", "cae", "plm", "remote", "embedded", "media"];
 
 type About = Pick<Firing, "server" | "daemon" | "feature">;
 type Told = About & { readonly rule: string; readonly firedAt: string; readonly resolvedAt: string | null };
@@ -44,9 +44,8 @@ test.skipIf(!SLOW)(
       await untilPrinted(demo, `:${port}`);
       await demo.stop();
     }
-    const servers = SERVERS.map((id) => {
-      const manager = id === "media" ? "rlm" : "flexnet";
-      return `[[servers]]\nid = "${id}"\nmanager = "${manager}"\naddress = "27000@lic-${id}"\ntimezone = "UTC"\n`;
+    const servers = SERVERS.map(({ id, manager, address }) => {
+      return `[[servers]]\nid = "${id}"\nmanager = "${manager}"\naddress = "${address}"\ntimezone = "UTC"\n`;
     });
     const config = join(site.folder, "demo.toml");
     await Bun.write(config, `[storage]\ndirectory = "${directory}"\n${servers.join("")}`);
