@@ -37,7 +37,14 @@ export function demoSite({ host, port, directory, interval, seed }: SiteOptions,
     return { id, name, manager, address, labels: { ...labels }, timezone, tool, ...log };
   });
   const config = buildConfig(
-    { http: { host, port }, storage: { directory }, collector: { interval }, servers, products: PRODUCTS },
+    {
+      http: { host, port },
+      storage: { directory },
+      // All at once: people look at the first polls.
+      collector: { interval, concurrency: servers.length },
+      servers,
+      products: PRODUCTS,
+    },
     {},
   );
   return { config, site: createSite({ seed, zone: timezone, ahead }) };
