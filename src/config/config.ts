@@ -73,6 +73,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     execute: { enabled: execute.enabled ?? false, commands: (execute.commands ?? []).map(buildCommand) },
     remoteWrite: buildRemoteWrite(file.export?.remote_write, environment),
+    fleet: buildFleet(file.fleet, environment),
   };
 }
 
@@ -273,6 +274,38 @@ function buildRemoteWrite(
   };
 }
 
+export type FleetSettings = NonNullable<Config["fleet"]>;
+
+/** Null = this licmond is no site of a fleet. */
+function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
+  if (fleet === undefined) return null;
+  const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
+  return {
+    site: fleet.site,
+    /** Of the hub; pushes go to `api/fleet/push` below it. */
+    url: fleet.url,
+    apiKeyFile: pathOfFile(fleet.api_key_file, environment),
+    /** The authorities that may vouch for the hub; null = the system's. */
+    caFile: fileOf(fleet.ca_file),
+    certFile: fileOf(fleet.cert_file),
+    certKeyFile: fileOf(fleet.cert_key_file),
+    /** What leaves the site of people. */
+    people: fleet.people ?? "names",
+    allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
+    /** Who notifies people of this site's alerts. */
+    notify: fleet.notify ?? "site",
+    /** Of what is sent after an outage. */
+    bytesPerSecond: parseBytes(fleet.rate ?? "1MB") ?? 1e6,
+    /** Facts that wait for the hub may take so much; more are dropped, and their days sent instead. */
+    outboxBytes: parseBytes(fleet.outbox_size ?? "256MB") ?? 256e6,
+    labels: fleet.labels ?? {},
+    /** Audit lines, warnings and errors travel too. */
+    logs: fleet.logs ?? false,
+    /** Name that the site had before. */
+    formerly: fleet.formerly ?? null,
+  };
+}
+
 /** A unit with several state directories gets them joined by colons: the first is ours. */
 function stateDirectory(environment: Environment): string | undefined {
   return environment.STATE_DIRECTORY?.split(":")[0] || undefined;
@@ -290,7 +323,7 @@ type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> 
 type SecretFile = readonly [setting: string, file: string];
 
 /** The files of secrets that a config names, credentials included; the TLS key is none of them. */
-export function secretFiles({ servers, notifications, remoteWrite }: Config): SecretFile[] {
+export function secretFiles({ servers, notifications, remoteWrite, fleet }: Config): SecretFile[] {
   const named = [
     ...servers.map(({ id, secretFile }) => [`${id}: secret_file`, secretFile] as const),
     ...notifications.flatMap((each, index): [string, string | null][] => [
@@ -298,6 +331,7 @@ export function secretFiles({ servers, notifications, remoteWrite }: Config): Se
       [`notifications[${index}].url_file`, each.type === "webhook" ? each.urlFile : null],
     ]),
     ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
+    ["fleet.api_key_file", fleet?.apiKeyFile ?? null] as const,
   ];
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
 }
@@ -307,6 +341,7 @@ export function guardedFiles(config: Config, configFile: string | null, environm
   const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [
     ["config", configFile, "config"],
     ["http.tls_key", config.http.tls?.key ?? null, "secret"],
+    ["fleet.cert_key_file", config.fleet?.certKeyFile ?? null, "secret"],
     ...secretFiles(config).map(([setting, file]) => [setting, file, "secret"] as const),
   ];
   // systemd keeps what it hands over.

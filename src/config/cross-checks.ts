@@ -32,6 +32,7 @@ export function crossCheck(
     ...reports(file),
     ...executedCommands(file),
     ...remoteWrite(file),
+    ...fleet(file),
     ...credentials(file, hasCredential),
   ];
 }
@@ -193,7 +194,7 @@ function* reports(file: Partial): Generator<Finding> {
 
 /** Files that the unit should hand over, and does not. The message names no credential: a secret may stand there. */
 function* credentials(
-  { http, servers: monitored = [], notifications: list = [], export: exported }: Partial,
+  { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site }: Partial,
   hasCredential: (name: string) => boolean,
 ): Generator<Finding> {
   const named: [KeyPath, string | undefined][] = [
@@ -208,6 +209,9 @@ function* credentials(
       [["notifications", index, "url_file"], each?.url_file],
     ]),
     [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
+    ...(["api_key_file", "ca_file", "cert_file", "cert_key_file"] as const).map(
+      (key): [KeyPath, string | undefined] => [["fleet", key], site?.[key]],
+    ),
   ];
   for (const [path, text] of named) {
     const name = text === undefined ? null : credentialName(text);
@@ -248,4 +252,24 @@ function* remoteWrite({ export: section }: Partial): Generator<Finding> {
   }
   if (username !== undefined && token_file === undefined)
     yield { path: at("token_file"), message: "is missing: username goes with it" };
+}
+
+function* fleet({ fleet: section }: Partial): Generator<Finding> {
+  if (section === undefined) return;
+  const { site, url, cert_file, cert_key_file, people = "names", logs = false, formerly } = section;
+  const at = (key: string): KeyPath => ["fleet", key];
+  if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
+    yield { path: at("url"), message: "takes a URL without credentials: api_key_file is for these" };
+  if ((cert_file === undefined) !== (cert_key_file === undefined)) {
+    const [missing, given] =
+      cert_file === undefined ? ["cert_file", "cert_key_file"] : ["cert_key_file", "cert_file"];
+    yield { path: at(missing), message: `is missing: it goes with ${given}` };
+  }
+  if (logs && people !== "names")
+    yield {
+      path: at("logs"),
+      message: `does not go with people = ${show(people)}: log lines may name people`,
+    };
+  if (formerly !== undefined && formerly === site)
+    yield { path: at("formerly"), message: "takes the name that the site had before, not the one it has" };
 }

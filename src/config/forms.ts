@@ -48,6 +48,10 @@ export const listenHost = textRule(
   'an address or host name without scheme and port, e.g. "0.0.0.0", "::" or "127.0.0.1"',
   (text) => parseIp(text) !== null || HOST_NAME.test(text),
 );
+export const siteName = textRule(
+  'a name of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "muc"',
+  (name) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name),
+);
 export const origin = textRule(
   'an origin: scheme and host, with the port where it is not the scheme\'s own, e.g. "https://wall.example"',
   (text) => webUrl(text)?.origin === text.toLowerCase(),

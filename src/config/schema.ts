@@ -21,6 +21,7 @@ import {
   origin,
   parseStart,
   program,
+  siteName,
   sizeFrom,
   smtp,
   someText,
@@ -35,6 +36,8 @@ import {
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
+/** What a hub may have a site do. */
+export const FLEET_COMMANDS = ["rescan", "acknowledge", "execute"] as const;
 export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
 
 const SECRET = { secret: true };
@@ -233,6 +236,23 @@ export const ConfigFile = table({
       username: optional(text(someText, SECRET)),
       labels: labels("^(?!__)[A-Za-z_][A-Za-z0-9_]{0,63}$"),
     }),
+  }),
+  fleet: section({
+    site: text(siteName),
+    url: text(url, SECRET),
+    api_key_file: text(handedFile, SECRET),
+    ca_file: optional(text(handedFile)),
+    cert_file: optional(text(handedFile)),
+    cert_key_file: optional(text(handedFile)),
+    people: optional(words(AUDIENCES)),
+    allow: optional(Type.Array(words(FLEET_COMMANDS), { uniqueItems: true })),
+    notify: optional(words(["site", "hub"])),
+    /** A second. */
+    rate: optional(text(sizeFrom("10kB", "1MB"))),
+    outbox_size: optional(text(sizeFrom("1MB", "256MB"))),
+    labels: labels(LABEL_NAME),
+    logs: optional(Type.Boolean()),
+    formerly: optional(text(siteName)),
   }),
 });
 export type ConfigFile = Static<typeof ConfigFile>;

@@ -1,10 +1,11 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
+import { siteName } from "../config/forms.ts";
 import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { AlertEvent, LogEvent, ServerStatusEvent } from "../domain/events.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { Count, nullable, words } from "../domain/records.ts";
 import { END_REASONS } from "../domain/session.ts";
-import { text, textRule } from "../domain/text-types.ts";
+import { text } from "../domain/text-types.ts";
 import { AUDIENCES, SERVER_STATUSES } from "../domain/words.ts";
 
 /**
@@ -12,7 +13,9 @@ import { AUDIENCES, SERVER_STATUSES } from "../domain/words.ts";
  * these schemas. Times are epoch ms; ids are the site's own numbers; names are texts as they leave the site, so under
  * `people = "pseudonyms"` they are pseudonyms already. Display, free text and raw output never travel.
  *
- * Three kinds of things travel:
+ * Three kinds of things travel. A hub stores the days of a push first, then its facts, then its states. A push may come
+ * again with facts that are stored already and days and states that are not.
+ *
  * - Facts, in order, each once: `seq` rises, and may leave numbers out. A fact says how a row stands when it is read,
  *   which may be later than its change: it replaces what the hub has under the same id.
  * - States, the newest only: the next one replaces it, so that an outage makes no backlog. What `known` says holds up to
@@ -30,11 +33,7 @@ export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
 /** A push at least this often, even an empty one: the site is silent after three of them. */
 export const HEARTBEAT_MS = 10_000;
 
-const SITE_RULE = textRule(
-  "a name of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit",
-  (name) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name),
-);
-export const SiteName = text(SITE_RULE);
+export const SiteName = text(siteName);
 
 const Time = Type.Integer();
 const Name = Type.String();
@@ -173,7 +172,9 @@ const Head = Type.Unsafe<PictureHead>(
     lastPollAt: nullable(Time),
   }),
 );
-const Feature = Type.Unsafe<FeaturePicture>(
+/** Without `collectedAt` where that is the head's. */
+export type FeatureState = Omit<FeaturePicture, "collectedAt"> & Partial<Pick<FeaturePicture, "collectedAt">>;
+const Feature = Type.Unsafe<FeatureState>(
   Type.Object({
     daemon: Name,
     name: Name,
@@ -226,18 +227,25 @@ export const STATE_SCHEMAS = {
     firing: Type.Array(
       Type.Object({
         id: Type.Integer({ minimum: 1 }),
-        ...Type.Omit(AlertEvent, ["type", "id", "timestamp", "alert", "change"]).properties,
+        ...Type.Omit(AlertEvent, ["type", "id", "timestamp", "alert", "change", "durationSeconds"])
+          .properties,
       }),
     ),
   }),
-  /** What holds up to the fact `to` of this batch, at the site's time `at`: nothing happened meanwhile that is not among the facts. */
+  /**
+   * What holds up to the fact `to` of this batch, at the site's time `at`: nothing happened meanwhile that is not among the
+   * facts. `coverage` and `statuses` are those that reach further than when they were said last.
+   */
   known: state("known", {
     at: Time,
     coverage: Type.Array(Type.Pick(CoverageRow, ["server", "from", "readAt", "until", "looks"])),
     statuses: Type.Array(Type.Pick(StatusRow, ["server", "from", "readAt", "until", "nextBy"])),
-    /** When denials could be seen, all spans; `to` is null while one goes on. `counted`: by counters, which name no feature. */
-    denialSpans: Type.Array(
-      Type.Object({ server: Name, from: Time, to: nullable(Time), counted: Type.Boolean() }),
+    /**
+     * When denials could be seen: all spans, or null = as said last. `to` is null while one goes on. `counted`: by counters,
+     * which name no feature.
+     */
+    denialSpans: nullable(
+      Type.Array(Type.Object({ server: Name, from: Time, to: nullable(Time), counted: Type.Boolean() })),
     ),
     /** Sessions that ended before this are no longer kept; 0 = all are. */
     sessionsFrom: Count,

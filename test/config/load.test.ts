@@ -159,6 +159,16 @@ const SECTIONS: readonly (readonly [string, object])[] = [
     `[export.remote_write]|url = "https://p.example/write"|token_file = "/run/token"|username = "12345"|labels = { site = "muc" }`,
     { remoteWrite: { url: "https://p.example/write", intervalMs: 60_000, tokenFile: "/run/token" } },
   ],
+  [
+    `[fleet]|site = "muc"|url = "https://hub.example/x"|api_key_file = "/run/key"|rate = "2MB"|allow = []`,
+    {
+      fleet: {
+        ...{ site: "muc", url: "https://hub.example/x", apiKeyFile: "/run/key", allow: [], notify: "site" },
+        ...{ people: "names", bytesPerSecond: 2e6, outboxBytes: 256e6, logs: false, formerly: null },
+      },
+    },
+  ],
+  ["", { fleet: null }],
 ];
 
 test.each(SECTIONS)("every section is read: %s", (toml, config) =>
@@ -169,6 +179,18 @@ const S = SERVER.replaceAll("\n", "|");
 
 /** A config with `|` for its line ends, and below it the problem that it has. */
 const MISTAKES = `
+[fleet]|site = "Muc"|url = "https://h.example"|api_key_file = "/k"
+2: fleet.site takes a name of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "muc", not "Muc"
+[fleet]|site = "muc"|url = "https://h.example"
+1: fleet.api_key_file is missing: it takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
+[fleet]|site = "muc"|url = "https://me:it@h.example"|api_key_file = "/k"
+3: fleet.url takes a URL without credentials: api_key_file is for these
+[fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|cert_file = "/c"
+1: fleet.cert_key_file is missing: it goes with cert_file
+[fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|people = "counts"|logs = true
+6: fleet.logs does not go with people = "counts": log lines may name people
+[fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|formerly = "muc"
+5: fleet.formerly takes the name that the site had before, not the one it has
 [export.remote_write]|url = "https://me:it@p.example/write"
 2: export.remote_write.url takes a URL without credentials: username and token_file are for these
 [export.remote_write]|url = "https://p.example/write"|username = "12345"
@@ -196,7 +218,7 @@ http = 5
 [[servers]]|id = "a"|secret_file = "hunter2"|${S}
 3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export, fleet)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}
@@ -305,6 +327,8 @@ describe("secrets", () => {
     '[[notifications]]\ntype = "webhook"\nurl = "https://a.example"\nsecret_file = "HUSH"',
     '[[notifications]]\ntype = "email"\nsmtp = "smtp://me:HUSH@mail.example"\nfrom = "a@b.example"\nto = "a@b.example"',
     '[[notifications]]\ntype = "command"\nargv = [["HUSH"]]',
+    '[fleet]\nsite = "muc"\nurl = "ftp://HUSH"\napi_key_file = "HUSH"',
+    '[fleet]\nsite = "muc"\nurl = "https://me:HUSH@hub.example"\napi_key_file = "/k"',
     '[export.remote_write]\nurl = "ftp://HUSH"\ntoken_file = "HUSH"',
     '[export.remote_write]\nurl = "https://me:HUSH@prometheus.example/write"\nusername = "HUSH"',
     '[execute]\npassword = "HUSH"',

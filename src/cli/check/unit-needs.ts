@@ -76,6 +76,10 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   if (config.execute.enabled)
     for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv);
   handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
+  handed("fleet.api_key_file", config.fleet?.apiKeyFile ?? null, "fleet");
+  handed("fleet.ca_file", config.fleet?.caFile ?? null, "fleet-ca", true);
+  handed("fleet.cert_file", config.fleet?.certFile ?? null, "fleet-cert", true);
+  handed("fleet.cert_key_file", config.fleet?.certKeyFile ?? null, "fleet-cert-key", true);
   return { files, credentials };
 }
 
