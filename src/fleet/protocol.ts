@@ -1,5 +1,6 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { siteName } from "../config/forms.ts";
+import { AlertFields } from "../domain/alerts.ts";
 import { DENIAL_OUTCOMES } from "../domain/denials.ts";
 import { AlertEvent, LogEvent, ServerStatusEvent } from "../domain/events.ts";
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
@@ -101,6 +102,13 @@ export const DenialRow = Type.Object({
   told: Type.Boolean(),
 });
 export type DenialRow = Static<typeof DenialRow>;
+
+/** An alert as the API shows it, by its id at the site. */
+export const AlertRow = Type.Object({
+  id: Type.Integer({ minimum: 1 }),
+  ...Type.Omit(Type.Object(AlertFields), ["durationSeconds"]).properties,
+});
+export type AlertRow = Static<typeof AlertRow>;
 
 const fact = <const Kind extends string, Fields extends TProperties>(kind: Kind, fields: Fields) =>
   Type.Object({ kind: Type.Literal(kind), seq: Type.Integer({ minimum: 1 }), ...fields });
@@ -223,15 +231,7 @@ export const STATE_SCHEMAS = {
     more: Type.Boolean(),
   }),
   /** The alerts that fire, as they are now; one that is not among them does not fire. */
-  alerts: state("alerts", {
-    firing: Type.Array(
-      Type.Object({
-        id: Type.Integer({ minimum: 1 }),
-        ...Type.Omit(AlertEvent, ["type", "id", "timestamp", "alert", "change", "durationSeconds"])
-          .properties,
-      }),
-    ),
-  }),
+  alerts: state("alerts", { firing: Type.Array(AlertRow) }),
   /**
    * What holds up to the fact `to` of this batch, at the site's time `at`: nothing happened meanwhile that is not among the
    * facts. `coverage` and `statuses` are those that reach further than when they were said last.
@@ -261,13 +261,14 @@ const Packed = Type.String({ contentEncoding: "base64" });
 
 /**
  * Rows of each table of a day. A session belongs to the day on which it ended, to day -1 while it is open; a denial, a
- * coverage and a stretch to the day on which it began.
+ * coverage, a stretch and an alert to the day on which it began.
  */
 export const DAY_ROWS = {
   sessions: SessionRow,
   denials: DenialRow,
   coverage: CoverageRow,
   statuses: StatusRow,
+  alerts: AlertRow,
   /** `sample_days`: the steps of the day. */
   samples: Type.Object({ ...OfFeature, data: Packed }),
   /** `rollup_hours` and `rollup_days`; their users are the numbers in `users`. */
@@ -293,6 +294,7 @@ export const DAY_SCHEMAS = {
   denials: dayOf("denials"),
   coverage: dayOf("coverage"),
   statuses: dayOf("statuses"),
+  alerts: dayOf("alerts"),
   samples: dayOf("samples"),
   hours: dayOf("hours"),
   rollups: dayOf("rollups"),

@@ -26,6 +26,7 @@ import statusesOfServers from "./0025-statuses-of-servers.sql" with { type: "tex
 import fullTimesByDay from "./0026-full-times-by-day.sql" with { type: "text" };
 import lastSeen from "./0027-last-seen.sql" with { type: "text" };
 import unitsAndUsers from "./0028-units-and-unknown-users.sql" with { type: "text" };
+import fleet from "./0029-fleet.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -66,6 +67,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0026-full-times-by-day", sql: fullTimesByDay },
   { name: "0027-last-seen", sql: lastSeen },
   { name: "0028-units-and-unknown-users", sql: unitsAndUsers },
+  { name: "0029-fleet", sql: fleet },
 ];
 
 /** The same of `state.db`. */

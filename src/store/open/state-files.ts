@@ -110,6 +110,7 @@ export function takeInState(
   const isOther = isRestored || isBackup;
   // Where nothing says which ids were given, those up to now were.
   const given = isOther ? markOf(paths.state, "reserved") || now : 0;
+  if (history !== null && isOther) forgetFleet(history, names);
   if (state === null) {
     if (history !== null && isOther) markHole(history, given);
     return { revoked: [], lost: [] };
@@ -145,6 +146,12 @@ export function carryOver(state: Database, path: string, given: number, all: boo
   // Above that of the copy that lies there, which would take its place else.
   set.run("changes", highest("changes") + 1);
   return { revoked: names(revoked), lost: names(lost) };
+}
+
+/** To a hub this is another database: its ids are given again, and mean something else. The next start makes a new epoch. */
+function forgetFleet(sqlite: Database, names: readonly string[]): void {
+  if (!names.includes("fleet_marks")) return;
+  sqlite.run("DELETE FROM fleet_marks; DELETE FROM fleet_outbox; DELETE FROM fleet_days;");
 }
 
 /** Events that were given ids up to `last` are missing: a client that resumes from one of them learns that. */

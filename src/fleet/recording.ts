@@ -1,0 +1,101 @@
+import { HOUR_MS } from "../domain/time/clock.ts";
+import type { Store } from "../store/open/open.ts";
+
+/** How the outbox calls what happened: the kinds of facts, and of sessions what became of them. */
+export const RECORDED = [
+  ...(["opened", "changed", "ended", "step", "coverage", "status", "denial", "event"] as const),
+  ...(["outcome", "gone"] as const),
+] as const;
+export type Recorded = (typeof RECORDED)[number];
+
+/** Rows of times to come are deleted only where the clock was wrong; all others by retention, or because they are packed. */
+const IS_AHEAD = (at: string) => `${at} > unixepoch() * 1000 + ${HOUR_MS}`;
+
+const put = (kind: Recorded, key: string) => insert(`'${kind}'`, key);
+const insert = (kind: string, key: string) =>
+  `INSERT INTO fleet_outbox (kind, key) VALUES (${kind}, ${key});`;
+const gone = (row: string) => put("gone", `json_object(${row})`);
+const mark = (day: string, whole: 0 | 1) =>
+  `INSERT INTO fleet_days (day, whole, touches) VALUES (${day}, ${whole}, 1)
+     ON CONFLICT DO UPDATE SET touches = touches + 1, whole = max(whole, excluded.whole);`;
+const dayOfKey = (row: "NEW" | "OLD") => `${row}.key / ${2 ** 24}`;
+
+/** Of the rows of a table that stands under a server and the time of its begin. */
+const spans = (table: string, kind: "coverage" | "status", hasEnded: string) => {
+  const key = "NEW.from_at || ' ' || NEW.server_id";
+  return [
+    [`AFTER INSERT ON ${table}`, put(kind, key)],
+    [`AFTER UPDATE ON ${table} WHEN ${hasEnded}`, put(kind, key)],
+    [
+      `AFTER DELETE ON ${table} WHEN ${IS_AHEAD("OLD.from_at")}`,
+      gone(`'of', '${kind}', 'server', OLD.server_id, 'from', OLD.from_at`),
+    ],
+  ] as const;
+};
+
+const packed = (table: string) =>
+  [
+    [`AFTER INSERT ON ${table}`, mark(dayOfKey("NEW"), 0)],
+    [`AFTER UPDATE ON ${table}`, mark(dayOfKey("NEW"), 0)],
+    [`AFTER DELETE ON ${table} WHEN ${IS_AHEAD(`${dayOfKey("OLD")} * 86400000`)}`, mark(dayOfKey("OLD"), 0)],
+  ] as const;
+
+const events = (logs: boolean) =>
+  `NEW.type IN ('alert', 'server_status')${
+    logs ? " OR (NEW.type = 'log' AND (NEW.level IN ('warn', 'error') OR NEW.source = 'audit'))" : ""
+  }`;
+
+const ONE_OF = "(SELECT server_id, daemon, name FROM history_features WHERE id = OLD.feature_id)";
+
+/** When each is run, and what it does. */
+const triggers = (logs: boolean): readonly (readonly [when: string, work: string])[] => [
+  ["AFTER INSERT ON sessions", insert("iif(NEW.ended_at IS NULL, 'opened', 'ended')", "NEW.id")],
+  [
+    "AFTER UPDATE ON sessions",
+    insert("iif(NEW.ended_at IS NOT NULL AND OLD.ended_at IS NULL, 'ended', 'changed')", "NEW.id"),
+  ],
+  [`AFTER DELETE ON sessions WHEN ${IS_AHEAD("OLD.first_seen_at")}`, gone("'of', 'session', 'id', OLD.id")],
+  // What a poll in time only makes longer is a state, see `known`.
+  ...spans("coverage", "coverage", "NEW.running = 0"),
+  ...spans("server_statuses", "status", "NEW.next_by = NEW.until_at"),
+  ["AFTER INSERT ON denials", put("denial", "NEW.id")],
+  ["AFTER UPDATE ON denials", put("denial", "NEW.id")],
+  [`AFTER DELETE ON denials WHEN ${IS_AHEAD("OLD.at")}`, gone("'of', 'denial', 'id', OLD.id")],
+  [
+    "AFTER INSERT ON samples",
+    put(
+      "step",
+      `NEW.feature_id || ' ' || NEW.at || ' ' || ifnull(NEW.total, '') || ' ' || ifnull(NEW.used, '') || ' '
+         || ifnull(NEW.reserved, '') || ' ' || ifnull(NEW.queued, '') || ' ' || NEW.unlimited`,
+    ),
+  ],
+  [
+    `AFTER DELETE ON samples WHEN ${IS_AHEAD("OLD.at")}`,
+    `INSERT INTO fleet_outbox (kind, key) SELECT 'gone', json_object('of', 'step', 'server', server_id, 'daemon', daemon,
+       'feature', name, 'at', OLD.at) FROM ${ONE_OF};`,
+  ],
+  [`AFTER INSERT ON events WHEN ${events(logs)}`, put("event", "NEW.id")],
+  ...packed("sample_days"),
+  ...packed("rollup_hours"),
+  ...packed("rollup_days"),
+];
+
+/**
+ * From now on this connection writes a row of the outbox with each fact, in its transaction: by triggers that are its own
+ * (TEMP), so that nothing of a fleet is in the way of a licmond that is in none. `logs`: of audit lines and warnings too.
+ * Throws StoreError.
+ */
+export function recordFacts({ sqlite, transaction }: Store, logs: boolean): void {
+  stopRecording({ sqlite, transaction });
+  transaction(() => {
+    for (const [index, [when, work]] of triggers(logs).entries())
+      sqlite.run(`CREATE TEMP TRIGGER fleet_${index} ${when} BEGIN ${work} END`);
+  });
+}
+
+/** Facts of this connection are no longer recorded. */
+export function stopRecording({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">): void {
+  transaction(() => {
+    for (const index of triggers(true).keys()) sqlite.run(`DROP TRIGGER IF EXISTS temp.fleet_${index}`);
+  });
+}
