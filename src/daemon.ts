@@ -10,6 +10,7 @@ import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDailyBackups } from "./daemon/daily-backups.ts";
 import { createEventBus, createStatusLog } from "./daemon/events.ts";
+import { createFleet, type Fleet } from "./daemon/fleet.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
 import {
@@ -102,6 +103,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       for (const file of [store, store.state]) file.busy.ending();
     };
 
+    const fleet = part("fleet", createFleet({ ...time, store, config: running.current, log, build }));
     const records = keepRecords(store, replayLines);
     const { live, bus } = records;
     const people = part("keys", createKeyService(store, clock, log));
@@ -119,7 +121,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       log,
     });
     const host = createHostService(store.directory, clock);
-    const alerts = watchAlerts(records, host, run);
+    const alerts = watchAlerts(records, host, run, fleet);
     const lag = part("event loop", createLoopLag());
     const read = sampleReader(host, live.snapshot);
     const sampler = part("sampler", createSampler({ ...time, bus, read }));
@@ -143,13 +145,14 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     );
     meters.add(requests.emit);
     const known = { pseudonyms, installationId: installationId(secret) };
-    const answers = { ...records, ...people, ...polling, ...known, host, hub, sampler, lag, denials };
+    const answers = { ...records, ...people, ...polling, ...known, host, hub, sampler, lag, denials, fleet };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
     const { listening, certificate } = openListeners(createApp(httpDeps, requests), hub.close);
 
     denials.start();
     part("alerts", alerts).start();
+    fleet.start({ ...polling, live, alerts: alerts.port });
     const reports = createReports({ ...records, clock, config: running.current, log: log("alerts") });
     part("reports", reports).start();
     const push = pushMetrics(live, meters, `${host.info().hostname}:${listening.port}`);
@@ -161,7 +164,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
         logging.setLevel(next.log.level);
         for (const each of [live, denials, polling.collector]) each.setServers(next.servers);
         takeUpCertificate();
-        for (const each of [alerts, push, pictures]) each.configured();
+        for (const each of [alerts, push, pictures, fleet]) each.configured();
       };
     });
     const address = urlOf(config, listening);
@@ -227,7 +230,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
 
   type Records = ReturnType<typeof keepRecords>;
 
-  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand) {
+  function watchAlerts(records: Records, { sample }: HostService, run: RunCommand, fleet: Fleet) {
     const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
     return createAlertService({
       ...records,
@@ -235,6 +238,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       config: running.current,
       host,
       run,
+      hubNotifies: fleet.notifies,
       log: log("alerts"),
     });
   }

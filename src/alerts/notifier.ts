@@ -22,6 +22,8 @@ export interface NotifierSettings {
   readonly targets: readonly NoteFilter[];
   /** `http.public_url`. */
   readonly publicUrl: string | null;
+  /** Whether the hub of a fleet notifies people of what became of an alert at an instant, epoch ms. */
+  readonly hubNotifies?: (at: number) => boolean;
 }
 
 export type Notifier = ReturnType<typeof createNotifier>;
@@ -88,7 +90,7 @@ export function createNotifier(
       const knows = ({ id }: NoteFilter) => Object.hasOwn(alert.told, id);
       if (change === "resolved") return notify(alert, at, (target) => (knows(target) ? "resolved" : null));
       if (change !== "fired" && change !== "raised") return { alert, notes: [] };
-      if (isQuiet(alert, at)) {
+      if (isQuiet(alert, at) || settings().hubNotifies?.(at) === true) {
         // Targets that know of it get a reminder as soon as notes may go out again.
         const told = Object.fromEntries(Object.keys(alert.told).map((id) => [id, 0]));
         return { alert: { ...alert, told }, notes: [] };
@@ -101,7 +103,7 @@ export function createNotifier(
     /** What time brings: reminders, and notes that a silence or a maintenance window held back. */
     onTime(alert: Alert, reminderMs: number): Notified {
       const at = now();
-      if (isQuiet(alert, at)) return { alert, notes: [] };
+      if (isQuiet(alert, at) || settings().hubNotifies?.(alert.firedAt) === true) return { alert, notes: [] };
       return notify(alert, at, (target) => {
         const last = alert.told[target.id];
         if (!wants(target, alert)) return null;

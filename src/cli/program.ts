@@ -30,6 +30,7 @@ const PROGRAM: Group = {
     managers: async () => (await import("./managers.ts")).managers,
     parse: async () => (await import("./parse.ts")).parse,
     keys: async () => (await import("./keys.ts")).keys,
+    fleet: async () => (await import("./ask/fleet.ts")).fleet,
     notify: async () => (await import("./notify.ts")).notify,
     simulate: async () => (await import("./simulate.ts")).simulate,
     export: async () => (await import("./history/export.ts")).exportTable,

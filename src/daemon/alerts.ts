@@ -26,11 +26,13 @@ export interface AlertServiceDeps
   /** The running one. */
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly run: RunCommand;
+  /** Whether a hub notifies people of what became of an alert at an instant, so that this licmond does not. */
+  readonly hubNotifies: (at: number) => boolean;
 }
 
 /** Alerts with their notifications: the engine between the pictures, the store and the senders. */
 export function createAlertService(deps: AlertServiceDeps) {
-  const { store, bus, config, run, clock, timers, log } = deps;
+  const { store, bus, config, run, hubNotifies, clock, timers, log } = deps;
   const rows = createAlerts(store);
   const queue = createNotifications(store, clock.now());
   const senderOf = ({ notification }: Target) => createSender(notification, { clock, run });
@@ -43,6 +45,7 @@ export function createAlertService(deps: AlertServiceDeps) {
       inMaintenance: createMaintenance(maintenance),
       targets: createTargets(notifications),
       publicUrl: http.publicUrl,
+      hubNotifies,
     };
     dispatcher.configure(settings.targets);
   };

@@ -17,6 +17,7 @@ import type { Events } from "../store/events.ts";
 import { createLogs } from "../store/logs.ts";
 import type { Store } from "../store/open/open.ts";
 import type { HostSample } from "../system/host-metrics.ts";
+import type { Fleet } from "./fleet.ts";
 import type { LoopLag } from "./meters.ts";
 import type { Reloaded, RunningConfig } from "./running-config.ts";
 
@@ -30,6 +31,7 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly sampler: Sampler;
   readonly hub: Hub;
   readonly lag: LoopLag;
+  readonly fleet: Pick<Fleet, "status">;
   readonly startedAt: number;
   /** The start by `performance.now()`, which no clock that is set changes. */
   readonly begun: number;
@@ -90,7 +92,7 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
 }
 
 function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
-  const { collector, running, store, hub, lag, startedAt, begun, reload } = parts;
+  const { collector, running, store, hub, lag, fleet, startedAt, begun, reload } = parts;
   return {
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
@@ -99,6 +101,7 @@ function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
       lastReload: running.lastReload(),
       streams: hub.counts(),
       eventLoopLagMs: lag.longestMs(),
+      fleet: fleet.status(),
       database: {
         sizeBytes: store.sizeBytes(),
         schemaVersion: store.schemaVersion,

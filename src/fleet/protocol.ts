@@ -144,14 +144,28 @@ export const FACT_SCHEMAS = {
   denial: fact("denial", DenialRow.properties),
   /** An event as the site published it, by its id there: of alerts, of statuses, and with `[fleet] logs` audit lines and warnings. */
   event: fact("event", { id: Count, event: Type.Union([AlertEvent, ServerStatusEvent, LogEvent]) }),
-  /** What became of a command of the hub. `code` is one of the API's errors. */
+  /**
+   * What became of a command of the hub. `code` is one of the API's errors. `begun`: it is under way, and will not be begun
+   * again; its outcome follows.
+   */
   outcome: fact("outcome", {
     command: Type.String(),
-    outcome: words(["done", "refused", "failed"]),
+    outcome: words(["begun", "done", "refused", "failed"]),
     code: nullable(Type.String()),
     message: nullable(Type.String()),
-    /** Of `execute` alone: what it said. Null under `people` other than names. */
-    result: nullable(Type.Object({ exitCode: nullable(Type.Integer()), durationMs: Count })),
+    /** Of a rescan: as its route answers at the site. */
+    results: nullable(
+      Type.Array(
+        Type.Object({
+          server: Name,
+          status: Type.String(),
+          durationMs: Count,
+          error: nullable(Type.Object({ code: Type.String(), message: Type.String() })),
+        }),
+      ),
+    ),
+    /** Of a command that was run: nothing of what it said. */
+    run: nullable(Type.Object({ exitCode: nullable(Type.Integer()), durationMs: Count })),
   }),
   /** A row was taken back, because the clock by which it was written was wrong. */
   gone: fact("gone", {
@@ -326,8 +340,13 @@ export const Push = Type.Object({
   waitingSince: nullable(Time),
   /** Days that are still to come; null = none of the past is missing. */
   daysLeft: nullable(Count),
-  /** The first push of a process asks for the answer's `secret`, and brings no facts and no days. */
+  /** The first push of a process: it asks for the cursor and for the answer's `secret`, brings nothing, and changes nothing. */
   hello: Type.Boolean(),
+  /**
+   * The hub acknowledged nothing of this epoch yet, but perhaps hellos: one that does not know it begins with the cursor
+   * `from - 1`. Without it an epoch that the hub does not know is a CONFLICT: the hub lost what it had.
+   */
+  begins: Type.Boolean(),
   facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) })),
   states: Type.Array(Type.Object({ kind: Type.String() })),
   days: Type.Array(Type.Object({ table: Type.String(), day: Type.Integer({ minimum: -1 }), part: Count })),
@@ -366,14 +385,12 @@ export type Command = Static<typeof Command>;
 
 /**
  * The answer with 200: what of the push is stored, in one transaction with the cursor. Others: 409 CONFLICT, whose `details`
- * is `cursor=<n>` where facts in between are missing, and `instance…` where another process pushes for the site; 429 and
- * 503 with `Retry-After`.
+ * is `cursor=<n>` where facts in between are missing, `epoch` where the hub does not know an epoch that it should know, and
+ * begins with `instance` where another process pushes for the site; 429 and 503 with `Retry-After`.
  */
 export const Answer = Type.Object({
-  /** The newest fact that is stored; 0 for an epoch that the hub does not know. */
+  /** The newest fact that is stored; `from - 1` for an epoch that begins. */
   cursor: Count,
-  /** The hub has nothing of this epoch: all days are wanted. */
-  isNew: Type.Boolean(),
   commands: Type.Array(Command),
   /** Servers whose pictures do not fit what the hub has: it wants them whole. */
   wanted: Type.Array(Name),

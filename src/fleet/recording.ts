@@ -85,17 +85,13 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
  * (TEMP), so that nothing of a fleet is in the way of a licmond that is in none. `logs`: of audit lines and warnings too.
  * Throws StoreError.
  */
-export function recordFacts({ sqlite, transaction }: Store, logs: boolean): void {
-  stopRecording({ sqlite, transaction });
-  transaction(() => {
-    for (const [index, [when, work]] of triggers(logs).entries())
-      sqlite.run(`CREATE TEMP TRIGGER fleet_${index} ${when} BEGIN ${work} END`);
-  });
+export function recordFacts({ sqlite }: Pick<Store, "sqlite">, logs: boolean): void {
+  stopRecording({ sqlite });
+  for (const [index, [when, work]] of triggers(logs).entries())
+    sqlite.run(`CREATE TEMP TRIGGER fleet_${index} ${when} BEGIN ${work} END`);
 }
 
 /** Facts of this connection are no longer recorded. */
-export function stopRecording({ sqlite, transaction }: Pick<Store, "sqlite" | "transaction">): void {
-  transaction(() => {
-    for (const index of triggers(true).keys()) sqlite.run(`DROP TRIGGER IF EXISTS temp.fleet_${index}`);
-  });
+export function stopRecording({ sqlite }: Pick<Store, "sqlite">): void {
+  for (const index of triggers(true).keys()) sqlite.run(`DROP TRIGGER IF EXISTS temp.fleet_${index}`);
 }

@@ -5,7 +5,7 @@ import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
 import type { Config } from "../config/config.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import type { HealthChecks, Metrics, Status } from "../domain/service/status.ts";
+import type { FleetStatus, HealthChecks, Metrics, Status } from "../domain/service/status.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Emit } from "../export/family.ts";
 import type { HistoryClient } from "../history/client.ts";
@@ -102,6 +102,8 @@ export interface DaemonPort {
 export interface DaemonStatus
   extends Pick<Status, "uptimeSeconds" | "configFile" | "streams" | "eventLoopLagMs"> {
   readonly startedAt: number;
+  /** Null = this licmond is no site of a fleet. */
+  readonly fleet: FleetStatus | null;
   readonly lastReload: (Omit<NonNullable<Status["lastReload"]>, "at"> & { readonly at: number }) | null;
   readonly database: Omit<Status["database"], "oldestSampleAt" | "backups"> & {
     readonly oldestSampleAt: number | null;

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, max, type SQL } from "drizzle-orm";
+import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lt, max, type SQL } from "drizzle-orm";
 import type { Alert, AlertSubject } from "../domain/alerts.ts";
 import type { Db } from "./database/database-file.ts";
 import { alertBaselines, alerts, alertWatches } from "./database/schema.ts";
@@ -30,6 +30,9 @@ export function createAlerts(store: Store) {
     nextId: () => ++last,
     /** Alerts that fire, in the order of their ids. */
     firing: () => those(isNull(alerts.resolvedAt)),
+    /** Those that began in [from, until), epoch ms. */
+    startedIn: (from: number, until: number) =>
+      those(and(gte(alerts.startedAt, from), lt(alerts.startedAt, until))),
     get: (id: number): Alert | null => those(eq(alerts.id, id))[0] ?? null,
     /** Resolved alerts whose silence goes on at `now`. */
     silencedPast: (now: number) => those(and(gt(alerts.silencedUntil, now), isNotNull(alerts.resolvedAt))),

@@ -32,26 +32,16 @@ export function storedSecret(read: Rows): Uint8Array | null {
   return secretIn(sqlite);
 }
 
-/** The fleet's secret, from which pseudonyms are made that are the same at all sites; null = no hub has handed it out yet. */
-export function fleetSecret({ state }: Pick<Store, "state">): Uint8Array | null {
-  return state.read(() => secretIn(state.sqlite, "fleet"));
-}
-
-export function keepFleetSecret({ state }: Pick<Store, "state">, secret: Uint8Array): void {
-  state.change(
-    ({ $client: sqlite }) =>
-      void sqlite.run("INSERT OR REPLACE INTO secrets (name, value) VALUES ('fleet', ?)", [secret]),
-  );
-}
-
 /** Tells this installation from others in public: 8 hex digits, of which the secret cannot be found. */
 export function installationId(secret: Uint8Array): string {
   return new Bun.CryptoHasher("sha256", secret).update("installation id").digest("hex").slice(0, 8);
 }
 
 /** Prepared SQL, because drizzle would cost the worker of history some megabytes of memory. */
-function secretIn(sqlite: Database, name = "pseudonyms"): Buffer | null {
-  const query = sqlite.query<{ value: Uint8Array }, [string]>("SELECT value FROM secrets WHERE name = ?");
-  const found = query.get(name)?.value;
+function secretIn(sqlite: Database): Buffer | null {
+  const query = sqlite.query<{ value: Uint8Array }, []>(
+    "SELECT value FROM secrets WHERE name = 'pseudonyms'",
+  );
+  const found = query.get()?.value;
   return found === undefined ? null : Buffer.from(found);
 }

@@ -273,6 +273,7 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
           oldestSampleAt: null,
           backups: { state: NOW, history: null },
         },
+        fleet: null,
         eventLoopLagMs: 0.4,
       }),
       counters: () => ({

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Count, count, nullable, record, Timestamp, words } from "../records.ts";
+import { AUDIENCES } from "../words.ts";
 
 /** What the daemon says of itself. */
 
@@ -39,6 +40,26 @@ export type Reloaded = Static<typeof Reloaded>;
 
 const Amount = nullable(Type.Number({ minimum: 0 }));
 
+/** How a site stands to the hub of its fleet. */
+export const FleetStatus = record("FleetStatus", {
+  site: Type.String(),
+  hub: Type.String({ description: "Origin of the hub's URL" }),
+  state: words(
+    ["waiting", "connected", "unreachable", "refused", "conflict"],
+    "waiting: it has not answered since the start; conflict: another licmond pushes for the same site",
+  ),
+  problem: nullable(Type.String({ description: "Why it is not connected" })),
+  lastContactAt: nullable(Timestamp),
+  waitingFacts: count("Facts that the hub does not have yet"),
+  waitingSince: nullable({ ...Timestamp, description: "When none waited last" } as typeof Timestamp),
+  daysLeft: count("Days of the past that the hub does not have yet"),
+  sentFacts: count("Since the start"),
+  sentBytes: count("Since the start, compressed"),
+  people: words(AUDIENCES),
+  notify: words(["site", "hub"]),
+});
+export type FleetStatus = Static<typeof FleetStatus>;
+
 export const Status = record("Status", {
   version: Type.String(),
   timestamp: Timestamp,
@@ -68,6 +89,7 @@ export const Status = record("Status", {
     ),
   }),
   eventLoopLagMs: Amount,
+  fleet: Type.Optional(FleetStatus),
 });
 export type Status = Static<typeof Status>;
 

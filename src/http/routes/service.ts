@@ -66,7 +66,7 @@ export function serviceRoutes(deps: RouteDeps) {
     .get(
       "/api/status",
       () => {
-        const { startedAt, lastReload, database, ...status } = daemon.status();
+        const { startedAt, lastReload, database, fleet, ...status } = daemon.status();
         const polls = collector.status();
         return {
           version: build.version,
@@ -85,6 +85,7 @@ export function serviceRoutes(deps: RouteDeps) {
             oldestSampleAt: iso(database.oldestSampleAt),
             backups: { state: iso(database.backups.state), history: iso(database.backups.history) },
           },
+          ...(fleet !== null && { fleet }),
         };
       },
       documented("read", "Service", "Status of the daemon", {

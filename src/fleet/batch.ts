@@ -1,0 +1,207 @@
+import type { Log } from "../domain/log.ts";
+import { nextTurn } from "../domain/time/slices.ts";
+import type { Store } from "../store/open/open.ts";
+import { createDayReader } from "./days.ts";
+import { createFactReader } from "./facts.ts";
+import type { DueDay, Outbox, OutboxRow } from "./outbox.ts";
+import type { People } from "./people.ts";
+import { type Day, MAX_FACTS, MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, type Push } from "./protocol.ts";
+import type { States } from "./states.ts";
+
+/** Facts that are read before others get the event loop. */
+const SLICE_FACTS = 250;
+/** Characters of the facts, of the states and of the days of one push: far from what it may hold unpacked. */
+const CHARS = { facts: 2_500_000, states: 2_000_000, days: 700_000 };
+
+/** A push on its way. */
+export interface Batch {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly to: number;
+  readonly facts: number;
+  /** Facts of which nothing is left, because retention was faster than the line. */
+  readonly gone: number;
+  /** More waits behind it. */
+  readonly more: boolean;
+  /** The hub took it: states and days that it brought are told. */
+  readonly acknowledged: () => void;
+}
+
+interface AroundDeps {
+  readonly outbox: Outbox;
+  readonly head: Pick<Push, "site" | "instance">;
+  readonly now: () => number;
+  /** When nothing waited last, epoch ms. */
+  readonly waitingSince: () => number;
+}
+
+interface BatchDeps extends AroundDeps {
+  readonly store: Store;
+  readonly people: People;
+  readonly states: States;
+  readonly log: Log;
+}
+
+/** The day that is being told, with the parts of it that were read and not taken yet. */
+interface Telling {
+  readonly due: DueDay;
+  readonly rest: Iterator<Day>;
+  parts: Day[];
+  isRead: boolean;
+}
+
+export type Batches = ReturnType<typeof createBatches>;
+
+/** Makes pushes of what waits: facts in order first, then the newest states, then days. */
+export function createBatches(deps: BatchDeps) {
+  const { store, outbox, people, states, now, log } = deps;
+  const factOf = createFactReader(store, people);
+  const days = createDayReader(store, people);
+  let telling: Telling | null = null;
+  let usersTold = outbox.usersSent();
+  /** Facts that are larger than a push may be. */
+  const tooLarge = new Set<number>();
+
+  /** Facts above `cursor`, as JSON. `shrink` halves how many these are at most, as often as it says. */
+  async function readFacts(cursor: number, shrink: number) {
+    const texts: string[] = [];
+    const rows = onceEach(outbox.page(cursor, MAX_FACTS >> shrink));
+    let [to, chars, gone] = [cursor, 0, 0];
+    for (const [index, row] of rows.entries()) {
+      if (chars > CHARS.facts >> shrink) break;
+      if (index % SLICE_FACTS === SLICE_FACTS - 1) await nextTurn();
+      to = row.seq;
+      const fact = tooLarge.has(to) ? null : factOf(row);
+      if (fact === undefined) gone++;
+      if (fact == null) continue;
+      const text = JSON.stringify(fact);
+      chars += text.length;
+      texts.push(text);
+    }
+    return { texts, to, gone };
+  }
+
+  /** The next parts of the day at hand, or of the next one that is due. */
+  function takeDays(chars: number) {
+    const texts: string[] = [];
+    const taken: Day[] = [];
+    telling ??= begin();
+    if (telling === null) return { texts, taken, isLast: false, telling };
+    let left = chars;
+    for (let index = 0; left > 0; index++) {
+      let part = telling.parts[index];
+      if (part === undefined) {
+        const next = telling.isRead ? null : telling.rest.next();
+        if (next === null || next.done === true) {
+          telling.isRead = true;
+          break;
+        }
+        part = next.value;
+        telling.parts.push(part);
+      }
+      const text = JSON.stringify(part);
+      left -= text.length;
+      taken.push(part);
+      texts.push(text);
+    }
+    return { texts, taken, isLast: telling.isRead && taken.length === telling.parts.length, telling };
+  }
+
+  function begin(): Telling | null {
+    const due = outbox.nextDay(now());
+    return due && { due, rest: days.parts(due, usersTold), parts: [], isRead: false };
+  }
+
+  async function pack(shrink: number): Promise<Batch> {
+    const cursor = outbox.cursor();
+    const facts = await readFacts(cursor, shrink);
+    const { to } = facts;
+    // From here on nothing else runs until all is read: what is known holds up to the last fact.
+    const isDrained = to >= outbox.edges().head;
+    const given = states.take(CHARS.states >> shrink, isDrained);
+    const told = takeDays(CHARS.days >> shrink);
+    const around = aroundFacts(deps, to, false);
+    const parts = { facts: facts.texts, states: given.texts, days: told.texts };
+    const { body, bytes } = await packed(around, parts);
+    if (body === null) {
+      if (MAX_FACTS >> shrink > 1) return pack(shrink + 1);
+      if (facts.texts.length === 0) throw new Error(`States take ${bytes} bytes, more than a push may`);
+      log.error("A fact is larger than a push may be and stays at the site", { fact: to, bytes });
+      tooLarge.add(to);
+      return pack(shrink);
+    }
+    return {
+      body,
+      to,
+      facts: facts.texts.length,
+      gone: facts.gone,
+      more: !isDrained || given.more || told.telling !== null,
+      acknowledged() {
+        given.acknowledged();
+        tookDays(told);
+      },
+    };
+  }
+
+  function tookDays({ taken, isLast, telling: of }: ReturnType<typeof takeDays>): void {
+    if (of === null || of !== telling) return;
+    of.parts = of.parts.slice(taken.length);
+    for (const part of taken)
+      if (part.table === "users") usersTold = Math.max(usersTold, part.rows.at(-1)?.id ?? 0);
+    if (!isLast) return;
+    outbox.dayDone(of.due, usersTold);
+    telling = null;
+  }
+
+  return {
+    /** The next push; an empty one is the heartbeat. */
+    next: (): Promise<Batch> => pack(0),
+    /** What was begun of days is begun again. */
+    restartDays(): void {
+      telling = null;
+      usersTold = outbox.usersSent();
+    },
+  };
+}
+
+/** The first push of a process, which asks what the hub has. */
+export async function helloOf(deps: AroundDeps): Promise<Batch> {
+  const to = deps.outbox.cursor();
+  const { body } = await packed(aroundFacts(deps, to, true), { facts: [], states: [], days: [] });
+  if (body === null) throw new Error("A hello takes more than a push may");
+  return { body, to, facts: 0, gone: 0, more: true, acknowledged() {} };
+}
+
+function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number, hello: boolean) {
+  const { oldest, head: newest } = outbox.edges();
+  const from = outbox.cursor() + 1;
+  return {
+    ...head,
+    epoch: outbox.epoch(),
+    from,
+    to,
+    gap: outbox.hasLost() || (oldest ?? newest + 1) > from,
+    sentAt: now(),
+    head: newest,
+    waitingSince: to >= newest ? null : waitingSince(),
+    daysLeft: outbox.daysLeft() || null,
+    hello,
+    begins: !outbox.isMet(),
+  } satisfies Omit<Push, "facts" | "states" | "days">;
+}
+
+type Texts = Readonly<Record<"facts" | "states" | "days", readonly string[]>>;
+
+/** `body` is null where it is larger than a push may be. */
+async function packed(around: object, { facts, states, days }: Texts) {
+  const parts = `"facts":[${facts}],"states":[${states}],"days":[${days}]`;
+  const text = Buffer.from(`${JSON.stringify(around).slice(0, -1)},${parts}}`);
+  const bytes = text.length;
+  const body = bytes > MAX_UNPACKED_BYTES ? null : new Uint8Array(await Bun.zstdCompress(text));
+  return { body: body !== null && body.length > MAX_PACKED_BYTES ? null : body, bytes };
+}
+
+/** Rows whose fact is said again further down are left out: it says how the row stands now. */
+function onceEach(rows: readonly OutboxRow[]): OutboxRow[] {
+  const last = new Map(rows.map((row) => [`${row.kind} ${row.key}`, row.seq]));
+  return rows.filter((row) => last.get(`${row.kind} ${row.key}`) === row.seq);
+}

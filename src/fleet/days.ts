@@ -1,0 +1,184 @@
+import { alertRecord, anonymousAlert } from "../domain/alerts.ts";
+import type { Step } from "../domain/history.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
+import { packedKey } from "../history/buckets.ts";
+import { withHour } from "../history/codec.ts";
+import { createAlerts } from "../store/alerts.ts";
+import type { Store } from "../store/open/open.ts";
+import {
+  COVERAGE_ROW,
+  coverageRow,
+  DENIAL_ROW,
+  denialRow,
+  SESSION_ROW,
+  STATUS_ROW,
+  type StoredCoverage,
+  type StoredDenial,
+} from "./facts.ts";
+import { type DueDay, NO_DAY } from "./outbox.ts";
+import type { People } from "./people.ts";
+import type { AlertRow, Day, SessionRow, StatusRow } from "./protocol.ts";
+
+/** Rows that are read at once, and about how long a part of them is. */
+const ROWS = 500;
+const PART_CHARS = 200_000;
+
+type StoredStep = Omit<Step, "unlimited"> & { readonly unlimited: number };
+interface PackedRow {
+  readonly id: number;
+  readonly server: string;
+  readonly daemon: string;
+  readonly feature: string;
+  readonly data: Uint8Array | null;
+}
+
+export type DayReader = ReturnType<typeof createDayReader>;
+
+/** Reads days as they are stored, in parts. Throws StoreError. */
+export function createDayReader(store: Store, people: People) {
+  const { sqlite, read } = store;
+  const query = <Row, Values extends number[]>(sql: string) => {
+    const statement = sqlite.query<Row, number[]>(sql);
+    return (...values: Values): Row[] => read(() => statement.all(...values));
+  };
+  const ended = query<SessionRow, [number, number, number, number, number]>(
+    `SELECT ${SESSION_ROW} FROM sessions WHERE ended_at >= ? AND ended_at < ? AND (ended_at, id) > (?, ?)
+     ORDER BY ended_at, id LIMIT ?`,
+  );
+  const open = query<SessionRow, [number, number]>(
+    `SELECT ${SESSION_ROW} FROM sessions WHERE ended_at IS NULL AND id > ? ORDER BY id LIMIT ?`,
+  );
+  const denials = query<StoredDenial, [number, number, number, number, number]>(
+    `SELECT ${DENIAL_ROW} FROM denials WHERE at >= ? AND at < ? AND (at, id) > (?, ?) ORDER BY at, id LIMIT ?`,
+  );
+  const coverage = query<StoredCoverage, [number, number]>(
+    `SELECT ${COVERAGE_ROW} FROM coverage WHERE from_at >= ? AND from_at < ?`,
+  );
+  const statuses = query<StatusRow, [number, number]>(
+    `SELECT ${STATUS_ROW} FROM server_statuses WHERE from_at >= ? AND from_at < ?`,
+  );
+  const packed = (table: string) =>
+    query<PackedRow, [number, number, number]>(
+      `SELECT feature.id, server_id AS server, daemon, name AS feature, data FROM history_features AS feature
+       LEFT JOIN ${table} ON key = ? + feature.id WHERE feature.id > ? ORDER BY feature.id LIMIT ?`,
+    );
+  const tables = {
+    samples: packed("sample_days"),
+    hours: packed("rollup_hours"),
+    rollups: packed("rollup_days"),
+  };
+  const hasLoose = query<object, [number, number]>("SELECT 1 FROM samples WHERE at >= ? AND at < ? LIMIT 1");
+  const loose = query<StoredStep, [number, number, number]>(
+    `SELECT at, total, used, reserved, queued, unlimited FROM samples WHERE feature_id = ? AND at >= ? AND at < ?
+     ORDER BY at`,
+  );
+  const users = query<{ id: number; name: string }, [number, number]>(
+    "SELECT id, name FROM history_users WHERE id > ? ORDER BY id LIMIT ?",
+  );
+
+  /** Parts of rows that come page after page; the first is there also when it is empty. `after` gives the next page. */
+  function* parts<Row, Out>(
+    pageAfter: (last: Row | null) => readonly Row[],
+    make: (row: Row) => Out | null,
+    first = 0,
+  ): Generator<{ part: number; rows: Out[] }> {
+    let part = first;
+    let rows: Out[] = [];
+    let chars = 0;
+    for (let page = pageAfter(null); page.length > 0; page = pageAfter(page.at(-1) ?? null)) {
+      for (const row of page) {
+        const made = make(row);
+        if (made === null) continue;
+        rows.push(made);
+        chars += JSON.stringify(made).length;
+        if (chars < PART_CHARS) continue;
+        yield { part: part++, rows };
+        [rows, chars] = [[], 0];
+      }
+      if (page.length < ROWS) break;
+    }
+    if (rows.length > 0 || part === 0) yield { part, rows };
+  }
+
+  /** All at once: a day has few of them. */
+  const atOnce =
+    <Row>(rows: readonly Row[]) =>
+    (last: Row | null) => {
+      const from = last === null ? 0 : rows.indexOf(last) + 1;
+      return rows.slice(from, from + ROWS);
+    };
+
+  /** With the steps of hours that are not packed yet. */
+  function samplesOf(day: number, { id, data }: PackedRow, withLoose: boolean): Uint8Array | null {
+    const dayAt = day * DAY_MS;
+    if (!withLoose) return data;
+    const steps = loose(id, dayAt, dayAt + DAY_MS).map((row) => ({ ...row, unlimited: row.unlimited === 1 }));
+    let all = data;
+    for (const [hour, samples] of Map.groupBy(steps, ({ at }) => Math.floor((at - dayAt) / HOUR_MS)))
+      all = withHour(dayAt, all, { hour, samples });
+    return all;
+  }
+
+  function* packedTable(table: keyof typeof tables, day: number): Generator<Day> {
+    const withLoose = table === "samples" && hasLoose(day * DAY_MS, (day + 1) * DAY_MS).length > 0;
+    const page = (last: PackedRow | null) => tables[table](packedKey(day, 0), last?.id ?? 0, ROWS);
+    const make = (row: PackedRow) => {
+      const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
+      if (data === null || data.length === 0) return null;
+      const { server, daemon, feature } = row;
+      return { server, daemon, feature, data: Buffer.from(data).toString("base64") };
+    };
+    for (const part of parts(page, make)) yield { table, day, ...part };
+  }
+
+  function* names(after: number): Generator<Day> {
+    if (people.audience === "counts") return;
+    const page = (last: { id: number } | null) => users(last?.id ?? after, ROWS);
+    const make = ({ id, name }: { id: number; name: string }) => ({ id, name: people.user(name) });
+    for (const part of parts(page, make, after === 0 ? 0 : 1)) yield { table: "users", day: NO_DAY, ...part };
+  }
+
+  function alertsOf(from: number, until: number): AlertRow[] {
+    return createAlerts(store)
+      .startedIn(from, until)
+      .map((alert) => alertRow(alert, people));
+  }
+
+  function* rowsOf(day: number): Generator<Day> {
+    const [from, until] = [day * DAY_MS, (day + 1) * DAY_MS];
+    const endedAfter = (last: SessionRow | null) =>
+      ended(from, until, last?.endedAt ?? from, last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
+    for (const part of parts(endedAfter, people.session)) yield { table: "sessions", day, ...part };
+    const denied = (last: StoredDenial | null) =>
+      denials(from, until, last?.at ?? from, last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
+    for (const part of parts(denied, (row) => people.denial(denialRow(row))))
+      yield { table: "denials", day, ...part };
+    for (const part of parts(atOnce(coverage(from, until)), coverageRow))
+      yield { table: "coverage", day, ...part };
+    for (const part of parts(atOnce(statuses(from, until)), (row) => row))
+      yield { table: "statuses", day, ...part };
+    for (const part of parts(atOnce(alertsOf(from, until)), (row) => row))
+      yield { table: "alerts", day, ...part };
+  }
+
+  return {
+    /** The parts of a day in order. `usersSent`: highest number of a user whose name is known already. */
+    *parts({ day, whole }: Pick<DueDay, "day" | "whole">, usersSent: number): Generator<Day> {
+      if (day === NO_DAY) {
+        const openAfter = (last: SessionRow | null) => open(last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
+        for (const part of parts(openAfter, people.session)) yield { table: "sessions", day, ...part };
+        return;
+      }
+      yield* names(usersSent);
+      if (whole) yield* rowsOf(day);
+      for (const table of ["samples", "hours", "rollups"] as const) yield* packedTable(table, day);
+    },
+  };
+}
+
+/** An alert as it travels. */
+export function alertRow(alert: Parameters<typeof alertRecord>[0], people: People): AlertRow {
+  const record = alertRecord(alert, alert.startedAt);
+  const { durationSeconds: _, ...row } = people.audience === "names" ? record : anonymousAlert(record);
+  return row;
+}

@@ -1,0 +1,84 @@
+import type { StoredEvent } from "../domain/events.ts";
+import type { ServerPicture } from "../domain/picture.ts";
+import type { Audience } from "../domain/words.ts";
+import type { DenialRow, SessionRow } from "./protocol.ts";
+
+/** Puts pseudonyms in the place of people and their machines; the same that anonymized keys get, under another secret. */
+export interface Anonymizer {
+  user(name: string): string;
+  host(name: string): string;
+  /** Numbers of imported sessions are made of names. */
+  session(id: number): number;
+  picture(picture: ServerPicture): ServerPicture;
+  event(json: string): string;
+}
+
+/** What leaves a site of what is stored there. Null = nothing. */
+export type People = ReturnType<typeof createPeople>;
+
+/** As `[fleet] people` says. `counts`: no person at all, only how many seats are in use. */
+export function createPeople(audience: Audience, anonymizer: Anonymizer) {
+  const named = audience === "names";
+  const host = (name: string | null) => (name === null ? null : anonymizer.host(name));
+  return {
+    audience,
+    user: (name: string) => (named ? name : anonymizer.user(name)),
+    session(row: SessionRow): SessionRow | null {
+      if (audience === "counts") return null;
+      if (named) return row;
+      return {
+        ...row,
+        id: anonymizer.session(row.id),
+        user: anonymizer.user(row.user),
+        host: host(row.host),
+      };
+    },
+    sessionId: (id: number) => (named ? id : anonymizer.session(id)),
+    denial(row: DenialRow): DenialRow {
+      if (named) return row;
+      if (audience === "counts") return { ...row, user: null, host: null, reason: null };
+      const user = row.user === null ? null : anonymizer.user(row.user);
+      return { ...row, user, host: host(row.host), reason: null };
+    },
+    event(json: string): StoredEvent | null {
+      const event = JSON.parse(json) as StoredEvent;
+      if (named) return event;
+      // Log lines may name people anywhere.
+      return event.type === "log" ? null : (JSON.parse(anonymizer.event(json)) as StoredEvent);
+    },
+    picture(picture: ServerPicture): ServerPicture {
+      const shown = withoutWords(named ? picture : anonymizer.picture(picture));
+      return audience === "counts" ? withoutPeople(shown) : shown;
+    },
+  };
+}
+
+/** Nothing of the config but what the API shows, nothing raw, no displays and free text. */
+function withoutWords(picture: ServerPicture): ServerPicture {
+  const silent = <Row extends { readonly display: string | null; readonly qualifier: string | null }>(
+    row: Row,
+  ) => (row.display === null && row.qualifier === null ? row : { ...row, display: null, qualifier: null });
+  return {
+    ...picture,
+    server: { ...picture.server, tool: null, logFile: null, logCommand: null },
+    error: picture.error && { ...picture.error, details: null },
+    unparsed: [],
+    features: picture.features.map((feature) => ({
+      ...feature,
+      checkouts: feature.checkouts.map(silent),
+      queue: feature.queue.map(silent),
+    })),
+  };
+}
+
+function withoutPeople(picture: ServerPicture): ServerPicture {
+  return {
+    ...picture,
+    features: picture.features.map(({ alsoHeldBy: _, ...feature }) => ({
+      ...feature,
+      checkouts: [],
+      reservations: [],
+      queue: [],
+    })),
+  };
+}

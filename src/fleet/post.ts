@@ -1,0 +1,132 @@
+import { Value } from "@sinclair/typebox/value";
+import type { FleetSettings } from "../config/config.ts";
+import { codeOf } from "../domain/error-code.ts";
+import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
+import { readSecretFile } from "../system/secret-file.ts";
+import { Answer, PUSH_PATH } from "./protocol.ts";
+
+/** What came of a push. `why` holds no secret. */
+export type Pushed =
+  | { readonly outcome: "taken"; readonly answer: Answer }
+  /** Facts in between are missing at the hub, which has those up to `cursor`. */
+  | { readonly outcome: "gap"; readonly cursor: number }
+  /** The hub does not know an epoch that it should know. */
+  | { readonly outcome: "unknown" }
+  /** Another process pushes for this site. */
+  | { readonly outcome: "twin"; readonly why: string }
+  /** The hub will not take it as it is: the key, the site or the push is wrong. */
+  | { readonly outcome: "refused"; readonly why: string }
+  /** It may be taken later. */
+  | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
+
+/** Longest time that a hub may ask to be left alone. */
+const MAX_RETRY_AFTER_MS = 15 * 60_000;
+const MAX_WORDS = 200;
+
+type Target = Pick<FleetSettings, "url" | "apiKeyFile" | "caFile" | "certFile" | "certKeyFile">;
+
+/** Sends one push. Files are read each time, so that a changed one holds at once. Never rejects. */
+export async function postPush(
+  target: Target,
+  body: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+  now: () => number,
+): Promise<Pushed> {
+  const failed = (why: string, retryAfterMs: number | null = null) =>
+    ({ outcome: "failed", why, retryAfterMs }) as const;
+  const key = await readSecretFile(target.apiKeyFile);
+  if ("problem" in key) return failed(`The api_key_file ${key.problem}`);
+  const tls: Bun.TLSOptions & { rejectUnauthorized: boolean } = { rejectUnauthorized: true };
+  for (const [name, file] of Object.entries({
+    ca: target.caFile,
+    cert: target.certFile,
+    key: target.certKeyFile,
+  })) {
+    if (file === null) continue;
+    const read = await readSecretFile(file);
+    if ("problem" in read) return failed(`The ${SETTINGS[name as keyof typeof SETTINGS]} ${read.problem}`);
+    tls[name as keyof typeof SETTINGS] = read.text;
+  }
+  let response: Response;
+  let text: string;
+  try {
+    const base = target.url.endsWith("/") ? target.url : `${target.url}/`;
+    response = await fetch(new URL(PUSH_PATH.slice(1), base), {
+      method: "POST",
+      body,
+      signal,
+      redirect: "manual",
+      headers: {
+        authorization: `Bearer ${key.text}`,
+        "content-type": "application/json",
+        "content-encoding": "zstd",
+        "user-agent": "licmond",
+      },
+      tls,
+    });
+    text = await response.text();
+  } catch (error) {
+    // The words of the error may quote the URL.
+    return failed(signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`);
+  }
+  const { status, headers } = response;
+  if (status === 200) {
+    const answer = answerIn(text);
+    return answer === null ? failed("It answered what no hub answers") : { outcome: "taken", answer };
+  }
+  if (status >= 300 && status < 400) return failed(`It answered ${status}: redirects are not followed`);
+  const details = detailsIn(text);
+  if (status === 409) {
+    const [, cursor] = /^cursor=(\d{1,15})$/.exec(details) ?? [];
+    if (cursor !== undefined) return { outcome: "gap", cursor: Number(cursor) };
+    if (details === "epoch") return { outcome: "unknown" };
+    if (details.startsWith("instance")) return { outcome: "twin", why: wordsOf(text, key.text) };
+  }
+  const words = wordsOf(text, key.text);
+  const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
+  if (status >= 400 && status < 500 && status !== 429 && status !== 408) return { outcome: "refused", why };
+  return failed(why, retryAfter(headers.get("retry-after"), now()));
+}
+
+const SETTINGS = { ca: "ca_file", cert: "cert_file", key: "cert_key_file" } as const;
+
+function answerIn(text: string): Answer | null {
+  const value = parsed(text);
+  return Value.Check(Answer, value) ? value : null;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function detailsIn(text: string): string {
+  const value = parsed(text);
+  const details = typeof value === "object" && value !== null && "details" in value ? value.details : null;
+  return typeof details === "string" ? details : "";
+}
+
+/** What a hub says of a refusal. */
+function wordsOf(text: string, key: string): string {
+  const value = parsed(text);
+  const message = typeof value === "object" && value !== null && "message" in value ? value.message : null;
+  const words = typeof message === "string" ? message : text;
+  return maskSecrets(
+    escapeControls(
+      words
+        .slice(0, 4 * MAX_WORDS)
+        .replaceAll(key, "***")
+        .trim(),
+    ),
+  ).slice(0, MAX_WORDS);
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). */
+function retryAfter(header: string | null, now: number): number | null {
+  if (header === null) return null;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isNaN(ms) ? null : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}

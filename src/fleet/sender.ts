@@ -1,0 +1,309 @@
+import { open } from "node:fs/promises";
+import type { FleetSettings } from "../config/config.ts";
+import { codeOf, messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
+import type { Batch, Batches } from "./batch.ts";
+import { type Outbox, ROW_BYTES } from "./outbox.ts";
+import type { Pushed, postPush } from "./post.ts";
+import { type Answer, HEARTBEAT_MS } from "./protocol.ts";
+import type { States } from "./states.ts";
+
+const SEND_TIMEOUT_MS = 60_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = MINUTE_MS;
+/** At the end what is under way may take so long. */
+const STOP_GRACE_MS = 2_000;
+/** Facts that the hub has stay for so long: a hub whose database fails over may lose its last commits. */
+const KEEP_MS = HOUR_MS;
+
+/** How the site stands to its hub, for people. Times are epoch ms. */
+export interface SenderStatus {
+  /** `waiting`: no answer yet since the start. */
+  readonly state: "waiting" | "connected" | "unreachable" | "refused" | "conflict";
+  /** Why it is not connected, in words. */
+  readonly problem: string | null;
+  readonly lastContactAt: number | null;
+  readonly waitingFacts: number;
+  readonly waitingSince: number | null;
+  readonly daysLeft: number;
+  readonly sentFacts: number;
+  readonly sentBytes: number;
+}
+
+/** What is said once the hub has answered a hello. */
+export interface Talk {
+  readonly states: Pick<States, "forget">;
+  readonly batches: Batches;
+}
+
+interface SenderDeps {
+  readonly outbox: Outbox;
+  readonly hello: () => Promise<Batch>;
+  /**
+   * Begins with what the hub answered to a hello. Null = names are other ones from now on, in a new epoch: another hello is
+   * needed. Throws an Error that says why nothing may leave.
+   */
+  readonly begin: (secret: Answer["secret"]) => Talk | null;
+  readonly settings: () => FleetSettings;
+  readonly post: typeof postPush;
+  readonly carryOut: (commands: Answer["commands"]) => void;
+  /** The database's file of what is not written back yet. */
+  readonly logFile: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+export type Sender = ReturnType<typeof createSender>;
+
+/**
+ * Sends what waits, one push at a time, in order: what fails is made again and tried again. Every ten seconds a push says at
+ * least that the site is there.
+ */
+export function createSender(deps: SenderDeps) {
+  const { outbox, settings, clock, timers, log } = deps;
+  const ending = new AbortController();
+  const pause = createPause(timers);
+  /** Cursors by when the hub had them, the oldest first. */
+  const past: { readonly at: number; readonly cursor: number }[] = [];
+  let removable = 0;
+  let state: SenderStatus["state"] = "waiting";
+  let problem: string | null = null;
+  let lastContactAt: number | null = null;
+  let drainedAt = outbox.drainedAt();
+  let failures = 0;
+  /** Null = a hello comes first. */
+  let talk: Talk | null = null;
+  let sentFacts = 0;
+  let sentBytes = 0;
+  let stopped = false;
+  let running: Promise<void> | null = null;
+
+  async function run(): Promise<void> {
+    // Many sites may begin at once.
+    await pause.pass(deps.random() * FIRST_PAUSE_MS);
+    while (!stopped) {
+      let wait: number;
+      try {
+        wait = await once();
+      } catch (error) {
+        wait = failed(`Nothing can be sent: ${messageOf(error)}`, "unreachable");
+      }
+      if (!stopped) await pause.pass(wait);
+    }
+  }
+
+  /** One push; answers how long to wait before the next. */
+  async function once(): Promise<number> {
+    const begun = clock.now();
+    dropTooMany(begun);
+    const batch = talk === null ? await deps.hello() : await talk.batches.next();
+    if (batch.facts > 0) await toDisk(deps.logFile);
+    const signal = AbortSignal.any([AbortSignal.timeout(SEND_TIMEOUT_MS), ending.signal]);
+    const pushed = await deps.post(settings(), batch.body, signal, clock.now);
+    if (ending.signal.aborted) return 0;
+    if (pushed.outcome !== "taken") return notTaken(pushed);
+    return talk === null ? met(pushed.answer) : taken(talk, batch, pushed.answer, begun);
+  }
+
+  /** The hub answered a hello: it says what it has. */
+  function met({ cursor, secret }: Answer): number {
+    const now = clock.now();
+    if (cursor > outbox.edges().head) return beginEpoch(now);
+    setBack(cursor, now);
+    try {
+      talk = deps.begin(secret);
+    } catch (error) {
+      return failed(messageOf(error), "refused");
+    }
+    contact(now);
+    return 0;
+  }
+
+  /** The hub and this database are not of one past: it is told anew, as another one. */
+  function beginEpoch(now: number): number {
+    const why = "The hub knows another past of this database, or lost what it had: it is told all of it anew";
+    log.warn(why, { newest: outbox.edges().head });
+    outbox.beginEpoch(now);
+    talk = null;
+    return FIRST_PAUSE_MS * deps.random();
+  }
+
+  function taken({ states }: Talk, batch: Batch, answer: Answer, begun: number): number {
+    const now = clock.now();
+    contact(now);
+    sentFacts += batch.facts;
+    sentBytes += batch.body.length;
+    batch.acknowledged();
+    for (const server of answer.wanted) states.forget(server);
+    if (batch.gone > 0)
+      log.warn("Facts that waited for the hub were deleted by retention first", { facts: batch.gone });
+    acknowledged(answer.cursor, now);
+    if (answer.commands.length > 0) deps.carryOut(answer.commands);
+    const asked = answer.retryAfterMs ?? 0;
+    if (!batch.more && answer.wanted.length === 0) return Math.max(asked, HEARTBEAT_MS - (now - begun), 0);
+    const byRate = (batch.body.length / settings().bytesPerSecond) * 1000;
+    return Math.max(asked, byRate - (now - begun), 0);
+  }
+
+  function acknowledged(cursor: number, now: number): void {
+    const { head } = outbox.edges();
+    if (cursor >= head) drainedAt = now;
+    if (cursor === outbox.cursor() && outbox.isMet() && !outbox.hasLost()) return;
+    if (past.length === 0 || now - (past.at(-1)?.at ?? 0) >= MINUTE_MS || now < (past.at(-1)?.at ?? 0))
+      past.push({ at: now, cursor });
+    // A clock that was set back keeps them for longer.
+    while (past[0] !== undefined && now - past[0].at > KEEP_MS) removable = past.shift()?.cursor ?? 0;
+    outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
+  }
+
+  /** The hub has facts up to `cursor`, fewer than it said, or more. */
+  function setBack(cursor: number, now: number): void {
+    const { oldest, head } = outbox.edges();
+    const known = outbox.cursor();
+    if (cursor === known) return;
+    if (cursor < known) log.warn("The hub lost facts and gets them again", { from: cursor + 1, to: known });
+    if (cursor < known && (oldest ?? head + 1) > cursor + 1) {
+      log.error("The hub lost facts that are no longer kept here: it gets their days as a whole", {
+        from: cursor + 1,
+      });
+      outbox.drop(now - DAY_MS, now);
+      talk?.batches.restartDays();
+    }
+    outbox.goBack(Math.min(cursor, head));
+  }
+
+  /** What takes more than its place is given up: the hub gets whole days instead. */
+  function dropTooMany(now: number): void {
+    const { head } = outbox.edges();
+    const waiting = head - outbox.cursor();
+    if (waiting * ROW_BYTES <= settings().outboxBytes) return;
+    log.error("Too many facts wait for the hub: they are dropped, and their days will be sent as a whole", {
+      facts: waiting,
+      since: new Date(drainedAt).toISOString(),
+      fix: "mend the line to the hub, or raise fleet.outbox_size",
+    });
+    outbox.drop(drainedAt, now);
+    talk?.batches.restartDays();
+  }
+
+  function contact(now: number): void {
+    if (failures > 0 || state === "conflict" || state === "refused")
+      log.info("The hub answers again", { failures, waiting: outbox.edges().head - outbox.cursor() });
+    failures = 0;
+    state = "connected";
+    problem = null;
+    lastContactAt = now;
+  }
+
+  function notTaken(pushed: Exclude<Pushed, { outcome: "taken" }>): number {
+    switch (pushed.outcome) {
+      case "gap": {
+        const now = clock.now();
+        contact(now);
+        if (pushed.cursor > outbox.edges().head) return beginEpoch(now);
+        setBack(pushed.cursor, now);
+        return FIRST_PAUSE_MS * deps.random();
+      }
+      case "unknown":
+        return beginEpoch(clock.now());
+      case "twin":
+        return Math.max(3 * HEARTBEAT_MS, failed(pushed.why, "conflict"));
+      case "refused":
+        return failed(pushed.why, "refused");
+      case "failed":
+        return Math.max(failed(pushed.why, "unreachable"), pushed.retryAfterMs ?? 0);
+    }
+  }
+
+  /** Notes why, says it once, and answers how long to wait. */
+  function failed(why: string, as: "unreachable" | "refused" | "conflict"): number {
+    const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
+    if (failures === 0 || state !== as) {
+      const tell = as === "unreachable" ? log.warn : log.error;
+      const { head } = outbox.edges();
+      tell(WORDS[as], { error: why, waiting: head - outbox.cursor() });
+    }
+    failures++;
+    state = as;
+    problem = why;
+    // Half of it by chance: many sites may have lost the same hub.
+    return longest * (0.5 + deps.random() / 2);
+  }
+
+  return {
+    start(): void {
+      running ??= run();
+    },
+    /** Does not wait for the next heartbeat: there is something to say, or the way to the hub is another one. */
+    wake: (): void => pause.end(),
+    status(): SenderStatus {
+      const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
+      const waitingSince = waitingFacts === 0 ? null : drainedAt;
+      const queue = { waitingFacts, waitingSince, daysLeft: outbox.daysLeft() };
+      return { state, problem, lastContactAt, ...queue, sentFacts, sentBytes };
+    },
+    /** When nothing waited last, epoch ms. */
+    drainedAt: () => drainedAt,
+    lastContactAt: () => lastContactAt,
+    async stop(): Promise<void> {
+      stopped = true;
+      pause.end();
+      const cancel = timers.after(STOP_GRACE_MS, () => ending.abort());
+      await running;
+      cancel();
+    },
+  };
+}
+
+const WORDS = {
+  unreachable: "The hub cannot be told anything and is tried again; facts wait",
+  refused: "The hub refuses this site; facts wait",
+  conflict:
+    "Another licmond pushes for this site, so this one's facts wait: each machine needs a site of its own",
+} as const;
+
+/**
+ * A fact that left must survive a power cut, or another one would get its number. SQLite's write-ahead log holds no locks of
+ * its own, so that it may be opened and closed here.
+ */
+async function toDisk(path: string): Promise<void> {
+  try {
+    const file = await open(path, "r+");
+    try {
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    // All of it is written back already, or the file system knows no such log.
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+}
+
+/** A pause that can be cut short, also before it begins. */
+function createPause(timers: Timers) {
+  let end: (() => void) | null = null;
+  let isDue = false;
+  return {
+    async pass(ms: number): Promise<void> {
+      if (isDue) {
+        isDue = false;
+        return;
+      }
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancel = timers.after(ms, resolve);
+      end = resolve;
+      await promise;
+      end = null;
+      cancel();
+    },
+    end(): void {
+      if (end === null) isDue = true;
+      else end();
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import type { FleetSettings } from "../config/config.ts";
+import { type RandomBytes, systemRandom } from "../domain/keys.ts";
+import type { LogOf } from "../domain/log.ts";
+import type { Snapshot } from "../domain/picture.ts";
+import type { Clock, Timers } from "../domain/time/clock.ts";
+import type { Store } from "../store/open/open.ts";
+import { createBatches, helloOf } from "./batch.ts";
+import { type Actions, createCommands } from "./commands.ts";
+import { createOutbox } from "./outbox.ts";
+import { type Anonymizer, createPeople } from "./people.ts";
+import { postPush } from "./post.ts";
+import { createSender, type Talk } from "./sender.ts";
+import { createStates } from "./states.ts";
+
+export interface SiteDeps {
+  readonly store: Store;
+  readonly settings: FleetSettings;
+  readonly snapshot: () => Snapshot;
+  readonly version: string;
+  readonly timezone: string;
+  /** Pseudonyms under a secret. */
+  readonly anonymizer: (secret: Uint8Array) => Anonymizer;
+  readonly actions: Actions;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random?: RandomBytes;
+  readonly log: LogOf;
+}
+
+export type Site = ReturnType<typeof createSite>;
+
+/** This licmond as a site of a fleet, as its config says now; another config makes another one. */
+export function createSite(deps: SiteDeps) {
+  const { store, settings, snapshot, clock, timers, random = systemRandom } = deps;
+  const { people: audience } = settings;
+  const log = deps.log("system");
+  const now = clock.now;
+  const outbox = createOutbox(store, random);
+  const head = { site: settings.site, instance: Buffer.from(random(8)).toString("hex") };
+  const around = { outbox, head, now, waitingSince: () => sender.drainedAt() };
+
+  function siteState() {
+    const { labels, formerly, notify, logs, allow } = settings;
+    const { version, timezone } = deps;
+    const servers = snapshot().servers.map(({ server }) => server.id);
+    return {
+      version,
+      timezone,
+      labels,
+      formerly,
+      people: audience,
+      allow: [...allow],
+      notify,
+      logs,
+      servers,
+    };
+  }
+
+  function begin(secret: string | null | undefined): Talk | null {
+    const shared = audience === "pseudonyms" ? secretOf(secret) : Buffer.from(random(32));
+    // Other pseudonyms are other people.
+    const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(shared)}` : audience;
+    if (outbox.speakOf(mark, now())) return null;
+    const people = createPeople(audience, deps.anonymizer(shared));
+    const states = createStates({ store, snapshot, people, site: siteState, now });
+    return { states, batches: createBatches({ ...around, store, people, states, log }) };
+  }
+
+  const sender = createSender({
+    outbox,
+    hello() {
+      outbox.begin(now());
+      return helloOf(around);
+    },
+    begin,
+    settings: () => settings,
+    post: postPush,
+    carryOut: (commands) => carryOut(commands),
+    logFile: `${store.path}-wal`,
+    clock,
+    timers,
+    random: Math.random,
+    log,
+  });
+  const carryOut = createCommands({
+    actions: deps.actions,
+    allow: () => settings.allow,
+    outbox,
+    wake: sender.wake,
+    audit: deps.log("audit"),
+    log,
+  });
+
+  return { start: sender.start, stop: sender.stop, status: sender.status, drainedAt: sender.drainedAt };
+}
+
+function secretOf(secret: string | null | undefined): Buffer {
+  const bytes = Buffer.from(secret ?? "", "base64");
+  if (bytes.length >= 16) return bytes;
+  throw new Error('The hub gives no secret for pseudonyms, which fleet.people = "pseudonyms" needs');
+}
+
+function fingerprint(secret: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256", secret).update("fleet").digest("hex").slice(0, 16);
+}

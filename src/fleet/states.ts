@@ -1,0 +1,204 @@
+import type { FeaturePicture, ServerPicture, Snapshot } from "../domain/picture.ts";
+import { featureKey } from "../domain/polls/feature-picture.ts";
+import { createAlerts } from "../store/alerts.ts";
+import { createMarks } from "../store/events.ts";
+import type { Store } from "../store/open/open.ts";
+import { alertRow } from "./days.ts";
+import { COVERAGE_ROW, STATUS_ROW, type StoredCoverage } from "./facts.ts";
+import type { People } from "./people.ts";
+import type { FeatureState, State, StatusRow } from "./protocol.ts";
+
+type SiteState = Omit<Extract<State, { kind: "site" }>, "kind">;
+type Known = Extract<State, { kind: "known" }>;
+
+/** A picture as the hub has it: of a real one, before anything is left out of it. */
+interface Shown {
+  /** Null while parts of it are still to come. */
+  readonly picture: ServerPicture | null;
+  readonly number: number;
+  readonly features: ReadonlyMap<string, FeatureState>;
+  readonly order: string;
+}
+
+interface StatesDeps {
+  readonly store: Store;
+  readonly snapshot: () => Snapshot;
+  readonly people: People;
+  readonly site: () => SiteState;
+  readonly now: () => number;
+}
+
+/** JSON of the states of one push, and what the hub has once it took them. */
+export interface TakenStates {
+  readonly texts: readonly string[];
+  /** There are more, which did not fit. */
+  readonly more: boolean;
+  readonly acknowledged: () => void;
+}
+
+/** A picture with more goes in parts. */
+const PART_CHARS = 1_000_000;
+
+export type States = ReturnType<typeof createStates>;
+
+/** What of the newest states the hub does not have yet. Remembers what it has; a new process tells it everything. */
+export function createStates({ store, snapshot, people, site, now }: StatesDeps) {
+  const shown = new Map<string, Shown>();
+  /** States that are compared as they are, by what they are about. */
+  const told = new Map<string, string>();
+  const alerts = createAlerts(store);
+  const marks = createMarks(store);
+  const { sqlite, read } = store;
+  const coverage = sqlite.query<StoredCoverage, [string]>(
+    `SELECT ${COVERAGE_ROW} FROM coverage WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
+  );
+  const status = sqlite.query<StatusRow, [string]>(
+    `SELECT ${STATUS_ROW} FROM server_statuses WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
+  );
+  const spans = sqlite.query<{ server: string; from: number; to: number | null; counted: number }, []>(
+    `SELECT server_id AS server, from_at AS "from", to_at AS "to", server_id IN (SELECT server_id FROM denial_cursors
+       WHERE json_extract(cursor, '$.kind') = 'counters') AS counted FROM denial_spans ORDER BY server_id, from_at`,
+  );
+
+  /** The next part of what makes the hub's picture the present one. */
+  function pictureState(picture: ServerPicture): { readonly text: string; readonly shown: Shown } {
+    const { id } = picture.server;
+    const before = shown.get(id);
+    const features = new Map(before?.features);
+    const changed: FeaturePicture[] = [];
+    const now = new Map(picture.features.map((each) => [featureKey(each.daemon, each.name), each]));
+    let chars = 0;
+    let more = false;
+    for (const [key, feature] of now) {
+      const timeless = withoutTime(feature, picture);
+      if (Bun.deepEquals(features.get(key), timeless)) continue;
+      if (chars > PART_CHARS) {
+        more = true;
+        break;
+      }
+      // What is left out of it only makes it shorter.
+      chars += 1_000 + 250 * feature.checkouts.length;
+      changed.push(feature);
+      features.set(key, timeless);
+    }
+    const gone: [string, string][] = [];
+    for (const [key, { daemon, name }] of before?.features ?? []) {
+      if (now.has(key)) continue;
+      gone.push([daemon, name]);
+      features.delete(key);
+    }
+    const keys = picture.features.map(({ daemon, name }): [string, string] => [daemon, name]);
+    const order = more ? "" : [...now.keys()].join("\0");
+    const number = (before?.number ?? 0) + 1;
+    const { features: sent, ...head } = people.picture({ ...picture, features: changed });
+    const state: Extract<State, { kind: "picture" }> = {
+      kind: "picture",
+      server: id,
+      from: before?.number ?? null,
+      to: number,
+      head,
+      features: sent.map((feature) => withoutTime(feature, picture)),
+      gone,
+      order: more || order === before?.order ? null : keys,
+      more,
+    };
+    return {
+      text: JSON.stringify(state),
+      shown: { picture: more ? null : picture, number, features, order },
+    };
+  }
+
+  function siteState(): State {
+    return { kind: "site", ...site() };
+  }
+
+  function alertsState(): State {
+    return { kind: "alerts", firing: alerts.firing().map((alert) => alertRow(alert, people)) };
+  }
+
+  /** What reaches further than the hub knows. */
+  function knownState(servers: readonly string[], tell: (about: string, text: string) => boolean): Known {
+    const news = <Row>(about: string, row: Row | null) =>
+      row !== null && tell(about, JSON.stringify(row)) ? [row] : [];
+    const all = read(() => spans.all()).map((span) => ({ ...span, counted: span.counted === 1 }));
+    return {
+      kind: "known",
+      at: now(),
+      coverage: servers.flatMap((server) => {
+        const row = read(() => coverage.get(server));
+        if (row === null || row.running === 0) return [];
+        const { from, readAt, until, looks } = row;
+        return news(`coverage ${server}`, { server, from, readAt, until, looks });
+      }),
+      statuses: servers.flatMap((server) => {
+        const row = read(() => status.get(server));
+        if (row === null) return [];
+        const { from, readAt, until, nextBy } = row;
+        return news(`status ${server}`, { server, from, readAt, until, nextBy });
+      }),
+      denialSpans: tell("spans", JSON.stringify(all)) ? all : null,
+      sessionsFrom: marks.get("deleted_sessions"),
+    };
+  }
+
+  return {
+    /** At most so many characters, and one state at least. `isDrained`: no fact waits behind those of this push. */
+    take(chars: number, isDrained: boolean): TakenStates {
+      const texts: string[] = [];
+      const nextTold = new Map<string, string>();
+      const nextShown = new Map<string, Shown>();
+      let left = chars;
+      let more = false;
+      const tell = (about: string, text: string) => {
+        if (told.get(about) === text) return false;
+        nextTold.set(about, text);
+        return true;
+      };
+      const add = (text: string) => {
+        texts.push(text);
+        left -= text.length;
+      };
+      for (const state of [siteState(), alertsState()]) {
+        const text = JSON.stringify(state);
+        if (tell(state.kind, text)) add(text);
+      }
+      const { servers } = snapshot();
+      for (const picture of servers) {
+        const { id } = picture.server;
+        if (shown.get(id)?.picture === picture) continue;
+        if (left <= 0) {
+          more = true;
+          break;
+        }
+        const next = pictureState(picture);
+        add(next.text);
+        nextShown.set(id, next.shown);
+        more ||= next.shown.picture === null;
+      }
+      const ids = servers.map(({ server }) => server.id);
+      if (isDrained) add(JSON.stringify(knownState(ids, tell)));
+      return {
+        texts,
+        more,
+        acknowledged() {
+          for (const [about, text] of nextTold) told.set(about, text);
+          for (const [id, each] of nextShown) shown.set(id, each);
+          for (const id of shown.keys()) if (!ids.includes(id)) shown.delete(id);
+        },
+      };
+    },
+    /** The hub has another picture of a server, or none: the next one is whole. */
+    forget: (server: string): void => void shown.delete(server),
+    /** The hub has nothing of this site. */
+    forgetAll(): void {
+      shown.clear();
+      told.clear();
+    },
+  };
+}
+
+/** Without the time of the last good reading, which stands in the head: here it would change every feature at every poll. */
+function withoutTime(feature: FeaturePicture, { collectedAt }: ServerPicture): FeatureState {
+  const { collectedAt: own, ...rest } = feature;
+  return own === collectedAt ? rest : { ...rest, collectedAt: own };
+}
