@@ -117,7 +117,7 @@ export function createBatches(deps: BatchDeps) {
     const { to } = facts;
     // From here on nothing else runs until all is read: what is known holds up to the last fact.
     const isDrained = to >= outbox.edges().head;
-    const given = states.take(CHARS.states >> shrink, isDrained);
+    const given = states.take(CHARS.states >> shrink, isDrained && outbox.daysLeft() === 0);
     const told = takeDays(CHARS.days >> shrink);
     const around = aroundFacts(deps, to, false);
     const parts = { facts: facts.texts, states: given.texts, days: told.texts };

@@ -113,6 +113,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
     transaction(() => {
       sqlite.run("DELETE FROM fleet_outbox");
       setMark.run("lost", 1);
+      setMark.run("cursor", edges.get()?.head ?? 0);
       removeMark.run("stopped");
       resync(since, now);
     });

@@ -20,7 +20,7 @@ import { AUDIENCES, SERVER_STATUSES } from "../domain/words.ts";
  * - Facts, in order, each once: `seq` rises, and may leave numbers out. A fact says how a row stands when it is read,
  *   which may be later than its change: it replaces what the hub has under the same id.
  * - States, the newest only: the next one replaces it, so that an outage makes no backlog. What `known` says holds up to
- *   the fact `to` of its batch: it is sent only when no fact waits behind that.
+ *   the fact `to` of its batch: it is sent only when no fact waits behind that, and no day of the past.
  * - Days: all that a site has of one table and UTC day. A day replaces what the hub has of it. They come for the past when a
  *   site joins, for days whose facts were dropped, and, of packed tables, when a day is over.
  */
@@ -248,12 +248,13 @@ export const STATE_SCHEMAS = {
   alerts: state("alerts", { firing: Type.Array(AlertRow) }),
   /**
    * What holds up to the fact `to` of this batch, at the site's time `at`: nothing happened meanwhile that is not among the
-   * facts. `coverage` and `statuses` are those that reach further than when they were said last.
+   * facts, and no day is missing. `coverage` and `statuses` are the newest of each server, as far as they reach further than
+   * when they were said last.
    */
   known: state("known", {
     at: Time,
-    coverage: Type.Array(Type.Pick(CoverageRow, ["server", "from", "readAt", "until", "looks"])),
-    statuses: Type.Array(Type.Pick(StatusRow, ["server", "from", "readAt", "until", "nextBy"])),
+    coverage: Type.Array(CoverageRow),
+    statuses: Type.Array(StatusRow),
     /**
      * When denials could be seen: all spans, or null = as said last. `to` is null while one goes on. `counted`: by counters,
      * which name no feature.

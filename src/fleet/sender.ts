@@ -113,7 +113,8 @@ export function createSender(deps: SenderDeps) {
   function met({ cursor, secret }: Answer): number {
     const now = clock.now();
     if (cursor > outbox.edges().head) return beginEpoch(now);
-    setBack(cursor, now);
+    // What was dropped is not at the hub, and days will make up for it.
+    if (!outbox.hasLost()) setBack(cursor, now);
     try {
       talk = deps.begin(secret);
     } catch (error) {
@@ -172,6 +173,7 @@ export function createSender(deps: SenderDeps) {
       });
       outbox.drop(now - DAY_MS, now);
       talk?.batches.restartDays();
+      return;
     }
     outbox.goBack(Math.min(cursor, head));
   }
@@ -224,8 +226,7 @@ export function createSender(deps: SenderDeps) {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
     if (failures === 0 || state !== as) {
       const tell = as === "unreachable" ? log.warn : log.error;
-      const { head } = outbox.edges();
-      tell(WORDS[as], { error: why, waiting: head - outbox.cursor() });
+      tell(WORDS[as], { error: why });
     }
     failures++;
     state = as;

@@ -4,7 +4,7 @@ import { createAlerts } from "../store/alerts.ts";
 import { createMarks } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
 import { alertRow } from "./days.ts";
-import { COVERAGE_ROW, STATUS_ROW, type StoredCoverage } from "./facts.ts";
+import { COVERAGE_ROW, coverageRow, STATUS_ROW, type StoredCoverage } from "./facts.ts";
 import type { People } from "./people.ts";
 import type { FeatureState, State, StatusRow } from "./protocol.ts";
 
@@ -126,24 +126,22 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
       at: now(),
       coverage: servers.flatMap((server) => {
         const row = read(() => coverage.get(server));
-        if (row === null || row.running === 0) return [];
-        const { from, readAt, until, looks } = row;
-        return news(`coverage ${server}`, { server, from, readAt, until, looks });
+        return news(`coverage ${server}`, row && coverageRow(row));
       }),
-      statuses: servers.flatMap((server) => {
-        const row = read(() => status.get(server));
-        if (row === null) return [];
-        const { from, readAt, until, nextBy } = row;
-        return news(`status ${server}`, { server, from, readAt, until, nextBy });
-      }),
+      statuses: servers.flatMap((server) =>
+        news(
+          `status ${server}`,
+          read(() => status.get(server)),
+        ),
+      ),
       denialSpans: tell("spans", JSON.stringify(all)) ? all : null,
       sessionsFrom: marks.get("deleted_sessions"),
     };
   }
 
   return {
-    /** At most so many characters, and one state at least. `isDrained`: no fact waits behind those of this push. */
-    take(chars: number, isDrained: boolean): TakenStates {
+    /** At most so many characters, and one state at least. `isAll`: nothing waits behind what this push brings. */
+    take(chars: number, isAll: boolean): TakenStates {
       const texts: string[] = [];
       const nextTold = new Map<string, string>();
       const nextShown = new Map<string, Shown>();
@@ -176,7 +174,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
         more ||= next.shown.picture === null;
       }
       const ids = servers.map(({ server }) => server.id);
-      if (isDrained) add(JSON.stringify(knownState(ids, tell)));
+      if (isAll) add(JSON.stringify(knownState(ids, tell)));
       return {
         texts,
         more,

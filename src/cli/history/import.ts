@@ -3,6 +3,7 @@ import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
 import { DAY_MS, iso } from "../../domain/time/clock.ts";
 import { hostZone } from "../../domain/time/zone.ts";
+import { recordFacts } from "../../fleet/recording.ts";
 import { readLicet } from "../../history/moving-in/licet.ts";
 import { OldMonitorError } from "../../history/moving-in/old-monitor.ts";
 import { readPhpLicenseWatcher } from "../../history/moving-in/phplicensewatcher.ts";
@@ -83,13 +84,14 @@ export const importFiles = command({
 });
 
 async function importInto(
-  { storage, retention }: Config,
+  config: Config,
   server: MonitoredServer,
   debugLog: DebugLog,
   logs: readonly DatedLog[],
   io: CommandIo,
 ): Promise<void> {
-  const { store, isBeside } = openForImport(storage, io);
+  const { retention } = config;
+  const { store, isBeside } = openForImport(config, io);
   // Elsewhere the report at the end is all that is printed.
   const progress = io.terminal.err ? createProgress("Importing", io) : null;
   const now = io.now();
@@ -110,13 +112,13 @@ async function importInto(
 }
 
 /** To itself where no daemon runs. */
-function openForImport(
-  { directory, backupBeforeUpgrade: backUpBeforeUpgrade }: Config["storage"],
-  io: CommandIo,
-) {
+function openForImport({ storage, fleet }: Config, io: CommandIo) {
+  const { directory, backupBeforeUpgrade: backUpBeforeUpgrade } = storage;
   const opening = { directory, log: warningsOn(io), backUpBeforeUpgrade };
   const alone = ifNotHeld(() => openStore({ ...opening, lockWaitMs: 0 }));
-  return { store: alone ?? openStore({ ...opening, mode: "cli" }), isBeside: alone === null };
+  const store = alone ?? openStore({ ...opening, mode: "cli" });
+  if (fleet !== null) recordFacts(store, fleet.logs);
+  return { store, isBeside: alone === null };
 }
 
 /** Takes in the counts of another monitor. All of its data are read before the first count is stored. */
@@ -149,7 +151,7 @@ async function moveIn(
     };
     const monitor = closing.use(await open());
     const servers = matchServers(config, monitor, said);
-    const { store, isBeside } = openForImport(config.storage, io);
+    const { store, isBeside } = openForImport(config, io);
     closing.defer(() => store.close());
     const keptFrom = Math.floor((now - config.retention.samplesMs) / DAY_MS) * DAY_MS;
     const onProgress = (done: number, of: number) => progress?.at(0.5 + done / of / 2);

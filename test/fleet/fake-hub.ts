@@ -1,0 +1,338 @@
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { Step } from "../../src/domain/history.ts";
+import { DAY_MS } from "../../src/domain/time/clock.ts";
+import {
+  type AlertRow,
+  Answer,
+  type Command,
+  type CoverageRow,
+  DAY_SCHEMAS,
+  type Day,
+  type DenialRow,
+  FACT_SCHEMAS,
+  type Fact,
+  type FeatureState,
+  MAX_FACTS,
+  MAX_PACKED_BYTES,
+  MAX_UNPACKED_BYTES,
+  type PictureHead,
+  PUSH_PATH,
+  Push,
+  type SessionRow,
+  STATE_SCHEMAS,
+  type State,
+  type StatusRow,
+} from "../../src/fleet/protocol.ts";
+import { samplesOfDay } from "../../src/history/codec.ts";
+
+/** What a hub does with one push. `lost`: it stores it, and its answer does not arrive. */
+export type Fault =
+  | "lost"
+  | "cut"
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object };
+
+/** What a hub has of a site: every fact in the order in which it came, and the rows that they and days make. */
+export interface Epoch {
+  cursor: number;
+  readonly facts: Fact[];
+  readonly sessions: Map<number, SessionRow>;
+  readonly denials: Map<number, DenialRow>;
+  readonly alerts: Map<number, AlertRow>;
+  readonly coverage: Map<string, CoverageRow>;
+  readonly statuses: Map<string, StatusRow>;
+  /** Steps by feature, each with its time. */
+  readonly steps: Map<string, Map<number, Step>>;
+  /** Rollups of a feature by table and day, as they lie at the site. */
+  readonly packed: Map<string, string>;
+  readonly users: Map<number, string>;
+}
+
+function newEpoch(cursor: number): Epoch {
+  return {
+    cursor,
+    facts: [],
+    sessions: new Map(),
+    denials: new Map(),
+    alerts: new Map(),
+    coverage: new Map(),
+    statuses: new Map(),
+    steps: new Map(),
+    packed: new Map(),
+    users: new Map(),
+  };
+}
+
+const dayOf = (at: number) => Math.floor(at / DAY_MS);
+const spanKey = ({ server, from }: { server: string; from: number }) => `${server} ${from}`;
+const featureOf = ({ server, daemon, feature }: { server: string; daemon: string; feature: string }) =>
+  `${server}/${daemon}/${feature}`;
+
+/** A day takes the place of what was there of its table. */
+function takeDay(epoch: Epoch, { table, day, part, rows }: Day): void {
+  const isOfDay = (at: number | null) => (at === null ? -1 : dayOf(at)) === day;
+  const replace = <Key, Row>(
+    kept: Map<Key, Row>,
+    timeOf: (row: Row) => number | null,
+    keyOf: (row: Row) => Key,
+  ) => {
+    if (part === 0) for (const [key, row] of kept) if (isOfDay(timeOf(row))) kept.delete(key);
+    for (const row of rows as unknown as Row[]) kept.set(keyOf(row), row);
+  };
+  switch (table) {
+    case "sessions":
+      replace(
+        epoch.sessions,
+        ({ endedAt }) => endedAt,
+        ({ id }) => id,
+      );
+      return;
+    case "denials":
+      replace(
+        epoch.denials,
+        ({ at }) => at,
+        ({ id }) => id,
+      );
+      return;
+    case "alerts":
+      replace(
+        epoch.alerts,
+        ({ startedAt }) => Date.parse(startedAt),
+        ({ id }) => id,
+      );
+      return;
+    case "coverage":
+      replace(epoch.coverage, ({ from }) => from, spanKey);
+      return;
+    case "statuses":
+      replace(epoch.statuses, ({ from }) => from, spanKey);
+      return;
+    case "users":
+      if (part === 0) epoch.users.clear();
+      for (const { id, name } of rows) epoch.users.set(id, name);
+      return;
+    case "samples":
+      if (part === 0)
+        for (const steps of epoch.steps.values())
+          for (const at of steps.keys()) if (dayOf(at) === day) steps.delete(at);
+      for (const row of rows)
+        for (const step of samplesOfDay(day * DAY_MS, Buffer.from(row.data, "base64")))
+          epoch.steps.getOrInsertComputed(featureOf(row), () => new Map()).set(step.at, step);
+      return;
+    case "hours":
+    case "rollups":
+      if (part === 0)
+        for (const key of epoch.packed.keys())
+          if (key.startsWith(`${table} ${day} `)) epoch.packed.delete(key);
+      for (const row of rows) epoch.packed.set(`${table} ${day} ${featureOf(row)}`, row.data);
+  }
+}
+
+function takeFact(epoch: Epoch, fact: Fact): void {
+  epoch.facts.push(fact);
+  switch (fact.kind) {
+    case "session": {
+      const { kind, seq, change, announced, ...row } = fact;
+      epoch.sessions.set(row.id, row);
+      return;
+    }
+    case "denial": {
+      const { kind, seq, ...row } = fact;
+      epoch.denials.set(row.id, row);
+      return;
+    }
+    case "coverage": {
+      const { kind, seq, ...row } = fact;
+      epoch.coverage.set(spanKey(row), row);
+      return;
+    }
+    case "status": {
+      const { kind, seq, ...row } = fact;
+      epoch.statuses.set(spanKey(row), row);
+      return;
+    }
+    case "step": {
+      const { at, total, used, reserved, queued, unlimited } = fact;
+      const step = { at, total, used, reserved, queued, unlimited };
+      epoch.steps.getOrInsertComputed(featureOf(fact), () => new Map()).set(at, step);
+      return;
+    }
+    case "gone": {
+      const { row } = fact;
+      if (row.of === "session") epoch.sessions.delete(row.id);
+      else if (row.of === "denial") epoch.denials.delete(row.id);
+      else if (row.of === "step") epoch.steps.get(featureOf(row))?.delete(row.at);
+      else if ("from" in row) (row.of === "coverage" ? epoch.coverage : epoch.statuses).delete(spanKey(row));
+    }
+  }
+}
+
+interface KeptPicture {
+  number: number;
+  head: PictureHead;
+  features: Map<string, FeatureState>;
+  order: string[];
+}
+
+/** A hub in memory, over real HTTP, that takes a site at its word as `protocol.ts` says it. */
+export function createFakeHub({ port = 0, secret = null }: { port?: number; secret?: string | null } = {}) {
+  const epochs = new Map<string, Epoch>();
+  const pushes: Push[] = [];
+  const problems: string[] = [];
+  const pictures = new Map<string, KeptPicture>();
+  const states = new Map<State["kind"], State>();
+  const wanted: string[] = [];
+  let commands: Command[] = [];
+  /** Asked before a push is stored. */
+  let fault: (push: Push, at: number) => Fault | null = () => null;
+  let instance: string | null = null;
+  let secretNow = secret;
+
+  function check(push: Push): void {
+    const note = (what: string, schema: TSchema | undefined, value: unknown) => {
+      if (schema === undefined) problems.push(`${what}: unknown`);
+      else
+        for (const error of Value.Errors(schema, value))
+          problems.push(`${what}${error.path}: ${error.message}`);
+    };
+    note("push", Push, push);
+    for (const fact of push.facts) note(`fact ${fact.kind}`, FACT_SCHEMAS[fact.kind], fact);
+    for (const state of push.states) note(`state ${state.kind}`, STATE_SCHEMAS[state.kind], state);
+    for (const day of push.days) note(`day ${day.table}`, DAY_SCHEMAS[day.table], day);
+    if (push.facts.length > MAX_FACTS) problems.push("too many facts");
+    if (push.hello && push.facts.length + push.states.length + push.days.length > 0)
+      problems.push("a hello brings something");
+    const seqs = push.facts.map(({ seq }) => seq);
+    if (seqs.some((seq, at) => seq < push.from || seq > push.to || seq <= (seqs[at - 1] ?? 0)))
+      problems.push(`facts ${seqs.join(" ")} are not in order within ${push.from} to ${push.to}`);
+  }
+
+  function conflict(details: string): Response {
+    const body = { error: "Conflict", code: "CONFLICT", message: "It does not fit.", details };
+    return Response.json(body, { status: 409 });
+  }
+
+  function takePicture(state: Extract<State, { kind: "picture" }>): void {
+    const before = pictures.get(state.server);
+    if (state.from !== null && state.from !== before?.number) {
+      wanted.push(state.server);
+      return;
+    }
+    const key = ([daemon, name]: readonly [string, string]) => `${daemon}\0${name}`;
+    const features = state.from === null ? new Map() : (before?.features ?? new Map());
+    for (const gone of state.gone) features.delete(key(gone));
+    for (const feature of state.features) features.set(key([feature.daemon, feature.name]), feature);
+    const order = state.order?.map(key) ?? before?.order ?? [];
+    pictures.set(state.server, { number: state.to, head: state.head, features, order });
+  }
+
+  function store(push: Push): Response | null {
+    const known = epochs.get(push.epoch);
+    if (known === undefined && !push.begins) return conflict("epoch");
+    if (push.hello) return null;
+    const epoch = known ?? newEpoch(push.from - 1);
+    if (push.from > epoch.cursor + 1 && !push.gap) return conflict(`cursor=${epoch.cursor}`);
+    epochs.set(push.epoch, epoch);
+    for (const day of push.days) takeDay(epoch, day);
+    for (const fact of push.facts) if (fact.seq > epoch.cursor) takeFact(epoch, fact);
+    epoch.cursor = Math.max(epoch.cursor, push.to);
+    for (const state of push.states) {
+      if (state.kind === "picture") takePicture(state);
+      else states.set(state.kind, state);
+      if (state.kind !== "known") continue;
+      for (const row of state.coverage) epoch.coverage.set(spanKey(row), row);
+      for (const row of state.statuses) epoch.statuses.set(spanKey(row), row);
+    }
+    return null;
+  }
+
+  async function answer(request: Request): Promise<Response> {
+    const packed = await request.bytes();
+    if (packed.length > MAX_PACKED_BYTES) problems.push(`${packed.length} bytes packed`);
+    const text = await Bun.zstdDecompress(packed);
+    if (text.length > MAX_UNPACKED_BYTES) problems.push(`${text.length} bytes unpacked`);
+    const push = JSON.parse(text.toString()) as Push;
+    check(push);
+    const at = pushes.push(push) - 1;
+    const wrong = fault(push, at);
+    if (wrong === "cut") return cut(request);
+    if (typeof wrong === "object" && wrong !== null)
+      return Response.json(wrong.body ?? { message: "not now" }, {
+        status: wrong.status,
+        ...(wrong.headers && { headers: wrong.headers }),
+      });
+    if (instance !== null && push.instance !== instance) return conflict(`instance ${instance} is heard`);
+    const refused = store(push);
+    if (refused !== null) return refused;
+    if (wrong === "lost") return cut(request);
+    const said: Answer = {
+      cursor: epochs.get(push.epoch)?.cursor ?? push.from - 1,
+      commands,
+      wanted: wanted.splice(0),
+      ...(push.hello && { secret: secretNow }),
+    };
+    if (!Value.Check(Answer, said)) problems.push("an answer that is none");
+    return Response.json(said);
+  }
+
+  /** The connection ends without an answer. */
+  function cut(request: Request): Response {
+    request.signal.throwIfAborted();
+    return new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("cut")) }));
+  }
+
+  const serve = (on: number) =>
+    Bun.serve({
+      port: on,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        if (new URL(request.url).pathname !== PUSH_PATH) return new Response(null, { status: 404 });
+        if (request.headers.get("authorization") !== "Bearer lmk_test")
+          return new Response(null, { status: 401 });
+        return answer(request);
+      },
+      error: () => new Response(null, { status: 500 }),
+    });
+  let server = serve(port);
+  const url = `http://127.0.0.1:${server.port}`;
+  const bound = server.port ?? 0;
+
+  return {
+    url,
+    pushes,
+    problems,
+    pictures,
+    states,
+    epochs,
+    /** The epoch that was told last. */
+    latest: (): Epoch => epochs.get(pushes.at(-1)?.epoch ?? "") ?? newEpoch(0),
+    faults(next: typeof fault): void {
+      fault = next;
+    },
+    command(...next: Command[]): void {
+      commands = next;
+    },
+    /** Another process is heard. */
+    hears(other: string | null): void {
+      instance = other;
+    },
+    changeSecret(next: string): void {
+      secretNow = next;
+    },
+    /** The database fails over, or is lost. */
+    forget(change: (epochs: Map<string, Epoch>) => void): void {
+      change(epochs);
+      pictures.clear();
+    },
+    /** The line breaks. */
+    async down(): Promise<void> {
+      await server.stop(true);
+    },
+    up(): void {
+      server = serve(bound);
+    },
+    stop: () => server.stop(true),
+  };
+}
+
+export type FakeHub = ReturnType<typeof createFakeHub>;

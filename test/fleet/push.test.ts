@@ -1,0 +1,427 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { createSessions } from "../../src/history/sessions/sessions.ts";
+import * as a from "../domain/make.ts";
+import { cleanUp } from "../store/place.ts";
+import { until } from "../until.ts";
+import { createFakeHub, type Epoch, type FakeHub } from "./fake-hub.ts";
+import { createSiteRig, type SiteRig } from "./rig.ts";
+
+afterEach(cleanUp);
+
+/** What the site has stored, in the words of the hub. */
+function stored({ rig: { store } }: SiteRig) {
+  const all = <Row>(sql: string) => store.sqlite.query<Row, []>(sql).all();
+  const sessions = all<{ id: number }>(
+    `SELECT id, server_id AS server, daemon, feature, user, host, version, count, handle, started_at AS startedAt,
+       began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason
+     FROM sessions ORDER BY id`,
+  );
+  const coverage = all<{ running: number }>(
+    'SELECT server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks FROM coverage',
+  ).map((row) => ({ ...row, running: row.running === 1 }));
+  const statuses = all(
+    `SELECT server_id AS server, from_at AS "from", status, reason, read_at AS readAt, until_at AS until, next_by AS nextBy
+     FROM server_statuses`,
+  );
+  const steps = all<{ unlimited: number }>(
+    "SELECT at, total, used, reserved, queued, unlimited FROM samples ORDER BY at",
+  ).map((row) => ({ ...row, unlimited: row.unlimited === 1 }));
+  return { sessions, coverage, statuses, steps };
+}
+
+function known({ sessions, coverage, statuses, steps }: Epoch) {
+  return {
+    sessions: [...sessions.values()].sort((x, y) => x.id - y.id),
+    coverage: [...coverage.values()],
+    statuses: [...statuses.values()],
+    steps: [...steps.values()].flatMap((each) => [...each.values()]).sort((x, y) => x.at - y.at),
+  };
+}
+
+/** The hub has what the site has; each fact came once, in order. */
+function expectSame(site: SiteRig, hub: FakeHub): void {
+  expect(hub.problems).toEqual([]);
+  const epoch = hub.latest();
+  expect(known(epoch)).toEqual(stored(site) as ReturnType<typeof known>);
+  const seqs = epoch.facts.map(({ seq }) => seq);
+  expect(seqs).toEqual([...new Set(seqs)].sort((x, y) => x - y));
+}
+
+const hubFor = (): FakeHub => createFakeHub();
+const USERS = ["ann", "ben", "cy", "dora"];
+
+test("a hub gets what is stored, as it is stored", async () => {
+  const hub = hubFor();
+  await using site = await createSiteRig(hub);
+  await site.told();
+  await site.poll(["ann", "ben"]);
+  await site.poll(["ann"]);
+  await site.told();
+  await site.poll(["ann", "cy"]);
+  const { error } = a.failedPoll();
+  await site.poll([], { reading: null, error: error && { ...error, details: "secret words" } });
+  await site.told();
+  await until("the newest picture", () => hub.pictures.get("eda")?.head.error ?? undefined);
+  expectSame(site, hub);
+  const changes = hub.latest().facts.flatMap((fact) => (fact.kind === "session" ? [fact] : []));
+  expect(changes.map(({ change, user, announced }) => `${change} ${user} ${announced}`)).toContain(
+    "ended ben false",
+  );
+  expect(changes.map(({ change, user, announced }) => `${change} ${user} ${announced}`)).toContain(
+    "opened cy true",
+  );
+  expect(hub.pictures.get("eda")).toMatchObject({
+    head: {
+      status: "down",
+      error: { code: "LICENSE_SERVER_UNREACHABLE", details: null },
+      server: { id: "eda", tool: null },
+    },
+  });
+  expect(JSON.stringify(hub.pushes)).not.toContain("secret words");
+  // Displays are free text.
+  expect(JSON.stringify(hub.pushes)).not.toContain('"display":":0"');
+  await hub.stop();
+});
+
+describe("each fact comes once and in order", () => {
+  const busy = { message: "busy" };
+  const FAULTS = {
+    "lost answers": (at: number) => (at % 2 === 1 ? "lost" : null),
+    "cut connections": (at: number) => (at % 3 === 1 ? "cut" : null),
+    "503, with Retry-After": (at: number) =>
+      at % 3 === 1 ? { status: 503, headers: { "retry-after": "1" }, body: busy } : null,
+    "429, with a date": (at: number) =>
+      at % 3 === 2
+        ? { status: 429, headers: { "retry-after": new Date(a.NOON + 600_000).toUTCString() }, body: busy }
+        : null,
+    "500 without JSON": (at: number) => (at % 4 === 1 ? { status: 500 } : null),
+  } as const;
+
+  test.each(Object.entries(FAULTS))("with %s", async (_, fault) => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    hub.faults((_push, at) => fault(at));
+    for (let poll = 0; poll < 12; poll++) await site.poll(USERS.slice(poll % 4));
+    await site.told();
+    for (let poll = 0; poll < 12; poll++) await site.poll(USERS.slice(0, poll % 4));
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
+  test("over processes that are killed, and a line that breaks", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    for (let round = 0; round < 6; round++) {
+      hub.faults((_push, at) => (at % 4 === 2 ? "lost" : null));
+      for (let poll = 0; poll < 4; poll++) await site.poll(USERS.slice(poll));
+      if (round % 2 === 0) await hub.down();
+      await site.poll(["eve"]);
+      await site.restart();
+      await site.poll(["eve", "ann"]);
+      if (round % 2 === 0) hub.up();
+    }
+    hub.faults(() => null);
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
+  test("in many pushes where many wait", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    await hub.down();
+    const sessions = createSessions(site.rig.store);
+    const { store } = site.rig;
+    const one = (id: number) => ({
+      id,
+      server: "eda",
+      daemon: "d",
+      feature: `f${id % 9}`,
+      user: `u${id}`,
+      host: "h",
+    });
+    const words = {
+      display: "a".repeat(50),
+      qualifier: null,
+      version: null,
+      count: 1,
+      handle: null,
+      startedAt: null,
+    };
+    for (let id = 1; id <= 9_000; id += 500) {
+      const times = {
+        beganAt: a.NOON,
+        firstSeenAt: a.NOON,
+        lastSeenAt: a.NOON,
+        endedAt: null,
+        endReason: null,
+      };
+      const opened = Array.from({ length: 500 }, (_, at) => ({ ...one(id + at), ...words, ...times }));
+      store.transaction(() => sessions.write({ opened, closed: [], changed: [], announce: true }));
+    }
+    hub.faults((_push, at) => (at % 2 === 0 ? "lost" : null));
+    hub.up();
+    await site.told();
+    expectSame(site, hub);
+    expect(hub.latest().facts).toHaveLength(9_000);
+    expect(Math.max(...hub.pushes.map(({ facts }) => facts.length))).toBeLessThanOrEqual(2_000);
+    await hub.stop();
+  }, 120_000);
+});
+
+describe("a hub that is set back", () => {
+  test("gets again what it lost", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    await site.told();
+    const before = hub.latest().facts.length;
+    hub.forget((epochs) => {
+      for (const epoch of epochs.values()) {
+        epoch.facts.splice(5);
+        epoch.cursor = epoch.facts.at(-1)?.seq ?? 0;
+      }
+    });
+    await site.poll(["zoe"]);
+    await site.told();
+    expect(hub.latest().facts.length).toBeGreaterThan(before);
+    expectSame(site, hub);
+    expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts and gets them again");
+    // Its pictures are gone too: it said so, and has them whole.
+    await until("a whole picture", () => (hub.pictures.has("eda") ? true : undefined));
+    await hub.stop();
+  });
+
+  test("that lost everything is told everything, under another epoch", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    await site.told();
+    const first = hub.pushes.at(-1)?.epoch;
+    hub.forget((epochs) => epochs.clear());
+    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
+  test("or that knows more than the database: that is an older state of it", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.poll(USERS);
+    await site.told();
+    const first = hub.pushes.at(-1)?.epoch;
+    hub.forget((epochs) => {
+      for (const epoch of epochs.values()) epoch.cursor += 1_000;
+    });
+    await site.restart();
+    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+});
+
+describe("what is not told as facts is told as days", () => {
+  test("the past, when a site joins", async () => {
+    const hub = hubFor();
+    await hub.down();
+    await using site = await createSiteRig(hub);
+    for (let poll = 0; poll < 5; poll++) await site.poll(USERS.slice(poll % 4));
+    site.rig.clock.time += 2 * 86_400_000;
+    site.rig.history().packAll();
+    // What was stored before there was a fleet stands in no outbox.
+    await site.site.stop();
+    site.rig.store.sqlite.run("DELETE FROM fleet_outbox; DELETE FROM fleet_marks; DELETE FROM fleet_days;");
+    hub.up();
+    await site.restart();
+    await site.told();
+    expect(hub.problems).toEqual([]);
+    const { steps: _, ...rows } = known(hub.latest());
+    const { steps: __, ...own } = stored(site);
+    expect(rows).toEqual(own as typeof rows);
+    const packed = site.rig.store.sqlite
+      .query<{ data: Uint8Array }, []>("SELECT data FROM rollup_days")
+      .all();
+    expect(
+      [...hub.latest().packed].filter(([key]) => key.startsWith("rollups")).map(([, data]) => data),
+    ).toEqual(packed.map(({ data }) => Buffer.from(data).toString("base64")));
+    expect([...hub.latest().users.values()].sort()).toEqual(USERS);
+    expect(hub.latest().steps.size).toBe(1);
+    await hub.stop();
+  });
+
+  test("facts that were too many", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub, { outboxBytes: 2_000 });
+    await site.poll(USERS);
+    await site.told();
+    await hub.down();
+    await until("the line is down", () => (site.site.status().state === "unreachable" ? true : undefined));
+    for (let poll = 0; poll < 40; poll++) await site.poll(USERS.slice(poll % 4));
+    await until("they are dropped", () =>
+      site.log.lines.some(({ message }) => message.startsWith("Too many facts wait")) ? true : undefined,
+    );
+    hub.up();
+    await site.told();
+    expect(hub.pushes.some(({ gap }) => gap)).toBe(true);
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
+  test("a session that ended in a dropped fact ends at the hub", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
+    await site.poll(USERS);
+    await site.told();
+    await hub.down();
+    for (let poll = 0; poll < 40; poll++) await site.poll(poll % 2 === 0 ? ["ann"] : USERS);
+    await site.poll(["ann"]);
+    hub.up();
+    await site.told();
+    const open = (rows: Iterable<{ endedAt: number | null; user: string }>) =>
+      [...rows].filter(({ endedAt }) => endedAt === null).map(({ user }) => user);
+    expect(open(hub.latest().sessions.values())).toEqual(["ann"]);
+    expectSame(site, hub);
+    await hub.stop();
+  });
+});
+
+test("a second process of the same site is told apart, and waits", async () => {
+  const hub = hubFor();
+  await using site = await createSiteRig(hub);
+  await site.told();
+  hub.hears("0000000000000000");
+  await until("a conflict", () => (site.site.status().state === "conflict" ? true : undefined));
+  await site.poll(USERS);
+  expect(site.log.lines.filter(({ message }) => message.startsWith("Another licmond pushes"))).toHaveLength(
+    1,
+  );
+  hub.hears(null);
+  await site.told();
+  expectSame(site, hub);
+  await hub.stop();
+});
+
+test("a refusal is said once, and tried again", async () => {
+  const hub = hubFor();
+  await using site = await createSiteRig(hub);
+  await site.told();
+  hub.faults(() => ({ status: 403, body: { message: "The key lmk_test is bound to the site blr." } }));
+  await until("it is refused", () => (site.site.status().state === "refused" ? true : undefined));
+  expect(site.site.status().problem).toBe("It answered 403: The key *** is bound to the site blr.");
+  hub.faults(() => null);
+  await site.told();
+  expect(site.log.lines.filter(({ message }) => message.startsWith("The hub refuses"))).toHaveLength(1);
+  await hub.stop();
+});
+
+describe("people", () => {
+  const SECRET = Buffer.alloc(32, 7).toString("base64");
+
+  test("leave as pseudonyms of the fleet's secret", async () => {
+    const hub = createFakeHub({ secret: SECRET });
+    await using site = await createSiteRig(hub, { people: "pseudonyms" });
+    await site.told();
+    await site.poll(USERS);
+    await site.poll(["ann"]);
+    await site.told();
+    expect(hub.problems).toEqual([]);
+    const said = JSON.stringify(hub.pushes);
+    for (const name of [...USERS, "ws1"]) expect(said).not.toContain(`"${name}"`);
+    const users = new Set([...hub.latest().sessions.values()].map(({ user }) => user));
+    expect(users.size).toBe(USERS.length);
+    // Another secret makes other people of them: the hub is told anew.
+    const epoch = hub.pushes.at(-1)?.epoch;
+    hub.changeSecret(Buffer.alloc(32, 8).toString("base64"));
+    await site.restart();
+    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === epoch ? undefined : true));
+    await site.told();
+    const others = [...hub.latest().sessions.values()].map(({ user }) => user);
+    expect(others.some((user) => users.has(user))).toBe(false);
+    await hub.stop();
+  });
+
+  test("do not leave while the hub gives no secret", async () => {
+    const hub = createFakeHub();
+    await using site = await createSiteRig(hub, { people: "pseudonyms" });
+    await site.poll(USERS);
+    await until("it is refused", () => (site.site.status().state === "refused" ? true : undefined));
+    expect(hub.pushes.every(({ hello }) => hello)).toBe(true);
+    await hub.stop();
+  });
+
+  test("do not leave as counts", async () => {
+    const hub = createFakeHub();
+    await using site = await createSiteRig(hub, { people: "counts" });
+    await site.told();
+    await site.poll(USERS);
+    await site.poll(["ann"]);
+    await site.told();
+    expect(hub.problems).toEqual([]);
+    expect(JSON.stringify(hub.pushes)).not.toContain('"user"');
+    expect(known(hub.latest()).steps).toEqual(stored(site).steps as ReturnType<typeof known>["steps"]);
+    await hub.stop();
+  });
+});
+
+describe("commands of the hub", () => {
+  const by = { key: "k1", name: "Ada", role: "operator" } as const;
+  const outcomes = (hub: FakeHub) =>
+    hub
+      .latest()
+      .facts.flatMap((fact) =>
+        fact.kind === "outcome" ? [`${fact.command} ${fact.outcome} ${fact.code}`] : [],
+      );
+
+  test("are carried out once, and what became of them is a fact", async () => {
+    const hub = createFakeHub();
+    await using site = await createSiteRig(hub);
+    hub.command(
+      { command: "acknowledge", id: "c1", by, expiresInMs: 60_000, alert: 1, comment: null },
+      { command: "rescan", id: "c2", by, expiresInMs: 60_000, servers: null },
+      {
+        command: "execute",
+        id: "c3",
+        by,
+        expiresInMs: 60_000,
+        name: "status",
+        server: null,
+        args: {},
+        timeoutMs: null,
+      },
+      { command: "rescan", id: "c4", by, expiresInMs: 0, servers: null },
+    );
+    await until("their outcomes", () => (outcomes(hub).length >= 3 ? true : undefined));
+    // The same ones come with each answer, and to the next process.
+    await site.restart();
+    await site.poll(USERS);
+    await site.told();
+    expect(outcomes(hub).sort()).toEqual([
+      "c1 done null",
+      "c2 failed TIMEOUT",
+      "c3 refused AUTH_INSUFFICIENT",
+    ]);
+    expect(site.done).toEqual(["acknowledge c1", "rescan c2"]);
+    await hub.stop();
+  });
+
+  test("run a tool where the site allows it", async () => {
+    const hub = createFakeHub();
+    await using site = await createSiteRig(hub, { allow: ["execute"] });
+    hub.command({
+      ...{ command: "execute", id: "c1", by, expiresInMs: 60_000, name: "status", server: null },
+      ...{ args: {}, timeoutMs: null },
+    });
+    await until("its outcome", () => (outcomes(hub).length >= 2 ? true : undefined));
+    expect(outcomes(hub)).toEqual(["c1 begun null", "c1 done null"]);
+    expect(site.done).toEqual(["execute c1"]);
+    await hub.stop();
+  });
+});

@@ -1,0 +1,141 @@
+import type { FleetSettings } from "../../src/config/config.ts";
+import { ApiError } from "../../src/domain/errors.ts";
+import type { PollOutcome } from "../../src/domain/poll.ts";
+import type { CheckoutReading } from "../../src/domain/reading.ts";
+import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
+import type { Actions } from "../../src/fleet/commands.ts";
+import { recordFacts } from "../../src/fleet/recording.ts";
+import { createSite } from "../../src/fleet/site.ts";
+import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
+import { createAlerts } from "../../src/store/alerts.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../history/rig.ts";
+import { temporaryDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+import { until } from "../until.ts";
+import { createFakeHub, type FakeHub } from "./fake-hub.ts";
+
+/** Pauses of seconds take milliseconds. */
+const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
+
+export interface SiteRig extends AsyncDisposable {
+  readonly rig: ReturnType<typeof createRig>;
+  readonly log: ReturnType<typeof recordingLog>;
+  readonly site: ReturnType<typeof createSite>;
+  /** Commands that were carried out. */
+  readonly done: string[];
+  /** A poll, a minute after the last one, of so many seats in use. */
+  poll(users: readonly string[], change?: Partial<PollOutcome>): Promise<void>;
+  /** Waits until the hub has every fact, and all days. */
+  told(): Promise<void>;
+  /** As `kill -9` would: nothing is said any more, and another process begins on the same store. */
+  restart(change?: Partial<FleetSettings>): Promise<void>;
+}
+
+export const checkouts = (users: readonly string[]): CheckoutReading[] =>
+  users.map((user, at) => a.checkout({ user, handle: String(100 + at), startedAt: null }));
+
+/** A site on polls that the test makes, and its hub. */
+export async function createSiteRig(
+  hub: FakeHub,
+  change: Partial<FleetSettings> = {},
+  directory = temporaryDirectory(),
+): Promise<SiteRig> {
+  const rig = createRig([a.server()], directory);
+  const log = recordingLog();
+  const done: string[] = [];
+  const keyFile = `${temporaryDirectory()}/key`;
+  await Bun.write(keyFile, "lmk_test\n");
+  const note =
+    (what: string) =>
+    async (command: { readonly id: string }): Promise<void> =>
+      void done.push(`${what} ${command.id}`);
+  const actions: Actions = {
+    acknowledge: note("acknowledge"),
+    silence: note("silence"),
+    async rescan(command) {
+      await note("rescan")(command);
+      throw new ApiError("TIMEOUT", "It took too long.");
+    },
+    async execute(command) {
+      await note("execute")(command);
+      return { exitCode: 0, durationMs: 5 };
+    },
+  };
+  const settingsWith = (more: Partial<FleetSettings>): FleetSettings => ({
+    site: "muc",
+    url: hub.url,
+    apiKeyFile: keyFile,
+    caFile: null,
+    certFile: null,
+    certKeyFile: null,
+    people: "names",
+    allow: ["rescan", "acknowledge"],
+    notify: "site",
+    bytesPerSecond: 1e9,
+    outboxBytes: 256e6,
+    labels: {},
+    logs: false,
+    formerly: null,
+    ...more,
+  });
+  const make = (more: Partial<FleetSettings>) =>
+    createSite({
+      store: rig.store,
+      settings: settingsWith(more),
+      snapshot: () => rig.live().snapshot(),
+      version: "0.0.0",
+      timezone: "UTC",
+      anonymizer(secret) {
+        const pseudonyms = createPseudonyms(secret);
+        return {
+          ...pseudonyms,
+          picture: (picture) => anonymousPicture(picture, pseudonyms),
+          event: (json) => anonymousEvent(json, pseudonyms),
+        };
+      },
+      actions,
+      clock: rig.clock,
+      timers: quickTimers,
+      log: () => log,
+    });
+  recordFacts(rig.store, false);
+  let site = make(change);
+  site.start();
+  let at = a.NOON;
+  return {
+    rig,
+    log,
+    get site() {
+      return site;
+    },
+    done,
+    async poll(users, more = {}) {
+      at += 60_000;
+      const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
+      await rig.poll(a.outcome({ reading: a.reading({ features }), finishedAt: at, ...more }));
+    },
+    async told() {
+      await until("the hub has everything", () => {
+        const { state, waitingFacts, daysLeft } = site.status();
+        const { head } = rig.store.read(
+          () =>
+            rig.store.sqlite
+              .query<{ head: number }, []>("SELECT ifnull(max(seq), 0) AS head FROM fleet_outbox")
+              .get() ?? { head: 0 },
+        );
+        const isTold = state === "connected" && waitingFacts === 0 && daysLeft === 0;
+        return isTold && hub.latest().cursor >= head ? true : undefined;
+      });
+    },
+    async restart(more = {}) {
+      await site.stop();
+      rig.restart();
+      site = make({ ...change, ...more });
+      site.start();
+    },
+    [Symbol.asyncDispose]: () => site.stop(),
+  };
+}
+
+export { createAlerts, createFakeHub };
