@@ -106,7 +106,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     /** Whether the hub notifies people of what became of an alert at an instant. */
     notifies(at: number): boolean {
       if (config().fleet?.notify !== "hub") return false;
-      const heard = site?.status().lastContactAt ?? startedAt;
+      const heard = site?.lastContactAt() ?? startedAt;
       return at <= heard || clock.now() - heard < ALONE_AFTER_MS;
     },
     status(): FleetStatus | null {

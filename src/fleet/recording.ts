@@ -37,7 +37,7 @@ const packed = (table: string) =>
   [
     [`AFTER INSERT ON ${table}`, mark(dayOfKey("NEW"), 0)],
     [`AFTER UPDATE ON ${table}`, mark(dayOfKey("NEW"), 0)],
-    [`AFTER DELETE ON ${table} WHEN ${IS_AHEAD(`${dayOfKey("OLD")} * 86400000`)}`, mark(dayOfKey("OLD"), 0)],
+    [`AFTER DELETE ON ${table} WHEN ${IS_AHEAD(`${dayOfKey("OLD")} * 86400000`)}`, mark(dayOfKey("OLD"), 1)],
   ] as const;
 
 const events = (logs: boolean) =>

@@ -91,7 +91,8 @@ export function createSite(deps: SiteDeps) {
     log,
   });
 
-  return { start: sender.start, stop: sender.stop, status: sender.status, drainedAt: sender.drainedAt };
+  const { start, stop, status, wake, lastContactAt } = sender;
+  return { start, stop, status, wake, lastContactAt };
 }
 
 function secretOf(secret: string | null | undefined): Buffer {

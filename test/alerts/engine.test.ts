@@ -580,6 +580,26 @@ describe("people", () => {
     expect(await rig.engine.silence(alert?.id ?? 0, rig.now + 1, null)).toEqual({ outcome: "resolved" });
   });
 
+  test("what the hub of a fleet notifies of is not notified here, and what comes after its end is", () => {
+    const rig = createRig();
+    const said = () => seatsNotes(rig).map(({ kind, alert }) => `${kind} ${alert.severity}`);
+    rig.hubNotifiesUntil = Number.MAX_SAFE_INTEGER;
+    rig.usage(9);
+    rig.pass(3);
+    expect(rig.firing()).toEqual(["seats"]);
+    expect(said()).toEqual([]);
+    // Nothing is heard of the hub since: it knows of this alert, and of none that comes now.
+    rig.hubNotifiesUntil = rig.now;
+    rig.usage(9);
+    rig.pass(1);
+    expect(said()).toEqual([]);
+    rig.usage(10);
+    expect(said()).toEqual(["fired critical"]);
+    rig.usage(1);
+    rig.usage(1);
+    expect(said()).toEqual(["resolved critical"]);
+  });
+
   test("a silence holds for the same trouble when it comes again, over a restart, until its end", async () => {
     const rig = createRig({ settings: { recoveries: 1 } });
     rig.usage(9);

@@ -104,6 +104,7 @@ export function createRig(
         inMaintenance: createMaintenance(knobs.maintenance, () => "UTC"),
         targets: knobs.targets,
         publicUrl: "https://lic.example/eda/",
+        hubNotifies: (at) => at <= rig.hubNotifiesUntil,
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
       clock: { now: () => rig.now },
@@ -132,6 +133,8 @@ export function createRig(
     failing: false,
     disk: null as number | null,
     clockDoubtMs: null as number | null,
+    /** The hub of a fleet notifies of what happens until then. */
+    hubNotifiesUntil: 0,
     get engine() {
       return engine;
     },

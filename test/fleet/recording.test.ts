@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { systemRandom } from "../../src/domain/keys.ts";
+import { createOutbox, noteStop } from "../../src/fleet/outbox.ts";
+import { recordFacts, stopRecording } from "../../src/fleet/recording.ts";
+import { createTakeBack } from "../../src/history/retention.ts";
+import { createDenials } from "../../src/store/denials.ts";
+import { createEvents } from "../../src/store/events.ts";
+import * as a from "../domain/make.ts";
+import { createRig } from "../history/rig.ts";
+import { denial } from "../http/make.ts";
+import { cleanUp } from "../store/place.ts";
+
+afterEach(cleanUp);
+
+const rows = ({ store }: ReturnType<typeof createRig>) =>
+  store.sqlite
+    .query<{ kind: string; key: string | number }, []>("SELECT kind, key FROM fleet_outbox ORDER BY seq")
+    .all();
+const kinds = (rig: ReturnType<typeof createRig>) => rows(rig).map(({ kind }) => kind);
+
+const DAY_MS = 86_400_000;
+const line = (id: number, level: "info" | "warn", source: "system" | "audit") => ({
+  type: "log" as const,
+  id: `log-${id}`,
+  timestamp: new Date(id).toISOString(),
+  level,
+  source,
+  message: "m",
+  metadata: {},
+});
+
+test("nothing is recorded where nobody asked for it", async () => {
+  const rig = createRig();
+  await rig.poll(a.outcome());
+  expect(rows(rig)).toEqual([]);
+  recordFacts(rig.store, false);
+  stopRecording(rig.store);
+  await rig.poll(a.outcome({ finishedAt: a.NOON + 60_000 }));
+  expect(rows(rig)).toEqual([]);
+});
+
+test("a poll that changes nothing records nothing", async () => {
+  const rig = createRig();
+  recordFacts(rig.store, false);
+  await rig.poll(a.outcome());
+  const first = kinds(rig);
+  expect(first).toEqual(["opened", "status", "coverage", "step"]);
+  for (let poll = 1; poll < 5; poll++) await rig.poll(a.outcome({ finishedAt: a.NOON + poll * 60_000 }));
+  expect(kinds(rig)).toEqual(first);
+});
+
+test("a fact and its row in the outbox stand or fall together", async () => {
+  const rig = createRig();
+  recordFacts(rig.store, false);
+  expect(() =>
+    rig.store.transaction(() => {
+      createDenials(rig.store).write([{ denial: denial(a.NOON), told: true }]);
+      throw new Error("no");
+    }),
+  ).toThrow("no");
+  expect(rows(rig)).toEqual([]);
+});
+
+test("of events alerts and statuses are recorded, and lines of the log where that is asked for", () => {
+  const rig = createRig();
+  const events = createEvents(rig.store);
+  const write = (id: number) => {
+    const lines = [line(id, "info", "system"), line(id + 1, "warn", "system"), line(id + 2, "info", "audit")];
+    events.transaction(() => {
+      for (const [at, each] of lines.entries()) events.insert(id + at, each, JSON.stringify(each));
+    });
+  };
+  recordFacts(rig.store, false);
+  write(10);
+  expect(rows(rig)).toEqual([]);
+  recordFacts(rig.store, true);
+  write(20);
+  expect(rows(rig)).toEqual([
+    { kind: "event", key: 21 },
+    { kind: "event", key: 22 },
+  ]);
+});
+
+test("what a clock that was ahead left behind is taken back at the hub, too", async () => {
+  const rig = createRig();
+  recordFacts(rig.store, false);
+  await rig.poll(a.outcome());
+  // Further ahead than any clock by which this test runs.
+  const ahead = a.NOON + 100 * 365 * DAY_MS;
+  const other = a.reading({
+    features: [a.feature({ used: 2, checkouts: [a.checkout(), a.checkout({ user: "zoe", handle: "7" })] })],
+  });
+  await rig.poll(a.outcome({ finishedAt: ahead, reading: other }));
+  rig.store.transaction(() => createDenials(rig.store).write([{ denial: denial(ahead), told: true }]));
+  rig.clock.time = ahead + 2 * DAY_MS;
+  rig.history().packAll();
+  rig.clock.time = a.NOON + 120_000;
+  rig.store.sqlite.run("DELETE FROM fleet_outbox");
+  rig.store.sqlite.run("DELETE FROM fleet_days");
+  const takeBack = createTakeBack(rig.store);
+  while (takeBack.step(rig.clock.time) > 0);
+  const gone = rows(rig).flatMap(({ kind, key }) =>
+    kind === "gone" ? [JSON.parse(String(key)) as { of: string }] : [],
+  );
+  expect(new Set(gone.map(({ of }) => of))).toEqual(new Set(["coverage", "status", "denial"]));
+  // Its packed day is told once more, as it is now: empty.
+  const outbox = createOutbox(rig.store, systemRandom);
+  expect(outbox.nextDay(rig.clock.time)).toMatchObject({ day: Math.floor(ahead / DAY_MS), whole: true });
+});
+
+describe("the outbox", () => {
+  const make = () => {
+    const rig = createRig();
+    recordFacts(rig.store, false);
+    return { rig, outbox: createOutbox(rig.store, systemRandom) };
+  };
+
+  test("an epoch begins once, and tells all days that there are", async () => {
+    const { rig, outbox } = make();
+    await rig.poll(a.outcome({ finishedAt: a.NOON - 3 * DAY_MS }));
+    outbox.begin(a.NOON);
+    const epoch = outbox.epoch();
+    expect(epoch).toMatch(/^[0-9a-f]{16}$/);
+    expect(outbox.daysLeft()).toBe(5);
+    expect(outbox.page(0, 10)).toEqual([]);
+    createOutbox(rig.store, systemRandom).begin(a.NOON);
+    expect(outbox.epoch()).toBe(epoch);
+  });
+
+  test("numbers are not given twice, whatever is removed", async () => {
+    const { rig, outbox } = make();
+    await rig.poll(a.outcome());
+    const { head } = outbox.edges();
+    outbox.drop(a.NOON, a.NOON);
+    await rig.poll(a.failedPoll());
+    expect(outbox.page(0, 100).every(({ seq }) => seq > head)).toBe(true);
+    expect(outbox.hasLost()).toBe(true);
+  });
+
+  test("acknowledged facts are kept until they may go", async () => {
+    const { rig, outbox } = make();
+    outbox.begin(a.NOON);
+    await rig.poll(a.outcome());
+    const { head } = outbox.edges();
+    outbox.acknowledged(head, 0, a.NOON);
+    expect(outbox.page(0, 100)).toHaveLength(4);
+    outbox.acknowledged(head, head - 1, a.NOON);
+    expect(outbox.page(0, 100).map(({ seq }) => seq)).toEqual([head]);
+  });
+
+  test("after a time without [fleet] its days are told", async () => {
+    const { rig, outbox } = make();
+    outbox.begin(a.NOON);
+    rig.store.sqlite.run("DELETE FROM fleet_days");
+    stopRecording(rig.store);
+    noteStop(rig.store, a.NOON + DAY_MS);
+    noteStop(rig.store, a.NOON + 2 * DAY_MS);
+    recordFacts(rig.store, false);
+    const epoch = outbox.epoch();
+    outbox.begin(a.NOON + 3 * DAY_MS);
+    expect(outbox.epoch()).toBe(epoch);
+    // From when nothing waited last, and what belongs to no day.
+    expect(outbox.daysLeft()).toBe(5);
+    expect(outbox.hasLost()).toBe(true);
+  });
+
+  test("a day with news while it was told is told again", () => {
+    const { rig, outbox } = make();
+    outbox.begin(a.NOON);
+    const [open, today] = [outbox.nextDay(a.NOON), null];
+    expect([open?.day, today]).toEqual([-1, null]);
+    if (open !== null) outbox.dayDone(open, 0);
+    const due = outbox.nextDay(a.NOON);
+    expect(due).toMatchObject({ day: Math.floor(a.NOON / DAY_MS), whole: true });
+    rig.store.sqlite.run("UPDATE fleet_days SET touches = touches + 1");
+    if (due !== null) outbox.dayDone(due, 0);
+    // Not as a whole: facts have told the rest. And not before it is over.
+    expect(outbox.daysLeft()).toBe(0);
+    expect(outbox.nextDay(a.NOON)).toBeNull();
+    expect(outbox.nextDay(a.NOON + DAY_MS)).toMatchObject({ whole: false });
+  });
+});
