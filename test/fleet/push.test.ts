@@ -4,7 +4,7 @@ import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
 import { until } from "../until.ts";
 import { createFakeHub, type Epoch, type FakeHub } from "./fake-hub.ts";
-import { createSiteRig, type SiteRig } from "./rig.ts";
+import { checkouts, createSiteRig, type SiteRig } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -224,6 +224,65 @@ describe("a hub that is set back", () => {
     await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
     await site.told();
     expectSame(site, hub);
+    await hub.stop();
+  });
+});
+
+describe("a picture", () => {
+  const many = (users: number) =>
+    Array.from({ length: 100 }, (_, at) =>
+      a.feature({
+        name: `f${at}`,
+        used: users,
+        total: 200,
+        checkouts: checkouts(Array.from({ length: users }, (_, user) => `user${user}`)),
+      }),
+    );
+  const names = (hub: FakeHub) => hub.pictures.get("eda")?.order.map((key) => key.split("\0")[1]);
+
+  test("with more than one push should hold comes in parts, and then what changed", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    const features = many(100);
+    await site.poll([], { reading: a.reading({ features }) });
+    await until("all of it", () => (names(hub)?.length === 100 ? true : undefined));
+    const states = () =>
+      hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
+    expect(states().some(({ more }) => more)).toBe(true);
+    const before = states().length;
+    // One feature has another count, one is gone, and one is new in front.
+    const next = [
+      a.feature({ name: "new" }),
+      ...features.slice(1, 99),
+      a.feature({ name: "f99", used: 0, checkouts: [] }),
+    ];
+    await site.poll([], { reading: a.reading({ features: next }) });
+    await site.poll([], { reading: a.reading({ features: next }) });
+    await until("the change", () => (names(hub)?.[0] === "new" ? true : undefined));
+    await until("f0 is gone", () => (names(hub)?.includes("f0") ? undefined : true));
+    const sent = states()
+      .slice(before)
+      .flatMap(({ features: each }) => each.map(({ name }) => name));
+    // Of f0 the first of the two polls made a stale one, which may have been told.
+    expect(new Set(sent).difference(new Set(["f0"]))).toEqual(new Set(["new", "f99"]));
+    const [picture] = site.rig.live().snapshot().servers;
+    expect(names(hub)).toEqual(picture?.features.map(({ name }) => name));
+    expect(hub.pictures.get("eda")?.features.get("snpslmd\0f99")).toMatchObject({ used: 0, checkouts: [] });
+    expect(hub.problems).toEqual([]);
+    await hub.stop();
+  });
+
+  test("that the hub does not have comes whole", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    await site.poll(USERS);
+    await until("it is there", () => (hub.pictures.has("eda") ? true : undefined));
+    hub.pictures.clear();
+    await site.poll(["ann"]);
+    await until("it is there again", () => (hub.pictures.has("eda") ? true : undefined));
+    expect(hub.pictures.get("eda")?.features.get("snpslmd\0compiler")).toMatchObject({ used: 1 });
     await hub.stop();
   });
 });

@@ -7,13 +7,12 @@ import type { Actions } from "../../src/fleet/commands.ts";
 import { recordFacts } from "../../src/fleet/recording.ts";
 import { createSite } from "../../src/fleet/site.ts";
 import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
-import { createAlerts } from "../../src/store/alerts.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
 import { temporaryDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { until } from "../until.ts";
-import { createFakeHub, type FakeHub } from "./fake-hub.ts";
+import type { FakeHub } from "./fake-hub.ts";
 
 /** Pauses of seconds take milliseconds. */
 const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
@@ -113,7 +112,7 @@ export async function createSiteRig(
     async poll(users, more = {}) {
       at += 60_000;
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
-      await rig.poll(a.outcome({ reading: a.reading({ features }), finishedAt: at, ...more }));
+      await rig.poll(a.outcome({ reading: a.reading({ features }), ...more, finishedAt: at }));
     },
     async told() {
       await until("the hub has everything", () => {
@@ -137,5 +136,3 @@ export async function createSiteRig(
     [Symbol.asyncDispose]: () => site.stop(),
   };
 }
-
-export { createAlerts, createFakeHub };
