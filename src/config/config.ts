@@ -74,6 +74,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     execute: { enabled: execute.enabled ?? false, commands: (execute.commands ?? []).map(buildCommand) },
     remoteWrite: buildRemoteWrite(file.export?.remote_write, environment),
     fleet: buildFleet(file.fleet, environment),
+    hub: buildHub(file.hub, environment),
   };
 }
 
@@ -306,6 +307,14 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   };
 }
 
+/** Null: this is no hub. */
+function buildHub(hub: ConfigFile["hub"], environment: Environment) {
+  if (hub === undefined) return null;
+  const { database, database_password_file: file, read_database: readDatabase = null } = hub;
+  /** `readDatabase`: a replica that answers what lists and statistics ask; null = `database` does. */
+  return { database, passwordFile: file === undefined ? null : pathOfFile(file, environment), readDatabase };
+}
+
 /** A unit with several state directories gets them joined by colons: the first is ours. */
 function stateDirectory(environment: Environment): string | undefined {
   return environment.STATE_DIRECTORY?.split(":")[0] || undefined;
@@ -323,7 +332,7 @@ type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> 
 type SecretFile = readonly [setting: string, file: string];
 
 /** The files of secrets that a config names, credentials included; the TLS key is none of them. */
-export function secretFiles({ servers, notifications, remoteWrite, fleet }: Config): SecretFile[] {
+export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }: Config): SecretFile[] {
   const named = [
     ...servers.map(({ id, secretFile }) => [`${id}: secret_file`, secretFile] as const),
     ...notifications.flatMap((each, index): [string, string | null][] => [
@@ -332,6 +341,7 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet }: Conf
     ]),
     ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
     ["fleet.api_key_file", fleet?.apiKeyFile ?? null] as const,
+    ["hub.database_password_file", hub?.passwordFile ?? null] as const,
   ];
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
 }

@@ -194,7 +194,7 @@ function* reports(file: Partial): Generator<Finding> {
 
 /** Files that the unit should hand over, and does not. The message names no credential: a secret may stand there. */
 function* credentials(
-  { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site }: Partial,
+  { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site, hub }: Partial,
   hasCredential: (name: string) => boolean,
 ): Generator<Finding> {
   const named: [KeyPath, string | undefined][] = [
@@ -212,6 +212,7 @@ function* credentials(
     ...(["api_key_file", "ca_file", "cert_file", "cert_key_file"] as const).map(
       (key): [KeyPath, string | undefined] => [["fleet", key], site?.[key]],
     ),
+    [["hub", "database_password_file"], hub?.database_password_file],
   ];
   for (const [path, text] of named) {
     const name = text === undefined ? null : credentialName(text);

@@ -68,6 +68,10 @@ export const network = textRule(
   (text) => parseNetwork(text) !== null,
 );
 export const url = textRule("an http:// or https:// URL", (text) => (webUrl(text)?.hostname ?? "") !== "");
+export const postgresUrl = textRule(
+  'the URL of a PostgreSQL database without a password, e.g. "postgres://licmond@db.example/licmond?sslmode=verify-full"',
+  isPostgresUrl,
+);
 export const smtp = textRule(
   'a mail server without credentials, e.g. "smtp://mail.example:587" or "mail.example"',
   (text) => SMTP.test(text),
@@ -121,6 +125,11 @@ export function isEncoding(label: string): boolean {
 
 function isAbsolutePath(text: string): boolean {
   return isAbsolute(text) && !text.includes("\0");
+}
+
+function isPostgresUrl(text: string): boolean {
+  const parsed = URL.parse(text);
+  return parsed !== null && /^postgres(ql)?:$/.test(parsed.protocol) && parsed.password === "";
 }
 
 function within(value: number | null, least: number, most: number): boolean {

@@ -20,6 +20,7 @@ import {
   network,
   origin,
   parseStart,
+  postgresUrl,
   program,
   siteName,
   sizeFrom,
@@ -227,6 +228,11 @@ export const ConfigFile = table({
       role: optional(words(["operator", "admin"])),
       timeout: duration("1s", "10m", "30s"),
     }),
+  }),
+  hub: section({
+    database: text(postgresUrl, SECRET),
+    database_password_file: optional(text(handedFile, SECRET)),
+    read_database: optional(text(postgresUrl, SECRET)),
   }),
   export: section({
     remote_write: section({

@@ -32,8 +32,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
     fleet: "domain store history live system config",
     http: `${UPPER} export collector alerts fleet`,
     daemon: `${UPPER} simulator export collector alerts reports fleet http`,
+    hub: `${UPPER} export collector alerts reports fleet http daemon`,
     install: "domain store system config collector",
-    cli: `${UPPER} simulator export collector alerts reports fleet http daemon install`,
+    cli: `${UPPER} simulator export collector alerts reports fleet http daemon hub install`,
     main: "cli system domain",
   }).map(([room, others]) => [room, others.split(" ")]),
 );
@@ -42,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
 const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
   "bun:sqlite": ["store", "history", "install"],
   "drizzle-orm": ["store", "history"],
-  elysia: ["http"],
+  elysia: ["http", "hub"],
   "@elysiajs/swagger": ["http"],
   "swagger-ui-dist": ["http"],
   commander: ["cli"],

@@ -218,7 +218,7 @@ http = 5
 [[servers]]|id = "a"|secret_file = "hunter2"|${S}
 3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
 [colector]|
-1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, export, fleet)
+1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, hub, export, fleet)
 [servers]|id = "a"|${S}
 1: servers takes a list of tables: write [[servers]]
 [[servers]]|${S}

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "../free-port.ts";
 import { gather, until } from "../until.ts";
 
 /** The built binary: `bun run build` makes it. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
 
-export { until };
+export { freePort, until };
 
 /** Whether tests that take their time were asked for: `scripts/test --slow`. */
 export const SLOW = process.env.SLOW_TESTS === "1";
@@ -149,20 +150,4 @@ export async function start(options: StartOptions): Promise<Daemon> {
 export function untilPrinted(daemon: Pick<Daemon, "output">, what: string | RegExp): Promise<true> {
   const is = (text: string) => (typeof what === "string" ? text.includes(what) : what.test(text));
   return until(`licmond prints ${what}`, () => is(daemon.output()) || undefined);
-}
-
-/** Below those that the kernel gives to whoever connects, which would take a port away until it is listened on. */
-const PORTS = { first: 15_000, end: 32_000 };
-
-/** A port that nobody listens on and, as they are many, nobody will. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = PORTS.first + Math.floor(Math.random() * (PORTS.end - PORTS.first));
-    try {
-      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).stop(true);
-      return port;
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
-    }
-  }
 }

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { SQL, type TransactionSQL } from "bun";
+import type { Config } from "../../config/config.ts";
+
+/** A connection or a pool of them: what queries run on. */
+export type Sql = SQL | TransactionSQL;
+export type Pool = SQL;
+
+/** Connections of one hub. Pushes and reads share them; PostgreSQL works on no more at once than it has processors. */
+const CONNECTIONS = 12;
+
+/** Opens a pool. Connects when it is first used. The password comes from its file, which is read now. */
+export function openPool({ database, passwordFile }: NonNullable<Config["hub"]>, max = CONNECTIONS): Pool {
+  const url = new URL(database);
+  if (passwordFile !== null) url.password = encodeURIComponent(readFileSync(passwordFile, "utf8").trim());
+  return new SQL(url.href, {
+    max,
+    idleTimeout: 60,
+    connectionTimeout: 10,
+    // Behind a failover the address may lead to another machine.
+    maxLifetime: 600,
+  });
+}
+
+/** SQLSTATE of an error of PostgreSQL; null of another error. */
+export function sqlState(error: unknown): string | null {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof SQL.PostgresError && typeof at.errno === "string") return at.errno;
+  }
+  return null;
+}
+
+/** Whether the values of a statement were what PostgreSQL cannot take: data exceptions and violated constraints. */
+export function isBadData(error: unknown): boolean {
+  return /^2[23]/.test(sqlState(error) ?? "");
+}
+
+/**
+ * Whether PostgreSQL is away, full, read-only or just going: whatever it was asked may be asked again later. Classes of
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html, and Bun's own codes of a connection that ended.
+ */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== null && /^(08|25006|53|57P|58|40)/.test(state)) return true;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /^(ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME|SERVER_ERROR_CONN)|ECONN|ENOTFOUND|ETIMEDOUT|EPIPE|ENOENT|FailedToOpenSocket)/.test(
+    code,
+  );
+}
+
+/** A number that PostgreSQL sent as a text because it has 64 bits; null stays null. */
+export function whole(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}

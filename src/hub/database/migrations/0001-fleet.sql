@@ -1,0 +1,335 @@
+-- What a hub keeps of its sites. Times are epoch ms, days are days since 1970-01-01 UTC. Names are data of others: they are
+-- compared and sorted by their code points, whatever the database's own collation is.
+
+-- One row a site: how far its facts are here, and what it last said of itself. `epoch_no` numbers the epochs of the site: rows
+-- carry it, because another epoch gives the same ids another meaning. `info` is JSON: the state `site` of the protocol.
+CREATE TABLE sites (
+  site text COLLATE "C" PRIMARY KEY,
+  epoch text,
+  epoch_no integer NOT NULL DEFAULT 0,
+  cursor bigint NOT NULL DEFAULT 0,
+  -- Something besides a hello came under this epoch.
+  begun boolean NOT NULL DEFAULT false,
+  instance text,
+  address text,
+  joined_at bigint NOT NULL,
+  last_push_at bigint,
+  clock_offset_ms bigint,
+  head bigint,
+  waiting_since bigint,
+  days_left integer,
+  info text,
+  known_at bigint,
+  sessions_from bigint,
+  -- An event of the hub's own is due: two daemons push for this site.
+  refused_instance text
+);
+
+-- The newest picture of each server without its features, as JSON; `picture` is its number at the site, `place` its place
+-- in the site's config.
+CREATE TABLE servers (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  place integer NOT NULL,
+  picture bigint,
+  -- Parts of the picture are still to come.
+  partly boolean NOT NULL DEFAULT false,
+  head text,
+  collected_at bigint,
+  PRIMARY KEY (site, server)
+);
+
+-- The features of these pictures. `body` is the feature as JSON, without who holds its seats; what lists filter and sort by
+-- stands beside it. `collected_at` is null where it is the server's: else each poll would change every row.
+CREATE TABLE current_features (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  place integer NOT NULL,
+  total bigint,
+  used bigint,
+  available bigint,
+  reserved bigint,
+  queued bigint,
+  checkouts integer NOT NULL,
+  unlimited boolean NOT NULL,
+  utilization double precision,
+  shared boolean NOT NULL,
+  expires_on text COLLATE "C",
+  expires_at bigint,
+  permanent boolean NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  error text COLLATE "C",
+  collected_at bigint,
+  body text NOT NULL,
+  PRIMARY KEY (site, server, daemon, name)
+) WITH (fillfactor = 70);
+
+-- Checkouts, reservations and queue entries of these features, one row each; `body` is the row as JSON. `began_at` is from when
+-- its duration counts.
+CREATE TABLE current_rows (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  feature text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  place integer NOT NULL,
+  session bigint,
+  user_name text COLLATE "C",
+  host text COLLATE "C",
+  version text COLLATE "C",
+  count bigint NOT NULL,
+  handle text COLLATE "C",
+  pid bigint,
+  started_at bigint,
+  first_seen_at bigint,
+  began_at bigint,
+  linger_seconds bigint,
+  borrowed boolean NOT NULL,
+  body text NOT NULL,
+  PRIMARY KEY (site, server, daemon, feature, kind, place)
+);
+CREATE INDEX current_rows_by_user ON current_rows (user_name) WHERE user_name IS NOT NULL;
+CREATE INDEX current_rows_by_host ON current_rows (lower(host)) WHERE host IS NOT NULL;
+CREATE INDEX current_rows_by_start ON current_rows (started_at);
+
+-- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's.
+CREATE SEQUENCE session_ids;
+CREATE TABLE open_sessions (
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  site_id bigint NOT NULL,
+  id bigint NOT NULL DEFAULT nextval('session_ids'),
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  feature text COLLATE "C" NOT NULL,
+  user_name text COLLATE "C" NOT NULL,
+  host text COLLATE "C",
+  version text COLLATE "C",
+  count bigint NOT NULL,
+  handle text COLLATE "C",
+  started_at bigint,
+  began_at bigint NOT NULL,
+  first_seen_at bigint NOT NULL,
+  last_seen_at bigint NOT NULL,
+  PRIMARY KEY (site, epoch, site_id)
+);
+CREATE TABLE sessions (
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  site_id bigint NOT NULL,
+  id bigint NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  feature text COLLATE "C" NOT NULL,
+  user_name text COLLATE "C" NOT NULL,
+  host text COLLATE "C",
+  version text COLLATE "C",
+  count bigint NOT NULL,
+  handle text COLLATE "C",
+  started_at bigint,
+  began_at bigint NOT NULL,
+  first_seen_at bigint NOT NULL,
+  last_seen_at bigint NOT NULL,
+  ended_at bigint NOT NULL,
+  end_reason text COLLATE "C",
+  PRIMARY KEY (site, epoch, site_id, ended_at)
+) PARTITION BY RANGE (ended_at);
+CREATE INDEX sessions_by_seen ON sessions (first_seen_at);
+CREATE INDEX sessions_by_user ON sessions (user_name, ended_at);
+
+-- A small id for each feature that history knows.
+CREATE TABLE history_features (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  UNIQUE (site, server, daemon, name)
+);
+
+-- Counts of a feature from `at` on, until their day comes packed.
+CREATE TABLE steps (
+  site text COLLATE "C" NOT NULL,
+  feature_id bigint NOT NULL,
+  at bigint NOT NULL,
+  total bigint,
+  used bigint,
+  reserved bigint,
+  queued bigint,
+  unlimited boolean NOT NULL,
+  PRIMARY KEY (site, feature_id, at)
+) PARTITION BY RANGE (at);
+
+-- Packed history of a feature and day in the bytes of history/codec.ts: the site's own.
+CREATE TABLE packed_days (
+  site text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  day integer NOT NULL,
+  feature_id bigint NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (site, kind, feature_id, day)
+) PARTITION BY RANGE (day);
+
+-- Names of the users in packed days, by the numbers that the site gave them.
+CREATE TABLE history_users (
+  site text COLLATE "C" NOT NULL,
+  id bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  PRIMARY KEY (site, id)
+);
+
+-- When a server was read without a break.
+CREATE TABLE coverage (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  from_at bigint NOT NULL,
+  read_at bigint NOT NULL,
+  until_at bigint NOT NULL,
+  running boolean NOT NULL,
+  looks bigint,
+  PRIMARY KEY (site, server, from_at)
+);
+
+-- Stretches of one status of a server.
+CREATE TABLE statuses (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  from_at bigint NOT NULL,
+  status text COLLATE "C" NOT NULL,
+  reason text COLLATE "C",
+  read_at bigint NOT NULL,
+  until_at bigint NOT NULL,
+  next_by bigint NOT NULL,
+  PRIMARY KEY (site, server, from_at)
+);
+CREATE INDEX statuses_by_time ON statuses (from_at) WHERE status <> 'up';
+
+CREATE TABLE denials (
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  site_id bigint NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  feature text COLLATE "C",
+  user_name text COLLATE "C",
+  host text COLLATE "C",
+  at bigint NOT NULL,
+  until bigint NOT NULL,
+  count bigint NOT NULL,
+  attempts bigint NOT NULL,
+  reason text COLLATE "C",
+  code bigint,
+  outcome text COLLATE "C" NOT NULL,
+  told boolean NOT NULL,
+  PRIMARY KEY (site, epoch, site_id, at)
+) PARTITION BY RANGE (at);
+CREATE INDEX denials_by_time ON denials (at);
+
+-- When denials of a server could be seen; `to_at` is null while that goes on. `counted`: by counters, which name no feature.
+CREATE TABLE denial_spans (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  from_at bigint NOT NULL,
+  to_at bigint,
+  counted boolean NOT NULL
+);
+CREATE INDEX denial_spans_by_server ON denial_spans (site, server);
+
+-- Alerts of the sites, one row each from its start to its end; `site_id` is null of the hub's own.
+CREATE TABLE alerts (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  site_id bigint,
+  rule text COLLATE "C" NOT NULL,
+  severity text COLLATE "C" NOT NULL,
+  server text COLLATE "C",
+  daemon text COLLATE "C",
+  feature text COLLATE "C",
+  message text NOT NULL,
+  value double precision,
+  threshold double precision,
+  peak_value double precision,
+  started_at bigint NOT NULL,
+  fired_at bigint NOT NULL,
+  resolved_at bigint,
+  acknowledged_at bigint,
+  acknowledged_by text,
+  comment text,
+  silenced_until bigint,
+  UNIQUE (site, epoch, site_id)
+);
+CREATE INDEX alerts_firing ON alerts (site) WHERE resolved_at IS NULL;
+
+-- Events of the sites as they published them, `body` as JSON. `id` is the hub's: given in the order of publishing by one hub at
+-- a time, null until then. `xid` says which transaction wrote the row: numbers of a sequence are not in the order of commits.
+CREATE TABLE events (
+  received_at bigint NOT NULL,
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  id bigint,
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  site_id bigint NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  server text COLLATE "C",
+  body text NOT NULL
+) PARTITION BY RANGE (received_at);
+CREATE INDEX events_by_id ON events (id);
+CREATE INDEX events_unpublished ON events (xid) WHERE id IS NULL;
+
+-- Facts that could not be taken, as they came, and why: they wait for a hub that knows them.
+CREATE TABLE refused (
+  site text COLLATE "C" NOT NULL,
+  epoch integer NOT NULL,
+  seq bigint NOT NULL,
+  at bigint NOT NULL,
+  reason text NOT NULL,
+  body bytea NOT NULL,
+  PRIMARY KEY (site, epoch, seq)
+);
+
+-- What goes back to a site with the answer to its next push.
+CREATE TABLE commands (
+  id text PRIMARY KEY,
+  site text COLLATE "C" NOT NULL,
+  asked_at bigint NOT NULL,
+  expires_at bigint NOT NULL,
+  body text NOT NULL,
+  done_at bigint,
+  outcome text,
+  code text,
+  message text,
+  result text
+);
+CREATE INDEX commands_waiting ON commands (site) WHERE done_at IS NULL;
+
+CREATE TABLE api_keys (
+  id text PRIMARY KEY,
+  name text NOT NULL,
+  role text NOT NULL,
+  site text COLLATE "C",
+  secret_hash bytea NOT NULL,
+  anonymize boolean NOT NULL,
+  created_at bigint NOT NULL,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint,
+  daily_quota bigint,
+  monthly_quota bigint,
+  requests_per_minute bigint
+);
+
+-- Secrets of the fleet, made once.
+CREATE TABLE secrets (
+  name text PRIMARY KEY,
+  value bytea NOT NULL
+);
+
+-- Rows whose times cannot be true, by clocks that were wrong: they are in no partition of a day.
+CREATE TABLE sessions_rest PARTITION OF sessions DEFAULT;
+CREATE TABLE denials_rest PARTITION OF denials DEFAULT;
+CREATE TABLE steps_rest PARTITION OF steps DEFAULT;
+CREATE TABLE packed_days_rest PARTITION OF packed_days DEFAULT;
+CREATE TABLE events_rest PARTITION OF events DEFAULT;

@@ -1,0 +1,79 @@
+import { DAY_MS } from "../../domain/time/clock.ts";
+import type { Pool, Sql } from "./connect.ts";
+import { LOCK, LOCKS } from "./migrate.ts";
+
+/** Tables in partitions by time: how many days each has, and what a day is in the column that they are made by. */
+export const PARTITIONED = {
+  sessions: { days: 7, unit: DAY_MS },
+  denials: { days: 7, unit: DAY_MS },
+  steps: { days: 1, unit: DAY_MS },
+  packed_days: { days: 7, unit: 1 },
+  events: { days: 1, unit: DAY_MS },
+} as const;
+export type Partitioned = keyof typeof PARTITIONED;
+
+/** Days for which partitions are made. What a clock that was wrong put elsewhere lies in the partition of the rest. */
+const PAST_DAYS = 3_660;
+const AHEAD_DAYS = 30;
+
+/** First day of the partition that has a day. */
+const firstDay = (table: Partitioned, day: number) => day - (day % PARTITIONED[table].days);
+const nameOf = (table: Partitioned, day: number) => `${table}_${day}`;
+
+export type Partitions = ReturnType<typeof createPartitions>;
+
+/** Makes partitions before rows need them, and drops those that are over. */
+export function createPartitions(pool: Pool, today: () => number) {
+  /** Those that are known to be there. */
+  const known = new Set<string>();
+
+  function wanted(table: Partitioned, days: Iterable<number>): Set<number> {
+    const now = today();
+    const first = [...days].filter((day) => day > now - PAST_DAYS && day < now + AHEAD_DAYS);
+    return new Set(first.map((day) => firstDay(table, day)).filter((day) => !known.has(nameOf(table, day))));
+  }
+
+  /** One by one and attached: making them in place would lock every reader of the table out. */
+  async function make(tx: Sql, table: Partitioned, day: number): Promise<void> {
+    const { days, unit } = PARTITIONED[table];
+    const name = nameOf(table, day);
+    const [found] = await tx`SELECT to_regclass(${name}) IS NOT NULL AS is`;
+    if (found.is) return;
+    await tx.unsafe(
+      `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)`,
+    );
+    await tx.unsafe(
+      `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${day * unit}) TO (${(day + days) * unit})`,
+    );
+  }
+
+  return {
+    /** Makes what is missing for rows of these days. In transactions of its own, before that of the rows. */
+    async ensure(needed: Partial<Record<Partitioned, Iterable<number>>>): Promise<void> {
+      for (const [table, days] of Object.entries(needed) as [Partitioned, Iterable<number>][]) {
+        for (const day of wanted(table, days)) {
+          await pool.begin(async (tx) => {
+            await tx`SELECT pg_advisory_xact_lock(${LOCK}::int, ${LOCKS.partitions}::int)`;
+            await make(tx, table, day);
+          });
+          known.add(nameOf(table, day));
+        }
+      }
+    },
+    /** Drops the partitions of a table that lie before a day as a whole; answers how many. */
+    async drop(table: Partitioned, before: number): Promise<number> {
+      const names = await pool`
+        SELECT c.relname AS name FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
+        WHERE inhparent = ${table}::regclass`;
+      const old = (names as { name: string }[]).filter(({ name }) => {
+        const day = Number(name.slice(table.length + 1));
+        return Number.isInteger(day) && day + PARTITIONED[table].days <= before;
+      });
+      for (const { name } of old) {
+        await pool.unsafe(`DROP TABLE IF EXISTS ${name}`);
+        known.delete(name);
+      }
+      return old.length;
+    },
+  };
+}

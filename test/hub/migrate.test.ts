@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openPool } from "../../src/hub/database/connect.ts";
+import { migrate, schemaVersion } from "../../src/hub/database/migrate.ts";
+import { MIGRATIONS } from "../../src/hub/database/migrations.ts";
+import { createPartitions } from "../../src/hub/database/partitions.ts";
+import { freePort } from "../free-port.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+
+describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
+  let postgres: Postgres;
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort());
+  });
+  afterAll(() => postgres?.[Symbol.asyncDispose]());
+
+  const open = (database: string) => openPool({ database, passwordFile: null, readDatabase: null }, 4);
+
+  test("eight hubs that start at once on an empty database make one schema", async () => {
+    const database = await postgres.database();
+    const pools = Array.from({ length: 8 }, () => open(database));
+    await Promise.all(pools.map((pool) => migrate(pool)));
+    expect(await schemaVersion(pools[0] as (typeof pools)[0])).toBe(MIGRATIONS.length);
+    await Promise.all(pools.map((pool) => pool.close()));
+  });
+
+  test("a database of a newer hub is refused", async () => {
+    const pool = open(await postgres.database());
+    await migrate(pool);
+    await pool`INSERT INTO schema_steps VALUES (${MIGRATIONS.length + 1}, 'later')`;
+    expect(migrate(pool)).rejects.toThrow("newer hub");
+    await pool.close();
+  });
+
+  test("partitions are made once for the days of rows, by several hubs at once, and dropped when they are over", async () => {
+    const database = await postgres.database();
+    const pools = [open(database), open(database)];
+    const [pool] = pools as [(typeof pools)[0]];
+    await migrate(pool);
+    const today = 20_600;
+    const all = pools.map((each) => createPartitions(each, () => today));
+    await Promise.all(
+      all.map((each) => each.ensure({ packed_days: [20_600, 20_599, 20_000, 9e9], steps: [20_600] })),
+    );
+    const names = async () =>
+      (
+        await pool`SELECT relname AS name FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = 'packed_days'::regclass ORDER BY 1`
+      ).map(({ name }: { name: string }) => name);
+    expect(await names()).toEqual(["packed_days_19999", "packed_days_20594", "packed_days_rest"]);
+    expect(await all[0]?.drop("packed_days", 20_006)).toBe(1);
+    expect(await names()).toEqual(["packed_days_20594", "packed_days_rest"]);
+    await Promise.all(pools.map((each) => each.close()));
+  });
+});
