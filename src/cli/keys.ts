@@ -1,13 +1,19 @@
+import type { Config } from "../config/config.ts";
 import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso, parseDuration } from "../domain/time/clock.ts";
 import { ROLES } from "../domain/words.ts";
 import { keyRecord } from "../http/records.ts";
+import type { HubKeys } from "../hub/keys.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { isEmptyStorage } from "../store/open/start-check.ts";
-import { command, flag, type Group, integer, option, reader, required } from "./command.ts";
+import { command, flag, type Group, integer, option, reader, required, text } from "./command.ts";
 import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
+
+type AnyKeys =
+  | Pick<Keys, "list" | "find" | "create" | "revoke">
+  | Pick<HubKeys, "list" | "find" | "create" | "revoke">;
 
 const expiry = reader((text) => parseDuration(text) || null, "It takes a duration of 1s or more, e.g. 90d.");
 const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 or more.");
@@ -21,9 +27,10 @@ const create = command({
     "monthly-quota": option("<requests>", "requests a month", count),
     "requests-per-minute": option("<requests>", "instead of the config's limit", count),
     anonymize: flag("users and hosts are pseudonyms (role viewer only)"),
+    site: text("<name>", "the site for which it pushes (role site only, at a hub)"),
   },
   async run({ options, config }, io) {
-    const { name, role, anonymize, expires } = options;
+    const { name, role, anonymize, expires, site } = options;
     const wanted: NewKey = {
       name,
       role,
@@ -32,15 +39,18 @@ const create = command({
       dailyQuota: options["daily-quota"] ?? null,
       monthlyQuota: options["monthly-quota"] ?? null,
       requestsPerMinute: options["requests-per-minute"] ?? null,
+      ...(site !== undefined && { site }),
     };
-    const problem = keyProblem(wanted, io.now());
-    if (problem !== null) throw new UsageError(problem.message);
-    const work = (keys: Keys | null) => {
-      const made = keys?.create(wanted);
+    const check = (ofSites: boolean) => {
+      const problem = keyProblem(wanted, io.now(), ofSites);
+      if (problem !== null) throw new UsageError(problem.message);
+    };
+    const work = async (keys: AnyKeys | null) => {
+      const made = await keys?.create(wanted);
       if (made?.outcome === "created") return io.out(`${made.presented}\n`);
       throw new Failure(`an active key has the name "${name}"; revoke it first, or choose another name`);
     };
-    await withKeys(config, io, work, true);
+    await withKeys(config, io, work, check);
   },
 });
 
@@ -57,10 +67,10 @@ const list = command({
 const revoke = command({
   args: [["<id or name>", "as `licmond keys list` shows it"]],
   async run({ args: [named = ""], config }, io) {
-    await withKeys(config, io, (keys) => {
+    await withKeys(config, io, async (keys) => {
       const key = keys?.find(named);
       if (!key) throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
-      if (keys?.revoke(key.id) === "gone") throw new Failure(`the key "${named}" was revoked before`);
+      if ((await keys?.revoke(key.id)) === "gone") throw new Failure(`the key "${named}" was revoked before`);
       io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
     });
   },
@@ -73,22 +83,43 @@ export const keys: Group = {
 
 /**
  * Opens the keys of the configured storage directory, beside a daemon if there is one. Null where nothing is stored yet
- * and the command makes none: one that only looks makes no database.
+ * and the command makes none: one that only looks makes no database. One that makes some has a `check`, which comes first.
  */
 async function withKeys(
   file: string | undefined,
   io: CommandIo,
-  work: (keys: Keys | null) => void,
-  makes = false,
+  work: (keys: AnyKeys | null) => void | Promise<void>,
+  check?: (ofSites: boolean) => void,
 ): Promise<void> {
-  const { directory, backupBeforeUpgrade } = (await readConfig(file, io)).config.storage;
-  if (!makes && isEmptyStorage(directory)) return work(null);
+  const { config } = await readConfig(file, io);
+  check?.(config.hub !== null);
+  if (config.hub !== null) return withKeysOfHub(config.hub, io, work);
+  const { directory, backupBeforeUpgrade } = config.storage;
+  if (check === undefined && isEmptyStorage(directory)) return work(null);
   const log = warningsOn(io);
   const store = openStore({ directory, log, mode: "cli", backUpBeforeUpgrade: backupBeforeUpgrade });
   try {
-    work(createKeys({ store, clock: { now: io.now } }));
+    await work(createKeys({ store, clock: { now: io.now } }));
   } finally {
     store.close();
+  }
+}
+
+/** A hub has its keys in PostgreSQL. */
+async function withKeysOfHub(
+  hub: NonNullable<Config["hub"]>,
+  io: CommandIo,
+  work: (keys: AnyKeys) => void | Promise<void>,
+): Promise<void> {
+  const { openPool } = await import("../hub/database/connect.ts");
+  const { migrate } = await import("../hub/database/migrate.ts");
+  const { createHubKeys } = await import("../hub/keys.ts");
+  const pool = openPool(hub, 2);
+  try {
+    await migrate(pool);
+    await work(await createHubKeys(pool, { now: io.now }));
+  } finally {
+    await pool.close();
   }
 }
 

@@ -13,6 +13,7 @@ import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageEr
 const PROGRAM: Group = {
   commands: {
     serve: async () => (await import("./serve.ts")).serve,
+    hub: async () => (await import("./hub.ts")).hub,
     demo: async () => (await import("./demo/demo.ts")).demo,
     init: async () => (await import("./init.ts")).init,
     check: async () => (await import("./check/check.ts")).check,

@@ -72,6 +72,8 @@ export interface NewKey {
   readonly dailyQuota: number | null;
   readonly monthlyQuota: number | null;
   readonly requestsPerMinute: number | null;
+  /** The site for which a key of the role `site` pushes; absent of all others. */
+  readonly site?: string;
 }
 
 /** A key without its secret. Times are epoch ms. */
@@ -88,11 +90,13 @@ export interface KeyRecord extends NewKey {
 }
 
 const MAX_NAME = 100;
+const SITE_NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-/** What is wrong with a wanted key, and what would be right; null when nothing is. */
+/** What is wrong with a wanted key, and what would be right; null when nothing is. `ofSites`: sites push to this licmond. */
 export function keyProblem(
   wanted: NewKey,
   now: number,
+  ofSites = false,
 ): { readonly field: keyof NewKey; readonly message: string } | null {
   const { name, role, expiresAt, anonymize } = wanted;
   const problem = (field: keyof NewKey, right: string) => ({ field, message: `${field} ${right}` });
@@ -102,6 +106,13 @@ export function keyProblem(
     return problem("name", `takes 1 to ${MAX_NAME} characters, ${without}`);
   }
   if (!ROLES.includes(role)) return problem("role", `takes one of ${ROLES.join(", ")}`);
+  if (role === "site" && !ofSites) return problem("role", "site is for keys of a hub, to which sites push");
+  if (role === "site" && !SITE_NAME.test(wanted.site ?? ""))
+    return problem(
+      "site",
+      "takes the name of the site: 1 to 64 of a-z 0-9 . _ - that start with a letter or digit",
+    );
+  if (role !== "site" && wanted.site !== undefined) return problem("site", "goes with the role site only");
   if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > now))
     return problem("expiresAt", "takes a time in the future");
   if (anonymize && role !== "viewer") return problem("anonymize", "goes with the role viewer only");
@@ -117,14 +128,15 @@ const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
 /** What a request may need, and a role may have. */
-export const PERMISSIONS = [...VIEWER, ...OPERATOR, ...ADMIN] as const;
+export const PERMISSIONS = [...VIEWER, ...OPERATOR, ...ADMIN, "push"] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   calendar: new Set(["calendar"]),
+  site: new Set(["push"]),
   viewer: new Set(VIEWER),
   operator: new Set([...VIEWER, ...OPERATOR]),
-  admin: new Set(PERMISSIONS),
+  admin: new Set([...VIEWER, ...OPERATOR, ...ADMIN]),
 };
 
 /** What tells of single people, be it under pseudonyms. */
@@ -166,6 +178,7 @@ const KEY_FIELDS = {
   dailyQuota: Quota,
   monthlyQuota: Quota,
   requestsPerMinute: Quota,
+  site: Type.Optional(Type.String({ description: "The site for which it pushes; of the role site alone" })),
 };
 /** A key as the API shows it, without its secret. */
 export const Key = record("Key", KEY_FIELDS);

@@ -31,8 +31,11 @@ export type DenialState = (typeof DENIAL_STATES)[number];
 export const POOL_KINDS = ["floating", "nodelocked", "uncounted", "token", "roam", "unknown"] as const;
 export type PoolKind = (typeof POOL_KINDS)[number];
 
-/** Roles of API keys, weakest first except `calendar`, which can do nothing but read the expiry calendar. */
-export const ROLES = ["calendar", "viewer", "operator", "admin"] as const;
+/**
+ * Roles of API keys, weakest first except two that can do one thing alone: `calendar` reads the expiry calendar, `site`
+ * pushes to a hub for the site that its key names.
+ */
+export const ROLES = ["calendar", "site", "viewer", "operator", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
 /** What a caller may see of people, least first: only how many they are; pseudonyms; names. */

@@ -42,7 +42,11 @@ export interface HttpDeps {
     status(): Omit<CollectorStatus, "asked" | "polls" | "parseProblems">;
   };
   readonly execute: Executor;
-  readonly keys: Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
+  readonly keys: Pick<Keys, "verify" | "touch" | "count" | "list" | "get"> &
+    Later<Pick<Keys, "create" | "revoke">> & {
+      /** Keys of the role `site` can be made. */
+      readonly ofSites?: boolean;
+    };
   readonly signIns: Pick<SignIns, "verify" | "touch" | "create" | "list" | "end" | "makeCode" | "takeCode">;
   /** 8 hex digits that tell this installation from others. */
   readonly installationId: string;
@@ -68,6 +72,13 @@ export interface HttpDeps {
   /** Hands out the daemon's own metrics for Prometheus, those of requests included; called once a scrape. */
   meters(emit: Emit): void;
 }
+
+/** Methods that may answer at once or later. */
+type Later<Methods> = {
+  readonly [Name in keyof Methods]: Methods[Name] extends (...asked: infer Asked) => infer Answer
+    ? (...asked: Asked) => Answer | Promise<Answer>
+    : never;
+};
 
 /** What of the config the HTTP side goes by, and the daemon's IANA zone. */
 export interface HttpSettings

@@ -124,7 +124,7 @@ export function createGate(
   }
 
   function maxBytesOf({ request, route }: Exchange): number {
-    const { maxBodyBytes } = settings();
+    const maxBodyBytes = route?.maxBodyBytes ?? settings().maxBodyBytes;
     return route?.access.get(request.method) === "open"
       ? Math.min(OPEN_BODY_BYTES, maxBodyBytes)
       : maxBodyBytes;

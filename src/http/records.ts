@@ -199,5 +199,6 @@ export function keyRecord(key: KeyRecord): Key {
     revokedAt: iso(key.revokedAt),
     lastUsedAt: iso(key.lastUsedAt),
     ...pick(key, "dailyQuota", "monthlyQuota", "requestsPerMinute"),
+    ...(key.site !== undefined && { site: key.site }),
   };
 }

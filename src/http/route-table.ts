@@ -14,6 +14,8 @@ export interface KnownRoute {
   keyInQuery: boolean;
   /** Some method of it takes a body. */
   takesBody: boolean;
+  /** Bytes of a body that it takes; null = as many as the config says. */
+  maxBodyBytes: number | null;
 }
 
 /**
@@ -30,10 +32,20 @@ export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string)
     // Decoding throws where a part of the path is no percent-encoded UTF-8.
     const made = new Memoirist<KnownRoute>({ onParam: decodeURIComponent });
     for (const { method, path, hooks } of app.routes) {
-      const { "x-permission": declaredAccess, "x-key-in-query": keyInQuery } = hooks.detail ?? {};
+      const {
+        "x-permission": declaredAccess,
+        "x-key-in-query": keyInQuery,
+        "x-max-body-bytes": own,
+      } = hooks.detail ?? {};
       const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
       if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
-      const known = routes.get(path) ?? { path, access: new Map(), keyInQuery: false, takesBody: false };
+      const known = routes.get(path) ?? {
+        path,
+        access: new Map(),
+        keyInQuery: false,
+        takesBody: false,
+        maxBodyBytes: typeof own === "number" ? own : null,
+      };
       known.access.set(method, access);
       if (method === "GET") known.access.set("HEAD", access);
       known.keyInQuery ||= keyInQuery === true;

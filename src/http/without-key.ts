@@ -75,7 +75,8 @@ export function proxyCaller(
     );
   const said = roleHeader === null ? name : (headers.get(roleHeader) ?? "");
   const groups = [said, ...(roleHeader === null ? [] : said.split(/[,;|]/))].map((one) => one.trim());
-  const own = roleHeader === null ? [] : ROLES.filter((role) => role !== "calendar" && groups.includes(role));
+  const people = ROLES.filter((role) => role !== "calendar" && role !== "site");
+  const own = roleHeader === null ? [] : people.filter((role) => groups.includes(role));
   const mapped = roles === null ? own : groups.flatMap((group) => roles[group] ?? []);
   const rest = roles?.["*"] ?? (roleHeader === null && roles === null ? "viewer" : undefined);
   const role = ROLES.findLast((each) => mapped.some((one) => one === each)) ?? rest;

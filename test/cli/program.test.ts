@@ -53,7 +53,7 @@ test.each<[string[], string]>([
   [["keys", "create"], "required option '--name <name>'"],
   [
     ["keys", "create", "--name", "x", "--role", "emperor"],
-    "Allowed choices are calendar, viewer, operator, admin",
+    "Allowed choices are calendar, site, viewer, operator, admin",
   ],
   [["keys", "create", "--name", "x", "--role", "viewer", "--expires", "soon"], "e.g. 90d"],
   [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],

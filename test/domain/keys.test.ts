@@ -97,7 +97,8 @@ describe("what a role may do", () => {
     ["calendar", ["calendar"]],
     ["viewer", VIEWER],
     ["operator", OPERATOR],
-    ["admin", [...PERMISSIONS]],
+    ["admin", PERMISSIONS.filter((permission) => permission !== "push")],
+    ["site", ["push"]],
   ] as const)("%s", (role, permissions) => {
     expect<string[]>(allowed(role)).toEqual([...permissions]);
   });

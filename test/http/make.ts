@@ -21,7 +21,7 @@ import { perPicture } from "../../src/http/snapshot.ts";
 import { kindOf, socketCallerOf } from "../../src/http/without-key.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { stateOf } from "../../src/store/database/precious.ts";
-import type { KeyCheck } from "../../src/store/keys.ts";
+import type { KeyCheck, Keys } from "../../src/store/keys.ts";
 import { createSignIns, type SignInsDeps } from "../../src/store/sign-ins.ts";
 import * as a from "../domain/make.ts";
 import { type ApiDocument, type Conformance, createConformance } from "./document.ts";
@@ -153,9 +153,9 @@ export const PLENTY: HttpSettings["limits"] = {
 /** A daemon made of plain objects: everything a test may want to change is a field. */
 export interface Bench {
   readonly app: App;
-  readonly deps: AppDeps;
+  readonly deps: Omit<AppDeps, "keys"> & { readonly keys: MemoryKeys };
   /** One of each role, and a viewer's that is anonymized. */
-  readonly keys: Readonly<Record<Role | "anonymous", string>>;
+  readonly keys: Readonly<Record<Exclude<Role, "site"> | "anonymous", string>>;
   readonly logged: LogLine[];
   /** The lines of one source so far. */
   linesOf(source: string): LogLine[];
@@ -182,7 +182,7 @@ export interface Ask {
   readonly body?: string | ReadableStream<Uint8Array>;
 }
 
-export function bench(over: Partial<AppDeps> = {}): Bench {
+export function bench(over: Partial<Bench["deps"]> = {}): Bench {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda")] };
   const logged: LogLine[] = [];
   const failures = new Map<string, PollError | null>();
@@ -204,7 +204,7 @@ export function bench(over: Partial<AppDeps> = {}): Bench {
     return { server, status: error === null ? "ok" : "failed", durationMs: 12, error };
   };
   const requests = createRequestCounters();
-  const deps: AppDeps = {
+  const deps: Bench["deps"] = {
     clock: { now: () => result.now },
     log,
     build: { version: "1.2.3", commit: "abc1234", bun: Bun.version },
@@ -396,9 +396,11 @@ function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => numbe
 }
 
 /** Keys in memory, with the outcomes of the real ones. */
+type MemoryKeys = Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
+
 export function memoryKeys(
   now: () => number,
-): AppDeps["keys"] & { add(role: Role, more?: Partial<NewKey>): string } {
+): MemoryKeys & { add(role: Role, more?: Partial<NewKey>): string } {
   const known = new Map<string, { secret: string; record: KeyRecord }>();
   const current = (record: KeyRecord): KeyRecord => ({ ...record, state: keyState(record, now()) });
   const change = (id: string, fields: Partial<KeyRecord>) => {

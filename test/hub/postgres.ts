@@ -89,13 +89,14 @@ export async function startPostgres(port: number, settings: readonly string[] = 
       );
       child = started;
       const printed = gather(started.stdout, started.stderr);
-      await until(`PostgreSQL takes connections on port ${port}`, async () => {
+      const isUp = await until(`PostgreSQL takes connections on port ${port}`, async () => {
+        // After a kill, processes of the one before may live for a moment and keep its memory.
+        if (started.exitCode !== null && printed.text().includes("pre-existing shared memory")) return false;
         if (started.exitCode !== null) throw new Error(`PostgreSQL ended:\n${printed.text()}`);
-        return (
-          Bun.spawnSync([bin("pg_isready"), "-h", "127.0.0.1", "-p", String(port)]).exitCode === 0 ||
-          undefined
-        );
+        const asked = Bun.spawnSync([bin("pg_isready"), "-h", "127.0.0.1", "-p", String(port)]);
+        return asked.exitCode === 0 || undefined;
       });
+      if (!isUp) await postgres.start();
     },
     async database() {
       const name = `test_${++databases}`;

@@ -125,7 +125,9 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
         documentation: {
           info: { title: "licmond", version, description: DESCRIPTION, license: { name: "MIT" } },
           servers: [{ url: "/", description: "This daemon" }],
-          tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+          tags: Object.entries(TAGS)
+            .filter(([name]) => isUsed(routes, name))
+            .map(([name, description]) => ({ name, description })),
           components: { headers: HEADERS, securitySchemes: SECURITY },
         },
       }),
@@ -135,6 +137,10 @@ export async function openApiDocument(routes: AnyElysia, version: string): Promi
   const response = await app.handle(new Request(`http://localhost${SPEC}`));
   const document = normalise((await response.json()) as Json, WORDS);
   return { ...document, components: { ...(document.components as Json), examples: examplesOf(document) } };
+}
+
+function isUsed({ routes }: AnyElysia, tag: string): boolean {
+  return routes.some(({ hooks }) => hooks.detail?.tags?.includes(tag) === true);
 }
 
 /** The examples of errors that some route can give. */

@@ -13,6 +13,8 @@ interface RouteDoc<Q extends Definition, P extends TObject, B extends TObject, A
   readonly description?: string;
   /** Takes `?api_key=` too. */
   readonly keyInQuery?: boolean;
+  /** Bytes of a body that the route reads by itself. */
+  readonly maxBodyBytes?: number;
   readonly params?: P;
   /** Request headers beyond those that every route takes. */
   readonly requestHeaders?: Readonly<Record<string, Described>>;
@@ -46,6 +48,7 @@ export const TAGS = {
   Streams: "Events as they happen, over server-sent events and WebSockets",
   Logs: "The service's own log",
   Keys: "Who may ask",
+  Fleet: "Sites and their hub",
 } as const;
 
 /** Statuses of errors; 422 is none, but Elysia adds one of its own to the types of every route that validates. */
@@ -104,6 +107,7 @@ export function documented<
     "x-permission": access,
     ...(access !== "open" && { "x-roles": rolesWith(access) }),
     ...(keyInQuery && { "x-key-in-query": true }),
+    ...(doc.maxBodyBytes !== undefined && { "x-max-body-bytes": doc.maxBodyBytes }),
   };
   // TypeBox's schemas are JSON Schema; Elysia types the detail as the OpenAPI document that it becomes.
   return { query, params, body, detail } as unknown as {

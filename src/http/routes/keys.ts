@@ -26,6 +26,7 @@ const Body = fields({
   dailyQuota: Type.Optional(Quota),
   monthlyQuota: Type.Optional(Quota),
   requestsPerMinute: Type.Optional(Quota),
+  site: Type.Optional(Type.String({ description: "With the role site, at a hub" })),
 });
 
 /** What a key is unless the body says otherwise. */
@@ -63,7 +64,7 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
       async ({ exchange, body, status }) => {
         const expiresAt = body.expiresAt ? Date.parse(body.expiresAt) : null;
         const wanted: NewKey = { ...UNLIMITED, ...body, expiresAt };
-        const problem = keyProblem(wanted, clock.now());
+        const problem = keyProblem(wanted, clock.now(), keys.ofSites);
         if (problem !== null) {
           throw new ApiError("INVALID_FIELD", `Field "${problem.field}": ${problem.message}.`);
         }

@@ -146,7 +146,7 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
       <label>
         {admin.role}
         <select name="role" value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
-          {ROLES.map((each) => (
+          {ROLES.filter((each) => each !== "site").map((each) => (
             <option key={each} value={each}>
               {admin.roles[each]}
             </option>

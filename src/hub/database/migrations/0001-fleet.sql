@@ -21,8 +21,11 @@ CREATE TABLE sites (
   info text,
   known_at bigint,
   sessions_from bigint,
-  -- An event of the hub's own is due: two daemons push for this site.
-  refused_instance text
+  -- The alerts that fire, as JSON: the state `alerts`.
+  firing text,
+  -- When another process than `instance` pushed for this site, and from where.
+  refused_at bigint,
+  refused_address text
 );
 
 -- The newest picture of each server without its features, as JSON; `picture` is its number at the site, `place` its place
@@ -36,11 +39,14 @@ CREATE TABLE servers (
   partly boolean NOT NULL DEFAULT false,
   head text,
   collected_at bigint,
+  -- By the hub's clock.
+  changed_at bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (site, server)
 );
+CREATE INDEX servers_by_change ON servers (changed_at);
 
 -- The features of these pictures. `body` is the feature as JSON, without who holds its seats; what lists filter and sort by
--- stands beside it. `collected_at` is null where it is the server's: else each poll would change every row.
+-- stands beside it. `collected_at` is null where it is the server's (else each poll would change every row), -1 where the feature was never read.
 CREATE TABLE current_features (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,

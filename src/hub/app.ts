@@ -1,0 +1,45 @@
+import "../http/production.ts";
+
+import { Elysia } from "elysia";
+import { docsRoutes } from "../http/docs/routes.ts";
+import { type Audit, createAudit } from "../http/exchange.ts";
+import { createGate } from "../http/gate.ts";
+import { createLimits, type Limits } from "../http/limits.ts";
+import { pageRoutes } from "../http/page/routes.ts";
+import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
+import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
+import { keyRoutes } from "../http/routes/keys.ts";
+import { serviceRoutes } from "../http/routes/service.ts";
+import { signInRoutes } from "../http/routes/sign-ins.ts";
+import { type PushPort, pushRoutes } from "./routes/push.ts";
+
+/** Ports of routes that a hub does not serve. */
+type NotHere = "streams" | "history" | "alerts" | "logs";
+
+/** What the composition root of a hub hands to its app. */
+export interface HubAppDeps extends Omit<AppDeps, NotHere> {
+  readonly push: PushPort;
+}
+
+/** The HTTP side of a hub: the daemon's gate, and routes of which those over lists ask PostgreSQL. */
+export function createHubApp(deps: HubAppDeps, counters: RequestCounters = createRequestCounters()) {
+  const audit = createAudit(deps.log("audit"));
+  const limits = createLimits(deps);
+  const api = apiRoutes(deps, limits, counters, audit);
+  const app = new Elysia({ name: "licmond hub", handler: { standardHostname: false }, normalize: false });
+  return app
+    .use(createGate(deps, app, limits, audit, counters))
+    .use(api)
+    .use(docsRoutes(api, deps.build.version))
+    .use(pageRoutes(deps.settings));
+}
+
+function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
+  // No route below asks for the ports that are not here.
+  const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
+  return new Elysia({ name: "api" })
+    .use(pushRoutes(http.push))
+    .use(serviceRoutes(deps))
+    .use(keyRoutes(deps))
+    .use(signInRoutes(deps));
+}

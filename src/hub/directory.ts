@@ -1,0 +1,107 @@
+import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
+import type { ServerPicture, Snapshot } from "../domain/picture.ts";
+import { markStale } from "../domain/polls/apply-poll.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { PictureHead } from "../fleet/protocol.ts";
+import { type Pool, whole } from "./database/connect.ts";
+import { SILENT_MS } from "./push/take-push.ts";
+
+/** How far back a look asks again for what has changed: a push may be committed after one that began later. */
+const OVERLAP_MS = 60_000;
+
+export interface SiteRow {
+  readonly site: string;
+  readonly lastPushAt: number | null;
+}
+
+export type Directory = ReturnType<typeof createDirectory>;
+
+/** Id of a site's server at the hub; a site's own ids have no colon. */
+export const serverAt = (site: string, server: string) => `${site}:${server}`;
+
+/**
+ * The sites and their servers in memory, without features: what names in queries mean, and which site is silent. About
+ * 2 KB a server. `renew` reads what has changed since.
+ */
+export function createDirectory(pool: Pool, clock: Clock) {
+  let sites = new Map<string, SiteRow>();
+  let heads = new Map<
+    string,
+    { readonly site: string; readonly place: number; readonly picture: ServerPicture }
+  >();
+  let since = 0;
+  let snapshot: Snapshot = { version: 0, servers: [] };
+  let silent = "";
+  let spans = new Map<string, { readonly from: number; readonly counted: boolean }>();
+
+  async function renew(): Promise<void> {
+    const rows = await pool`SELECT site, last_push_at FROM sites`;
+    sites = new Map(
+      rows.map((row: { site: string; last_push_at: string | null }) => [
+        row.site,
+        { site: row.site, lastPushAt: whole(row.last_push_at) },
+      ]),
+    );
+    const changed: { site: string; server: string; place: number; head: string; changed_at: string }[] =
+      await pool`
+      SELECT site, server, place, head, changed_at FROM servers WHERE head IS NOT NULL AND changed_at > ${since - OVERLAP_MS}`;
+    const next = new Map(heads);
+    for (const { site, server, place, head, changed_at } of changed) {
+      const id = serverAt(site, server);
+      next.set(id, { site, place, picture: pictureOf(site, JSON.parse(head)) });
+      since = Math.max(since, Number(changed_at));
+    }
+    const [count] = await pool`SELECT count(*)::int AS known FROM servers WHERE head IS NOT NULL`;
+    if (count.known !== next.size) {
+      const all: { site: string; server: string }[] =
+        await pool`SELECT site, server FROM servers WHERE head IS NOT NULL`;
+      const ids = new Set(all.map(({ site, server }) => serverAt(site, server)));
+      for (const id of next.keys()) if (!ids.has(id)) next.delete(id);
+    }
+    const running: { site: string; server: string; from_at: string; counted: boolean }[] = await pool`
+      SELECT site, server, from_at, counted FROM denial_spans WHERE to_at IS NULL`;
+    spans = new Map(
+      running.map(({ site, server, from_at, counted }) => [
+        serverAt(site, server),
+        { from: Number(from_at), counted },
+      ]),
+    );
+    const quiet = [...sites.keys()].filter(isSilent).join(" ");
+    if (changed.length === 0 && next.size === heads.size && quiet === silent) return;
+    [heads, silent] = [next, quiet];
+    const servers = [...heads.values()]
+      .sort((a, b) => (a.site === b.site ? a.place - b.place : a.site < b.site ? -1 : 1))
+      .map(({ site, picture }) => (isSilent(site) ? markStale(picture) : picture));
+    snapshot = { version: snapshot.version + 1, servers };
+  }
+
+  function isSilent(site: string): boolean {
+    const { lastPushAt = null } = sites.get(site) ?? {};
+    return lastPushAt === null || clock.now() - lastPushAt > SILENT_MS;
+  }
+
+  return {
+    renew,
+    /** The servers of all sites, without their features; those of a silent site are stale. */
+    snapshot: (): Snapshot => snapshot,
+    sites: (): readonly SiteRow[] => [...sites.values()],
+    isSilent,
+    /** Whether denials can be seen, as the sites last said. */
+    logging: (): readonly DenialLogging[] =>
+      snapshot.servers.map(({ server: { id } }) => {
+        const span = spans.get(id);
+        const message = null;
+        if (span === undefined) return { server: id, state: "off", source: null, since: null, message };
+        const source = span.counted ? "counters" : "debug_log";
+        return { server: id, state: "on", source, since: span.from, message };
+      }),
+    /** Ids of the servers of a site, in the order of its config. */
+    serversOf: (site: string): readonly string[] =>
+      snapshot.servers.flatMap(({ server }) => (server.id.startsWith(`${site}:`) ? [server.id] : [])),
+  };
+}
+
+/** A head under the hub's id, as a picture of a server without features. */
+export function pictureOf(site: string, head: PictureHead): ServerPicture {
+  return { ...head, server: { ...head.server, id: serverAt(site, head.server.id) }, features: [] };
+}

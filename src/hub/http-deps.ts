@@ -1,0 +1,127 @@
+import { type Problem, printProblem } from "../config/problem.ts";
+import type { HostService, LoopLag } from "../daemon/meters.ts";
+import type { RunningConfig } from "../daemon/running-config.ts";
+import { ApiError } from "../domain/errors.ts";
+import { anonymousPicture, createPseudonyms } from "../http/anonymous/anonymous.ts";
+import type { HttpSettings } from "../http/deps.ts";
+import { perPicture } from "../http/snapshot.ts";
+import type { HubAppDeps } from "./app.ts";
+import type { Pool } from "./database/connect.ts";
+import type { Directory } from "./directory.ts";
+import type { HubKeys } from "./keys.ts";
+import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
+
+interface HubParts
+  extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push"> {
+  readonly running: RunningConfig;
+  readonly startedAt: number;
+  /** The start by `performance.now()`. */
+  readonly begun: number;
+  readonly pool: Pool;
+  readonly keys: HubKeys;
+  readonly directory: Directory;
+  readonly host: HostService;
+  readonly lag: LoopLag;
+  readonly secret: Uint8Array;
+  readonly schemaVersion: number;
+  readonly zone: () => string;
+}
+
+/** What the HTTP side asks of a hub, from its parts. */
+export function hubDepsOf(parts: HubParts): HubAppDeps {
+  const { running, pool, keys, directory, host } = parts;
+  const pseudonyms = createPseudonyms(parts.secret);
+  return {
+    ...parts,
+    settings: () => settingsOf(running.current(), parts.zone),
+    live: directory,
+    denials: directory,
+    pictures: {
+      numberOf: () => 0,
+      anonymous: perPicture((picture) => anonymousPicture(picture, pseudonyms)),
+    },
+    pseudonyms,
+    collector: collectorPort(directory),
+    execute: executePort,
+    keys,
+    signIns: noSignIns,
+    quotas: { take: () => null },
+    health: async () => ({
+      database: await databaseHealth(pool),
+      collector: sitesHealth(directory),
+      disk: { status: "healthy", message: "A hub keeps nothing on its own disk" },
+      clock: { status: "healthy", message: "Nothing speaks against the clock" },
+    }),
+    host,
+    daemon: daemonPort(parts),
+  };
+}
+
+function settingsOf(
+  { http, limits, collector, products, maintenance, page }: ReturnType<RunningConfig["current"]>,
+  zone: () => string,
+): HttpSettings {
+  return {
+    ...http,
+    limits,
+    products,
+    maintenance,
+    page,
+    rescanTimeoutMs: collector.rescanTimeoutMs,
+    get timezone() {
+      return zone();
+    },
+  };
+}
+
+function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts): HubAppDeps["daemon"] {
+  return {
+    status: () => ({
+      uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
+      startedAt,
+      configFile: running.file(),
+      lastReload: running.lastReload(),
+      streams: { sse: 0, websocket: 0 },
+      eventLoopLagMs: lag.longestMs(),
+      database: {
+        sizeBytes: 0,
+        schemaVersion,
+        oldestSampleAt: null,
+        backups: { state: null, history: null },
+      },
+    }),
+    counters() {
+      const { user, system } = process.cpuUsage();
+      return {
+        polls: { ok: 0, partial: 0, failed: 0 },
+        parseProblems: 0,
+        streamClients: 0,
+        memoryBytes: process.memoryUsage.rss(),
+        cpuSeconds: (user + system) / 1e6,
+        eventLoopLagMs: lag.longestMs(),
+      };
+    },
+    reload: () => running.reload((problem: Problem) => printProblem({ ...problem, file: null, line: null })),
+  };
+}
+
+/** Browsers cannot sign in at a hub yet: they show a key with each request, or `[page] public` lets them read. */
+const noSignIns: HubAppDeps["signIns"] = {
+  verify: () => ({ outcome: "ended" }),
+  touch() {},
+  create() {
+    throw new ApiError(
+      "SERVICE_UNAVAILABLE",
+      "Signing in is not there at a hub yet: send the key with each request.",
+    );
+  },
+  list: () => [],
+  end() {},
+  makeCode() {
+    throw new ApiError(
+      "SERVICE_UNAVAILABLE",
+      "Signing in is not there at a hub yet: send the key with each request.",
+    );
+  },
+  takeCode: () => null,
+};

@@ -1,0 +1,152 @@
+import type { Config } from "../config/config.ts";
+import type { Environment } from "../config/environment.ts";
+import type { LoadedConfig } from "../config/load.ts";
+import { createHostService, createLoopLag } from "../daemon/meters.ts";
+import { createRunningConfig } from "../daemon/running-config.ts";
+import { createTeardown } from "../daemon/teardown.ts";
+import { messageOf } from "../domain/error-code.ts";
+import { type Clock, DAY_MS, repeat, systemClock } from "../domain/time/clock.ts";
+import { hostZone } from "../domain/time/zone.ts";
+import { listen } from "../http/listen.ts";
+import { createRequestCounters } from "../http/request-counters.ts";
+import { readTls } from "../http/tls.ts";
+import { installationId } from "../store/secrets.ts";
+import { type BuildInfo, buildInfo } from "../system/build-info.ts";
+import { type Logging, processLogging } from "../system/log.ts";
+import { createHubApp } from "./app.ts";
+import { openPool } from "./database/connect.ts";
+import { migrate, schemaVersion } from "./database/migrate.ts";
+import { createPartitions } from "./database/partitions.ts";
+import { createDirectory } from "./directory.ts";
+import { hubDepsOf } from "./http-deps.ts";
+import { createHubKeys } from "./keys.ts";
+import { takePush } from "./push/take-push.ts";
+import { fleetSecret } from "./secret.ts";
+import { createWatch } from "./watch.ts";
+
+/** How long requests that run may take to finish at the end. */
+const HTTP_GRACE_MS = 4_000;
+/** Uses of keys are written this often. */
+const FLUSH_MS = 10_000;
+
+/** What a hub takes from its surroundings. */
+export interface HubDeps {
+  readonly environment: Environment;
+  readonly clock: Clock;
+  readonly build: BuildInfo;
+  readonly logging: Logging;
+  readonly configFile: string | null;
+  readonly loadConfig: (() => LoadedConfig) | null;
+}
+
+/** The composition root of a hub: all that it knows is in PostgreSQL, so that several can stand side by side. */
+export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
+  const environment = overrides.environment ?? process.env;
+  const clock = overrides.clock ?? systemClock;
+  const build = overrides.build ?? buildInfo();
+  const logging = overrides.logging ?? processLogging(config.log, environment);
+  const log = logging.logOf;
+  const teardown = createTeardown(log("system"));
+  const { configFile: file = null, loadConfig: load = null } = overrides;
+  const running = createRunningConfig({ config, clock, log, file, load });
+  let ending: Promise<void> | null = null;
+
+  async function start() {
+    if (config.hub === null)
+      throw new Error('The config has no [hub]: database = "postgres://…" names the database of the hub.');
+    const startedAt = clock.now();
+    const begun = performance.now();
+    const pool = openPool(config.hub);
+    teardown.add("database", () => pool.close({ timeout: 2 }));
+    await migrate(pool);
+    const secret = await fleetSecret(pool);
+    const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
+    const keys = await createHubKeys(pool, clock);
+    const directory = createDirectory(pool, clock);
+    await directory.renew();
+    const look = async () => {
+      await keys.renew();
+      await directory.renew();
+    };
+    teardown.part("watch", await createWatch(pool, look, log("store")));
+    teardown.add("uses of keys", repeatSaying(FLUSH_MS, keys.flush));
+    const requests = createRequestCounters();
+    const lag = teardown.part("event loop", createLoopLag());
+    const host = createHostService("/", clock);
+    const push = {
+      take: (batch: Parameters<typeof takePush>[1], address: string) =>
+        takePush({ pool, partitions, clock, secret: secret.toBase64() }, batch, address),
+    };
+    const schema = await schemaVersion(pool);
+    const deps = hubDepsOf({
+      clock,
+      log,
+      build,
+      running,
+      startedAt,
+      begun,
+      pool,
+      keys,
+      directory,
+      host,
+      lag,
+      push,
+      secret,
+      schemaVersion: schema,
+      installationId: installationId(secret),
+      meters: requests.emit,
+      zone: hostZone,
+    });
+    const app = createHubApp(deps, requests);
+    const { host: name, port, tls } = config.http;
+    const listening = listen(app, { host: name, port, tls: tls === null ? null : readTls(tls) });
+    teardown.add("http", () => listening.stop(HTTP_GRACE_MS));
+    log("system").info("licmond hub started", {
+      version: build.version,
+      address: `${listening.host}:${listening.port}`,
+      schema,
+    });
+    return { host: listening.host, port: listening.port, activeKeys: keys.count() };
+  }
+
+  /** Repeats work on the database; that it fails is said once, until it works again. Once more at the end. */
+  function repeatSaying(ms: number, work: () => Promise<void>): () => Promise<void> {
+    let failing = false;
+    const run = async () => {
+      try {
+        await work();
+        failing = false;
+      } catch (error) {
+        if (!failing) log("store").warn("Uses of keys were not written", { error: messageOf(error) });
+        failing = true;
+      }
+    };
+    const end = repeat(ms, () => void run());
+    return async () => {
+      end();
+      await run();
+    };
+  }
+
+  return {
+    log,
+    reload: () => running.reload(),
+    /** Throws when it cannot start; nothing of it is left behind then. */
+    async start() {
+      try {
+        return await start();
+      } catch (error) {
+        await teardown.run();
+        throw error;
+      }
+    },
+    stop() {
+      ending ??= (async () => {
+        running.end();
+        log("system").info("licmond hub stops");
+        await teardown.run();
+      })();
+      return ending;
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { createExecutor } from "../collector/execute/executor.ts";
+import { ApiError } from "../domain/errors.ts";
+import type { HealthCheck } from "../domain/service/status.ts";
+import type { HttpDeps } from "../http/deps.ts";
+import type { Pool } from "./database/connect.ts";
+import type { Directory } from "./directory.ts";
+
+/** An answer of the database that takes longer is none. */
+const PATIENCE_MS = 3_000;
+
+/** Whether the database takes writes: one that is a standby or read-only answers reads all the same. */
+export async function databaseHealth(pool: Pool): Promise<HealthCheck> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error("late")), PATIENCE_MS);
+  try {
+    const [row] = await Promise.race([
+      pool`SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS fixed`,
+      late,
+    ]);
+    if (row.fixed) return { status: "unhealthy", message: "The database is read-only" };
+    return { status: "healthy", message: "The database answers" };
+  } catch {
+    // Whatever the reason: the log has it, and this is for everybody.
+    return { status: "unhealthy", message: "The database does not answer" };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function sitesHealth(directory: Directory): HealthCheck {
+  const sites = directory.sites();
+  if (sites.length === 0) return { status: "healthy", message: "No site has pushed yet" };
+  const silent = sites.filter(({ site }) => directory.isSilent(site)).length;
+  const message = `${sites.length - silent} of ${sites.length} sites push`;
+  return { status: silent > 0 ? "degraded" : "healthy", message };
+}
+
+/** What a hub does at sites alone. */
+const atSites = (what: string) =>
+  new ApiError("AUTH_INSUFFICIENT", `${what} is done at the sites: a hub has no license servers of its own.`);
+
+/** A hub polls nothing itself. */
+export function collectorPort(directory: Directory): HttpDeps["collector"] {
+  return {
+    rescan: () => Promise.reject(atSites("Polling")),
+    raw: () => Promise.resolve(null),
+    status() {
+      const { servers } = directory.snapshot();
+      const polled = servers.flatMap(({ lastPollAt }) => lastPollAt ?? []);
+      return {
+        servers: servers.length,
+        enabled: servers.filter(({ server }) => server.enabled).length,
+        runningPolls: 0,
+        lastPollAt: polled.reduce<number | null>((last, at) => Math.max(last ?? at, at), null),
+        nextPollAt: null,
+        durationMs: { p50: null, p95: null },
+      };
+    },
+  };
+}
+
+/** Commands are run by sites. */
+export const executePort: HttpDeps["execute"] = createExecutor({
+  findTool: () => {
+    throw atSites("Running commands");
+  },
+  settings: () => ({ enabled: false, commands: [] }),
+  run: () => Promise.reject(atSites("Running commands")),
+});

@@ -1,0 +1,92 @@
+import type { TSchema } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { ApiError } from "../../domain/errors.ts";
+import {
+  DAY_SCHEMAS,
+  type Day,
+  FACT_SCHEMAS,
+  type Fact,
+  MAX_FACTS,
+  Push,
+  STATE_SCHEMAS,
+  type State,
+} from "../../fleet/protocol.ts";
+import { invalidBody } from "../../http/body.ts";
+
+/** A fact that cannot be taken, as it came. */
+export interface Refused {
+  readonly seq: number;
+  readonly reason: string;
+  readonly fact: unknown;
+}
+
+/** A push that has been read: what is around its facts holds, and each fact stands on one side or the other. */
+export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
+  readonly facts: readonly Fact[];
+  readonly refused: readonly Refused[];
+  readonly states: readonly State[];
+  readonly days: readonly Day[];
+}
+
+/** Made at the first push of each kind. */
+const compiled = new Map<TSchema, TypeCheck<TSchema>>();
+const checkOf = (schema: TSchema) => compiled.getOrInsertComputed(schema, () => TypeCompiler.Compile(schema));
+
+/** Throws MISSING_FIELD or INVALID_FIELD for a push that is none; a fact that is none is set aside. */
+export function readBatch(body: unknown): Batch {
+  const around = checkOf(Push);
+  if (!around.Check(body)) throw invalidBody(around.Errors(body), body);
+  const { facts: sent, states, days, ...rest } = body as Push;
+  if (sent.length > MAX_FACTS) throw invalid(`A push may have ${MAX_FACTS} facts at most.`);
+  const facts: Fact[] = [];
+  const refused: Refused[] = [];
+  let last = rest.from - 1;
+  for (const fact of sent) {
+    if (fact.seq <= last || fact.seq > rest.to)
+      throw invalid("The facts of a push rise from its from to its to.");
+    last = fact.seq;
+    const reason = problemOf(FACT_SCHEMAS, fact.kind, fact);
+    if (reason === null) facts.push(fact);
+    else refused.push({ seq: fact.seq, reason, fact });
+  }
+  return {
+    ...rest,
+    facts,
+    refused,
+    // Those of a newer site are passed over: the next ones take their place all the same.
+    states: states.filter((state) => problemOf(STATE_SCHEMAS, state.kind, state) === null),
+    days: days.filter((day) => problemOf(DAY_SCHEMAS, day.table, day) === null),
+  };
+}
+
+function problemOf(schemas: Readonly<Record<string, TSchema>>, kind: string, value: unknown): string | null {
+  const schema = Object.hasOwn(schemas, kind) ? schemas[kind] : undefined;
+  if (schema === undefined) return "of a kind that this hub does not know";
+  const check = checkOf(schema);
+  if (!check.Check(value)) {
+    const first = check.Errors(value).First();
+    return `${first?.path ?? ""}: ${first?.message ?? "does not fit"}`;
+  }
+  return isStorable(value)
+    ? null
+    : "has a character that PostgreSQL cannot store (NUL, or half of a surrogate pair)";
+}
+
+/** JSON escapes these two and, below the blank, control characters; a backslash before `u` is rare enough to look closer. */
+const SUSPECT = /\\u(?:0000|d[89a-f])/;
+
+/** PostgreSQL's texts hold no NUL, and UTF-8 no half of a surrogate pair. */
+function isStorable(value: unknown): boolean {
+  return (
+    !SUSPECT.test(JSON.stringify(value)) ||
+    textsOf(value).every((text) => !text.includes("\0") && text.isWellFormed())
+  );
+}
+
+function textsOf(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [name, ...textsOf(inner)]);
+}
+
+const invalid = (message: string) => new ApiError("INVALID_FIELD", message);

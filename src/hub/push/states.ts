@@ -1,0 +1,115 @@
+import type { State } from "../../fleet/protocol.ts";
+import type { Sql } from "../database/connect.ts";
+import { type Origin, storeAlerts, writeRows } from "./facts.ts";
+import { storePictures } from "./pictures.ts";
+
+type StateOf<Kind extends State["kind"]> = Extract<State, { readonly kind: Kind }>;
+
+/** Stores the newest states. Answers the servers whose pictures are wanted whole. `now`: epoch ms of the hub. */
+export async function storeStates(
+  tx: Sql,
+  origin: Origin,
+  states: readonly State[],
+  now: number,
+): Promise<string[]> {
+  const newest = <Kind extends State["kind"]>(kind: Kind) =>
+    states.findLast((state): state is StateOf<Kind> => state.kind === kind);
+  const site = newest("site");
+  if (site !== undefined) await storeSite(tx, origin, site, now);
+  const wanted = await storePictures(
+    tx,
+    origin,
+    states.filter((state) => state.kind === "picture"),
+    now,
+  );
+  const alerts = newest("alerts");
+  if (alerts !== undefined)
+    await tx`UPDATE sites SET firing = ${JSON.stringify(alerts.firing)} WHERE site = ${origin.site}`;
+  const known = newest("known");
+  if (known !== undefined) await storeKnown(tx, origin, known);
+  await settleAlerts(tx, origin, now);
+  return wanted;
+}
+
+/** What a site says of itself. Servers that it no longer has vanish from the live view; their past stays. */
+async function storeSite(
+  tx: Sql,
+  origin: Origin,
+  { kind: _, servers, ...info }: StateOf<"site">,
+  now: number,
+): Promise<void> {
+  const { site } = origin;
+  await tx`UPDATE sites SET info = ${JSON.stringify(info)} WHERE site = ${site}`;
+  await writeRows(
+    tx,
+    SERVERS,
+    origin,
+    servers.map((server, place) => ({ server, place, now })),
+  );
+  for (const table of ["current_rows", "current_features", "servers"])
+    await tx.unsafe(
+      `DELETE FROM ${table} WHERE site = $1 AND NOT server = ANY(SELECT json_array_elements_text($2::text::json))`,
+      [site, JSON.stringify(servers)],
+    );
+}
+
+const SERVERS = `
+  INSERT INTO servers (site, server, place, changed_at)
+  SELECT $1, r.server, r.place, r.now FROM json_to_recordset($3::text::json) AS r(server text, place integer, now bigint)
+  WHERE $2::int IS NOT NULL
+  ON CONFLICT (site, server) DO UPDATE SET place = excluded.place, changed_at = excluded.changed_at WHERE servers.place <> excluded.place`;
+
+/**
+ * Alerts as the newest state has them: facts may lag behind it, and tell of what has ended. Of one that does not fire any
+ * more the time is the hub's, until the site's own comes as a fact.
+ */
+async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
+  const { site, epoch } = origin;
+  const [row] = await tx`SELECT firing FROM sites WHERE site = ${site}`;
+  if (row.firing === null) return;
+  const firing: StateOf<"alerts">["firing"] = JSON.parse(row.firing);
+  const stored: { site_id: string }[] = await tx`
+    SELECT site_id FROM alerts WHERE site = ${site} AND epoch = ${epoch} AND resolved_at IS NULL AND site_id IS NOT NULL`;
+  const ids = new Set(firing.map(({ id }) => id));
+  const over = stored
+    .filter(({ site_id }) => !ids.has(Number(site_id)))
+    .map(({ site_id }) => ({ id: Number(site_id), now }));
+  await writeRows(tx, OVER, origin, over);
+  await storeAlerts(tx, origin, firing);
+}
+
+const OVER = `
+  UPDATE alerts SET resolved_at = r.now FROM json_to_recordset($3::text::json) AS r(id bigint, now bigint)
+  WHERE site = $1 AND epoch = $2 AND site_id = r.id`;
+
+async function storeKnown(tx: Sql, origin: Origin, known: StateOf<"known">): Promise<void> {
+  const { site } = origin;
+  const { at, coverage, statuses, denialSpans, sessionsFrom } = known;
+  await tx`UPDATE sites SET known_at = ${at}, sessions_from = ${sessionsFrom} WHERE site = ${site}`;
+  await writeRows(tx, COVERAGE, origin, coverage);
+  await writeRows(tx, STATUSES, origin, statuses);
+  const spans = JSON.stringify(denialSpans);
+  await tx.unsafe(
+    `DELETE FROM denial_spans s WHERE site = $1 AND NOT EXISTS (SELECT 1 FROM ${SPANS} WHERE ${SAME})`,
+    [site, spans],
+  );
+  await tx.unsafe(
+    `INSERT INTO denial_spans (site, server, from_at, to_at, counted)
+     SELECT $1, r.server, r."from", r."to", r.counted FROM ${SPANS}
+     WHERE NOT EXISTS (SELECT 1 FROM denial_spans s WHERE s.site = $1 AND ${SAME})`,
+    [site, spans],
+  );
+}
+
+const SPANS = `json_to_recordset($2::text::json) AS r(server text, "from" bigint, "to" bigint, counted boolean)`;
+const SAME = `s.server = r.server AND s.from_at = r."from" AND s.to_at IS NOT DISTINCT FROM r."to" AND s.counted = r.counted`;
+
+const COVERAGE = `
+  UPDATE coverage c SET read_at = r."readAt", until_at = r."until", looks = r.looks
+  FROM json_to_recordset($3::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, looks bigint)
+  WHERE c.site = $1 AND $2::int IS NOT NULL AND c.server = r.server AND c.from_at = r."from"`;
+
+const STATUSES = `
+  UPDATE statuses s SET read_at = r."readAt", until_at = r."until", next_by = r."nextBy"
+  FROM json_to_recordset($3::text::json) AS r(server text, "from" bigint, "readAt" bigint, "until" bigint, "nextBy" bigint)
+  WHERE s.site = $1 AND $2::int IS NOT NULL AND s.server = r.server AND s.from_at = r."from"`;

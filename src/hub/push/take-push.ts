@@ -1,0 +1,152 @@
+import { ApiError } from "../../domain/errors.ts";
+import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
+import { type Answer, type Command, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
+import { isBadData, type Pool, type Sql, whole } from "../database/connect.ts";
+import type { Partitioned, Partitions } from "../database/partitions.ts";
+import type { Batch, Refused } from "./batch.ts";
+import { storeDays } from "./days.ts";
+import { type Origin, storeFacts } from "./facts.ts";
+import { storeStates } from "./states.ts";
+
+/** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
+export const SILENT_MS = 3 * HEARTBEAT_MS;
+
+interface PushDeps {
+  readonly pool: Pool;
+  readonly partitions: Partitions;
+  readonly clock: Clock;
+  /** The fleet's secret of pseudonyms, base64. */
+  readonly secret: string;
+}
+
+/**
+ * Takes a push: the site's cursor and its facts in one transaction, so that each fact is stored once, whichever answers
+ * are lost. Throws CONFLICT where facts are missing in between, and where another process pushes for the site.
+ */
+export async function takePush(deps: PushDeps, batch: Batch, address: string): Promise<Answer> {
+  const { pool, partitions, clock } = deps;
+  const now = clock.now();
+  await partitions.ensure(daysIn(batch, Math.floor(now / DAY_MS)));
+  await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
+  const result = await pool.begin(async (tx) => {
+    const site = await lockSite(tx, batch.site);
+    if (isAnother(site, batch, now)) return "instance" as const;
+    const isNew = site.epoch !== batch.epoch;
+    const epoch = site.epoch_no + (isNew ? 1 : 0);
+    const cursor = isNew ? 0 : Number(site.cursor);
+    if (batch.from > cursor + 1 && !batch.gap) return { cursor };
+    const origin: Origin = { site: batch.site, epoch };
+    const news = batch.facts.filter(({ seq }) => seq > cursor);
+    const bad = await storeOrRefuse(tx, origin, news, now);
+    await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq > cursor), ...bad], now);
+    await storeDays(tx, origin, batch.days);
+    const wanted = await storeStates(tx, origin, batch.states, now);
+    const reached = Math.max(cursor, batch.to);
+    const begun = (!isNew && site.begun) || batch.facts.length > 0 || batch.days.length > 0;
+    await tx`
+      UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, begun = ${begun},
+        instance = ${batch.instance}, address = ${address}, last_push_at = ${now},
+        clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head}, waiting_since = ${batch.waitingSince},
+        days_left = ${batch.daysLeft}
+      WHERE site = ${batch.site}`;
+    const commands = await waitingCommands(tx, batch.site, now);
+    await tx`SELECT pg_notify('licmond', 'push')`;
+    const secret = batch.hello ? { secret: deps.secret } : {};
+    return { cursor: reached, isNew: !begun, commands, wanted, ...secret };
+  });
+  if (result === "instance") {
+    await pool`UPDATE sites SET refused_at = ${now}, refused_address = ${address} WHERE site = ${batch.site}`;
+    throw conflict(
+      "Another licmond pushes for this site: of two, one has a copied machine or key.",
+      "instance",
+    );
+  }
+  if (!("commands" in result))
+    throw conflict(
+      "Facts before these are missing here: send from behind the cursor.",
+      `cursor=${result.cursor}`,
+    );
+  return result;
+}
+
+const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });
+
+interface SiteRow {
+  readonly epoch: string | null;
+  readonly epoch_no: number;
+  readonly cursor: string;
+  readonly begun: boolean;
+  readonly instance: string | null;
+  readonly last_push_at: string | null;
+}
+
+/** One push of a site after the other, whichever hub has it. */
+async function lockSite(tx: Sql, site: string): Promise<SiteRow> {
+  const [row] = await tx`
+    SELECT epoch, epoch_no, cursor, begun, instance, last_push_at FROM sites WHERE site = ${site} FOR UPDATE`;
+  return row;
+}
+
+function isAnother({ instance, last_push_at }: SiteRow, batch: Batch, now: number): boolean {
+  return instance !== null && instance !== batch.instance && now - (whole(last_push_at) ?? 0) < SILENT_MS;
+}
+
+/** What PostgreSQL does not take is found by halving; each such fact is set aside, and the others are stored. */
+async function storeOrRefuse(
+  tx: Sql,
+  origin: Origin,
+  facts: readonly Fact[],
+  now: number,
+): Promise<Refused[]> {
+  if (facts.length === 0) return [];
+  try {
+    await (tx as import("bun").TransactionSQL).savepoint((inner) => storeFacts(inner, origin, facts, now));
+    return [];
+  } catch (error) {
+    if (!isBadData(error)) throw error;
+    const [first] = facts;
+    if (first !== undefined && facts.length === 1)
+      return [{ seq: first.seq, reason: "its values do not fit the hub's database", fact: first }];
+    const half = facts.length >> 1;
+    return [
+      ...(await storeOrRefuse(tx, origin, facts.slice(0, half), now)),
+      ...(await storeOrRefuse(tx, origin, facts.slice(half), now)),
+    ];
+  }
+}
+
+async function refuse(
+  tx: Sql,
+  { site, epoch }: Origin,
+  refused: readonly Refused[],
+  now: number,
+): Promise<void> {
+  for (const { seq, reason, fact } of refused)
+    await tx`
+      INSERT INTO refused (site, epoch, seq, at, reason, body)
+      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${Buffer.from(JSON.stringify(fact))})
+      ON CONFLICT DO NOTHING`;
+}
+
+async function waitingCommands(tx: Sql, site: string, now: number): Promise<Command[]> {
+  const rows: { body: string; expires_at: string }[] = await tx`
+    SELECT body, expires_at FROM commands WHERE site = ${site} AND done_at IS NULL AND expires_at > ${now} ORDER BY asked_at`;
+  return rows.map(({ body, expires_at }) => ({ ...JSON.parse(body), expiresInMs: Number(expires_at) - now }));
+}
+
+/** The days of which a push has rows in tables that are in partitions. */
+function daysIn({ facts, days }: Batch, today: number): Partial<Record<Partitioned, Set<number>>> {
+  const found = { sessions: new Set<number>(), denials: new Set<number>(), steps: new Set<number>() };
+  const packed = new Set<number>();
+  const dayOf = (at: number) => Math.floor(at / DAY_MS);
+  for (const fact of facts) {
+    if (fact.kind === "session" && fact.endedAt !== null) found.sessions.add(dayOf(fact.endedAt));
+    else if (fact.kind === "denial") found.denials.add(dayOf(fact.at));
+    else if (fact.kind === "step") found.steps.add(dayOf(fact.at));
+  }
+  for (const { table, day } of days) {
+    if (table === "sessions" || table === "denials") found[table].add(day);
+    else if (table === "samples" || table === "hours" || table === "rollups") packed.add(day);
+  }
+  return { ...found, packed_days: packed, events: new Set([today]) };
+}

@@ -1,0 +1,74 @@
+import { Elysia } from "elysia";
+import { ApiError } from "../../domain/errors.ts";
+import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
+import { documented } from "../../http/docs/documented.ts";
+import { gated } from "../../http/exchange.ts";
+import { isAway } from "../database/connect.ts";
+import type { Batch } from "../push/batch.ts";
+import { readBatch } from "../push/batch.ts";
+import { readPacked } from "../push/body.ts";
+
+/** Pushes that are worked on at once, and those that may wait: what is beyond is told to come again. */
+const AT_ONCE = 8;
+const WAITING = 64;
+const RETRY_SECONDS = 2;
+const AWAY_SECONDS = 5;
+
+export interface PushPort {
+  take(batch: Batch, address: string): Promise<Answer>;
+}
+
+/** Where sites bring what they have. */
+export function pushRoutes({ take }: PushPort) {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+
+  /** A turn among the pushes; bodies are read in it, so that at most so many are in memory. */
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (running >= AT_ONCE) {
+      if (waiting.length >= WAITING)
+        throw new ApiError("RATE_LIMIT_EXCEEDED", "The hub has more pushes than it can work on.", {
+          // Spread, or all would come again at once.
+          retryAfterSeconds: RETRY_SECONDS + Math.floor(Math.random() * 2 * RETRY_SECONDS),
+        });
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    } else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  }
+
+  return new Elysia({ name: "routes/push" }).use(gated).post(
+    PUSH_PATH,
+    ({ request, exchange }) =>
+      inTurn(async () => {
+        const batch = readBatch(await readPacked(request));
+        if (exchange.caller?.site !== batch.site)
+          throw new ApiError(
+            "AUTH_INSUFFICIENT",
+            "This key pushes for another site than the one that the push names.",
+          );
+        try {
+          return await take(batch, exchange.address);
+        } catch (error) {
+          if (!isAway(error)) throw error;
+          throw new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not take anything now.", {
+            retryAfterSeconds: AWAY_SECONDS,
+            cause: error,
+          });
+        }
+      }),
+    documented("push", "Fleet", "A site brings its facts, states and days", {
+      description:
+        "The body is JSON under Content-Encoding: zstd or gzip, at most 1 MiB packed and 8 MiB unpacked. CONFLICT says " +
+        "in details `cursor=<n>` where facts are missing in between, and `instance` where another process pushes for the site.",
+      maxBodyBytes: MAX_PACKED_BYTES,
+      answers: { 200: { description: "What is stored of it", schema: Answer } },
+      errors: ["CONFLICT", "SERVICE_UNAVAILABLE", "INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"],
+    }),
+  );
+}

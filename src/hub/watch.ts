@@ -1,0 +1,49 @@
+import { messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
+import { repeat } from "../domain/time/clock.ts";
+import type { Pool } from "./database/connect.ts";
+
+/** A look this often, whether anything was notified or not: a notice is lost with its connection. */
+const LOOK_MS = 1_000;
+
+/**
+ * Runs `look` soon after another hub, or this one, has written something, and once a second in any case; never twice at
+ * once. That it fails is said once, until it works again.
+ */
+export async function createWatch(pool: Pool, look: () => Promise<void>, log: Log) {
+  let running: Promise<void> | null = null;
+  let again = false;
+  let failing = false;
+
+  async function run(): Promise<void> {
+    try {
+      do {
+        again = false;
+        await look();
+      } while (again);
+      if (failing) log.info("The hub's database answers again");
+      failing = false;
+    } catch (error) {
+      if (!failing) log.error("The hub's database does not answer", { error: messageOf(error) });
+      failing = true;
+    }
+  }
+
+  function wake(): void {
+    again = true;
+    running ??= run().finally(() => {
+      running = null;
+    });
+  }
+
+  const subscription = await pool.listen("licmond", wake, wake);
+  const end = repeat(LOOK_MS, wake);
+  return {
+    isFailing: () => failing,
+    async stop() {
+      end();
+      await subscription.unlisten().catch(() => {});
+      await running;
+    },
+  };
+}

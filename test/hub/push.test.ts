@@ -1,0 +1,168 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
+import type { Answer } from "../../src/fleet/protocol.ts";
+import type { Pool } from "../../src/hub/database/connect.ts";
+import { freePort } from "../free-port.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+
+const NOW = Date.now();
+
+describe.skipIf(!HAS_POSTGRES)("a push", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  let pool: Pool;
+  let site: ReturnType<typeof madeUpSite>;
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+  });
+  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    database = await postgres.database();
+    site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
+    hub = await startHub(database);
+    pool = open(database);
+  });
+  afterEach(async () => {
+    await hub[Symbol.asyncDispose]();
+    await pool.close();
+  });
+
+  const counts = async () => {
+    const [row] = await pool`
+      SELECT (SELECT count(*)::int FROM open_sessions) AS open, (SELECT count(*)::int FROM sessions) AS ended,
+        (SELECT count(*)::int FROM steps) AS steps, (SELECT count(*)::int FROM refused) AS refused`;
+    return { ...row };
+  };
+  const errorOf = async (response: Response) => {
+    const { code, details } = (await response.json()) as { code: string; details?: string };
+    return [response.status, code, details ?? null];
+  };
+
+  test("a hello of a new epoch gets the secret, is told that all days are wanted, and is told so again", async () => {
+    const hello = site.push({ hello: true });
+    const first = await site.sends(hub.url, hello);
+    expect(first).toMatchObject({ cursor: 0, isNew: true, commands: [], wanted: [] });
+    expect(Buffer.from(first.secret ?? "", "base64").length).toBe(32);
+    expect(await site.sends(hub.url, hello)).toEqual(first);
+    const next = await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, NOW) }));
+    expect(next).toEqual({ cursor: 3, isNew: false, commands: [], wanted: [] });
+  });
+
+  test("facts are stored once, however often they come, and a gap is a conflict that names the cursor", async () => {
+    const push = site.push({ to: 300, facts: madeUpFacts(1, 300, NOW) });
+    expect((await site.sends(hub.url, push)).cursor).toBe(300);
+    const once = await counts();
+    expect(once).toEqual({ open: 0, ended: 100, steps: 100, refused: 0 });
+    expect((await site.sends(hub.url, push)).cursor).toBe(300);
+    // Half of these are known.
+    const more = site.push({ from: 151, to: 450, facts: madeUpFacts(151, 300, NOW) });
+    expect((await site.sends(hub.url, more)).cursor).toBe(450);
+    expect(await counts()).toEqual({ open: 0, ended: 150, steps: 150, refused: 0 });
+    const gap = await site.send(hub.url, site.push({ from: 452, to: 452, facts: madeUpFacts(452, 1, NOW) }));
+    expect(await errorOf(gap)).toEqual([409, "CONFLICT", "cursor=450"]);
+    const told = site.push({ from: 452, to: 452, gap: true, facts: madeUpFacts(452, 1, NOW) });
+    expect((await site.sends(hub.url, told)).cursor).toBe(452);
+  });
+
+  test("a session keeps the hub's id from its begin to its end", async () => {
+    await site.sends(hub.url, site.push({ to: 1, facts: madeUpFacts(1, 1, NOW) }));
+    const [{ id }] = await pool`SELECT id FROM open_sessions`;
+    await site.sends(hub.url, site.push({ from: 2, to: 2, facts: madeUpFacts(2, 1, NOW) }));
+    const [ended] = await pool`SELECT id, end_reason FROM sessions`;
+    expect(ended).toMatchObject({ id, end_reason: "checkin" });
+    expect(await counts()).toMatchObject({ open: 0, ended: 1 });
+  });
+
+  test("bad facts are set aside with their reasons, and do not stop the others", async () => {
+    const facts = madeUpFacts(1, 9, NOW);
+    const bad = [
+      { ...facts[0], user: 5 },
+      { ...facts[3], user: "nul \0 in it" },
+      { ...facts[4], startedAt: 1e300 },
+      { kind: "dream", seq: 7, of: "later" },
+    ];
+    const mixed = facts.map((fact) => bad.find(({ seq }) => seq === fact.seq) ?? fact);
+    expect((await site.sends(hub.url, site.push({ to: 9, facts: mixed }))).cursor).toBe(9);
+    const refused = await pool`SELECT seq::int AS seq, reason, body FROM refused ORDER BY seq`;
+    expect(refused.map(({ seq }: { seq: number }) => seq)).toEqual([1, 4, 5, 7]);
+    expect(JSON.parse(refused[1].body.toString())).toEqual(bad[1]);
+    expect(await counts()).toMatchObject({ steps: 3, refused: 4 });
+    // 2 and 8 are ends whose begins were refused, or came.
+    expect(await counts()).toMatchObject({ open: 0, ended: 2 });
+  });
+
+  test("names are opaque: quotes, direction marks, markup and formulas come back as they were", async () => {
+    const names = [
+      'O\'Neil "x"',
+      "\u202Egnp.exe",
+      "<script>alert(1)</script>",
+      "=cmd()",
+      "a\tb\\u0000",
+      "🙂",
+    ];
+    const facts = names.map((user, index) => ({ ...madeUpFacts(index * 3 + 1, 1, NOW)[0], user }));
+    await site.sends(hub.url, site.push({ to: 100, facts }));
+    const rows = await pool`SELECT user_name FROM open_sessions ORDER BY site_id`;
+    expect(rows.map(({ user_name }: { user_name: string }) => user_name)).toEqual(names);
+  });
+
+  test("another process of the site is refused while the first one pushes, and another site's key always", async () => {
+    await site.sends(hub.url, site.push());
+    const clone = await site.send(hub.url, { ...site.push(), instance: "0123456789abcdef" });
+    expect(await errorOf(clone)).toEqual([409, "CONFLICT", "instance"]);
+    await pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
+    await site.sends(hub.url, { ...site.push(), instance: "0123456789abcdef" });
+    expect(await errorOf(await site.send(hub.url, { ...site.push(), site: "blr" }))).toEqual([
+      403,
+      "AUTH_INSUFFICIENT",
+      null,
+    ]);
+  });
+
+  test("a key of a site can push and do nothing else, and no other key can push", async () => {
+    const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
+    const admin = await known(hub, await keyAt(database, { role: "admin" }));
+    const blr = madeUpSite("blr", key);
+    expect((await blr.send(hub.url, blr.push())).status).toBe(200);
+    for (const path of ["/api/keys", "/api/status", "/api/me"]) {
+      expect([path, (await hub.get(path, key)).status]).toEqual([path, 403]);
+      expect([path, (await hub.get(path, admin)).status]).toEqual([path, 200]);
+    }
+    const pretender = madeUpSite("muc", admin);
+    expect((await pretender.send(hub.url, pretender.push())).status).toBe(403);
+  });
+
+  test("bodies are bounded packed and unpacked, and must be whole", async () => {
+    const key = await known(hub, await keyAt(database, { role: "site", site: "muc" }));
+    const post = (body: Uint8Array<ArrayBuffer>, encoding: string) =>
+      fetch(`${hub.url}/api/fleet/push`, {
+        method: "POST",
+        headers: { "x-api-key": key, "content-encoding": encoding },
+        body,
+      });
+    const zeros = new Uint8Array(200_000_000);
+    expect((await post(new Uint8Array(Bun.zstdCompressSync(zeros)), "zstd")).status).toBe(413);
+    expect((await post(new Uint8Array(gzipSync(zeros)), "gzip")).status).toBe(413);
+    expect((await post(crypto.getRandomValues(new Uint8Array(65_536)), "zstd")).status).toBe(400);
+    const good = Bun.zstdCompressSync(JSON.stringify(site.push()));
+    expect((await post(new Uint8Array(good.subarray(0, good.length - 3)), "zstd")).status).toBe(400);
+    expect((await post(new Uint8Array(2 * 1024 * 1024), "zstd")).status).toBe(413);
+    expect((await post(new TextEncoder().encode(JSON.stringify(site.push())), "identity")).status).toBe(400);
+    expect((await post(new Uint8Array(gzipSync(JSON.stringify(site.push()))), "gzip")).status).toBe(200);
+  });
+
+  test("a restored site has another epoch: its numbers begin anew and mean other rows", async () => {
+    await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, NOW) }));
+    const restored = { epoch: "00000000000000ab" };
+    const hello: Answer = await site.sends(hub.url, { ...site.push({ hello: true }), ...restored });
+    expect(hello).toMatchObject({ cursor: 0, isNew: true });
+    await site.sends(hub.url, {
+      ...site.push({ to: 30, facts: madeUpFacts(1, 30, NOW + 1_000_000) }),
+      ...restored,
+    });
+    expect(await counts()).toMatchObject({ ended: 20 });
+  });
+});

@@ -1,0 +1,54 @@
+import { connect, createServer, type Socket } from "node:net";
+import { freePort } from "../free-port.ts";
+
+/** A line between a site and hubs that loses things. */
+export interface Relay extends AsyncDisposable {
+  readonly url: string;
+  /** Answers that were swallowed so far. */
+  lost(): number;
+}
+
+/**
+ * Passes connections on to one of the ports, by turns. `swallows` says of each answer whether it gets lost: its connection
+ * is cut when the answer's first byte is there, so what it answers has been done.
+ */
+export async function startRelay(ports: () => readonly number[], swallows: () => boolean): Promise<Relay> {
+  const port = await freePort();
+  const sockets = new Set<Socket>();
+  let lost = 0;
+  let turn = 0;
+  const server = createServer((client) => {
+    const all = ports();
+    const line = connect(all[turn++ % all.length] ?? 1, "127.0.0.1");
+    for (const socket of [client, line]) {
+      sockets.add(socket);
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        line.destroy();
+      });
+      // The other side is told by the close that follows.
+      socket.on("error", () => {});
+    }
+    client.pipe(line);
+    line.once("data", (first) => {
+      if (swallows()) {
+        lost++;
+        client.destroy();
+        return;
+      }
+      client.write(first);
+      line.pipe(client);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    lost: () => lost,
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,147 @@
+import { interpretConfig } from "../../src/config/load.ts";
+import type { NewKey } from "../../src/domain/keys.ts";
+import type { Clock } from "../../src/domain/time/clock.ts";
+import type { Answer, Push } from "../../src/fleet/protocol.ts";
+import { openPool, type Pool } from "../../src/hub/database/connect.ts";
+import { migrate } from "../../src/hub/database/migrate.ts";
+import { createHub } from "../../src/hub/hub.ts";
+import { createHubKeys } from "../../src/hub/keys.ts";
+import { freePort } from "../free-port.ts";
+import { until } from "../until.ts";
+
+export interface TestHub extends AsyncDisposable {
+  readonly url: string;
+  get(path: string, key: string): Promise<Response>;
+  json<Body>(path: string, key: string): Promise<Body>;
+}
+
+/** A hub in this process. */
+export async function startHub(database: string, clock?: Clock): Promise<TestHub> {
+  const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n`;
+  const read = interpretConfig(toml, null, {});
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const hub = createHub(read.config, { environment: {}, ...(clock && { clock }) });
+  const { port } = await hub.start();
+  const url = `http://127.0.0.1:${port}`;
+  const get = (path: string, key: string) => fetch(url + path, { headers: { "x-api-key": key } });
+  return {
+    url,
+    get,
+    json: async <Body>(path: string, key: string) => (await (await get(path, key)).json()) as Body,
+    [Symbol.asyncDispose]: () => hub.stop(),
+  };
+}
+
+export const open = (database: string): Pool =>
+  openPool({ database, passwordFile: null, readDatabase: null }, 4);
+
+/** A key, made as the command line makes one. */
+export async function keyAt(
+  database: string,
+  wanted: Partial<NewKey> & Pick<NewKey, "role">,
+): Promise<string> {
+  const pool = open(database);
+  try {
+    await migrate(pool);
+    const keys = await createHubKeys(pool, { now: Date.now });
+    const limits = { dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
+    const made = await keys.create({
+      name: Bun.randomUUIDv7(),
+      expiresAt: null,
+      anonymize: false,
+      ...limits,
+      ...wanted,
+    });
+    if (made.outcome !== "created") throw new Error(made.outcome);
+    return made.presented;
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Waits until a hub that runs knows a key that another process made: within a second. */
+export async function known(hub: TestHub, key: string): Promise<string> {
+  await until(
+    "the hub knows the key",
+    async () => (await hub.get("/api/status", key)).status !== 401 || undefined,
+  );
+  return key;
+}
+
+const hex = () => crypto.getRandomValues(new Uint8Array(8)).toHex();
+
+/** A site that has nothing behind it: what it pushes is what the test says. */
+export function madeUpSite(site: string, key: string) {
+  const identity = { site, epoch: hex(), instance: hex() };
+  return {
+    ...identity,
+    /** A push with defaults for what is not said. */
+    push: (more: Partial<Omit<Push, "facts">> & { readonly facts?: readonly unknown[] } = {}) => ({
+      ...identity,
+      from: 1,
+      to: 0,
+      gap: false,
+      sentAt: Date.now(),
+      head: 0,
+      waitingSince: null,
+      daysLeft: null,
+      hello: false,
+      facts: [],
+      states: [],
+      days: [],
+      ...more,
+    }),
+    send(url: string, push: unknown): Promise<Response> {
+      return fetch(`${url}/api/fleet/push`, {
+        method: "POST",
+        // A connection of its own: a relay that loses answers loses one at a time.
+        headers: { "x-api-key": key, "content-encoding": "zstd", connection: "close" },
+        body: Bun.zstdCompressSync(JSON.stringify(push)),
+      });
+    },
+    async sends(url: string, push: unknown): Promise<Answer> {
+      const response = await this.send(url, push);
+      if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+      return (await response.json()) as Answer;
+    },
+  };
+}
+
+/** Facts with the numbers from `from` on, as a site at work has them: seats taken and given back, and counts. */
+export function madeUpFacts(from: number, count: number, now: number) {
+  return Array.from({ length: count }, (_, index) => madeUpFact(from + index, now));
+}
+
+function madeUpFact(seq: number, now: number) {
+  const of = { server: `s${seq % 3}`, daemon: "siliqd", feature: `F${seq % 60}` };
+  const number = Math.floor(seq / 3);
+  const at = now + number;
+  if (seq % 3 === 0)
+    return {
+      kind: "step",
+      seq,
+      ...of,
+      at,
+      total: 100,
+      used: seq % 100,
+      reserved: null,
+      queued: 0,
+      unlimited: false,
+    };
+  const isEnd = seq % 3 === 2;
+  return {
+    ...{ kind: "session", seq, change: isEnd ? "ended" : "opened", announced: true, id: number + 1, ...of },
+    server: `s${number % 3}`,
+    feature: `F${number % 60}`,
+    ...{
+      user: `user${number % 500}`,
+      host: `ws${number % 300}`,
+      version: "v2.0",
+      count: 1,
+      handle: String(number),
+    },
+    ...{ startedAt: at, beganAt: at, firstSeenAt: at, lastSeenAt: at },
+    endedAt: isEnd ? at + 60_000 : null,
+    endReason: isEnd ? "checkin" : null,
+  };
+}
