@@ -79,6 +79,7 @@ function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts)
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
       startedAt,
+      fleet: null,
       configFile: running.file(),
       lastReload: running.lastReload(),
       streams: { sse: 0, websocket: 0 },

@@ -41,14 +41,24 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     return [response.status, code, details ?? null];
   };
 
-  test("a hello of a new epoch gets the secret, is told that all days are wanted, and is told so again", async () => {
+  test("a hello gets the secret and the cursor, and changes nothing", async () => {
     const hello = site.push({ hello: true });
     const first = await site.sends(hub.url, hello);
-    expect(first).toMatchObject({ cursor: 0, isNew: true, commands: [], wanted: [] });
+    expect(first).toMatchObject({ cursor: 0, commands: [], wanted: [] });
     expect(Buffer.from(first.secret ?? "", "base64").length).toBe(32);
     expect(await site.sends(hub.url, hello)).toEqual(first);
+    expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
     const next = await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, NOW) }));
-    expect(next).toEqual({ cursor: 3, isNew: false, commands: [], wanted: [] });
+    expect(next).toEqual({ cursor: 3, commands: [], wanted: [] });
+    expect(
+      (await site.sends(hub.url, site.push({ from: 4, to: 3, hello: true, begins: false }))).cursor,
+    ).toBe(3);
+  });
+
+  test("a hub that lost a site's database says so", async () => {
+    const late = site.push({ from: 8, to: 8, begins: false, facts: madeUpFacts(8, 1, NOW) });
+    expect(await errorOf(await site.send(hub.url, late))).toEqual([409, "CONFLICT", "epoch"]);
+    expect((await site.sends(hub.url, { ...late, begins: true })).cursor).toBe(8);
   });
 
   test("facts are stored once, however often they come, and a gap is a conflict that names the cursor", async () => {
@@ -158,7 +168,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, NOW) }));
     const restored = { epoch: "00000000000000ab" };
     const hello: Answer = await site.sends(hub.url, { ...site.push({ hello: true }), ...restored });
-    expect(hello).toMatchObject({ cursor: 0, isNew: true });
+    expect(hello.cursor).toBe(0);
     await site.sends(hub.url, {
       ...site.push({ to: 30, facts: madeUpFacts(1, 30, NOW + 1_000_000) }),
       ...restored,

@@ -86,6 +86,7 @@ export function madeUpSite(site: string, key: string) {
       waitingSince: null,
       daysLeft: null,
       hello: false,
+      begins: true,
       facts: [],
       states: [],
       days: [],

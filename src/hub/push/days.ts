@@ -4,6 +4,7 @@ import type { Sql } from "../database/connect.ts";
 import {
   noteFeatures,
   type Origin,
+  storeAlerts,
   storeCoverage,
   storeDenials,
   storeSessions,
@@ -42,6 +43,11 @@ async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<vo
     case "statuses":
       await tx`DELETE FROM statuses WHERE site = ${site} AND from_at >= ${from} AND from_at < ${until}`;
       return;
+    case "alerts":
+      await tx`
+        DELETE FROM alerts
+        WHERE site = ${site} AND site_id IS NOT NULL AND started_at >= ${from} AND started_at < ${until}`;
+      return;
     case "samples":
       await tx`DELETE FROM steps WHERE site = ${site} AND at >= ${from} AND at < ${until}`;
       await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
@@ -66,6 +72,8 @@ async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
       return storeCoverage(tx, origin, day.rows);
     case "statuses":
       return storeStatuses(tx, origin, day.rows);
+    case "alerts":
+      return storeAlerts(tx, origin, day.rows);
     case "users":
       return writeRows(tx, USERS, origin, day.rows);
     default:

@@ -1,5 +1,12 @@
-import type { AlertEvent } from "../../domain/events.ts";
-import type { CoverageRow, DenialRow, Fact, FactKind, SessionRow, StatusRow } from "../../fleet/protocol.ts";
+import type {
+  AlertRow,
+  CoverageRow,
+  DenialRow,
+  Fact,
+  FactKind,
+  SessionRow,
+  StatusRow,
+} from "../../fleet/protocol.ts";
 import type { Sql } from "../database/connect.ts";
 
 /** Whose rows these are. */
@@ -223,9 +230,10 @@ const EVENTS = `
   FROM json_to_recordset($3::text::json) AS r(id bigint, event json, now bigint)`;
 
 const OUTCOMES = `
-  UPDATE commands SET done_at = r.now, outcome = r.outcome, code = r.code, message = r.message, result = r.result::text
+  UPDATE commands SET done_at = CASE r.outcome WHEN 'begun' THEN NULL ELSE r.now END, outcome = r.outcome, code = r.code,
+    message = r.message, results = r.results::text, run = r.run::text
   FROM json_to_recordset($3::text::json)
-    AS r(command text, outcome text, code text, message text, result json, now bigint)
+    AS r(command text, outcome text, code text, message text, results json, run json, now bigint)
   WHERE site = $1 AND $2::int IS NOT NULL AND id = r.command AND done_at IS NULL`;
 
 const ALERTS = `
@@ -243,10 +251,8 @@ const ALERTS = `
     acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by, comment = excluded.comment,
     silenced_until = excluded.silenced_until`;
 
-/** An alert as an event tells of it, or a state; `id` is the site's. */
-type ToldAlert = Omit<AlertEvent, "type" | "id" | "timestamp" | "alert" | "change"> & { readonly id: number };
-
-export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly ToldAlert[]): Promise<void> {
+/** `id` is the site's. */
+export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly AlertRow[]): Promise<void> {
   const ms = (text: string | null) => (text === null ? null : Date.parse(text));
   const rows = alerts.map((alert) => ({
     ...alert,

@@ -1,5 +1,5 @@
-import type { CheckoutPicture, FeaturePicture, QueuePicture } from "../../domain/picture.ts";
-import type { State } from "../../fleet/protocol.ts";
+import type { CheckoutPicture, QueuePicture } from "../../domain/picture.ts";
+import type { FeatureState, State } from "../../fleet/protocol.ts";
 import { pick } from "../../http/records.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Origin, writeRows } from "./facts.ts";
@@ -119,7 +119,7 @@ export const NEVER = -1;
 /** Behind all that have a place. */
 const LAST = 2_147_483_647;
 
-function featureRow(server: string, { checkouts, reservations: _, queue: __, ...feature }: FeaturePicture) {
+function featureRow(server: string, { checkouts, reservations: _, queue: __, ...feature }: FeatureState) {
   const { expiry, collectedAt } = feature;
   return {
     server,
@@ -130,7 +130,7 @@ function featureRow(server: string, { checkouts, reservations: _, queue: __, ...
     expires_on: expiry.expiresOn,
     expires_at: expiry.expiresAt,
     permanent: expiry.permanent,
-    collected_at: collectedAt === null ? NEVER : collectedAt,
+    collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
     body: JSON.stringify(feature),
   };
 }
@@ -154,7 +154,7 @@ const ROWS = `
   FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, ${ROW_COLUMNS.join(", ")})
   WHERE $2::int IS NOT NULL`;
 
-function heldRows(server: string, { daemon, name: feature, checkouts, reservations, queue }: FeaturePicture) {
+function heldRows(server: string, { daemon, name: feature, checkouts, reservations, queue }: FeatureState) {
   const of = { server, daemon, feature };
   const checkoutRows = checkouts.map((row, place) => ({
     ...of,

@@ -27,7 +27,6 @@ export async function storeStates(
     await tx`UPDATE sites SET firing = ${JSON.stringify(alerts.firing)} WHERE site = ${origin.site}`;
   const known = newest("known");
   if (known !== undefined) await storeKnown(tx, origin, known);
-  await settleAlerts(tx, origin, now);
   return wanted;
 }
 
@@ -63,24 +62,17 @@ const SERVERS = `
  * Alerts as the newest state has them: facts may lag behind it, and tell of what has ended. Of one that does not fire any
  * more the time is the hub's, until the site's own comes as a fact.
  */
-async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
+export async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
   const { site, epoch } = origin;
   const [row] = await tx`SELECT firing FROM sites WHERE site = ${site}`;
   if (row.firing === null) return;
   const firing: StateOf<"alerts">["firing"] = JSON.parse(row.firing);
-  const stored: { site_id: string }[] = await tx`
-    SELECT site_id FROM alerts WHERE site = ${site} AND epoch = ${epoch} AND resolved_at IS NULL AND site_id IS NOT NULL`;
-  const ids = new Set(firing.map(({ id }) => id));
-  const over = stored
-    .filter(({ site_id }) => !ids.has(Number(site_id)))
-    .map(({ site_id }) => ({ id: Number(site_id), now }));
-  await writeRows(tx, OVER, origin, over);
+  await tx`
+    UPDATE alerts SET resolved_at = ${now}
+    WHERE site = ${site} AND resolved_at IS NULL AND site_id IS NOT NULL AND (epoch <> ${epoch} OR NOT site_id IN (
+      SELECT (firing ->> 'id')::bigint FROM json_array_elements(${row.firing}::text::json) AS firing))`;
   await storeAlerts(tx, origin, firing);
 }
-
-const OVER = `
-  UPDATE alerts SET resolved_at = r.now FROM json_to_recordset($3::text::json) AS r(id bigint, now bigint)
-  WHERE site = $1 AND epoch = $2 AND site_id = r.id`;
 
 async function storeKnown(tx: Sql, origin: Origin, known: StateOf<"known">): Promise<void> {
   const { site } = origin;
@@ -88,6 +80,7 @@ async function storeKnown(tx: Sql, origin: Origin, known: StateOf<"known">): Pro
   await tx`UPDATE sites SET known_at = ${at}, sessions_from = ${sessionsFrom} WHERE site = ${site}`;
   await writeRows(tx, COVERAGE, origin, coverage);
   await writeRows(tx, STATUSES, origin, statuses);
+  if (denialSpans === null) return;
   const spans = JSON.stringify(denialSpans);
   await tx.unsafe(
     `DELETE FROM denial_spans s WHERE site = $1 AND NOT EXISTS (SELECT 1 FROM ${SPANS} WHERE ${SAME})`,

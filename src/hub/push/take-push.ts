@@ -1,3 +1,4 @@
+import type { TransactionSQL } from "bun";
 import { ApiError } from "../../domain/errors.ts";
 import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
 import { type Answer, type Command, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
@@ -6,7 +7,7 @@ import type { Partitioned, Partitions } from "../database/partitions.ts";
 import type { Batch, Refused } from "./batch.ts";
 import { storeDays } from "./days.ts";
 import { type Origin, storeFacts } from "./facts.ts";
-import { storeStates } from "./states.ts";
+import { settleAlerts, storeStates } from "./states.ts";
 
 /** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
@@ -19,88 +20,122 @@ interface PushDeps {
   readonly secret: string;
 }
 
+/** Why a push is not taken. */
+type Refusal = "instance" | "epoch" | { readonly cursor: number };
+
 /**
  * Takes a push: the site's cursor and its facts in one transaction, so that each fact is stored once, whichever answers
- * are lost. Throws CONFLICT where facts are missing in between, and where another process pushes for the site.
+ * are lost. Throws CONFLICT where facts are missing in between, where the hub lost what it had of the site, and where
+ * another process pushes for it.
  */
 export async function takePush(deps: PushDeps, batch: Batch, address: string): Promise<Answer> {
   const { pool, partitions, clock } = deps;
   const now = clock.now();
+  if (batch.hello) return hello(deps, batch, address, now);
   await partitions.ensure(daysIn(batch, Math.floor(now / DAY_MS)));
   await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
-  const result = await pool.begin(async (tx) => {
-    const site = await lockSite(tx, batch.site);
-    if (isAnother(site, batch, now)) return "instance" as const;
-    const isNew = site.epoch !== batch.epoch;
-    const epoch = site.epoch_no + (isNew ? 1 : 0);
-    const cursor = isNew ? 0 : Number(site.cursor);
-    if (batch.from > cursor + 1 && !batch.gap) return { cursor };
-    const origin: Origin = { site: batch.site, epoch };
-    const news = batch.facts.filter(({ seq }) => seq > cursor);
-    const bad = await storeOrRefuse(tx, origin, news, now);
-    await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq > cursor), ...bad], now);
-    await storeDays(tx, origin, batch.days);
-    const wanted = await storeStates(tx, origin, batch.states, now);
-    const reached = Math.max(cursor, batch.to);
-    const begun = (!isNew && site.begun) || batch.facts.length > 0 || batch.days.length > 0;
-    await tx`
-      UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, begun = ${begun},
-        instance = ${batch.instance}, address = ${address}, last_push_at = ${now},
-        clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head}, waiting_since = ${batch.waitingSince},
-        days_left = ${batch.daysLeft}
-      WHERE site = ${batch.site}`;
-    const commands = await waitingCommands(tx, batch.site, now);
-    await tx`SELECT pg_notify('licmond', 'push')`;
-    const secret = batch.hello ? { secret: deps.secret } : {};
-    return { cursor: reached, isNew: !begun, commands, wanted, ...secret };
+  const taken = await pool.begin(async (tx): Promise<Answer | Refusal> => {
+    // One push of a site after the other, whichever hub has it.
+    const [site] = await tx`SELECT * FROM sites WHERE site = ${batch.site} FOR UPDATE`;
+    const cursor = cursorOf(site, batch, now);
+    return typeof cursor === "number" ? store(tx, site, batch, cursor, address, now) : cursor;
   });
-  if (result === "instance") {
-    await pool`UPDATE sites SET refused_at = ${now}, refused_address = ${address} WHERE site = ${batch.site}`;
-    throw conflict(
-      "Another licmond pushes for this site: of two, one has a copied machine or key.",
-      "instance",
-    );
-  }
-  if (!("commands" in result))
-    throw conflict(
-      "Facts before these are missing here: send from behind the cursor.",
-      `cursor=${result.cursor}`,
-    );
-  return result;
+  if (typeof taken === "object" && "commands" in taken) return taken;
+  return refusePush(pool, taken, batch, address, now);
 }
 
-const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });
+async function hello(
+  { pool, secret }: PushDeps,
+  batch: Batch,
+  address: string,
+  now: number,
+): Promise<Answer> {
+  const [site = null] = await pool`SELECT * FROM sites WHERE site = ${batch.site}`;
+  const cursor = cursorOf(site, batch, now);
+  if (typeof cursor !== "number") return refusePush(pool, cursor, batch, address, now);
+  return { cursor, commands: [], wanted: [], secret };
+}
 
 interface SiteRow {
   readonly epoch: string | null;
   readonly epoch_no: number;
   readonly cursor: string;
-  readonly begun: boolean;
   readonly instance: string | null;
   readonly last_push_at: string | null;
 }
 
-/** One push of a site after the other, whichever hub has it. */
-async function lockSite(tx: Sql, site: string): Promise<SiteRow> {
-  const [row] = await tx`
-    SELECT epoch, epoch_no, cursor, begun, instance, last_push_at FROM sites WHERE site = ${site} FOR UPDATE`;
-  return row;
+/** The newest fact of the push's epoch that is stored, or why the push is not taken. */
+function cursorOf(site: SiteRow | null, batch: Batch, now: number): number | Refusal {
+  const { instance = null, last_push_at = null } = site ?? {};
+  if (instance !== null && instance !== batch.instance && now - (whole(last_push_at) ?? 0) < SILENT_MS)
+    return "instance";
+  if (site?.epoch !== batch.epoch) return batch.begins ? batch.from - 1 : "epoch";
+  const cursor = Number(site.cursor);
+  return batch.from > cursor + 1 && !batch.gap && !batch.hello ? { cursor } : cursor;
 }
 
-function isAnother({ instance, last_push_at }: SiteRow, batch: Batch, now: number): boolean {
-  return instance !== null && instance !== batch.instance && now - (whole(last_push_at) ?? 0) < SILENT_MS;
+async function store(
+  tx: TransactionSQL,
+  site: SiteRow,
+  batch: Batch,
+  cursor: number,
+  address: string,
+  now: number,
+): Promise<Answer> {
+  const epoch = site.epoch_no + (site.epoch === batch.epoch ? 0 : 1);
+  const origin: Origin = { site: batch.site, epoch };
+  const reached = Math.max(cursor, batch.to);
+  const news = batch.facts.filter(({ seq }) => seq > cursor);
+  await storeDays(tx, origin, batch.days);
+  const bad = await storeOrRefuse(tx, origin, news, now);
+  await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq > cursor), ...bad], now);
+  await tx`
+    UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.instance},
+      address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
+      waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}
+    WHERE site = ${batch.site}`;
+  const wanted = await storeStates(tx, origin, batch.states, now);
+  const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
+  if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))
+    await settleAlerts(tx, origin, now);
+  const commands = await waitingCommands(tx, batch.site, now);
+  await tx`SELECT pg_notify('licmond', 'push')`;
+  return { cursor: reached, commands, wanted };
 }
+
+async function refusePush(
+  pool: Pool,
+  why: Refusal,
+  batch: Batch,
+  address: string,
+  now: number,
+): Promise<never> {
+  if (why === "epoch")
+    throw conflict("The hub does not know this site's database: it lost what it had of the site.", "epoch");
+  if (why !== "instance")
+    throw conflict(
+      "Facts before these are missing here: send from behind the cursor.",
+      `cursor=${why.cursor}`,
+    );
+  await pool`UPDATE sites SET refused_at = ${now}, refused_address = ${address} WHERE site = ${batch.site}`;
+  throw conflict(
+    "Another licmond pushes for this site: of two, one has a copied machine or key.",
+    "instance",
+  );
+}
+
+const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });
 
 /** What PostgreSQL does not take is found by halving; each such fact is set aside, and the others are stored. */
 async function storeOrRefuse(
-  tx: Sql,
+  tx: TransactionSQL,
   origin: Origin,
   facts: readonly Fact[],
   now: number,
 ): Promise<Refused[]> {
   if (facts.length === 0) return [];
   try {
-    await (tx as import("bun").TransactionSQL).savepoint((inner) => storeFacts(inner, origin, facts, now));
+    await tx.savepoint((inner) => storeFacts(inner, origin, facts, now));
     return [];
   } catch (error) {
     if (!isBadData(error)) throw error;

@@ -8,8 +8,6 @@ CREATE TABLE sites (
   epoch text,
   epoch_no integer NOT NULL DEFAULT 0,
   cursor bigint NOT NULL DEFAULT 0,
-  -- Something besides a hello came under this epoch.
-  begun boolean NOT NULL DEFAULT false,
   instance text,
   address text,
   joined_at bigint NOT NULL,
@@ -307,7 +305,8 @@ CREATE TABLE commands (
   outcome text,
   code text,
   message text,
-  result text
+  results text,
+  run text
 );
 CREATE INDEX commands_waiting ON commands (site) WHERE done_at IS NULL;
 
