@@ -11,7 +11,11 @@ import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
 import { serviceRoutes } from "../http/routes/service.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
+import type { Pool } from "./database/connect.ts";
+import type { Directory } from "./lists/directory.ts";
+import { listRoutes } from "./routes/lists.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
+import { siteRoutes } from "./routes/sites.ts";
 
 /** Ports of routes that a hub does not serve. */
 type NotHere = "streams" | "history" | "alerts" | "logs";
@@ -19,6 +23,8 @@ type NotHere = "streams" | "history" | "alerts" | "logs";
 /** What the composition root of a hub hands to its app. */
 export interface HubAppDeps extends Omit<AppDeps, NotHere> {
   readonly push: PushPort;
+  readonly pool: Pool;
+  readonly directory: Directory;
 }
 
 /** The HTTP side of a hub: the daemon's gate, and routes of which those over lists ask PostgreSQL. */
@@ -39,6 +45,8 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
   return new Elysia({ name: "api" })
     .use(pushRoutes(http.push))
+    .use(siteRoutes(deps, http.pool))
+    .use(listRoutes(deps, http))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

@@ -2,17 +2,17 @@ import { type Problem, printProblem } from "../config/problem.ts";
 import type { HostService, LoopLag } from "../daemon/meters.ts";
 import type { RunningConfig } from "../daemon/running-config.ts";
 import { ApiError } from "../domain/errors.ts";
-import { anonymousPicture, createPseudonyms } from "../http/anonymous/anonymous.ts";
+import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
 import { perPicture } from "../http/snapshot.ts";
 import type { HubAppDeps } from "./app.ts";
 import type { Pool } from "./database/connect.ts";
-import type { Directory } from "./directory.ts";
 import type { HubKeys } from "./keys.ts";
+import type { Directory } from "./lists/directory.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
 
 interface HubParts
-  extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push"> {
+  extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push" | "pseudonyms"> {
   readonly running: RunningConfig;
   readonly startedAt: number;
   /** The start by `performance.now()`. */
@@ -22,15 +22,13 @@ interface HubParts
   readonly directory: Directory;
   readonly host: HostService;
   readonly lag: LoopLag;
-  readonly secret: Uint8Array;
   readonly schemaVersion: number;
   readonly zone: () => string;
 }
 
 /** What the HTTP side asks of a hub, from its parts. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
-  const { running, pool, keys, directory, host } = parts;
-  const pseudonyms = createPseudonyms(parts.secret);
+  const { running, pool, keys, directory, host, pseudonyms } = parts;
   return {
     ...parts,
     settings: () => settingsOf(running.current(), parts.zone),
@@ -40,7 +38,6 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
       numberOf: () => 0,
       anonymous: perPicture((picture) => anonymousPicture(picture, pseudonyms)),
     },
-    pseudonyms,
     collector: collectorPort(directory),
     execute: executePort,
     keys,

@@ -7,6 +7,7 @@ import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, repeat, systemClock } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
+import { createPseudonyms } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
 import { readTls } from "../http/tls.ts";
@@ -17,9 +18,9 @@ import { createHubApp } from "./app.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
-import { createDirectory } from "./directory.ts";
 import { hubDepsOf } from "./http-deps.ts";
 import { createHubKeys } from "./keys.ts";
+import { createDirectory } from "./lists/directory.ts";
 import { takePush } from "./push/take-push.ts";
 import { fleetSecret } from "./secret.ts";
 import { createWatch } from "./watch.ts";
@@ -73,9 +74,10 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const host = createHostService("/", clock);
+    const pseudonyms = createPseudonyms(secret);
     const push = {
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
-        takePush({ pool, partitions, clock, secret: secret.toBase64() }, batch, address),
+        takePush({ pool, partitions, clock, pseudonyms, secret: secret.toBase64() }, batch, address),
     };
     const schema = await schemaVersion(pool);
     const deps = hubDepsOf({
@@ -91,7 +93,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       host,
       lag,
       push,
-      secret,
+      pseudonyms,
       schemaVersion: schema,
       installationId: installationId(secret),
       meters: requests.emit,

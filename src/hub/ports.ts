@@ -3,7 +3,7 @@ import { ApiError } from "../domain/errors.ts";
 import type { HealthCheck } from "../domain/service/status.ts";
 import type { HttpDeps } from "../http/deps.ts";
 import type { Pool } from "./database/connect.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory } from "./lists/directory.ts";
 
 /** An answer of the database that takes longer is none. */
 const PATIENCE_MS = 3_000;

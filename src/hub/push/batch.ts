@@ -13,9 +13,9 @@ import {
 } from "../../fleet/protocol.ts";
 import { invalidBody } from "../../http/body.ts";
 
-/** A fact that cannot be taken, as it came. */
+/** A fact or a day that cannot be taken, as it came; `seq` is null of a day. */
 export interface Refused {
-  readonly seq: number;
+  readonly seq: number | null;
   readonly reason: string;
   readonly fact: unknown;
 }
@@ -49,13 +49,18 @@ export function readBatch(body: unknown): Batch {
     if (reason === null) facts.push(fact);
     else refused.push({ seq: fact.seq, reason, fact });
   }
+  const goodDays = days.filter((day) => {
+    const reason = problemOf(DAY_SCHEMAS, day.table, day);
+    if (reason !== null) refused.push({ seq: null, reason, fact: day });
+    return reason === null;
+  });
   return {
     ...rest,
     facts,
     refused,
     // Those of a newer site are passed over: the next ones take their place all the same.
     states: states.filter((state) => problemOf(STATE_SCHEMAS, state.kind, state) === null),
-    days: days.filter((day) => problemOf(DAY_SCHEMAS, day.table, day) === null),
+    days: goodDays,
   };
 }
 
@@ -67,26 +72,7 @@ function problemOf(schemas: Readonly<Record<string, TSchema>>, kind: string, val
     const first = check.Errors(value).First();
     return `${first?.path ?? ""}: ${first?.message ?? "does not fit"}`;
   }
-  return isStorable(value)
-    ? null
-    : "has a character that PostgreSQL cannot store (NUL, or half of a surrogate pair)";
-}
-
-/** JSON escapes these two and, below the blank, control characters; a backslash before `u` is rare enough to look closer. */
-const SUSPECT = /\\u(?:0000|d[89a-f])/;
-
-/** PostgreSQL's texts hold no NUL, and UTF-8 no half of a surrogate pair. */
-function isStorable(value: unknown): boolean {
-  return (
-    !SUSPECT.test(JSON.stringify(value)) ||
-    textsOf(value).every((text) => !text.includes("\0") && text.isWellFormed())
-  );
-}
-
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, inner]) => [name, ...textsOf(inner)]);
+  return null;
 }
 
 const invalid = (message: string) => new ApiError("INVALID_FIELD", message);

@@ -33,8 +33,22 @@ export async function readPacked(request: Request): Promise<unknown> {
     throw new ApiError("INVALID_JSON", `The body is cut, or no ${encoding}.`);
   }
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return parseStorable(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
     throw new ApiError("INVALID_JSON", "The body is not valid JSON in UTF-8.");
   }
+}
+
+/** JSON can only escape these two. */
+const SUSPECT = /\\u(?:0000|d[89a-f])/i;
+
+/** PostgreSQL's texts hold no NUL, and UTF-8 no half of a surrogate pair: both become U+FFFD, in names of fields too. */
+function parseStorable(json: string): unknown {
+  if (!SUSPECT.test(json)) return JSON.parse(json);
+  const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();
+  return JSON.parse(json, (_, value: unknown) => {
+    if (typeof value === "string") return storable(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), inner]));
+  });
 }

@@ -1,8 +1,8 @@
-import type { CheckoutPicture, QueuePicture } from "../../domain/picture.ts";
-import type { FeatureState, State } from "../../fleet/protocol.ts";
-import { pick } from "../../http/records.ts";
+import type { State } from "../../fleet/protocol.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Origin, writeRows } from "./facts.ts";
+import { FEATURES, featureRow, heldRows, POOLS, poolRows, ROWS } from "./picture-rows.ts";
 
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
@@ -15,13 +15,14 @@ export async function storePictures(
   origin: Origin,
   pictures: readonly Picture[],
   now: number,
+  pseudonyms: Pseudonyms,
 ): Promise<string[]> {
   const wanted = new Set<string>();
   let rest = pictures;
   while (rest.length > 0) {
     // A server's parts follow one another, each upon the one before.
     const round = [...new Map(rest.toReversed().map((picture) => [picture.server, picture])).values()];
-    for (const server of await storeRound(tx, origin, round, now)) wanted.add(server);
+    for (const server of await storeRound(tx, origin, round, now, pseudonyms)) wanted.add(server);
     rest = rest.filter((picture) => !round.includes(picture));
   }
   return [...wanted];
@@ -33,6 +34,7 @@ async function storeRound(
   origin: Origin,
   pictures: readonly Picture[],
   now: number,
+  pseudonyms: Pseudonyms,
 ): Promise<string[]> {
   const { site } = origin;
   const ids = pictures.map(({ server }) => server);
@@ -48,23 +50,22 @@ async function storeRound(
   if (fits.length === 0) return wanted.map(({ server }) => server);
 
   const whole = fits.filter(({ from }) => from === null).map(({ server }) => ({ server }));
-  for (const table of ["current_rows", "current_features"]) await writeRows(tx, allOf(table), origin, whole);
+  for (const table of ["current_rows", "current_pools", "current_features"])
+    await writeRows(tx, allOf(table), origin, whole);
   const gone = fits.flatMap(({ server, gone }) => gone.map(([daemon, name]) => ({ server, daemon, name })));
   const changed = fits.flatMap(({ server, features }) =>
     features.map(({ daemon, name }) => ({ server, daemon, name })),
   );
-  await writeRows(tx, namedRows("current_rows", "feature"), origin, [...gone, ...changed]);
+  for (const table of ["current_rows", "current_pools"])
+    await writeRows(tx, namedRows(table, "feature"), origin, [...gone, ...changed]);
   await writeRows(tx, namedRows("current_features", "name"), origin, gone);
-  const features = fits.flatMap(({ server, features }) =>
-    features.map((feature) => featureRow(server, feature)),
-  );
-  await writeRows(tx, FEATURES, origin, features);
-  await writeRows(
-    tx,
-    ROWS,
-    origin,
-    fits.flatMap(({ server, features }) => features.flatMap((one) => heldRows(server, one))),
-  );
+  const each = fits.flatMap(({ server, features }) => features.map((feature) => ({ server, feature })));
+  const featureRows = each.map(({ server, feature }) => featureRow(server, feature));
+  await writeRows(tx, FEATURES, origin, featureRows);
+  const pools = each.flatMap(({ server, feature }) => poolRows(server, feature));
+  await writeRows(tx, POOLS, origin, pools);
+  const held = each.flatMap(({ server, feature }) => heldRows(server, feature, pseudonyms));
+  await writeRows(tx, ROWS, origin, held);
   const places = fits.flatMap(({ server, order }) =>
     (order ?? []).map(([daemon, name], place) => ({ server, daemon, name, place })),
   );
@@ -96,106 +97,6 @@ const HEADS = `
   WHERE $2::int IS NOT NULL
   ON CONFLICT (site, server) DO UPDATE SET picture = excluded.picture, partly = excluded.partly, head = excluded.head,
     collected_at = excluded.collected_at, changed_at = excluded.changed_at`;
-
-const FEATURE_COLUMNS = [
-  ...(["place integer", "total bigint", "used bigint", "available bigint", "reserved bigint"] as const),
-  ...(["queued bigint", "checkouts integer", "unlimited boolean", "utilization double precision"] as const),
-  ...(["shared boolean", "expires_on text", "expires_at bigint", "permanent boolean", "state text"] as const),
-  ...(["error text", "collected_at bigint", "body text"] as const),
-];
-const names = FEATURE_COLUMNS.map((column) => column.slice(0, column.indexOf(" ")));
-const FEATURES = `
-  INSERT INTO current_features (site, server, daemon, name, ${names.join(", ")})
-  SELECT $1, r.server, r.daemon, r.name, ${names.map((name) => `r.${name}`).join(", ")}
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, name text, ${FEATURE_COLUMNS.join(", ")})
-  WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, server, daemon, name) DO UPDATE SET ${names
-    .filter((name) => name !== "place")
-    .map((name) => `${name} = excluded.${name}`)
-    .join(", ")}`;
-
-/** In `collected_at`, where null stands for the server's own time: a feature that was never read. */
-export const NEVER = -1;
-/** Behind all that have a place. */
-const LAST = 2_147_483_647;
-
-function featureRow(server: string, { checkouts, reservations: _, queue: __, ...feature }: FeatureState) {
-  const { expiry, collectedAt } = feature;
-  return {
-    server,
-    ...pick(feature, "daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"),
-    ...pick(feature, "utilization", "shared", "state", "error"),
-    place: LAST,
-    checkouts: checkouts.length,
-    expires_on: expiry.expiresOn,
-    expires_at: expiry.expiresAt,
-    permanent: expiry.permanent,
-    collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
-    body: JSON.stringify(feature),
-  };
-}
-
-const ROW_COLUMNS = [
-  ...([
-    "kind text",
-    "place integer",
-    "session bigint",
-    "user_name text",
-    "host text",
-    "version text",
-  ] as const),
-  ...(["count bigint", "handle text", "pid bigint", "started_at bigint", "first_seen_at bigint"] as const),
-  ...(["began_at bigint", "linger_seconds bigint", "borrowed boolean", "body text"] as const),
-];
-const rowNames = ROW_COLUMNS.map((column) => column.slice(0, column.indexOf(" "))).join(", ");
-const ROWS = `
-  INSERT INTO current_rows (site, server, daemon, feature, ${rowNames})
-  SELECT $1, r.server, r.daemon, r.feature, ${rowNames}
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, ${ROW_COLUMNS.join(", ")})
-  WHERE $2::int IS NOT NULL`;
-
-function heldRows(server: string, { daemon, name: feature, checkouts, reservations, queue }: FeatureState) {
-  const of = { server, daemon, feature };
-  const checkoutRows = checkouts.map((row, place) => ({
-    ...of,
-    kind: "checkout",
-    place,
-    session: row.session ?? null,
-    ...personOf(row),
-    pid: row.pid,
-    started_at: row.startedAt,
-    first_seen_at: row.firstSeenAt ?? null,
-    began_at: row.beganAt ?? row.startedAt,
-    linger_seconds: row.lingerSeconds,
-    borrowed: row.borrowed,
-  }));
-  const reservationRows = reservations.map((row, place) => ({
-    ...of,
-    kind: "reservation",
-    place,
-    count: row.count,
-    borrowed: false,
-    body: JSON.stringify(row),
-  }));
-  const queueRows = queue.map((row, place) => ({
-    ...of,
-    kind: "queued",
-    place,
-    ...personOf(row),
-    first_seen_at: row.firstSeenAt ?? null,
-    began_at: row.firstSeenAt ?? null,
-    borrowed: false,
-  }));
-  return [...checkoutRows, ...reservationRows, ...queueRows];
-}
-
-function personOf(row: CheckoutPicture | QueuePicture) {
-  return {
-    user_name: row.user,
-    ...pick(row, "host", "version", "count", "handle"),
-    body: JSON.stringify(row),
-  };
-}
 
 const PLACES = `
   UPDATE current_features f SET place = r.place

@@ -1,4 +1,5 @@
 import type { State } from "../../fleet/protocol.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Origin, storeAlerts, writeRows } from "./facts.ts";
 import { storePictures } from "./pictures.ts";
@@ -11,6 +12,7 @@ export async function storeStates(
   origin: Origin,
   states: readonly State[],
   now: number,
+  pseudonyms: Pseudonyms,
 ): Promise<string[]> {
   const newest = <Kind extends State["kind"]>(kind: Kind) =>
     states.findLast((state): state is StateOf<Kind> => state.kind === kind);
@@ -21,6 +23,7 @@ export async function storeStates(
     origin,
     states.filter((state) => state.kind === "picture"),
     now,
+    pseudonyms,
   );
   const alerts = newest("alerts");
   if (alerts !== undefined)
@@ -45,7 +48,7 @@ async function storeSite(
     origin,
     servers.map((server, place) => ({ server, place, now })),
   );
-  for (const table of ["current_rows", "current_features", "servers"])
+  for (const table of ["current_rows", "current_pools", "current_features", "servers"])
     await tx.unsafe(
       `DELETE FROM ${table} WHERE site = $1 AND NOT server = ANY(SELECT json_array_elements_text($2::text::json))`,
       [site, JSON.stringify(servers)],

@@ -2,6 +2,7 @@ import type { TransactionSQL } from "bun";
 import { ApiError } from "../../domain/errors.ts";
 import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
 import { type Answer, type Command, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { isBadData, type Pool, type Sql, whole } from "../database/connect.ts";
 import type { Partitioned, Partitions } from "../database/partitions.ts";
 import type { Batch, Refused } from "./batch.ts";
@@ -18,6 +19,7 @@ interface PushDeps {
   readonly clock: Clock;
   /** The fleet's secret of pseudonyms, base64. */
   readonly secret: string;
+  readonly pseudonyms: Pseudonyms;
 }
 
 /** Why a push is not taken. */
@@ -38,7 +40,9 @@ export async function takePush(deps: PushDeps, batch: Batch, address: string): P
     // One push of a site after the other, whichever hub has it.
     const [site] = await tx`SELECT * FROM sites WHERE site = ${batch.site} FOR UPDATE`;
     const cursor = cursorOf(site, batch, now);
-    return typeof cursor === "number" ? store(tx, site, batch, cursor, address, now) : cursor;
+    return typeof cursor === "number"
+      ? store(tx, site, batch, cursor, address, now, deps.pseudonyms)
+      : cursor;
   });
   if (typeof taken === "object" && "commands" in taken) return taken;
   return refusePush(pool, taken, batch, address, now);
@@ -81,6 +85,7 @@ async function store(
   cursor: number,
   address: string,
   now: number,
+  pseudonyms: Pseudonyms,
 ): Promise<Answer> {
   const epoch = site.epoch_no + (site.epoch === batch.epoch ? 0 : 1);
   const origin: Origin = { site: batch.site, epoch };
@@ -88,13 +93,13 @@ async function store(
   const news = batch.facts.filter(({ seq }) => seq > cursor);
   await storeDays(tx, origin, batch.days);
   const bad = await storeOrRefuse(tx, origin, news, now);
-  await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq > cursor), ...bad], now);
+  await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad], now);
   await tx`
     UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.instance},
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
       waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}
     WHERE site = ${batch.site}`;
-  const wanted = await storeStates(tx, origin, batch.states, now);
+  const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);
   const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
   if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))
     await settleAlerts(tx, origin, now);
@@ -159,8 +164,7 @@ async function refuse(
   for (const { seq, reason, fact } of refused)
     await tx`
       INSERT INTO refused (site, epoch, seq, at, reason, body)
-      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${Buffer.from(JSON.stringify(fact))})
-      ON CONFLICT DO NOTHING`;
+      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${Buffer.from(JSON.stringify(fact))})`;
 }
 
 async function waitingCommands(tx: Sql, site: string, now: number): Promise<Command[]> {

@@ -50,6 +50,8 @@ CREATE TABLE current_features (
   server text COLLATE "C" NOT NULL,
   daemon text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
+  -- As the search finds it: lower() of PostgreSQL depends on the database's locale.
+  lower_name text COLLATE "C" NOT NULL,
   place integer NOT NULL,
   total bigint,
   used bigint,
@@ -70,8 +72,27 @@ CREATE TABLE current_features (
   PRIMARY KEY (site, server, daemon, name)
 ) WITH (fillfactor = 70);
 
+CREATE INDEX current_features_by_place ON current_features (site, server, place);
+
+-- Their pools, as far as lists of expiries ask for them.
+CREATE TABLE current_pools (
+  site text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  daemon text COLLATE "C" NOT NULL,
+  feature text COLLATE "C" NOT NULL,
+  pool text COLLATE "C" NOT NULL,
+  total bigint,
+  expires_on text COLLATE "C",
+  expires_at bigint,
+  permanent boolean NOT NULL,
+  PRIMARY KEY (site, server, daemon, feature, pool)
+);
+CREATE INDEX current_pools_by_expiry ON current_pools (expires_at, site, server, daemon, feature, pool)
+  WHERE expires_at IS NOT NULL;
+
 -- Checkouts, reservations and queue entries of these features, one row each; `body` is the row as JSON. `began_at` is from when
--- its duration counts.
+-- its duration counts. Rows of the kind `held` are of who holds seats of a cut reading: no list shows them. The aliases are
+-- what anonymized keys see and sort by.
 CREATE TABLE current_rows (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
@@ -81,7 +102,10 @@ CREATE TABLE current_rows (
   place integer NOT NULL,
   session bigint,
   user_name text COLLATE "C",
+  user_alias text COLLATE "C",
   host text COLLATE "C",
+  lower_host text COLLATE "C",
+  host_alias text COLLATE "C",
   version text COLLATE "C",
   count bigint NOT NULL,
   handle text COLLATE "C",
@@ -95,8 +119,8 @@ CREATE TABLE current_rows (
   PRIMARY KEY (site, server, daemon, feature, kind, place)
 );
 CREATE INDEX current_rows_by_user ON current_rows (user_name) WHERE user_name IS NOT NULL;
-CREATE INDEX current_rows_by_host ON current_rows (lower(host)) WHERE host IS NOT NULL;
-CREATE INDEX current_rows_by_start ON current_rows (started_at);
+CREATE INDEX current_rows_by_host ON current_rows (lower_host) WHERE lower_host IS NOT NULL;
+CREATE INDEX current_rows_by_start ON current_rows (started_at, site, server, daemon, feature);
 
 -- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's.
 CREATE SEQUENCE session_ids;
@@ -283,16 +307,16 @@ CREATE TABLE events (
 CREATE INDEX events_by_id ON events (id);
 CREATE INDEX events_unpublished ON events (xid) WHERE id IS NULL;
 
--- Facts that could not be taken, as they came, and why: they wait for a hub that knows them.
+-- Facts and days (whose `seq` is null) that could not be taken, as they came, and why: they wait for a hub that knows them.
 CREATE TABLE refused (
   site text COLLATE "C" NOT NULL,
   epoch integer NOT NULL,
-  seq bigint NOT NULL,
+  seq bigint,
   at bigint NOT NULL,
   reason text NOT NULL,
-  body bytea NOT NULL,
-  PRIMARY KEY (site, epoch, seq)
+  body bytea NOT NULL
 );
+CREATE INDEX refused_by_site ON refused (site);
 
 -- What goes back to a site with the answer to its next push.
 CREATE TABLE commands (

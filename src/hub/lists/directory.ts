@@ -1,10 +1,10 @@
-import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
-import type { ServerPicture, Snapshot } from "../domain/picture.ts";
-import { markStale } from "../domain/polls/apply-poll.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import type { PictureHead } from "../fleet/protocol.ts";
-import { type Pool, whole } from "./database/connect.ts";
-import { SILENT_MS } from "./push/take-push.ts";
+import type { DenialLogging } from "../../collector/log-tail/denial-watch.ts";
+import type { ServerPicture, Snapshot } from "../../domain/picture.ts";
+import { markStale } from "../../domain/polls/apply-poll.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import type { PictureHead } from "../../fleet/protocol.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { SILENT_MS } from "../push/take-push.ts";
 
 /** How far back a look asks again for what has changed: a push may be committed after one that began later. */
 const OVERLAP_MS = 60_000;

@@ -1,0 +1,80 @@
+import type { ServerPicture } from "../../domain/picture.ts";
+import type { ExpirationRecord } from "../../domain/records.ts";
+import { daysLeft } from "../../domain/stats/calendar.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
+import type { Sort } from "../../http/answers/list.ts";
+import type { OpenRange } from "../../http/query-time.ts";
+import { expirationRecords } from "../../http/records.ts";
+import type { Pool } from "../database/connect.ts";
+import { createConditions, orderBy, partsOf } from "./conditions.ts";
+import { poolExpiry } from "./summary.ts";
+
+export interface ExpirationsAsked extends OpenRange {
+  /** Ids at the hub; null = all. */
+  readonly servers: readonly string[] | null;
+  readonly daemon?: readonly string[];
+  readonly feature?: readonly string[];
+  /** Days left at most, each by its server's calendar; null = any. */
+  readonly days: number | null;
+  readonly permanent: boolean;
+  readonly sort: Sort<keyof ExpirationRecord> | null;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A page of pools that expire, the soonest first unless told otherwise. `heads`: of the servers that are asked about. */
+export async function expirationPage(
+  pool: Pool,
+  asked: ExpirationsAsked,
+  heads: readonly ServerPicture[],
+  now: number,
+) {
+  const conditions = createConditions();
+  const { use, add, oneOf } = conditions;
+  conditions.servers("p", asked.servers);
+  oneOf("p.daemon", asked.daemon);
+  oneOf("p.feature", asked.feature);
+  add(asked.permanent ? "(p.expires_at IS NOT NULL OR p.permanent)" : "p.expires_at IS NOT NULL");
+  // What never expires does so after any time.
+  if (asked.start !== null) add(`coalesce(p.expires_at >= ${use(asked.start)}, true)`);
+  if (asked.end !== null) add(`p.expires_at < ${use(asked.end)}`);
+  const { days } = asked;
+  if (days !== null) {
+    const last = heads.map(({ server }) => [...partsOf(server.id), lastDay(server.timezone, days, now)]);
+    add(
+      `EXISTS (SELECT 1 FROM json_array_elements(${use(JSON.stringify(last))}::text::json) AS l
+         WHERE l ->> 0 = p.site AND l ->> 1 = p.server AND p.expires_on <= l ->> 2)`,
+    );
+  }
+  const ties = ["p.site", "p.server", "p.daemon", "p.feature", "p.pool"];
+  const order = orderBy(asked.sort ?? { field: "expiresAt", descending: false }, SORTS, ties);
+  const from = `FROM current_pools p WHERE ${conditions.where()}`;
+  const counted = [...conditions.values];
+  const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
+  const [[{ total }], rows] = await Promise.all([
+    pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
+    pool.unsafe(`SELECT * ${from} ORDER BY ${order} ${page}`, conditions.values),
+  ]);
+  const records = expirationRecords((rows as Record<string, unknown>[]).map(poolExpiry), heads, now);
+  return { total: total as number, rows: records.map((one) => ({ site: partsOf(one.server)[0], ...one })) };
+}
+
+/** The day on which so many days are left by a zone's calendar, `YYYY-MM-DD`. */
+function lastDay(zone: string, days: number, now: number): string {
+  // Of a fixed day the rule says how many days are left: that gives today, whatever the zone.
+  const epoch = { expiresOn: "1970-01-01", expiresAt: 0, permanent: false };
+  const today = -(daysLeft(epoch, zone, now) ?? 0);
+  return new Date((today + days) * DAY_MS).toISOString().slice(0, 10);
+}
+
+const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
+  server: "p.site | p.server",
+  daemon: "p.daemon",
+  feature: "p.feature",
+  pool: "p.pool",
+  total: "p.total",
+  expiresOn: "p.expires_on",
+  expiresAt: "p.expires_at",
+  daysLeft: "p.expires_on",
+  permanent: "p.permanent",
+};

@@ -1,0 +1,105 @@
+import type { ServerPicture } from "../../domain/picture.ts";
+import { markStale } from "../../domain/polls/apply-poll.ts";
+import { serverRecord } from "../../http/records.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { createConditions, partsOf } from "./conditions.ts";
+import { serverAt } from "./directory.ts";
+import { featureOf } from "./features.ts";
+
+/** Sums over the features of servers, by the servers' ids. */
+async function countsOf(pool: Pool, ids: readonly string[]) {
+  const conditions = createConditions();
+  conditions.servers("f", ids);
+  const rows = await pool.unsafe(
+    `SELECT site, server, count(*)::int AS features, sum(checkouts) AS checkouts, sum(total) AS total,
+       sum(used) FILTER (WHERE NOT unlimited) AS used
+     FROM current_features f WHERE ${conditions.where()} GROUP BY site, server`,
+    conditions.values,
+  );
+  return new Map(
+    rows.map((row: Record<string, unknown>) => [
+      serverAt(row.site as string, row.server as string),
+      {
+        features: row.features as number,
+        checkouts: whole(row.checkouts) ?? 0,
+        total: whole(row.total),
+        used: whole(row.used),
+      },
+    ]),
+  );
+}
+
+/** Records of servers from their heads; what is counted over features comes from the database. */
+export async function serverRecords(pool: Pool, heads: readonly ServerPicture[]) {
+  const ids = heads.map(({ server }) => server.id);
+  const counts = ids.length === 0 ? new Map() : await countsOf(pool, ids);
+  return heads.map((head) => {
+    const record = serverRecord(head);
+    const [site] = partsOf(record.id);
+    const known = head.collectedAt === null ? record.counts : (counts.get(record.id) ?? record.counts);
+    return { site, ...record, counts: known };
+  });
+}
+
+/** Pictures of these servers as they were pushed, with who holds seats. In the order of the heads. */
+export async function wholePictures(
+  pool: Pool,
+  heads: readonly ServerPicture[],
+  silent: (site: string) => boolean,
+) {
+  const ids = heads.map(({ server }) => server.id);
+  const conditions = createConditions();
+  conditions.servers("f", ids);
+  const features = await pool.unsafe(
+    `SELECT site, server, daemon, name, body FROM current_features f WHERE ${conditions.where()} ORDER BY site, server, place`,
+    conditions.values,
+  );
+  const held = await pool.unsafe(
+    `SELECT f.site, f.server, f.daemon, f.feature, f.kind, f.body, o.id AS session
+     FROM current_rows f JOIN sites t USING (site)
+     LEFT JOIN open_sessions o ON o.site = f.site AND o.epoch = t.epoch_no AND o.site_id = f.session
+     WHERE ${conditions.where()} ORDER BY f.site, f.server, f.daemon, f.feature, f.kind, f.place`,
+    conditions.values,
+  );
+  const rows = Map.groupBy(held as HeldRow[], ({ site, server, daemon, feature }) =>
+    key(site, server, daemon, feature),
+  );
+  const byServer = Map.groupBy(features as FeatureRow[], ({ site, server }) => serverAt(site, server));
+  return heads.map((head) => {
+    const own = byServer.get(head.server.id) ?? [];
+    const all = own.map(({ site, server, daemon, name, body }) => ({
+      ...featureOf(body, head.collectedAt, false),
+      ...listsOf(rows.get(key(site, server, daemon, name)) ?? []),
+    }));
+    const picture = { ...head, features: all };
+    return silent(partsOf(head.server.id)[0]) ? markStale(picture) : picture;
+  });
+}
+
+interface FeatureRow {
+  readonly site: string;
+  readonly server: string;
+  readonly daemon: string;
+  readonly name: string;
+  readonly body: string;
+}
+
+interface HeldRow extends Omit<FeatureRow, "name"> {
+  readonly feature: string;
+  readonly kind: "checkout" | "reservation" | "queued" | "held";
+  readonly session: string | null;
+}
+
+const key = (...parts: readonly string[]) => JSON.stringify(parts);
+
+function listsOf(rows: readonly HeldRow[]) {
+  const of = (kind: HeldRow["kind"]) =>
+    rows.filter((row) => row.kind === kind).map(({ body }) => JSON.parse(body));
+  const checkouts = rows
+    .filter(({ kind }) => kind === "checkout")
+    .map(({ body, session }) => {
+      const { session: _, ...checkout } = JSON.parse(body);
+      return session === null ? checkout : { ...checkout, session: Number(session) };
+    });
+  return { checkouts, reservations: of("reservation"), queue: of("queued") };
+}

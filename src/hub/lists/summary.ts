@@ -1,0 +1,131 @@
+import type { AlertCounts } from "../../domain/alerts.ts";
+import { percent } from "../../domain/polls/feature-picture.ts";
+import { NEXT_EXPIRIES, type PoolExpiry } from "../../domain/summary.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { expirationRecords } from "../../http/records.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { createConditions } from "./conditions.ts";
+import type { Directory } from "./directory.ts";
+import { serverAt } from "./directory.ts";
+import { FEATURES_FROM, STATE, withSilence } from "./features.ts";
+
+/** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
+export async function fleetSummary(
+  pool: Pool,
+  directory: Directory,
+  servers: readonly string[] | null,
+  now: number,
+) {
+  const all = directory.snapshot().servers;
+  const chosen = servers === null ? all : all.filter(({ server }) => servers.includes(server.id));
+  const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
+  for (const { status } of chosen) statuses[status]++;
+  const [sums, people, expiries, alerts] = await Promise.all([
+    featureSums(pool, servers, now),
+    peopleCounts(pool, servers),
+    nextExpiries(pool, servers),
+    alertCounts(pool, servers),
+  ]);
+  const readAt = chosen.flatMap(({ collectedAt }) => collectedAt ?? []);
+  const known = readAt.length > 0;
+  const useKnown = known && (sums.in_use > 0 || sums.counted === 0);
+  const [used, usedOf] = [Number(sums.used), Number(sums.used_of)];
+  const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  const collectedAt = known ? readAt.reduce((a, b) => Math.min(a, b)) : null;
+  const sites = directory.sites();
+  return {
+    servers: statuses,
+    features: sums.features,
+    staleFeatures: sums.stale,
+    seats: {
+      total: known ? Number(sums.total) : null,
+      used: useKnown ? used : null,
+      available: useKnown ? usedOf - used : null,
+    },
+    unlimitedFeatures: sums.unlimited,
+    utilization: useKnown ? percent(used, usedOf) : null,
+    users: people.users,
+    hosts: people.hosts,
+    queued: Number(sums.queued),
+    reserved: Number(sums.reserved),
+    alerts,
+    expiries: expirationRecords(expiries, chosen, asOf || (collectedAt ?? 0)),
+    collectedAt: iso(collectedAt),
+    sites: { total: sites.length, silent: sites.filter(({ site }) => directory.isSilent(site)).length },
+  };
+}
+
+async function featureSums(pool: Pool, servers: readonly string[] | null, now: number) {
+  const conditions = createConditions();
+  const head = withSilence(conditions, now);
+  conditions.servers("f", servers);
+  const known = "f.state <> 'failed'";
+  const counted = `${known} AND NOT f.unlimited`;
+  const [row] = await pool.unsafe(
+    `${head} SELECT count(*)::int AS features, count(*) FILTER (WHERE ${STATE} = 'stale')::int AS stale,
+       count(*) FILTER (WHERE ${counted})::int AS counted,
+       count(*) FILTER (WHERE ${known} AND f.unlimited)::int AS unlimited,
+       count(*) FILTER (WHERE ${counted} AND f.used IS NOT NULL)::int AS in_use,
+       coalesce(sum(f.total) FILTER (WHERE ${counted}), 0) AS total,
+       coalesce(sum(f.used) FILTER (WHERE ${counted}), 0) AS used,
+       coalesce(sum(f.total) FILTER (WHERE ${counted} AND f.used IS NOT NULL), 0) AS used_of,
+       coalesce(sum(f.queued) FILTER (WHERE ${known}), 0) AS queued,
+       coalesce(sum(f.reserved) FILTER (WHERE ${known}), 0) AS reserved
+     FROM ${FEATURES_FROM} WHERE ${conditions.where()}`,
+    conditions.values,
+  );
+  return row;
+}
+
+/** Users and hosts, also those whose lines a cut reading lacks. */
+async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
+  const conditions = createConditions();
+  conditions.servers("r", servers);
+  const [row] = await pool.unsafe(
+    `SELECT count(DISTINCT r.user_name)::int AS users, count(DISTINCT r.lower_host)::int AS hosts
+     FROM current_rows r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
+       AND f.name = r.feature
+     WHERE r.kind IN ('checkout', 'held') AND f.state <> 'failed' AND ${conditions.where()}`,
+    conditions.values,
+  );
+  return row as { readonly users: number; readonly hosts: number };
+}
+
+async function nextExpiries(pool: Pool, servers: readonly string[] | null): Promise<PoolExpiry[]> {
+  const conditions = createConditions();
+  conditions.servers("p", servers);
+  const rows = await pool.unsafe(
+    `SELECT * FROM current_pools p WHERE expires_at IS NOT NULL AND ${conditions.where()}
+     ORDER BY expires_at, site, server, daemon, feature, pool LIMIT ${NEXT_EXPIRIES}`,
+    conditions.values,
+  );
+  return rows.map(poolExpiry);
+}
+
+/** A row of `current_pools`. */
+export function poolExpiry(row: Record<string, unknown>): PoolExpiry {
+  return {
+    server: serverAt(row.site as string, row.server as string),
+    daemon: row.daemon as string,
+    feature: row.feature as string,
+    pool: row.pool as string,
+    total: whole(row.total),
+    expiry: {
+      expiresOn: row.expires_on as string | null,
+      expiresAt: whole(row.expires_at),
+      permanent: row.permanent as boolean,
+    },
+  };
+}
+
+async function alertCounts(pool: Pool, servers: readonly string[] | null): Promise<AlertCounts> {
+  const conditions = createConditions();
+  conditions.servers("a", servers);
+  const rows: { severity: keyof AlertCounts; count: number }[] = await pool.unsafe(
+    `SELECT severity, count(*)::int AS count FROM alerts a WHERE resolved_at IS NULL AND ${conditions.where()} GROUP BY severity`,
+    conditions.values,
+  );
+  const counts = { info: 0, warning: 0, critical: 0 };
+  for (const { severity, count } of rows) counts[severity] = count;
+  return counts;
+}

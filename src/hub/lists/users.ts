@@ -1,0 +1,131 @@
+import type { ServerPicture } from "../../domain/picture.ts";
+import type { UserRecord } from "../../domain/records.ts";
+import type { UserKind } from "../../domain/words.ts";
+import type { Sort } from "../../http/answers/list.ts";
+import { userRecords } from "../../http/records.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { createConditions, orderBy } from "./conditions.ts";
+import { serverAt } from "./directory.ts";
+import { bare, COLLECTED_AT, featureOf, SILENT, STATE, withSilence } from "./features.ts";
+
+const FROM = `current_rows r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
+  AND f.name = r.feature JOIN servers s ON s.site = r.site AND s.server = r.server JOIN sites t ON t.site = r.site`;
+
+export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
+
+export interface UsersAsked {
+  /** Ids at the hub; null = all. */
+  readonly servers: readonly string[] | null;
+  readonly daemon?: readonly string[];
+  readonly feature?: readonly string[];
+  readonly user?: readonly string[];
+  readonly host?: readonly string[];
+  readonly kind?: readonly UserKind[];
+  readonly sort: Sort<UserSort>;
+  readonly limit: number;
+  readonly offset: number;
+  /** Users and hosts go by their aliases: in filters, in the order, and in the records. */
+  readonly anonymize: boolean;
+}
+
+interface Row {
+  readonly site: string;
+  readonly server: string;
+  readonly kind: UserKind;
+  readonly row: string;
+  readonly session: string | null;
+  readonly feature: string;
+  readonly server_at: string | null;
+  readonly silent: boolean;
+}
+
+/** A page of checkouts, reservations and queue entries, and how many there are. `hide` makes the aliases. */
+export async function userPage(
+  pool: Pool,
+  asked: UsersAsked,
+  now: number,
+  hide: (of: ServerPicture) => ServerPicture,
+) {
+  const conditions = createConditions();
+  const { use, add, oneOf } = conditions;
+  const head = withSilence(conditions, now);
+  const [user, host] = asked.anonymize ? ["r.user_alias", "r.host_alias"] : ["r.user_name", "r.host"];
+  conditions.servers("r", asked.servers);
+  add("r.kind <> 'held'");
+  oneOf("r.daemon", asked.daemon);
+  oneOf("r.feature", asked.feature);
+  oneOf("r.kind", asked.kind);
+  oneOf(user, asked.user);
+  oneOf(
+    asked.anonymize ? host : "r.lower_host",
+    asked.host?.map((name) => name.toLowerCase()),
+  );
+  const identity = [
+    "r.site",
+    "r.server",
+    "r.daemon",
+    "r.feature",
+    "r.kind",
+    user,
+    host,
+    "r.handle",
+    "r.place",
+  ];
+  const order = orderBy(asked.sort, sortsOf(user, host), identity);
+  const counted = [...conditions.values];
+  const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
+  const [[{ total }], rows] = await Promise.all([
+    pool.unsafe(
+      `${head} SELECT count(*)::int AS total FROM current_rows r WHERE ${conditions.where()}`,
+      counted,
+    ),
+    pool.unsafe(
+      `${head} SELECT r.site, r.server, r.kind, r.body AS row, f.body AS feature, s.collected_at AS server_at, ${SILENT} AS silent,
+       (SELECT o.id FROM open_sessions o WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
+     FROM ${FROM} WHERE ${conditions.where()} ORDER BY ${order} ${page}`,
+      conditions.values,
+    ),
+  ]);
+  return { total: total as number, rows: (rows as Row[]).flatMap((row) => recordOf(row, hide)) };
+}
+
+const LIST_OF = { checkout: "checkouts", reservation: "reservations", queued: "queue" } as const;
+
+function recordOf(
+  { site, server, kind, row, session, feature, server_at, silent }: Row,
+  hide: (of: ServerPicture) => ServerPicture,
+) {
+  const picture = { ...featureOf(feature, whole(server_at), silent), [LIST_OF[kind]]: [JSON.parse(row)] };
+  const [shown = picture] = hide(bare(picture)).features;
+  return userRecords(serverAt(site, server), shown).map((record) => ({
+    site,
+    ...record,
+    session: whole(session),
+  }));
+}
+
+function sortsOf(user: string, host: string): Record<UserSort, string> {
+  return {
+    kind: "r.kind",
+    session: "r.session",
+    server: "r.site | r.server",
+    daemon: "r.daemon",
+    feature: "r.feature",
+    user,
+    host,
+    // These two never leave a site.
+    display: "NULL::text",
+    qualifier: "NULL::text",
+    version: "r.version",
+    count: "r.count",
+    handle: "r.handle",
+    pid: "r.pid",
+    startedAt: "r.started_at",
+    firstSeenAt: "r.first_seen_at",
+    durationSeconds: `greatest(0, floor((${COLLECTED_AT} - r.began_at) / 1000.0))`,
+    lingerSeconds: "r.linger_seconds",
+    borrowed: "r.borrowed",
+    state: STATE,
+    collectedAt: COLLECTED_AT,
+  };
+}

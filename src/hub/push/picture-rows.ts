@@ -1,0 +1,120 @@
+import type { CheckoutPicture, Holder, QueuePicture } from "../../domain/picture.ts";
+import type { FeatureState } from "../../fleet/protocol.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import { pick } from "../../http/records.ts";
+
+/** A picture's features, their pools and who holds their seats, as rows of PostgreSQL and the statements that take them. */
+
+/** In `collected_at`, where null stands for the server's own time: a feature that was never read. */
+export const NEVER = -1;
+/** Behind all that have a place. */
+const LAST = 2_147_483_647;
+
+/** An INSERT of rows with these columns besides those that name their feature. */
+function insertInto(table: string, columns: readonly string[], feature = "feature"): string {
+  const names = columns.map(nameOf);
+  return `
+    INSERT INTO ${table} (site, server, daemon, ${feature}, ${names.join(", ")})
+    SELECT $1, r.server, r.daemon, r.feature, ${names.map((name) => `r.${name}`).join(", ")}
+    FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, ${columns.join(", ")})
+    WHERE $2::int IS NOT NULL`;
+}
+
+const nameOf = (column: string) => column.slice(0, column.indexOf(" "));
+
+const FEATURE_COLUMNS =
+  `lower_name text, place integer, total bigint, used bigint, available bigint, reserved bigint,
+  queued bigint, checkouts integer, unlimited boolean, utilization double precision, shared boolean, expires_on text,
+  expires_at bigint, permanent boolean, state text, error text, collected_at bigint, body text`.split(/,\s+/);
+
+export const FEATURES = `${insertInto("current_features", FEATURE_COLUMNS, "name")}
+  ON CONFLICT (site, server, daemon, name) DO UPDATE SET ${FEATURE_COLUMNS.map(nameOf)
+    .filter((name) => name !== "place")
+    .map((name) => `${name} = excluded.${name}`)
+    .join(", ")}`;
+
+export function featureRow(
+  server: string,
+  { checkouts, reservations: _, queue: __, ...feature }: FeatureState,
+) {
+  const { daemon, name, expiry, collectedAt } = feature;
+  return {
+    server,
+    daemon,
+    feature: name,
+    ...pick(feature, "total", "used", "available", "reserved", "queued", "unlimited"),
+    ...pick(feature, "utilization", "shared", "state", "error"),
+    lower_name: name.toLowerCase(),
+    place: LAST,
+    checkouts: checkouts.length,
+    expires_on: expiry.expiresOn,
+    expires_at: expiry.expiresAt,
+    permanent: expiry.permanent,
+    collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
+    body: JSON.stringify(feature),
+  };
+}
+
+const POOL_COLUMNS = "pool text, total bigint, expires_on text, expires_at bigint, permanent boolean".split(
+  /,\s+/,
+);
+export const POOLS = insertInto("current_pools", POOL_COLUMNS);
+
+export function poolRows(server: string, { daemon, name: feature, pools }: FeatureState) {
+  return pools.map(({ id: pool, total, expiry }) => ({
+    server,
+    daemon,
+    feature,
+    pool,
+    total,
+    expires_on: expiry.expiresOn,
+    expires_at: expiry.expiresAt,
+    permanent: expiry.permanent,
+  }));
+}
+
+const ROW_COLUMNS =
+  `kind text, place integer, session bigint, user_name text, user_alias text, host text, lower_host text,
+  host_alias text, version text, count bigint, handle text, pid bigint, started_at bigint, first_seen_at bigint,
+  began_at bigint, linger_seconds bigint, borrowed boolean, body text`.split(/,\s+/);
+export const ROWS = insertInto("current_rows", ROW_COLUMNS);
+
+export function heldRows(
+  server: string,
+  { daemon, name: feature, checkouts, reservations, queue, alsoHeldBy = [] }: FeatureState,
+  pseudonyms: Pseudonyms,
+) {
+  const row = (kind: string, place: number, count: number, body: object) => {
+    return { server, daemon, feature, kind, place, count, borrowed: false, body: JSON.stringify(body) };
+  };
+  const person = ({ user, host }: Holder) => ({
+    user_name: user,
+    user_alias: pseudonyms.user(user),
+    host,
+    lower_host: host?.toLowerCase() ?? null,
+    host_alias: host === null ? null : pseudonyms.host(host),
+  });
+  const seat = (one: CheckoutPicture | QueuePicture) => ({
+    ...person(one),
+    ...pick(one, "version", "handle"),
+    first_seen_at: one.firstSeenAt ?? null,
+  });
+  return [
+    ...checkouts.map((one, place) => ({
+      ...row("checkout", place, one.count, one),
+      ...seat(one),
+      ...pick(one, "pid", "borrowed"),
+      session: one.session ?? null,
+      started_at: one.startedAt,
+      began_at: one.beganAt ?? one.startedAt,
+      linger_seconds: one.lingerSeconds,
+    })),
+    ...reservations.map((one, place) => row("reservation", place, one.count, one)),
+    ...queue.map((one, place) => ({
+      ...row("queued", place, one.count, one),
+      ...seat(one),
+      began_at: one.firstSeenAt ?? null,
+    })),
+    ...alsoHeldBy.map((one, place) => ({ ...row("held", place, 0, one), ...person(one) })),
+  ];
+}

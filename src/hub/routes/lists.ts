@@ -1,0 +1,316 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ApiError } from "../../domain/errors.ts";
+import { Picture } from "../../domain/live-picture.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
+import {
+  Count,
+  ExpirationRecord,
+  FeatureRecord,
+  record,
+  ServerRecord,
+  SummaryRecord,
+  UserRecord,
+} from "../../domain/records.ts";
+import { DATA_STATES, SERVER_STATUSES, USER_KINDS } from "../../domain/words.ts";
+import { encode, formatOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
+import { listDoc, ordered, rowsAnswer, type Sort, sortable, sortOf } from "../../http/answers/list.ts";
+import { documented } from "../../http/docs/documented.ts";
+import { type Exchange, gated } from "../../http/exchange.ts";
+import { serverJson } from "../../http/picture.ts";
+import {
+  decimal,
+  flag,
+  integer,
+  PEOPLE,
+  queryOf,
+  sortBy,
+  storedPage,
+  text,
+  wordList,
+} from "../../http/query.ts";
+import { endTime, openRange, startTime } from "../../http/query-time.ts";
+import { serverRecord } from "../../http/records.ts";
+import type { RouteDeps } from "../../http/routes/deps.ts";
+import { knownServer } from "../../http/snapshot.ts";
+import { MANAGERS } from "../../managers/registry.ts";
+import type { Pool } from "../database/connect.ts";
+import type { Directory } from "../lists/directory.ts";
+import { expirationPage } from "../lists/expirations.ts";
+import { type FeatureSort, featurePage } from "../lists/features.ts";
+import { NAMED_AT_HUB, PAGE, requireKnown, SITE, serversIn } from "../lists/scope.ts";
+import { serverRecords, wholePictures } from "../lists/servers.ts";
+import { fleetSummary } from "../lists/summary.ts";
+import { type UserSort, userPage } from "../lists/users.ts";
+
+/** A record of the daemon with the site that it is of. */
+function ofSite<R extends TSchema & { readonly properties: object; readonly title?: string }>(schema: R) {
+  return record(`${schema.title}AtHub`, { site: Type.String(), ...schema.properties });
+}
+const Feature = ofSite(FeatureRecord);
+const User = ofSite(UserRecord);
+const Server = ofSite(ServerRecord);
+const Expiration = ofSite(ExpirationRecord);
+const Summary = record("FleetSummary", {
+  ...SummaryRecord.properties,
+  sites: Type.Object(
+    { total: Count, silent: Count },
+    { description: "Of a silent site nothing was heard for 30 s: its numbers are stale" },
+  ),
+});
+const ServerWithFeatures = record("ServerWithFeaturesAtHub", {
+  ...Server.properties,
+  features: Type.Array(Feature),
+});
+const Licenses = { ...listDoc("servers", ServerWithFeatures, "Servers", { summary: Summary }) };
+
+const FEATURES = queryOf({
+  ...NAMED_AT_HUB,
+  search: text("Part of the name, whatever the case.", "schema"),
+  min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
+  state: wordList(DATA_STATES, "How far the numbers can be trusted."),
+  sort: sortBy(sortable<FeatureRecord>(FeatureRecord) as readonly FeatureSort[]),
+  ...PAGE,
+});
+const USERS = queryOf({
+  ...NAMED_AT_HUB,
+  ...PEOPLE,
+  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
+  sort: sortBy(sortable<UserRecord>(UserRecord) as readonly UserSort[]),
+  ...PAGE,
+});
+const SERVERS = queryOf({
+  ...SITE,
+  server: NAMED_AT_HUB.server,
+  label: NAMED_AT_HUB.label,
+  manager: wordList(MANAGERS, "License managers."),
+  status: wordList(SERVER_STATUSES, "Reachability."),
+  state: wordList(DATA_STATES, "Outcome of the last poll."),
+  sort: sortBy(sortable<ServerRecord>(ServerRecord)),
+  ...PAGE,
+});
+const EXPIRATIONS = queryOf({
+  ...NAMED_AT_HUB,
+  start: startTime("Only what expires at this time or later."),
+  end: endTime("Only what expires before this time; a bare date takes in its day."),
+  days: integer("Only what expires within so many days, and what has expired.", {
+    minimum: 0,
+    maximum: 36_500,
+  }),
+  permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
+  sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
+  ...PAGE,
+});
+const CHOSEN = { ...SITE, server: NAMED_AT_HUB.server, label: NAMED_AT_HUB.label };
+const LICENSES = queryOf({ ...CHOSEN, limit: PAGE.limit, offset: PAGE.offset });
+const SUMMARY = queryOf(CHOSEN);
+const PICTURE = queryOf({ ...SITE, server: NAMED_AT_HUB.server });
+const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "muc:eda" }) });
+
+interface ListDeps {
+  readonly pool: Pool;
+  readonly directory: Directory;
+}
+
+/** What the pictures of all sites say, asked of PostgreSQL: no list is in the hub's memory. */
+export function listRoutes(
+  { clock, snapshotFor, pictures }: Pick<RouteDeps, "clock" | "snapshotFor" | "pictures">,
+  { pool, directory }: ListDeps,
+) {
+  const same = (picture: ServerPicture) => picture;
+  const hideFrom = ({ caller }: Exchange) => (caller?.anonymize === true ? pictures.anonymous : same);
+  /** The heads of some servers, null = all, as the caller may see them. */
+  const headsOf = (exchange: Exchange, ids: readonly string[] | null) => {
+    const { servers } = snapshotFor(exchange);
+    if (ids === null) return servers;
+    const wanted = new Set(ids);
+    return servers.filter(({ server }) => wanted.has(server.id));
+  };
+  const isSilent = directory.isSilent;
+
+  return new Elysia({ name: "routes/fleet-lists" })
+    .use(gated)
+    .get(
+      "/api/licenses",
+      async ({ request, exchange, query }) => {
+        const { limit, offset } = storedPage(query);
+        const ids = serversIn(directory, query);
+        const heads = headsOf(exchange, ids);
+        const page = heads.slice(offset, offset + limit);
+        const [records, features, summary] = await Promise.all([
+          serverRecords(pool, page),
+          pageFeatures(
+            page.map(({ server }) => server.id),
+            exchange,
+          ),
+          fleetSummary(pool, directory, ids, clock.now()),
+        ]);
+        const byServer = Map.groupBy(features, ({ server }) => server);
+        const servers = records.map((one) => ({ ...one, features: byServer.get(one.id) ?? [] }));
+        return send(request, valueAnswer({ servers, total: heads.length, limit, offset, summary }));
+      },
+      documented("read", "Licenses", "Everything: servers, features, totals", {
+        query: LICENSES,
+        answers: {
+          200: {
+            description: "Servers with their features, and the totals of all that match",
+            schema: Licenses.schema,
+          },
+        },
+      }),
+    )
+    .get(
+      "/api/licenses/features",
+      async ({ request, exchange, query }) => {
+        const servers = serversIn(directory, query);
+        await requireKnown(pool, directory, query);
+        const page = storedPage(query);
+        const { total, rows } = await featurePage(
+          pool,
+          { ...query, ...page, servers, sort: sortOf(query.sort) },
+          clock.now(),
+          hideFrom(exchange),
+        );
+        return send(
+          request,
+          rowsAnswer("features", Feature, rows, total, { ...page, format: formatOf(query, request) }),
+        );
+      },
+      documented("read", "Licenses", "Features of all servers", {
+        query: FEATURES,
+        answers: { 200: listDoc("features", Feature, "Features") },
+      }),
+    )
+    .get(
+      "/api/licenses/users",
+      async ({ request, exchange, query }) => {
+        const servers = serversIn(directory, query);
+        await requireKnown(pool, directory, query);
+        const page = storedPage(query);
+        const sort = sortOf(query.sort) ?? { field: "startedAt", descending: false };
+        const anonymize = exchange.caller?.anonymize === true;
+        const { total, rows } = await userPage(
+          pool,
+          { ...query, ...page, servers, sort, anonymize },
+          clock.now(),
+          hideFrom(exchange),
+        );
+        return send(
+          request,
+          rowsAnswer("users", User, rows, total, { ...page, format: formatOf(query, request) }),
+        );
+      },
+      documented("holders", "Licenses", "Checkouts, reservations and queue entries", {
+        description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
+        query: USERS,
+        answers: { 200: listDoc("users", User, "Users") },
+      }),
+    )
+    .get(
+      "/api/licenses/servers",
+      async ({ request, exchange, query }) => {
+        const { limit, offset } = storedPage(query);
+        const matched = headsOf(exchange, serversIn(directory, query)).filter(
+          ({ server, status, state }) =>
+            (query.manager?.includes(server.manager) ?? true) &&
+            (query.status?.includes(status) ?? true) &&
+            (query.state?.includes(state) ?? true),
+        );
+        const page = sorted(matched, sortOf(query.sort)).slice(offset, offset + limit);
+        const rows = await serverRecords(pool, page);
+        return send(
+          request,
+          rowsAnswer("servers", Server, rows, matched.length, {
+            limit,
+            offset,
+            format: formatOf(query, request),
+          }),
+        );
+      },
+      documented("read", "Licenses", "License servers", {
+        query: SERVERS,
+        answers: { 200: listDoc("servers", Server, "Servers") },
+      }),
+    )
+    .get(
+      "/api/licenses/servers/:id",
+      async ({ exchange, params }) => {
+        const [one] = await serverRecords(pool, [knownServer(snapshotFor(exchange), params.id)]);
+        return one as Static<typeof Server>;
+      },
+      documented("read", "Licenses", "One license server", {
+        params: ID,
+        answers: { 200: { description: "Server", schema: Server } },
+      }),
+    )
+    .get(
+      "/api/licenses/summary",
+      ({ query }) => fleetSummary(pool, directory, serversIn(directory, query), clock.now()),
+      documented("read", "Licenses", "Totals over all servers, or over those named", {
+        query: SUMMARY,
+        answers: { 200: { description: "Totals", schema: Summary } },
+      }),
+    )
+    .get(
+      "/api/licenses/expirations",
+      async ({ request, exchange, query }) => {
+        const now = clock.now();
+        const range = openRange(query.start, query.end, now);
+        const servers = serversIn(directory, query);
+        await requireKnown(pool, directory, query);
+        const page = storedPage(query);
+        const { days = null, permanent = false } = query;
+        const asked = { ...query, ...page, ...range, servers, days, permanent, sort: sortOf(query.sort) };
+        const { total, rows } = await expirationPage(pool, asked, headsOf(exchange, servers), now);
+        return send(
+          request,
+          rowsAnswer("expirations", Expiration, rows, total, { ...page, format: formatOf(query, request) }),
+        );
+      },
+      documented("read", "Licenses", "What expires when", {
+        description:
+          "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first.",
+        query: EXPIRATIONS,
+        answers: { 200: listDoc("expirations", Expiration, "Expirations") },
+      }),
+    )
+    .get(
+      "/api/picture",
+      async ({ request, exchange, query }) => {
+        if (query.site === undefined && query.server === undefined)
+          throw new ApiError(
+            "INVALID_QUERY",
+            "The picture of a whole fleet is too much for one answer: name site= or server=.",
+          );
+        const heads = headsOf(exchange, serversIn(directory, query));
+        const whole = (await wholePictures(pool, heads, isSilent)).map(hideFrom(exchange));
+        const hasRows = exchange.caller?.countsOnly !== true;
+        const parts = whole.map((picture) =>
+          serverJson(picture, pictures.numberOf(picture.server.id), hasRows),
+        );
+        return send(request, jsonAnswer(encode(`{"servers":[${parts}]}`)));
+      },
+      documented("read", "Licenses", "Everything of a site or of some servers, slim", {
+        query: PICTURE,
+        answers: { 200: { description: "The picture", schema: Picture } },
+        errors: ["INVALID_QUERY"],
+      }),
+    );
+
+  async function pageFeatures(ids: readonly string[], exchange: Exchange) {
+    if (ids.length === 0) return [];
+    const all = { servers: ids, sort: null, limit: 1_000_000, offset: 0 };
+    return (await featurePage(pool, all, clock.now(), hideFrom(exchange))).rows;
+  }
+}
+
+/** Heads in the order of one field of their records; as they came when none is named. */
+function sorted(
+  heads: readonly ServerPicture[],
+  sort: Sort<keyof ServerRecord> | null,
+): readonly ServerPicture[] {
+  if (sort === null) return heads;
+  const byId = new Map(heads.map((head) => [head.server.id, head]));
+  const records = ordered(heads.map(serverRecord), sort, ["id"]);
+  return records.flatMap(({ id }) => byId.get(id) ?? []);
+}

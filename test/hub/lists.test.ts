@@ -1,0 +1,307 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { ServerPicture } from "../../src/domain/picture.ts";
+import { freePort } from "../free-port.ts";
+import { type Bench, bench } from "../http/make.ts";
+import { until } from "../until.ts";
+import { pictureState, pictureStates, simulatedPictures } from "./pictures.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, known, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+
+const AT = Date.parse("2026-03-04T10:20:00Z");
+const SITES = ["muc", "blr"] as const;
+
+describe.skipIf(!HAS_POSTGRES)("live lists of a hub", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  let keys: Record<"viewer" | "anonymous", string>;
+  let now = AT;
+  const sites = new Map<string, ReturnType<typeof madeUpSite>>();
+  const daemons = new Map<string, Bench>();
+  const pictures = new Map<string, ServerPicture[]>();
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+    database = await postgres.database();
+    for (const [index, name] of SITES.entries()) {
+      sites.set(name, madeUpSite(name, await keyAt(database, { role: "site", site: name })));
+      const daemon = bench();
+      daemon.now = AT;
+      daemons.set(name, daemon);
+      pictures.set(name, simulatedPictures(index + 1, AT));
+    }
+    keys = {
+      viewer: await keyAt(database, { role: "viewer" }),
+      anonymous: await keyAt(database, { role: "viewer", anonymize: true }),
+    };
+    hub = await startHub(database, { now: () => now });
+    await known(hub, keys.anonymous);
+    for (const name of SITES) {
+      daemons.get(name)?.show(...(pictures.get(name) ?? []));
+      await sites
+        .get(name)
+        ?.sends(
+          hub.url,
+          sites.get(name)?.push({ sentAt: now, states: pictureStates(pictures.get(name) ?? []) }),
+        );
+    }
+  });
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await postgres?.[Symbol.asyncDispose]();
+  });
+
+  /** What the hub says, as the site would say it. */
+  function ofSite(name: string, body: unknown): unknown {
+    const text = JSON.stringify(body).replaceAll(`"${name}:`, '"').replaceAll(`"site":"${name}",`, "");
+    return JSON.parse(text);
+  }
+
+  const daemonSays = async (name: string, path: string) =>
+    (await daemons.get(name)?.json(path)) as Record<string, unknown>;
+
+  const FEATURE_SORTS = [
+    "name",
+    "-used",
+    "utilization",
+    "-expiresAt",
+    "state",
+    "daemon",
+    "server",
+    "-total",
+    "error",
+    "queued",
+  ];
+  const USER_SORTS = [
+    "user",
+    "-durationSeconds",
+    "host",
+    "kind",
+    "-startedAt",
+    "count",
+    "feature",
+    "-handle",
+    "version",
+  ];
+  test.each([
+    "/api/licenses/features?limit=10000",
+    ...FEATURE_SORTS.map((sort) => `/api/licenses/features?limit=37&offset=5&sort=${sort}`),
+    "/api/licenses/features?limit=1000&search=eD&min_utilization=20",
+    "/api/licenses/features?limit=1000&state=ok,partial",
+    "/api/licenses/features?limit=1000&state=stale",
+    "/api/licenses/features?limit=1000&label=location:muc",
+    "/api/licenses/features?limit=1000&daemon=siliqd&feature=Schema_Editor",
+    "/api/licenses/users?limit=10000",
+    ...USER_SORTS.map((sort) => `/api/licenses/users?limit=53&offset=11&sort=${sort}`),
+    "/api/licenses/users?limit=1000&kind=reservation,queued",
+    "/api/licenses/users?limit=1000&feature=Schema_Editor&daemon=siliqd",
+    "/api/licenses/servers?limit=1000",
+    "/api/licenses/servers?limit=3&offset=1&sort=-name",
+    "/api/licenses/servers?limit=1000&state=stale",
+    "/api/licenses/expirations?limit=1000",
+    "/api/licenses/expirations?limit=20&offset=3&sort=-feature",
+    "/api/licenses/expirations?limit=1000&days=90&permanent=true",
+    "/api/licenses/expirations?limit=1000&permanent=true&start=2026-06-01",
+  ])("with site= the hub says what the site says: %s", async (path) => {
+    for (const name of SITES) {
+      const site = await daemonSays(name, path);
+      const said = await hub.json<{ total: number }>(`${path}&site=${name}`, keys.viewer);
+      expect(ofSite(name, said)).toEqual(site);
+      if (!/offset|error/.test(path)) expect(said.total).toBeGreaterThan(0);
+    }
+  });
+
+  test("people are found by their names, and by their hosts whatever the case", async () => {
+    type Users = { users: { user: string; host: string }[]; total: number };
+    for (const name of SITES) {
+      const all = (await daemonSays(name, "/api/licenses/users?kind=checkout")) as unknown as Users;
+      for (const { user, host } of [all.users[3], all.users.at(-1)] as Users["users"])
+        for (const query of [
+          `user=${user}`,
+          `host=${host.toUpperCase()}`,
+          `user=${user}&host=${host.toLowerCase()}`,
+        ]) {
+          const path = `/api/licenses/users?limit=1000&${query}`;
+          const said = await hub.json<Users>(`${path}&site=${name}`, keys.viewer);
+          expect(said.total).toBeGreaterThan(0);
+          expect(ofSite(name, said)).toEqual(await daemonSays(name, path));
+        }
+    }
+  });
+
+  test("one server, and the totals of a site", async () => {
+    for (const name of SITES) {
+      const [first] = pictures.get(name) ?? [];
+      const id = first?.server.id ?? "";
+      expect(ofSite(name, await hub.json(`/api/licenses/servers/${name}:${id}`, keys.viewer))).toEqual(
+        await daemonSays(name, `/api/licenses/servers/${id}`),
+      );
+      const { alerts: _, ...site } = await daemonSays(name, "/api/licenses/summary");
+      const said = ofSite(name, await hub.json(`/api/licenses/summary?site=${name}`, keys.viewer));
+      expect(said).toMatchObject(site);
+      expect(said).toMatchObject({ sites: { total: 2, silent: 0 } });
+    }
+  });
+
+  test("sums over sites are the fleet's", async () => {
+    type Totals = {
+      features: number;
+      queued: number;
+      seats: { total: number; used: number };
+      servers: { up: number };
+    };
+    const [all, ...each] = await Promise.all(
+      ["", "?site=muc", "?site=blr"].map((query) =>
+        hub.json<Totals>(`/api/licenses/summary${query}`, keys.viewer),
+      ),
+    );
+    const sum = (of: (totals: Totals) => number) => each.reduce((total, one) => total + of(one), 0);
+    for (const of of [
+      ({ features }: Totals) => features,
+      ({ queued }: Totals) => queued,
+      ({ seats }: Totals) => seats.total,
+      ({ seats }: Totals) => seats.used,
+      ({ servers }: Totals) => servers.up,
+    ])
+      expect(sum(of)).toBe(of(all as Totals));
+  });
+
+  test("lists have a hundred rows unless told otherwise, and begin with the site's name", async () => {
+    const list = await hub.json<{ total: number; limit: number; users: object[] }>(
+      "/api/licenses/users",
+      keys.viewer,
+    );
+    expect([list.limit, list.users.length]).toEqual([100, 100]);
+    expect(list.total).toBeGreaterThan(100);
+    expect(Object.keys(list.users[0] ?? {})[0]).toBe("site");
+    const all = await hub.json<{ servers: object[]; total: number }>(
+      "/api/licenses?limit=2&site=blr",
+      keys.viewer,
+    );
+    expect([all.servers.length, all.total]).toEqual([2, pictures.get("blr")?.length ?? 0]);
+  });
+
+  test("a name that nobody knows is 404 with the closest", async () => {
+    for (const [path, closest] of [
+      ["features?site=mus", "muc"],
+      ["features?server=muc:edaa", "muc:eda"],
+      ["users?feature=Schema_Editr", "Schema_Editor"],
+      ["features?label=location:nowhere", ""],
+    ] as const) {
+      const response = await hub.get(`/api/licenses/${path}`, keys.viewer);
+      expect([path, response.status]).toEqual([path, 404]);
+      expect(((await response.json()) as { message: string }).message).toContain(closest);
+    }
+  });
+
+  test("an anonymized key sees the pseudonyms of the fleet, finds people by them, and no name", async () => {
+    type Users = {
+      users: { user: string | null; host: string | null; startedAt: string | null }[];
+      total: number;
+    };
+    const open = await hub.json<Users>("/api/licenses/users?limit=10000&kind=checkout", keys.viewer);
+    const path = "/api/licenses/users?limit=10000&kind=checkout&sort=user";
+    const text = await (await hub.get(path, keys.anonymous)).text();
+    const masked = JSON.parse(text) as Users;
+    expect(masked.total).toBe(open.total);
+    const names = new Set(open.users.map(({ user }) => user as string));
+    for (const name of names) expect(text).not.toContain(`"${name}"`);
+    const shown = masked.users.map(({ user }) => user as string);
+    expect(shown).toEqual(shown.toSorted());
+    expect(new Set(shown).size).toBe(names.size);
+    const one = await hub.json<Users>(`${path}&user=${shown[0]}`, keys.anonymous);
+    expect(one.total).toBe(shown.filter((user) => user === shown[0]).length);
+    expect((await hub.json<Users>(`${path}&user=${[...names][0]}`, keys.anonymous)).total).toBe(0);
+  });
+
+  test("the picture of a site is the site's, and that of a whole fleet is refused", async () => {
+    const of = async (text: unknown) =>
+      JSON.parse(JSON.stringify(text).replaceAll(/"snapshot":\d+/g, '"snapshot":0'));
+    for (const name of SITES) {
+      const said = ofSite(name, await hub.json(`/api/picture?site=${name}`, keys.viewer));
+      expect(await of(said)).toEqual(await of(await daemonSays(name, "/api/picture")));
+    }
+    expect((await hub.get("/api/picture", keys.viewer)).status).toBe(400);
+  });
+
+  test("a difference of pictures changes what changed; one that does not fit is wanted whole", async () => {
+    const site = sites.get("muc");
+    const before = pictures.get("muc")?.[0] as ServerPicture;
+    const after = simulatedPictures(1, AT + 600_000)[0] as ServerPicture;
+    const less = { ...after, features: after.features.slice(1).toReversed() };
+    const push = (state: object) => site?.sends(hub.url, { ...site.push({ sentAt: now }), states: [state] });
+    expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
+    // The same again, its answer was lost; then one upon a picture that the hub never had.
+    expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
+    expect(await push(pictureState(before, after, 9))).toMatchObject({ wanted: [before.server.id] });
+    const daemon = daemons.get("muc") as Bench;
+    const others = (pictures.get("muc") ?? []).slice(1);
+    daemon.show(less, ...others);
+    for (const list of ["features", "users"]) {
+      const path = `/api/licenses/${list}?limit=10000`;
+      expect(ofSite("muc", await hub.json(`${path}&site=muc`, keys.viewer))).toEqual(
+        await daemonSays("muc", path),
+      );
+    }
+    expect(await push(pictureState(null, before, 1))).toMatchObject({ wanted: [] });
+    daemon.show(before, ...others);
+    const path = "/api/licenses/features?limit=10000";
+    expect(ofSite("muc", await hub.json(`${path}&site=muc`, keys.viewer))).toEqual(
+      await daemonSays("muc", path),
+    );
+  });
+
+  test("what is silent is stale, is counted, and says so; with the next push it is fresh", async () => {
+    type Sites = { sites: { site: string; state: string; lastPushAt: string }[] };
+    const states = async () =>
+      (await hub.json<Sites>("/api/fleet/sites", keys.viewer)).sites.map(({ state }) => state);
+    expect(await states()).toEqual(["connected", "connected"]);
+    now = AT + 31_000;
+    await sites.get("blr")?.sends(hub.url, sites.get("blr")?.push({ sentAt: now + 5_000 }));
+    expect(await hub.json("/api/fleet/sites/muc", keys.viewer)).toMatchObject({
+      state: "silent",
+      lagFacts: null,
+    });
+    expect(await hub.json("/api/fleet/sites/blr", keys.viewer)).toMatchObject({
+      state: "connected",
+      clockOffsetMs: 5_000,
+      version: "0.2.0",
+      labels: { country: "de" },
+    });
+    const fresh = await hub.json<{ total: number }>(
+      "/api/licenses/features?site=muc&state=ok,partial",
+      keys.viewer,
+    );
+    expect(fresh.total).toBe(0);
+    const summary = await hub.json("/api/licenses/summary", keys.viewer);
+    expect(summary).toMatchObject({ sites: { total: 2, silent: 1 } });
+    const features = await hub.json<{ features: { state: string; collectedAt: string | null }[] }>(
+      "/api/licenses/features?site=muc&limit=1000",
+      keys.viewer,
+    );
+    const daemon = (await daemonSays("muc", "/api/licenses/features")).features as typeof features.features;
+    expect(features.features.map(({ collectedAt }) => collectedAt)).toEqual(
+      daemon.map(({ collectedAt }) => collectedAt),
+    );
+    expect(features.features.every(({ state }) => state === "stale" || state === "failed")).toBe(true);
+    await sites.get("muc")?.sends(hub.url, sites.get("muc")?.push({ sentAt: now }));
+    expect(await states()).toEqual(["connected", "connected"]);
+  });
+
+  test("a server that a site no longer has is gone", async () => {
+    const site = sites.get("blr");
+    const rest = (pictures.get("blr") ?? []).slice(1);
+    await site?.sends(hub.url, site.push({ sentAt: now, states: pictureStates(rest).slice(0, 1) }));
+    await until("the directory of the hub has followed", async () => {
+      const list = await hub.json<{ total: number }>("/api/licenses/servers?site=blr", keys.viewer);
+      return list.total === rest.length || undefined;
+    });
+    const first = pictures.get("blr")?.[0]?.server.id;
+    const pool = open(database);
+    for (const table of ["servers", "current_features", "current_rows", "current_pools"]) {
+      const rows = await pool.unsafe(`SELECT 1 FROM ${table} WHERE site = 'blr' AND server = $1`, [first]);
+      expect([table, rows.length]).toEqual([table, 0]);
+    }
+    await pool.close();
+  });
+});
