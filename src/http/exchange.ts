@@ -54,6 +54,8 @@ export interface Exchange {
   caller: KeyRecord | null;
   /** The sign-in of the browser that sent it, whose key is the caller; null when a key was sent, or a socket's caller. */
   signIn: SignIn | null;
+  /** At a hub: the sites that the query names, where it names no servers and labels besides. */
+  sites?: readonly string[];
   /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
   acting: { readonly message: string; readonly fields: LogFields } | null;
   /** Headers of the answer, whatever it becomes; names in lower case. */

@@ -40,7 +40,10 @@ const OPEN_BODY_BYTES = 4096;
  * below, before a byte of its body is read. What it must know of a route is declared by the route.
  */
 export function createGate(
-  deps: Pick<HttpDeps, "clock" | "execute" | "installationId" | "keys" | "log" | "settings" | "signIns">,
+  deps: Pick<
+    HttpDeps,
+    "clock" | "execute" | "installationId" | "keys" | "log" | "narrowed" | "settings" | "signIns"
+  >,
   root: Root,
   limits: Limits,
   audit: Audit,
@@ -77,7 +80,8 @@ export function createGate(
       // The key was checked for the route found here; should the router ever read a path otherwise, nothing runs.
       if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
-      const query = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
+      const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
+      const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
       return { query } as unknown as undefined;
     })

@@ -112,6 +112,7 @@ export function createHistoryReader(
           ),
           ...range,
           filter: {
+            ...(exchange.sites !== undefined && { sites: exchange.sites }),
             servers: byLabels(snapshot, query).server ?? null,
             daemons: daemon,
             features: feature,

@@ -14,6 +14,8 @@ export interface KnownRoute {
   keyInQuery: boolean;
   /** Some method of it takes a body. */
   takesBody: boolean;
+  /** Its query names servers, and no sites. */
+  isOfServers: boolean;
   /** Bytes of a body that it takes; null = as many as the config says. */
   maxBodyBytes: number | null;
 }
@@ -39,11 +41,14 @@ export function createRouteTable(app: Pick<AnyElysia, "routes">): (path: string)
       } = hooks.detail ?? {};
       const access = (["open", ...PERMISSIONS] as const).find((each) => each === declaredAccess);
       if (access === undefined) throw new Error(`${method} ${path} declares no permission`);
+      const { parameters = [] } = hooks.detail ?? {};
+      const takes = (name: string) => parameters.some((one: { name?: string }) => one.name === name);
       const known = routes.get(path) ?? {
         path,
         access: new Map(),
         keyInQuery: false,
         takesBody: false,
+        isOfServers: takes("server") && !takes("site"),
         maxBodyBytes: typeof own === "number" ? own : null,
       };
       known.access.set(method, access);

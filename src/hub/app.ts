@@ -7,9 +7,11 @@ import { createGate } from "../http/gate.ts";
 import { createLimits, type Limits } from "../http/limits.ts";
 import { pageRoutes } from "../http/page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
+import { alertRoutes } from "../http/routes/alerts.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
 import { serviceRoutes } from "../http/routes/service.ts";
+import { sessionRoutes } from "../http/routes/sessions.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
@@ -18,7 +20,7 @@ import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 
 /** Ports of routes that a hub does not serve. */
-type NotHere = "streams" | "history" | "alerts" | "logs";
+type NotHere = "streams" | "logs";
 
 /** What the composition root of a hub hands to its app. */
 export interface HubAppDeps extends Omit<AppDeps, NotHere> {
@@ -47,6 +49,8 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(pushRoutes(http.push))
     .use(siteRoutes(deps, http.pool))
     .use(listRoutes(deps, http))
+    .use(sessionRoutes(deps))
+    .use(alertRoutes(deps))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

@@ -4,11 +4,15 @@ import type { RunningConfig } from "../daemon/running-config.ts";
 import { ApiError } from "../domain/errors.ts";
 import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { Sent } from "../http/query.ts";
 import { perPicture } from "../http/snapshot.ts";
+import { createHubHistory } from "./answers/history.ts";
 import type { HubAppDeps } from "./app.ts";
 import type { Pool } from "./database/connect.ts";
 import type { HubKeys } from "./keys.ts";
 import type { Directory } from "./lists/directory.ts";
+import { serversIn } from "./lists/scope.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
 
 interface HubParts
@@ -34,6 +38,9 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     settings: () => settingsOf(running.current(), parts.zone),
     live: directory,
     denials: directory,
+    history: createHubHistory(pool, pseudonyms),
+    alerts: alertsPort,
+    narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
     pictures: {
       numberOf: () => 0,
       anonymous: perPicture((picture) => anonymousPicture(picture, pseudonyms)),
@@ -102,6 +109,28 @@ function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts)
     reload: () => running.reload((problem: Problem) => printProblem({ ...problem, file: null, line: null })),
   };
 }
+
+/** `site=` in the place of `server=`: what takes servers takes sites, as the servers that they have. */
+function narrowed(directory: Directory, { site, ...sent }: Sent, exchange: Exchange): Sent {
+  if (site === undefined) return sent;
+  const names = (value: string | readonly string[]) => [value].flat().flatMap((text) => text.split(","));
+  const { server } = sent;
+  const named = server === undefined ? {} : { server: names(server) };
+  if (server === undefined && sent.label === undefined) exchange.sites = names(site);
+  return { ...sent, server: serversIn(directory, { site: names(site), ...named }) ?? [] };
+}
+
+const notThere = () =>
+  Promise.reject(
+    new ApiError("SERVICE_UNAVAILABLE", "A hub does not pass this on to its sites yet: do it at the site.", {
+      retryAfterSeconds: 3600,
+    }),
+  );
+const alertsPort: HubAppDeps["alerts"] = {
+  counts: () => ({ info: 0, warning: 0, critical: 0 }),
+  acknowledge: notThere,
+  silence: notThere,
+};
 
 /** Browsers cannot sign in at a hub yet: they show a key with each request, or `[page] public` lets them read. */
 const noSignIns: HubAppDeps["signIns"] = {

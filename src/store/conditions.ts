@@ -9,6 +9,8 @@ export interface Rows {
 
 /** Whose sessions, or denials; null = any. Several names are alternatives. Hosts are the same in any case. */
 export interface SessionFilter {
+  /** At a hub: all that these sites have or had, whatever `servers` says. */
+  readonly sites?: readonly string[];
   readonly servers: readonly string[] | null;
   readonly daemons: readonly string[] | null;
   readonly features: readonly string[] | null;
@@ -17,7 +19,7 @@ export interface SessionFilter {
 }
 
 /** Which features; null = any. */
-export type Named = Pick<SessionFilter, "servers" | "daemons" | "features">;
+export type Named = Pick<SessionFilter, "sites" | "servers" | "daemons" | "features">;
 
 /** A condition of SQL with what is bound in it. */
 export interface Condition {

@@ -20,11 +20,12 @@ export function createConditions() {
       );
     },
     /** One of these servers, by their ids at the hub; null = any. */
-    servers(alias: string, ids: readonly string[] | null): void {
+    servers(alias: string | null, ids: readonly string[] | null): void {
       if (ids === null) return;
+      const of = alias === null ? "" : `${alias}.`;
       const pairs = use(JSON.stringify(ids.map(partsOf)));
       all.push(
-        `(${alias}.site, ${alias}.server) IN (SELECT p ->> 0, p ->> 1 FROM json_array_elements(${pairs}::text::json) AS p)`,
+        `(${of}site, ${of}server) IN (SELECT p ->> 0, p ->> 1 FROM json_array_elements(${pairs}::text::json) AS p)`,
       );
     },
     where: () => (all.length === 0 ? "true" : all.join(" AND ")),

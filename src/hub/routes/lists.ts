@@ -38,7 +38,7 @@ import type { Pool } from "../database/connect.ts";
 import type { Directory } from "../lists/directory.ts";
 import { expirationPage } from "../lists/expirations.ts";
 import { type FeatureSort, featurePage } from "../lists/features.ts";
-import { NAMED_AT_HUB, PAGE, requireKnown, SITE, serversIn } from "../lists/scope.ts";
+import { NAMED_AT_HUB, PAGE, SITE, serversIn } from "../lists/scope.ts";
 import { serverRecords, wholePictures } from "../lists/servers.ts";
 import { fleetSummary } from "../lists/summary.ts";
 import { type UserSort, userPage } from "../lists/users.ts";
@@ -114,7 +114,7 @@ interface ListDeps {
 
 /** What the pictures of all sites say, asked of PostgreSQL: no list is in the hub's memory. */
 export function listRoutes(
-  { clock, snapshotFor, pictures }: Pick<RouteDeps, "clock" | "snapshotFor" | "pictures">,
+  { clock, snapshotFor, pictures, reader }: Pick<RouteDeps, "clock" | "snapshotFor" | "pictures" | "reader">,
   { pool, directory }: ListDeps,
 ) {
   const same = (picture: ServerPicture) => picture;
@@ -163,7 +163,10 @@ export function listRoutes(
       "/api/licenses/features",
       async ({ request, exchange, query }) => {
         const servers = serversIn(directory, query);
-        await requireKnown(pool, directory, query);
+        await reader.servers(exchange, snapshotFor(exchange), {
+          daemon: query.daemon ?? [],
+          feature: query.feature ?? [],
+        });
         const page = storedPage(query);
         const { total, rows } = await featurePage(
           pool,
@@ -185,7 +188,10 @@ export function listRoutes(
       "/api/licenses/users",
       async ({ request, exchange, query }) => {
         const servers = serversIn(directory, query);
-        await requireKnown(pool, directory, query);
+        await reader.servers(exchange, snapshotFor(exchange), {
+          daemon: query.daemon ?? [],
+          feature: query.feature ?? [],
+        });
         const page = storedPage(query);
         const sort = sortOf(query.sort) ?? { field: "startedAt", descending: false };
         const anonymize = exchange.caller?.anonymize === true;
@@ -257,7 +263,10 @@ export function listRoutes(
         const now = clock.now();
         const range = openRange(query.start, query.end, now);
         const servers = serversIn(directory, query);
-        await requireKnown(pool, directory, query);
+        await reader.servers(exchange, snapshotFor(exchange), {
+          daemon: query.daemon ?? [],
+          feature: query.feature ?? [],
+        });
         const page = storedPage(query);
         const { days = null, permanent = false } = query;
         const asked = { ...query, ...page, ...range, servers, days, permanent, sort: sortOf(query.sort) };

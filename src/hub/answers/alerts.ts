@@ -1,0 +1,93 @@
+import { Type } from "@sinclair/typebox";
+import {
+  AlertRecord,
+  type AlertRule,
+  alertRecord,
+  anonymousAlert,
+  type Severity,
+} from "../../domain/alerts.ts";
+import { nullable, record } from "../../domain/records.ts";
+import type { Answer, Formatted } from "../../http/answers/answer.ts";
+import { rowsAnswer } from "../../http/answers/list.ts";
+import type { AlertFilter } from "../../store/alert-queries.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { createConditions } from "../lists/conditions.ts";
+import { serverAt } from "../lists/directory.ts";
+import { ofSites } from "./people.ts";
+
+export const AlertAtHub = record("AlertAtHub", {
+  site: Type.String(),
+  ...AlertRecord.properties,
+  siteId: nullable(Type.Integer({ description: "Id of the alert at its site; null of the hub's own" })),
+});
+
+export interface AlertsAsked extends AlertFilter, Formatted {
+  readonly limit: number;
+  readonly offset: number;
+  readonly anonymize: boolean;
+  /** Epoch ms. */
+  readonly now: number;
+}
+
+/** Alerts of all sites, the newest first by when they fired. */
+export async function alertsAnswer(pool: Pool, asked: AlertsAsked): Promise<Answer> {
+  const conditions = createConditions();
+  const { use, add, oneOf } = conditions;
+  const { filter, start, end, severities, acknowledged, state, rules, limit, offset } = asked;
+  ofSites(conditions, filter);
+  oneOf("daemon", filter.daemons);
+  oneOf("feature", filter.features);
+  oneOf("severity", severities);
+  oneOf("rule", rules);
+  if (end !== null) add(`started_at < ${use(end)}`);
+  if (start !== null) add(`(resolved_at IS NULL OR resolved_at > ${use(start)})`);
+  if (acknowledged !== null) add(`acknowledged_at IS ${acknowledged ? "NOT " : ""}NULL`);
+  if (state !== null) add(`resolved_at IS ${state === "firing" ? "" : "NOT "}NULL`);
+  const from = `FROM alerts WHERE ${conditions.where()}`;
+  const counted = [...conditions.values];
+  const page = `LIMIT ${use(limit)} OFFSET ${use(offset)}`;
+  const [[{ total }], rows] = await Promise.all([
+    pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
+    pool.unsafe(`SELECT * ${from} ORDER BY fired_at DESC, site, site_id DESC ${page}`, conditions.values),
+  ]);
+  const records = (rows as Row[]).map((row) => {
+    const shown = recordOf(row, asked.now);
+    return {
+      site: row.site,
+      ...(asked.anonymize ? anonymousAlert(shown) : shown),
+      siteId: whole(row.site_id),
+    };
+  });
+  return rowsAnswer("alerts", AlertAtHub, records, total, asked);
+}
+
+type Row = Readonly<Record<string, string | null>> & {
+  readonly site: string;
+  readonly message: string;
+  readonly value: number | null;
+  readonly threshold: number | null;
+  readonly peak_value: number | null;
+};
+
+function recordOf(row: Row, now: number): AlertRecord {
+  const alert = {
+    id: Number(row.id),
+    rule: row.rule as AlertRule,
+    severity: row.severity as Severity,
+    server: row.server === null || row.server === undefined ? null : serverAt(row.site, row.server),
+    daemon: row.daemon ?? null,
+    feature: row.feature ?? null,
+    message: row.message,
+    value: row.value,
+    threshold: row.threshold,
+    peakValue: row.peak_value,
+    startedAt: Number(row.started_at),
+    firedAt: Number(row.fired_at),
+    resolvedAt: whole(row.resolved_at),
+    acknowledgedAt: whole(row.acknowledged_at),
+    acknowledgedBy: row.acknowledged_by ?? null,
+    comment: row.comment ?? null,
+    silencedUntil: whole(row.silenced_until),
+  };
+  return alertRecord(alert, now);
+}

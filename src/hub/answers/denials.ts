@@ -1,0 +1,91 @@
+import { Type } from "@sinclair/typebox";
+import { type Denial, type DenialOutcome, DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { record } from "../../domain/records.ts";
+import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import type { Answer, Formatted } from "../../http/answers/answer.ts";
+import { rowsAnswer } from "../../http/answers/list.ts";
+import type { DenialQuery, DenialSort } from "../../store/denial-queries.ts";
+import { type Pool, whole } from "../database/connect.ts";
+import { createConditions } from "../lists/conditions.ts";
+import { serverAt } from "../lists/directory.ts";
+import { peopleIn, personConditions } from "./people.ts";
+
+export const DenialAtHub = record("DenialAtHub", { site: Type.String(), ...DenialRecord.properties });
+
+export interface DenialsAsked extends DenialQuery, Formatted {
+  readonly limit: number;
+  readonly logging: readonly object[];
+}
+
+/** Denied requests, the newest first unless told otherwise. */
+export async function denialsAnswer(
+  pool: Pool,
+  asked: DenialsAsked,
+  pseudonyms: Pseudonyms | null,
+): Promise<Answer> {
+  const stored = await peopleIn(pool, asked, pseudonyms, ["denials"]);
+  const people = namesFor(pseudonyms, () => stored);
+  const conditions = createConditions();
+  const { use, add } = conditions;
+  const known = (names: readonly string[] | null) => names?.filter((name) => name !== "") ?? null;
+  const wanted = people.wanted(asked);
+  personConditions(conditions, { ...wanted, features: known(wanted.features), users: known(wanted.users) });
+  if (asked.start !== null) add(`at >= ${use(asked.start)}`);
+  if (asked.end !== null) add(`at < ${use(asked.end)}`);
+  const from = `FROM denials WHERE ${conditions.where()}`;
+  const counted = [...conditions.values];
+  const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
+  const [[{ total }], rows] = await Promise.all([
+    pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
+    pool.unsafe(
+      `SELECT * ${from} ORDER BY ${orderOf(asked.sort, pseudonyms !== null)} ${page}`,
+      conditions.values,
+    ),
+  ]);
+  const records = (rows as Row[]).map((row) => {
+    const denial = denialOf(row);
+    const user = denial.user === null ? null : people.user(denial.user);
+    const shown = { ...denial, user, host: people.host(denial.host), reason: people.text(denial.reason) };
+    return { site: row.site, ...denialRecord(shown) };
+  });
+  return rowsAnswer("denials", DenialAtHub, records, total, asked, { logging: asked.logging });
+}
+
+type Row = Readonly<Record<string, string | null>> & { readonly site: string };
+
+function denialOf(row: Row): Denial {
+  return {
+    at: Number(row.at),
+    until: Number(row.until),
+    server: serverAt(row.site, row.server ?? ""),
+    daemon: row.daemon ?? "",
+    feature: row.feature ?? null,
+    user: row.user_name ?? null,
+    host: row.host ?? null,
+    count: Number(row.count),
+    attempts: Number(row.attempts),
+    reason: row.reason ?? null,
+    code: whole(row.code),
+    outcome: row.outcome as DenialOutcome,
+  };
+}
+
+/** Of the sorts that are not the name of a column. */
+const COLUMNS: Partial<Record<DenialSort, string>> = {
+  server: "site, server",
+  user: "user_name",
+  code: "code",
+};
+/** What no anonymized caller may sort by: its order would tell of names. */
+const TELLING: readonly DenialSort[] = ["user", "host", "reason"];
+
+function orderOf(sort: DenialQuery["sort"], isAnonymous: boolean): string {
+  const newest = "at DESC, site, site_id DESC";
+  if (sort === null || (isAnonymous && TELLING.includes(sort.field))) return newest;
+  const way = sort.descending ? "DESC" : "ASC";
+  if (sort.field === "timestamp") return `at ${way}, site, site_id ${way}`;
+  const columns = (COLUMNS[sort.field] ?? sort.field)
+    .split(", ")
+    .map((column) => `${column} ${way} NULLS LAST`);
+  return `${columns.join(", ")}, at, site, server, daemon, feature NULLS FIRST, site_id`;
+}

@@ -1,0 +1,66 @@
+import { closestNames } from "../../config/closest-word.ts";
+import { ApiError } from "../../domain/errors.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import type { Pool } from "../database/connect.ts";
+import { type AlertsAsked, alertsAnswer } from "./alerts.ts";
+import { type DenialsAsked, denialsAnswer } from "./denials.ts";
+import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
+
+interface Audience {
+  readonly anonymize: boolean;
+}
+
+interface NamesAsked {
+  readonly daemons: readonly string[];
+  readonly features: readonly string[];
+}
+
+/** Of names that are closest to a wrong one, so many are looked at. */
+const MAX_NAMES = 50_000;
+
+/** The daemon's questions of history as PostgreSQL answers them. What it does not answer yet is said so. */
+export function createHubHistory(pool: Pool, pseudonyms: Pseudonyms): HttpDeps["history"] {
+  const aliases = ({ anonymize }: Audience) => (anonymize ? pseudonyms : null);
+  const answers: Readonly<Record<string, (asked: never) => Promise<unknown>>> = {
+    unknownName: (asked: NamesAsked) => unknownName(pool, asked),
+    sessions: (asked: SessionsAsked & Audience) => sessionsAnswer(pool, asked, aliases(asked)),
+    denials: (asked: DenialsAsked & Audience) => denialsAnswer(pool, asked, aliases(asked)),
+    alerts: (asked: AlertsAsked) => alertsAnswer(pool, asked),
+  };
+  const query = (name: string, asked: unknown): Promise<unknown> => {
+    const answer = Object.hasOwn(answers, name) ? answers[name] : undefined;
+    return answer === undefined ? Promise.reject(notThere(name)) : answer(asked as never);
+  };
+  return { query: query as HttpDeps["history"]["query"] };
+}
+
+function notThere(name: string): ApiError {
+  return new ApiError("SERVICE_UNAVAILABLE", `A hub does not answer ${name} yet: ask the site.`, {
+    retryAfterSeconds: 3600,
+  });
+}
+
+/** The first of the names that neither the live pictures nor history know; null when all are known. */
+async function unknownName(pool: Pool, { daemons, features }: NamesAsked) {
+  const kinds = [
+    { what: "daemon", column: "daemon", names: daemons },
+    { what: "feature", column: "name", names: features },
+  ] as const;
+  for (const { what, column, names } of kinds) {
+    for (const name of names) {
+      const found = await pool.unsafe(
+        `SELECT 1 FROM current_features WHERE ${column} = $1 UNION ALL
+         SELECT 1 FROM history_features WHERE ${column} = $1 LIMIT 1`,
+        [name],
+      );
+      if (found.length > 0) continue;
+      const rows: { name: string }[] = await pool.unsafe(
+        `SELECT DISTINCT ${column} AS name FROM current_features UNION
+         SELECT DISTINCT ${column} FROM history_features LIMIT ${MAX_NAMES}`,
+      );
+      return { what, name, closest: closestNames(name, new Set(rows.map((row) => row.name))) };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,50 @@
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import type { SessionFilter } from "../../store/conditions.ts";
+import type { Pool } from "../database/connect.ts";
+import { type Conditions, createConditions } from "../lists/conditions.ts";
+
+/** What a filter of the daemon's asks of rows with site, server, daemon, feature, user_name and host. */
+export function personConditions(conditions: Conditions, filter: SessionFilter): void {
+  ofSites(conditions, filter);
+  conditions.oneOf("daemon", filter.daemons);
+  conditions.oneOf("feature", filter.features);
+  conditions.oneOf("user_name", filter.users);
+  // As SQLite does it at the sites: of other letters than a to z both cases are told apart.
+  conditions.oneOf(
+    "lower(host)",
+    filter.hosts?.map((host) => host.toLowerCase()),
+  );
+}
+
+/** Sites alone are all that they have or had: servers that are gone, and what is of no server. */
+export function ofSites(
+  conditions: Conditions,
+  { sites, servers }: Pick<SessionFilter, "sites" | "servers">,
+): void {
+  if (sites === undefined) conditions.servers(null, servers);
+  else conditions.oneOf("site", sites);
+}
+
+const NOBODY = { users: [] as string[], hosts: [] as string[] };
+
+/**
+ * The names among which those are that an anonymized caller's filter means: pseudonyms cannot be turned back. Nothing where
+ * there is none to find.
+ */
+export async function peopleIn(
+  pool: Pool,
+  filter: SessionFilter,
+  pseudonyms: Pseudonyms | null,
+  tables: readonly string[],
+): Promise<typeof NOBODY> {
+  if (pseudonyms === null || (filter.users === null && filter.hosts === null)) return NOBODY;
+  const distinct = async (column: string) => {
+    const conditions = createConditions();
+    personConditions(conditions, { ...filter, users: null, hosts: null });
+    const one = (table: string) =>
+      `SELECT ${column} AS name FROM ${table} WHERE ${column} IS NOT NULL AND ${conditions.where()}`;
+    const rows: { name: string }[] = await pool.unsafe(tables.map(one).join(" UNION "), conditions.values);
+    return rows.map(({ name }) => name);
+  };
+  return { users: await distinct("user_name"), hosts: await distinct("host") };
+}
