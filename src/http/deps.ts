@@ -16,7 +16,6 @@ import type { BuildInfo } from "../system/build-info.ts";
 import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/anonymous.ts";
-import type { Exchange } from "./exchange.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 import type { Sent } from "./query.ts";
 
@@ -39,7 +38,7 @@ export interface HttpDeps {
     anonymous(picture: ServerPicture): ServerPicture;
   };
   /** At a hub: a query that names sites, with their servers in the place of the sites. Throws NOT_FOUND. */
-  readonly narrowed?: (sent: Sent, exchange: Exchange) => Sent;
+  readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "rescan" | "raw"> & {

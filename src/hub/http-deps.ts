@@ -4,7 +4,6 @@ import type { RunningConfig } from "../daemon/running-config.ts";
 import { ApiError } from "../domain/errors.ts";
 import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
-import type { Exchange } from "../http/exchange.ts";
 import type { Sent } from "../http/query.ts";
 import { perPicture } from "../http/snapshot.ts";
 import { createHubHistory } from "./answers/history.ts";
@@ -111,7 +110,11 @@ function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts)
 }
 
 /** `site=` in the place of `server=`: what takes servers takes sites, as the servers that they have. */
-function narrowed(directory: Directory, { site, ...sent }: Sent, exchange: Exchange): Sent {
+function narrowed(
+  directory: Directory,
+  { site, ...sent }: Sent,
+  exchange: { sites?: readonly string[] },
+): Sent {
   if (site === undefined) return sent;
   const names = (value: string | readonly string[]) => [value].flat().flatMap((text) => text.split(","));
   const { server } = sent;

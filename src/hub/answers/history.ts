@@ -22,16 +22,21 @@ const MAX_NAMES = 50_000;
 /** The daemon's questions of history as PostgreSQL answers them. What it does not answer yet is said so. */
 export function createHubHistory(pool: Pool, pseudonyms: Pseudonyms): HttpDeps["history"] {
   const aliases = ({ anonymize }: Audience) => (anonymize ? pseudonyms : null);
-  const answers: Readonly<Record<string, (asked: never) => Promise<unknown>>> = {
-    unknownName: (asked: NamesAsked) => unknownName(pool, asked),
-    sessions: (asked: SessionsAsked & Audience) => sessionsAnswer(pool, asked, aliases(asked)),
-    denials: (asked: DenialsAsked & Audience) => denialsAnswer(pool, asked, aliases(asked)),
-    alerts: (asked: AlertsAsked) => alertsAnswer(pool, asked),
-  };
   const query = (name: string, asked: unknown): Promise<unknown> => {
-    const answer = Object.hasOwn(answers, name) ? answers[name] : undefined;
-    return answer === undefined ? Promise.reject(notThere(name)) : answer(asked as never);
+    switch (name) {
+      case "unknownName":
+        return unknownName(pool, asked as NamesAsked);
+      case "sessions":
+        return sessionsAnswer(pool, asked as SessionsAsked, aliases(asked as Audience));
+      case "denials":
+        return denialsAnswer(pool, asked as DenialsAsked, aliases(asked as Audience));
+      case "alerts":
+        return alertsAnswer(pool, asked as AlertsAsked);
+      default:
+        return Promise.reject(notThere(name));
+    }
   };
+  // The port ties each name to its parameters and its answer.
   return { query: query as HttpDeps["history"]["query"] };
 }
 

@@ -4,6 +4,7 @@ import { NEXT_EXPIRIES, type PoolExpiry } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
+import { SILENT_MS } from "../push/take-push.ts";
 import { createConditions } from "./conditions.ts";
 import type { Directory } from "./directory.ts";
 import { serverAt } from "./directory.ts";
@@ -20,11 +21,12 @@ export async function fleetSummary(
   const chosen = servers === null ? all : all.filter(({ server }) => servers.includes(server.id));
   const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
   for (const { status } of chosen) statuses[status]++;
-  const [sums, people, expiries, alerts] = await Promise.all([
+  const [sums, people, expiries, alerts, sites] = await Promise.all([
     featureSums(pool, servers, now),
     peopleCounts(pool, servers),
     nextExpiries(pool, servers),
     alertCounts(pool, servers),
+    siteCounts(pool, now),
   ]);
   const readAt = chosen.flatMap(({ collectedAt }) => collectedAt ?? []);
   const known = readAt.length > 0;
@@ -32,7 +34,6 @@ export async function fleetSummary(
   const [used, usedOf] = [Number(sums.used), Number(sums.used_of)];
   const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
   const collectedAt = known ? readAt.reduce((a, b) => Math.min(a, b)) : null;
-  const sites = directory.sites();
   return {
     servers: statuses,
     features: sums.features,
@@ -51,8 +52,15 @@ export async function fleetSummary(
     alerts,
     expiries: expirationRecords(expiries, chosen, asOf || (collectedAt ?? 0)),
     collectedAt: iso(collectedAt),
-    sites: { total: sites.length, silent: sites.filter(({ site }) => directory.isSilent(site)).length },
+    sites,
   };
+}
+
+async function siteCounts(pool: Pool, now: number) {
+  const [row] = await pool`
+    SELECT count(*)::int AS total, count(*) FILTER (WHERE last_push_at IS NULL OR last_push_at < ${now - SILENT_MS})::int AS silent
+    FROM sites`;
+  return { total: row.total as number, silent: row.silent as number };
 }
 
 async function featureSums(pool: Pool, servers: readonly string[] | null, now: number) {
@@ -82,10 +90,14 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("r", servers);
   const [row] = await pool.unsafe(
-    `SELECT count(DISTINCT r.user_name)::int AS users, count(DISTINCT r.lower_host)::int AS hosts
-     FROM current_rows r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
-       AND f.name = r.feature
-     WHERE r.kind IN ('checkout', 'held') AND f.state <> 'failed' AND ${conditions.where()}`,
+    // Counting what is distinct would sort all rows; pairs are hashed, and few.
+    `WITH held AS (
+       SELECT r.user_name, r.lower_host FROM current_rows r
+       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND (site, server, daemon, feature) NOT IN
+         (SELECT site, server, daemon, name FROM current_features WHERE state = 'failed')
+       GROUP BY r.user_name, r.lower_host)
+     SELECT (SELECT count(*) FROM (SELECT DISTINCT user_name FROM held) u)::int AS users,
+       (SELECT count(*) FROM (SELECT DISTINCT lower_host FROM held WHERE lower_host IS NOT NULL) h)::int AS hosts`,
     conditions.values,
   );
   return row as { readonly users: number; readonly hosts: number };

@@ -8,10 +8,15 @@ import { createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
 import { bare, COLLECTED_AT, featureOf, SILENT, STATE, withSilence } from "./features.ts";
 
-const FROM = `current_rows r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
+/** With what a row needs of its feature, its server and its site. */
+const withFeature = (
+  rows: string,
+) => `${rows} r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
   AND f.name = r.feature JOIN servers s ON s.site = r.site AND s.server = r.server JOIN sites t ON t.site = r.site`;
 
 export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
+/** Sorts by what stands in another table. */
+const OF_FEATURES: readonly UserSort[] = ["state", "collectedAt", "durationSeconds"];
 
 export interface UsersAsked {
   /** Ids at the hub; null = all. */
@@ -73,8 +78,10 @@ export async function userPage(
   ];
   const order = orderBy(asked.sort, sortsOf(user, host), identity);
   const counted = [...conditions.values];
+  // Most orders are of the rows alone: joins are for the page.
+  const rows = OF_FEATURES.includes(asked.sort.field) ? withFeature("current_rows") : "current_rows r";
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
-  const [[{ total }], rows] = await Promise.all([
+  const [[{ total }], found] = await Promise.all([
     pool.unsafe(
       `${head} SELECT count(*)::int AS total FROM current_rows r WHERE ${conditions.where()}`,
       counted,
@@ -82,11 +89,11 @@ export async function userPage(
     pool.unsafe(
       `${head} SELECT r.site, r.server, r.kind, r.body AS row, f.body AS feature, s.collected_at AS server_at, ${SILENT} AS silent,
        (SELECT o.id FROM open_sessions o WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
-     FROM ${FROM} WHERE ${conditions.where()} ORDER BY ${order} ${page}`,
+     FROM ${withFeature(`(SELECT r.* FROM ${rows} WHERE ${conditions.where()} ORDER BY ${order} ${page})`)} ORDER BY ${order}`,
       conditions.values,
     ),
   ]);
-  return { total: total as number, rows: (rows as Row[]).flatMap((row) => recordOf(row, hide)) };
+  return { total: total as number, rows: (found as Row[]).flatMap((row) => recordOf(row, hide)) };
 }
 
 const LIST_OF = { checkout: "checkouts", reservation: "reservations", queued: "queue" } as const;
