@@ -22,6 +22,7 @@ import { hubDepsOf } from "./http-deps.ts";
 import { createHubKeys } from "./keys.ts";
 import { createDirectory } from "./lists/directory.ts";
 import { takePush } from "./push/take-push.ts";
+import { createRetention } from "./retention.ts";
 import { fleetSecret } from "./secret.ts";
 import { createWatch } from "./watch.ts";
 
@@ -62,6 +63,8 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     await migrate(pool);
     const secret = await fleetSecret(pool);
     const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
+    const keep = () => running.current().retention;
+    teardown.part("retention", createRetention({ pool, partitions, clock, keep, log: log("store") }));
     const keys = await createHubKeys(pool, clock);
     const directory = createDirectory(pool, clock);
     await directory.renew();

@@ -1,0 +1,64 @@
+import type { Config } from "../config/config.ts";
+import { messageOf } from "../domain/error-code.ts";
+import type { Log } from "../domain/log.ts";
+import { type Clock, DAY_MS, HOUR_MS, repeat } from "../domain/time/clock.ts";
+import type { Pool } from "./database/connect.ts";
+import { LOCK, LOCKS } from "./database/migrate.ts";
+import type { Partitions } from "./database/partitions.ts";
+
+/** Steps of days whose packed form never came: as long as a line may be down. */
+const STEPS_MS = 30 * DAY_MS;
+
+interface RetentionDeps {
+  readonly pool: Pool;
+  readonly partitions: Partitions;
+  readonly clock: Clock;
+  readonly keep: () => Config["retention"];
+  readonly log: Log;
+}
+
+/** Drops what is older than the config keeps, once an hour, by one hub at a time: partitions as a whole, the rest by rows. */
+export function createRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
+  async function run(): Promise<void> {
+    const { sessionsMs, samplesMs, rollupsMs, eventsMs, outagesMs } = keep();
+    const now = clock.now();
+    const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
+    const drops = [
+      await partitions.drop("sessions", dayBefore(sessionsMs)),
+      await partitions.drop("denials", dayBefore(sessionsMs)),
+      await partitions.drop("steps", dayBefore(STEPS_MS)),
+      await partitions.drop("packed_days", dayBefore(rollupsMs)),
+      await partitions.drop("events", dayBefore(eventsMs)),
+    ];
+    await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
+    await pool`DELETE FROM coverage WHERE until_at < ${now - rollupsMs}`;
+    await pool`DELETE FROM statuses WHERE greatest(until_at, next_by) < ${now - outagesMs}`;
+    await pool`DELETE FROM alerts WHERE resolved_at < ${now - eventsMs}`;
+    await pool`DELETE FROM refused WHERE at < ${now - eventsMs}`;
+    await pool`DELETE FROM commands WHERE expires_at < ${now - eventsMs}`;
+    const dropped = drops.reduce((sum, one) => sum + one, 0);
+    if (dropped > 0) log.info("Old partitions were dropped", { partitions: dropped });
+  }
+
+  async function step(): Promise<void> {
+    // The lock is its connection's: it goes with a hub that is killed.
+    const connection = await pool.reserve();
+    try {
+      const [lock] =
+        await connection`SELECT pg_try_advisory_lock(${LOCK}::int, ${LOCKS.retention}::int) AS held`;
+      if (!lock.held) return;
+      try {
+        await run();
+      } finally {
+        await connection`SELECT pg_advisory_unlock(${LOCK}::int, ${LOCKS.retention}::int)`;
+      }
+    } finally {
+      connection.release();
+    }
+  }
+
+  const attempt = () =>
+    step().catch((error) => log.warn("Old rows were not dropped", { error: messageOf(error) }));
+  const end = repeat(HOUR_MS, () => void attempt());
+  return { step, stop: end };
+}

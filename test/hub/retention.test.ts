@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { interpretConfig } from "../../src/config/load.ts";
+import { DAY_MS } from "../../src/domain/time/clock.ts";
+import { migrate } from "../../src/hub/database/migrate.ts";
+import { createPartitions } from "../../src/hub/database/partitions.ts";
+import { createRetention } from "../../src/hub/retention.ts";
+import { freePort } from "../free-port.ts";
+import { recordingLog } from "../store/recording-log.ts";
+import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
+import { open } from "./rig.ts";
+
+test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and nothing else", async () => {
+  await using postgres = await startPostgres(await freePort(), ["fsync=off"]);
+  const pool = open(await postgres.database());
+  await migrate(pool);
+  const today = 20_600;
+  const clock = { now: () => today * DAY_MS };
+  const partitions = createPartitions(pool, () => today);
+  const days = [today, today - 399, today - 420];
+  await partitions.ensure({ sessions: days, packed_days: [today, today - 400, today - 3000] });
+  for (const [id, day] of days.entries())
+    await pool`
+      INSERT INTO sessions VALUES ('muc', 1, ${id}, ${id}, 'eda', 'd', 'f', 'ada', NULL, NULL, 1, NULL, NULL, 0, 0, 0,
+        ${day * DAY_MS}, 'checkin')`;
+  for (const [kind, day] of [
+    ["samples", today - 400],
+    ["samples", today - 3000],
+    ["rollups", today - 3000],
+    ["samples", today],
+    ["rollups", today - 400],
+  ] as const)
+    await pool`INSERT INTO packed_days VALUES ('muc', ${kind}, ${day}, 1, ${Buffer.from("x")})`;
+  const read = interpretConfig(
+    '[retention]\nsessions = "400d"\nsamples = "100d"\nrollups = "5y"\n',
+    null,
+    {},
+  );
+  if (!read.ok) throw new Error("the config is not read");
+  const retention = createRetention({
+    pool,
+    partitions,
+    clock,
+    keep: () => read.config.retention,
+    log: recordingLog(),
+  });
+  await retention.step();
+  await retention.step();
+  retention.stop();
+  expect((await pool`SELECT id::int FROM sessions ORDER BY id`).map(({ id }: { id: number }) => id)).toEqual([
+    0, 1,
+  ]);
+  const rest = await pool`SELECT kind, ${today}::int - day AS age FROM packed_days ORDER BY kind, age`;
+  expect([...rest]).toEqual([
+    { kind: "rollups", age: 400 },
+    { kind: "samples", age: 0 },
+  ]);
+  await pool.close();
+});
