@@ -19,6 +19,7 @@ export type People = ReturnType<typeof createPeople>;
 /** As `[fleet] people` says. `counts`: no person at all, only how many seats are in use. */
 export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   const named = audience === "names";
+  const user = (name: string | null) => (name === null ? null : anonymizer.user(name));
   const host = (name: string | null) => (name === null ? null : anonymizer.host(name));
   return {
     audience,
@@ -29,7 +30,7 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
       return {
         ...row,
         id: anonymizer.session(row.id),
-        user: anonymizer.user(row.user),
+        user: user(row.user),
         host: host(row.host),
       };
     },
@@ -37,8 +38,7 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
     denial(row: DenialRow): DenialRow {
       if (named) return row;
       if (audience === "counts") return { ...row, user: null, host: null, reason: null };
-      const user = row.user === null ? null : anonymizer.user(row.user);
-      return { ...row, user, host: host(row.host), reason: null };
+      return { ...row, user: user(row.user), host: host(row.host), reason: null };
     },
     event(json: string): StoredEvent | null {
       const event = JSON.parse(json) as StoredEvent;
@@ -53,6 +53,15 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   };
 }
 
+const NOTHING_OF_CONFIG = {
+  tool: null,
+  secretFile: null,
+  caFile: null,
+  encoding: null,
+  logFile: null,
+  logCommand: null,
+};
+
 /** Nothing of the config but what the API shows, nothing raw, no displays and free text. */
 function withoutWords(picture: ServerPicture): ServerPicture {
   const silent = <Row extends { readonly display: string | null; readonly qualifier: string | null }>(
@@ -60,7 +69,7 @@ function withoutWords(picture: ServerPicture): ServerPicture {
   ) => (row.display === null && row.qualifier === null ? row : { ...row, display: null, qualifier: null });
   return {
     ...picture,
-    server: { ...picture.server, tool: null, logFile: null, logCommand: null },
+    server: { ...picture.server, ...NOTHING_OF_CONFIG },
     error: picture.error && { ...picture.error, details: null },
     unparsed: [],
     features: picture.features.map((feature) => ({
@@ -74,7 +83,7 @@ function withoutWords(picture: ServerPicture): ServerPicture {
 function withoutPeople(picture: ServerPicture): ServerPicture {
   return {
     ...picture,
-    features: picture.features.map(({ alsoHeldBy: _, ...feature }) => ({
+    features: picture.features.map(({ alsoHeldBy: _, assigned: __, ...feature }) => ({
       ...feature,
       checkouts: [],
       reservations: [],

@@ -7,7 +7,7 @@ import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { Count, nullable, words } from "../domain/records.ts";
 import { END_REASONS } from "../domain/session.ts";
 import { text } from "../domain/text-types.ts";
-import { AUDIENCES, SERVER_STATUSES } from "../domain/words.ts";
+import { AUDIENCES, SERVER_STATUSES, UNITS } from "../domain/words.ts";
 
 /**
  * What a site and its hub say to each other: `POST /api/fleet/push`, a batch of JSON under zstd or gzip. Both sides use
@@ -47,7 +47,7 @@ const OfFeature = { server: Name, daemon: Name, feature: Name };
 export const SessionRow = Type.Object({
   id: Type.Integer(),
   ...OfFeature,
-  user: Name,
+  user: nullable(Name),
   host: nullable(Name),
   version: nullable(Type.String()),
   count: Type.Integer({ minimum: 1 }),
@@ -203,9 +203,14 @@ const Feature = Type.Unsafe<FeatureState>(
     total: Seats,
     used: Seats,
     pools: Type.Array(Type.Object({ id: Name })),
-    checkouts: Type.Array(Type.Object({ user: Name, count: Count })),
+    checkouts: Type.Array(Type.Object({ user: nullable(Name), count: Count })),
     reservations: Type.Array(Type.Object({ type: Name, name: Name, count: Count })),
-    queue: Type.Array(Type.Object({ user: Name, count: Count })),
+    queue: Type.Array(Type.Object({ user: nullable(Name), count: Count })),
+    unit: Type.Optional(words(UNITS)),
+    seatGroup: Type.Optional(Name),
+    assigned: Type.Optional(
+      Type.Array(Type.Object({ user: Name, host: nullable(Name), since: nullable(Time) })),
+    ),
   }),
 );
 const Key = Type.Tuple([Name, Name], { description: "Daemon and name of a feature" });

@@ -74,7 +74,7 @@ test("a hub gets what is stored, as it is stored", async () => {
     head: {
       status: "down",
       error: { code: "LICENSE_SERVER_UNREACHABLE", details: null },
-      server: { id: "eda", tool: null },
+      server: { id: "eda", tool: null, secretFile: null, caFile: null },
     },
   });
   expect(JSON.stringify(hub.pushes)).not.toContain("secret words");
@@ -344,7 +344,7 @@ describe("what is not told as facts is told as days", () => {
     await site.poll(["ann"]);
     hub.up();
     await site.told();
-    const open = (rows: Iterable<{ endedAt: number | null; user: string }>) =>
+    const open = (rows: Iterable<{ endedAt: number | null; user: string | null }>) =>
       [...rows].filter(({ endedAt }) => endedAt === null).map(({ user }) => user);
     expect(open(hub.latest().sessions.values())).toEqual(["ann"]);
     expectSame(site, hub);
@@ -406,6 +406,45 @@ describe("people", () => {
     expect(others.some((user) => users.has(user))).toBe(false);
     await hub.stop();
   });
+
+  test.each(["names", "pseudonyms", "counts"] as const)(
+    "without a name, and assigned ones, leave as %s like the others",
+    async (people) => {
+      const hub = createFakeHub({ secret: SECRET });
+      await using site = await createSiteRig(hub, { people });
+      await site.told();
+      const seat = { user: null, host: null, startedAt: null };
+      const features = [
+        a.feature({
+          ...{ unit: "tokens", seatGroup: "common", used: 2 },
+          checkouts: [a.checkout(seat), a.checkout({ ...seat, user: "bob", handle: "102" })],
+          queue: [{ ...a.checkout(seat), count: 2 }],
+          assigned: [{ user: "zoe", host: "ws7", since: null }],
+        }),
+      ];
+      await site.poll([], { reading: a.reading({ features }) });
+      await site.poll([], { reading: a.reading({ features: [a.feature({ checkouts: [] })] }) });
+      await site.poll([], { reading: a.reading({ features }) });
+      await site.told();
+      const shown = await until("the newest picture", () => {
+        const found = hub.pictures.get("eda")?.features.get("snpslmd\0compiler");
+        return found?.unit === "tokens" ? found : undefined;
+      });
+      expect(hub.problems).toEqual([]);
+      expect(shown).toMatchObject({ unit: "tokens", seatGroup: "common", used: 2 });
+      const users = [...hub.latest().sessions.values()].map(({ user }) => user);
+      const said = JSON.stringify(hub.pushes);
+      expect(said.includes('"zoe"')).toBe(people === "names");
+      expect(said.includes('"bob"')).toBe(people === "names");
+      if (people === "counts") expect([users.length, shown.assigned]).toEqual([0, undefined]);
+      else {
+        expect(users.filter((user) => user === null)).toHaveLength(2);
+        expect(new Set(users).size).toBe(2);
+        expect(shown.assigned).toHaveLength(1);
+      }
+      await hub.stop();
+    },
+  );
 
   test("do not leave while the hub gives no secret", async () => {
     const hub = createFakeHub();
