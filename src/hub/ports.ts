@@ -65,5 +65,6 @@ export const executePort: HttpDeps["execute"] = createExecutor({
     throw atSites("Running commands");
   },
   settings: () => ({ enabled: false, commands: [] }),
+  managers: () => [],
   run: () => Promise.reject(atSites("Running commands")),
 });

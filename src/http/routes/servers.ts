@@ -31,7 +31,7 @@ const QUERY = queryOf({
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "eda" }) });
 
 /** A name that is misspelt must not look like a manager without servers. */
-function checkManagers(named: readonly string[] | undefined, { servers }: Snapshot): void {
+export function checkManagers(named: readonly string[] | undefined, { servers }: Snapshot): void {
   const known = new Set([...MANAGERS, ...servers.map(({ server }) => server.manager)]);
   if (named?.every((name) => known.has(name)) ?? true) return;
   const takes = `${[...known].join(", ")} (one or more, separated by commas)`;

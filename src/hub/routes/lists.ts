@@ -22,6 +22,7 @@ import {
   decimal,
   flag,
   integer,
+  names,
   PEOPLE,
   queryOf,
   sortBy,
@@ -32,8 +33,8 @@ import {
 import { endTime, openRange, startTime } from "../../http/query-time.ts";
 import { serverRecord } from "../../http/records.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
+import { checkManagers } from "../../http/routes/servers.ts";
 import { knownServer } from "../../http/snapshot.ts";
-import { MANAGERS } from "../../managers/registry.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Directory } from "../lists/directory.ts";
 import { expirationPage } from "../lists/expirations.ts";
@@ -75,7 +76,7 @@ const FEATURES = queryOf({
 const USERS = queryOf({
   ...NAMED_AT_HUB,
   ...PEOPLE,
-  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries."),
+  kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
   sort: sortBy(sortable<UserRecord>(UserRecord) as readonly UserSort[]),
   ...PAGE,
 });
@@ -83,7 +84,7 @@ const SERVERS = queryOf({
   ...SITE,
   server: NAMED_AT_HUB.server,
   label: NAMED_AT_HUB.label,
-  manager: wordList(MANAGERS, "License managers."),
+  manager: names("Names of license managers, as the configs of the sites have them.", "flexnet"),
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
   sort: sortBy(sortable<ServerRecord>(ServerRecord)),
@@ -206,7 +207,7 @@ export function listRoutes(
           rowsAnswer("users", User, rows, total, { ...page, format: formatOf(query, request) }),
         );
       },
-      documented("holders", "Licenses", "Checkouts, reservations and queue entries", {
+      documented("holders", "Licenses", "Checkouts, reservations, queue entries and assigned people", {
         description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
         query: USERS,
         answers: { 200: listDoc("users", User, "Users") },
@@ -216,6 +217,7 @@ export function listRoutes(
       "/api/licenses/servers",
       async ({ request, exchange, query }) => {
         const { limit, offset } = storedPage(query);
+        checkManagers(query.manager, snapshotFor(exchange));
         const matched = headsOf(exchange, serversIn(directory, query)).filter(
           ({ server, status, state }) =>
             (query.manager?.includes(server.manager) ?? true) &&
