@@ -1,14 +1,15 @@
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { applyPoll, markStale } from "../../src/domain/polls/apply-poll.ts";
+import type { FeatureReading } from "../../src/domain/reading.ts";
 import type { FeatureState } from "../../src/fleet/protocol.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import * as a from "../domain/make.ts";
 
-/** Pictures of the simulator's servers at a moment, one of them stale; displays are left out, as a site leaves them out. */
+/** Pictures of the simulator's servers and of one that counts otherwise at a moment, one of them stale; displays are left out, as a site leaves them out. */
 export function simulatedPictures(seed: number, at: number): ServerPicture[] {
   const site = createSite({ seed, zone: "UTC" });
-  return SERVERS.map((spec, index) => {
+  const simulated = SERVERS.map((spec, index) => {
     const { id, name, manager, address, labels = {} } = spec;
     const server = a.server({ id, name, manager, address, labels });
     const outcome = a.outcome({
@@ -25,6 +26,56 @@ export function simulatedPictures(seed: number, at: number): ServerPicture[] {
     }));
     return index === 1 ? markStale({ ...picture, features }) : { ...picture, features };
   });
+  return [...simulated, otherCounts(at)];
+}
+
+/** A server with tokens and credits, seat groups, people to whom a license is assigned, and holders without a name. */
+function otherCounts(at: number): ServerPicture {
+  const expiry = {
+    expiresOn: "2026-05-01",
+    expiresAt: Date.parse("2026-05-01T23:59:59.999Z"),
+    permanent: false,
+  };
+  const seat = (handle: string, user: string | null, host: string | null = "WS77") =>
+    a.checkout({ user, host, handle, display: null, startedAt: user === null ? null : at - 7_200_000 });
+  const feature = (name: string, change: Partial<FeatureReading> = {}) =>
+    a.feature({ daemon: "otherd", name, checkouts: [], ...change });
+  const grouped = (name: string, seatGroup: string, change: Partial<FeatureReading> = {}) =>
+    feature(name, { seatGroup, pools: [a.pool({ total: 10, expiry })], ...change });
+  const features = [
+    grouped("first", "common", { total: 10, used: 2, checkouts: [seat("1", "eve"), seat("2", null)] }),
+    feature("alone", { total: 5, used: 4, checkouts: [seat("3", null, null), seat("4", "ada")] }),
+    grouped("second", "common", { total: 10, used: 3 }),
+    grouped("third", "common", { total: 8, used: null }),
+    grouped("open", "endless", { total: null, used: 7, unlimited: true }),
+    grouped("counted", "endless", { total: 6, used: 1 }),
+    grouped("unread", "dark", { total: 9, used: null }),
+    // Named as a group is: it is a set of its own all the same.
+    feature("common", { total: 3, used: 1 }),
+    feature("jobs", { unit: "tokens", total: 1000, used: 640, checkouts: [seat("5", "eve")] }),
+    feature("solver", {
+      ...{ unit: "tokens", seatGroup: "common", total: 500, used: 20 },
+      pools: [a.pool({ total: 500, expiry })],
+      queue: [
+        { ...seat("6", null), count: 40, pool: null },
+        { ...seat("7", "ada"), count: 2, pool: null },
+      ],
+    }),
+    feature("cloud", { unit: "credits", total: 70, used: 69, pools: [a.pool({ total: 70, expiry })] }),
+    feature("named", {
+      ...{ total: 4, used: 1, checkouts: [seat("8", "bob")], queue: [{ ...seat("9", null), pool: null }] },
+      assigned: [
+        { user: "zoe", host: null, since: at - 86_400_000 },
+        { user: "bob", host: "WS12", since: null },
+      ],
+    }),
+    feature("unassigned", { total: 4, used: 0, assigned: [] }),
+    feature("broken", { total: null, used: null, error: a.toolError(), seatGroup: "common" }),
+  ];
+  const server = a.server({ id: "other", name: "Other counts", manager: "dsls", address: "lic9:4085" });
+  const times = { serverId: server.id, finishedAt: at, startedAt: at - 100 };
+  const outcome = a.outcome({ ...times, reading: a.reading({ manager: "dsls", features }) });
+  return applyPoll(null, server, outcome, at + 60_000);
 }
 
 /** The states that bring whole pictures, and what a site says of itself. */

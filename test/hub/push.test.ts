@@ -86,6 +86,18 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(await counts()).toMatchObject({ open: 0, ended: 1 });
   });
 
+  test("a session of somebody without a name is one, from its begin to its end", async () => {
+    const facts = madeUpFacts(1, 2, NOW).map((fact) => ({ ...fact, user: null, host: null }));
+    await site.sends(hub.url, site.push({ to: 1, facts: facts.slice(0, 1) }));
+    expect(await counts()).toMatchObject({ open: 1, refused: 0 });
+    await site.sends(hub.url, site.push({ from: 2, to: 2, facts: facts.slice(1) }));
+    expect(await counts()).toMatchObject({ open: 0, ended: 1, refused: 0 });
+    const viewer = await known(hub, await keyAt(database, { role: "viewer" }));
+    type Sessions = { sessions: { user: string | null; host: string | null }[] };
+    const { sessions } = await hub.json<Sessions>("/api/licenses/sessions", viewer);
+    expect(sessions).toMatchObject([{ user: null, host: null }]);
+  });
+
   test("bad facts are set aside with their reasons, and do not stop the others", async () => {
     const facts = madeUpFacts(1, 9, NOW);
     const bad = [

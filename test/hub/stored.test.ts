@@ -25,7 +25,7 @@ const SESSIONS = Array.from({ length: 300 }, (_, n): SessionRow => {
     server: pick(SERVERS, n),
     daemon: "acmed",
     feature: pick(["solver", "mesher", 'it\'s, "x"'], n * 5),
-    user: pick(["ada", "bob", "Ünal", "=cmd()"], n * 3),
+    user: n % 17 === 0 ? null : pick(["ada", "bob", "Ünal", "=cmd()"], n * 3),
     host: n % 11 === 0 ? null : pick(["WS01", "ws02", "ws01"], n),
     version: n % 2 === 0 ? "v1" : null,
     count: 1 + (n % 4),

@@ -90,7 +90,7 @@ function sessionOf(row: Row): Session {
     server: serverAt(row.site, row.server ?? ""),
     daemon: row.daemon ?? "",
     feature: row.feature ?? "",
-    user: row.user_name ?? "",
+    user: row.user_name ?? null,
     host: row.host ?? null,
     // These two never leave a site.
     display: null,

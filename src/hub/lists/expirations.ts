@@ -77,4 +77,6 @@ const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
   expiresAt: "p.expires_at",
   daysLeft: "p.expires_on",
   permanent: "p.permanent",
+  unit: "p.unit",
+  seatGroup: "p.seat_group",
 };

@@ -40,6 +40,7 @@ interface Row {
   readonly site: string;
   readonly server: string;
   readonly body: string;
+  readonly assigned: number | null;
   readonly server_at: string | null;
   readonly silent: boolean;
 }
@@ -68,21 +69,21 @@ export async function featurePage(
   const [[{ total }], rows] = await Promise.all([
     pool.unsafe(`${head} SELECT count(*)::int AS total ${from}`, counted),
     pool.unsafe(
-      `${head} SELECT site, server, f.body, s.collected_at AS server_at, ${SILENT} AS silent ${from} ORDER BY ${order} ${page}`,
+      `${head} SELECT site, server, f.body, f.assigned, s.collected_at AS server_at, ${SILENT} AS silent ${from} ORDER BY ${order} ${page}`,
       conditions.values,
     ),
   ]);
   return {
     total: total as number,
-    rows: (rows as Row[]).map(({ site, server, body, server_at, silent }) => {
+    rows: (rows as Row[]).map(({ site, server, body, assigned, server_at, silent }) => {
       const feature = featureOf(body, whole(server_at), silent);
       const [shown = feature] = hide(bare(feature)).features;
-      return { site, ...featureRecord(serverAt(site, server), shown) };
+      return { site, ...featureRecord(serverAt(site, server), shown), assigned };
     }),
   };
 }
 
-/** A feature as it was pushed, without who holds its seats. */
+/** A feature as it was pushed, without who holds its seats and to whom it is assigned. */
 export function featureOf(body: string, serverAt: number | null, silent: boolean): FeaturePicture {
   const feature: FeaturePicture = {
     collectedAt: serverAt,
@@ -93,6 +94,19 @@ export function featureOf(body: string, serverAt: number | null, silent: boolean
   };
   return silent ? staleFeature(feature) : feature;
 }
+
+/**
+ * What counts where counts of these features are added up, each set with its site and its server: a feature of seats, or a
+ * seat group of a server (`domain/polls/seat-groups.ts`).
+ */
+export const seatSets = (where: string) => `
+  SELECT site, server, total, used, unlimited FROM current_features f
+  WHERE f.unit = 'seats' AND f.seat_group IS NULL AND ${where}
+  UNION ALL
+  SELECT site, server, CASE WHEN NOT bool_or(unlimited) THEN max(total) END, sum(used), bool_or(unlimited)
+  FROM current_features f
+  WHERE f.unit = 'seats' AND f.seat_group IS NOT NULL AND ${where}
+  GROUP BY site, server, seat_group`;
 
 /** A picture of nothing but a feature: what hides names in pictures can be asked about one. */
 export function bare(feature: FeaturePicture): ServerPicture {
@@ -123,4 +137,7 @@ const SORTS: Readonly<Record<FeatureSort, string>> = {
   state: STATE,
   error: "f.error",
   collectedAt: COLLECTED_AT,
+  unit: "f.unit",
+  seatGroup: "f.seat_group",
+  assigned: "f.assigned",
 };

@@ -4,16 +4,20 @@ import { serverRecord } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, partsOf } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
-import { featureOf } from "./features.ts";
+import { featureOf, seatSets } from "./features.ts";
 
 /** Sums over the features of servers, by the servers' ids. */
 async function countsOf(pool: Pool, ids: readonly string[]) {
   const conditions = createConditions();
   conditions.servers("f", ids);
+  const where = conditions.where();
   const rows = await pool.unsafe(
-    `SELECT site, server, count(*)::int AS features, sum(checkouts) AS checkouts, sum(total) AS total,
-       sum(used) FILTER (WHERE NOT unlimited) AS used
-     FROM current_features f WHERE ${conditions.where()} GROUP BY site, server`,
+    `WITH sums AS (
+       SELECT site, server, sum(total) AS total, sum(used) FILTER (WHERE NOT unlimited) AS used
+       FROM (${seatSets(where)}) sets GROUP BY site, server), listed AS (
+       SELECT site, server, count(*)::int AS features, sum(checkouts) AS checkouts
+       FROM current_features f WHERE ${where} GROUP BY site, server)
+     SELECT * FROM listed LEFT JOIN sums USING (site, server)`,
     conditions.values,
   );
   return new Map(
@@ -51,7 +55,7 @@ export async function wholePictures(
   const conditions = createConditions();
   conditions.servers("f", ids);
   const features = await pool.unsafe(
-    `SELECT site, server, daemon, name, body FROM current_features f WHERE ${conditions.where()} ORDER BY site, server, place`,
+    `SELECT site, server, daemon, name, body, assigned FROM current_features f WHERE ${conditions.where()} ORDER BY site, server, place`,
     conditions.values,
   );
   const held = await pool.unsafe(
@@ -67,10 +71,11 @@ export async function wholePictures(
   const byServer = Map.groupBy(features as FeatureRow[], ({ site, server }) => serverAt(site, server));
   return heads.map((head) => {
     const own = byServer.get(head.server.id) ?? [];
-    const all = own.map(({ site, server, daemon, name, body }) => ({
-      ...featureOf(body, head.collectedAt, false),
-      ...listsOf(rows.get(key(site, server, daemon, name)) ?? []),
-    }));
+    const all = own.map(({ site, server, daemon, name, body, assigned }) => {
+      const { assigned: people, ...lists } = listsOf(rows.get(key(site, server, daemon, name)) ?? []);
+      const feature = { ...featureOf(body, head.collectedAt, false), ...lists };
+      return assigned === null ? feature : { ...feature, assigned: people };
+    });
     const picture = { ...head, features: all };
     return silent(partsOf(head.server.id)[0]) ? markStale(picture) : picture;
   });
@@ -82,11 +87,12 @@ interface FeatureRow {
   readonly daemon: string;
   readonly name: string;
   readonly body: string;
+  readonly assigned: number | null;
 }
 
-interface HeldRow extends Omit<FeatureRow, "name"> {
+interface HeldRow extends Omit<FeatureRow, "name" | "assigned"> {
   readonly feature: string;
-  readonly kind: "checkout" | "reservation" | "queued" | "held";
+  readonly kind: "checkout" | "reservation" | "queued" | "assigned" | "held";
   readonly session: string | null;
 }
 
@@ -101,5 +107,5 @@ function listsOf(rows: readonly HeldRow[]) {
       const { session: _, ...checkout } = JSON.parse(body);
       return session === null ? checkout : { ...checkout, session: Number(session) };
     });
-  return { checkouts, reservations: of("reservation"), queue: of("queued") };
+  return { checkouts, reservations: of("reservation"), queue: of("queued"), assigned: of("assigned") };
 }

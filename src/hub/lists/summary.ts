@@ -2,13 +2,14 @@ import type { AlertCounts } from "../../domain/alerts.ts";
 import { percent } from "../../domain/polls/feature-picture.ts";
 import { NEXT_EXPIRIES, type PoolExpiry } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
+import type { Unit } from "../../domain/words.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 import { createConditions } from "./conditions.ts";
 import type { Directory } from "./directory.ts";
 import { serverAt } from "./directory.ts";
-import { FEATURES_FROM, STATE, withSilence } from "./features.ts";
+import { FEATURES_FROM, STATE, seatSets, withSilence } from "./features.ts";
 
 /** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
 export async function fleetSummary(
@@ -67,19 +68,20 @@ async function featureSums(pool: Pool, servers: readonly string[] | null, now: n
   const conditions = createConditions();
   const head = withSilence(conditions, now);
   conditions.servers("f", servers);
+  const where = conditions.where();
   const known = "f.state <> 'failed'";
-  const counted = `${known} AND NOT f.unlimited`;
+  const seats = `${known} AND f.unit = 'seats'`;
   const [row] = await pool.unsafe(
-    `${head} SELECT count(*)::int AS features, count(*) FILTER (WHERE ${STATE} = 'stale')::int AS stale,
-       count(*) FILTER (WHERE ${counted})::int AS counted,
+    `${head}, sets AS (${seatSets(`${known} AND ${where}`)}), counted AS (
+       SELECT count(*)::int AS counted, count(used)::int AS in_use, coalesce(sum(total), 0) AS total,
+         coalesce(sum(used), 0) AS used, coalesce(sum(total) FILTER (WHERE used IS NOT NULL), 0) AS used_of
+       FROM sets WHERE NOT unlimited), features AS (
+     SELECT count(*)::int AS features, count(*) FILTER (WHERE ${STATE} = 'stale')::int AS stale,
        count(*) FILTER (WHERE ${known} AND f.unlimited)::int AS unlimited,
-       count(*) FILTER (WHERE ${counted} AND f.used IS NOT NULL)::int AS in_use,
-       coalesce(sum(f.total) FILTER (WHERE ${counted}), 0) AS total,
-       coalesce(sum(f.used) FILTER (WHERE ${counted}), 0) AS used,
-       coalesce(sum(f.total) FILTER (WHERE ${counted} AND f.used IS NOT NULL), 0) AS used_of,
-       coalesce(sum(f.queued) FILTER (WHERE ${known}), 0) AS queued,
-       coalesce(sum(f.reserved) FILTER (WHERE ${known}), 0) AS reserved
-     FROM ${FEATURES_FROM} WHERE ${conditions.where()}`,
+       coalesce(sum(f.queued) FILTER (WHERE ${seats}), 0) AS queued,
+       coalesce(sum(f.reserved) FILTER (WHERE ${seats}), 0) AS reserved
+     FROM ${FEATURES_FROM} WHERE ${where})
+     SELECT * FROM features, counted`,
     conditions.values,
   );
   return row;
@@ -96,7 +98,7 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
        WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND (site, server, daemon, feature) NOT IN
          (SELECT site, server, daemon, name FROM current_features WHERE state = 'failed')
        GROUP BY r.user_name, r.lower_host)
-     SELECT (SELECT count(*) FROM (SELECT DISTINCT user_name FROM held) u)::int AS users,
+     SELECT (SELECT count(*) FROM (SELECT DISTINCT user_name FROM held WHERE user_name IS NOT NULL) u)::int AS users,
        (SELECT count(*) FROM (SELECT DISTINCT lower_host FROM held WHERE lower_host IS NOT NULL) h)::int AS hosts`,
     conditions.values,
   );
@@ -127,6 +129,8 @@ export function poolExpiry(row: Record<string, unknown>): PoolExpiry {
       expiresAt: whole(row.expires_at),
       permanent: row.permanent as boolean,
     },
+    unit: row.unit as Unit,
+    seatGroup: row.seat_group as string | null,
   };
 }
 

@@ -44,7 +44,7 @@ interface Row {
   readonly silent: boolean;
 }
 
-/** A page of checkouts, reservations and queue entries, and how many there are. `hide` makes the aliases. */
+/** A page of checkouts, reservations, queue entries and assigned people, and how many there are. `hide` makes the aliases. */
 export async function userPage(
   pool: Pool,
   asked: UsersAsked,
@@ -96,7 +96,12 @@ export async function userPage(
   return { total: total as number, rows: (found as Row[]).flatMap((row) => recordOf(row, hide)) };
 }
 
-const LIST_OF = { checkout: "checkouts", reservation: "reservations", queued: "queue" } as const;
+const LIST_OF = {
+  checkout: "checkouts",
+  reservation: "reservations",
+  queued: "queue",
+  assigned: "assigned",
+} as const;
 
 function recordOf(
   { site, server, kind, row, session, feature, server_at, silent }: Row,

@@ -1,4 +1,5 @@
-import type { CheckoutPicture, Holder, QueuePicture } from "../../domain/picture.ts";
+import type { CheckoutPicture, FeaturePicture, QueuePicture } from "../../domain/picture.ts";
+import type { Holder } from "../../domain/session.ts";
 import type { FeatureState } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { pick } from "../../http/records.ts";
@@ -25,7 +26,8 @@ const nameOf = (column: string) => column.slice(0, column.indexOf(" "));
 const FEATURE_COLUMNS =
   `lower_name text, place integer, total bigint, used bigint, available bigint, reserved bigint,
   queued bigint, checkouts integer, unlimited boolean, utilization double precision, shared boolean, expires_on text,
-  expires_at bigint, permanent boolean, state text, error text, collected_at bigint, body text`.split(/,\s+/);
+  expires_at bigint, permanent boolean, state text, error text, collected_at bigint, unit text, seat_group text,
+  assigned integer, body text`.split(/,\s+/);
 
 export const FEATURES = `${insertInto("current_features", FEATURE_COLUMNS, "name")}
   ON CONFLICT (site, server, daemon, name) DO UPDATE SET ${FEATURE_COLUMNS.map(nameOf)
@@ -35,7 +37,7 @@ export const FEATURES = `${insertInto("current_features", FEATURE_COLUMNS, "name
 
 export function featureRow(
   server: string,
-  { checkouts, reservations: _, queue: __, ...feature }: FeatureState,
+  { checkouts, reservations: _, queue: __, assigned, ...feature }: FeatureState,
 ) {
   const { daemon, name, expiry, collectedAt } = feature;
   return {
@@ -51,16 +53,24 @@ export function featureRow(
     expires_at: expiry.expiresAt,
     permanent: expiry.permanent,
     collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
+    ...countedAs(feature),
+    assigned: assigned?.length ?? null,
     body: JSON.stringify(feature),
   };
 }
 
-const POOL_COLUMNS = "pool text, total bigint, expires_on text, expires_at bigint, permanent boolean".split(
-  /,\s+/,
-);
+const countedAs = ({ unit = "seats", seatGroup }: Pick<FeaturePicture, "unit" | "seatGroup">) => ({
+  unit,
+  seat_group: seatGroup ?? null,
+});
+
+const POOL_COLUMNS =
+  "pool text, total bigint, expires_on text, expires_at bigint, permanent boolean, unit text, seat_group text".split(
+    /,\s+/,
+  );
 export const POOLS = insertInto("current_pools", POOL_COLUMNS);
 
-export function poolRows(server: string, { daemon, name: feature, pools }: FeatureState) {
+export function poolRows(server: string, { daemon, name: feature, pools, ...counted }: FeatureState) {
   return pools.map(({ id: pool, total, expiry }) => ({
     server,
     daemon,
@@ -70,6 +80,7 @@ export function poolRows(server: string, { daemon, name: feature, pools }: Featu
     expires_on: expiry.expiresOn,
     expires_at: expiry.expiresAt,
     permanent: expiry.permanent,
+    ...countedAs(counted),
   }));
 }
 
@@ -81,7 +92,7 @@ export const ROWS = insertInto("current_rows", ROW_COLUMNS);
 
 export function heldRows(
   server: string,
-  { daemon, name: feature, checkouts, reservations, queue, alsoHeldBy = [] }: FeatureState,
+  { daemon, name: feature, checkouts, reservations, queue, alsoHeldBy = [], assigned = [] }: FeatureState,
   pseudonyms: Pseudonyms,
 ) {
   const row = (kind: string, place: number, count: number, body: object) => {
@@ -89,7 +100,7 @@ export function heldRows(
   };
   const person = ({ user, host }: Holder) => ({
     user_name: user,
-    user_alias: pseudonyms.user(user),
+    user_alias: user === null ? null : pseudonyms.user(user),
     host,
     lower_host: host?.toLowerCase() ?? null,
     host_alias: host === null ? null : pseudonyms.host(host),
@@ -114,6 +125,11 @@ export function heldRows(
       ...row("queued", place, one.count, one),
       ...seat(one),
       began_at: one.firstSeenAt ?? null,
+    })),
+    ...assigned.map((one, place) => ({
+      ...row("assigned", place, 1, one),
+      ...person(one),
+      started_at: one.since,
     })),
     ...alsoHeldBy.map((one, place) => ({ ...row("held", place, 0, one), ...person(one) })),
   ];

@@ -68,11 +68,16 @@ CREATE TABLE current_features (
   state text COLLATE "C" NOT NULL,
   error text COLLATE "C",
   collected_at bigint,
+  unit text COLLATE "C" NOT NULL,
+  seat_group text COLLATE "C",
+  -- How many people may use it by name; null where the manager names none.
+  assigned integer,
   body text NOT NULL,
   PRIMARY KEY (site, server, daemon, name)
 ) WITH (fillfactor = 70);
 
 CREATE INDEX current_features_by_place ON current_features (site, server, place);
+CREATE INDEX current_features_by_group ON current_features (site, server, seat_group) WHERE seat_group IS NOT NULL;
 
 -- Their pools, as far as lists of expiries ask for them.
 CREATE TABLE current_pools (
@@ -85,13 +90,16 @@ CREATE TABLE current_pools (
   expires_on text COLLATE "C",
   expires_at bigint,
   permanent boolean NOT NULL,
+  -- The feature's.
+  unit text COLLATE "C" NOT NULL,
+  seat_group text COLLATE "C",
   PRIMARY KEY (site, server, daemon, feature, pool)
 );
 CREATE INDEX current_pools_by_expiry ON current_pools (expires_at, site, server, daemon, feature, pool)
   WHERE expires_at IS NOT NULL;
 
--- Checkouts, reservations and queue entries of these features, one row each; `body` is the row as JSON. `began_at` is from when
--- its duration counts. Rows of the kind `held` are of who holds seats of a cut reading: no list shows them. The aliases are
+-- Checkouts, reservations, queue entries and assigned people of these features, one row each; `body` is the row as JSON.
+-- `began_at` is from when its duration counts. Rows of the kind `held` are of who holds seats of a cut reading: no list shows them. The aliases are
 -- what anonymized keys see and sort by.
 CREATE TABLE current_rows (
   site text COLLATE "C" NOT NULL,
@@ -122,7 +130,8 @@ CREATE INDEX current_rows_by_user ON current_rows (user_name) WHERE user_name IS
 CREATE INDEX current_rows_by_host ON current_rows (lower_host) WHERE lower_host IS NOT NULL;
 CREATE INDEX current_rows_by_start ON current_rows (started_at, site, server, daemon, feature);
 
--- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's.
+-- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's; `user_name` is null where the
+-- manager does not name who it is.
 CREATE SEQUENCE session_ids;
 CREATE TABLE open_sessions (
   site text COLLATE "C" NOT NULL,
@@ -132,7 +141,7 @@ CREATE TABLE open_sessions (
   server text COLLATE "C" NOT NULL,
   daemon text COLLATE "C" NOT NULL,
   feature text COLLATE "C" NOT NULL,
-  user_name text COLLATE "C" NOT NULL,
+  user_name text COLLATE "C",
   host text COLLATE "C",
   version text COLLATE "C",
   count bigint NOT NULL,
@@ -151,7 +160,7 @@ CREATE TABLE sessions (
   server text COLLATE "C" NOT NULL,
   daemon text COLLATE "C" NOT NULL,
   feature text COLLATE "C" NOT NULL,
-  user_name text COLLATE "C" NOT NULL,
+  user_name text COLLATE "C",
   host text COLLATE "C",
   version text COLLATE "C",
   count bigint NOT NULL,
