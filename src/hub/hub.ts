@@ -60,7 +60,10 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const begun = performance.now();
     const pool = openPool(config.hub);
     teardown.add("database", () => pool.close({ timeout: 2 }));
-    await migrate(pool);
+    await migrate(pool).catch((error: unknown) => {
+      const { host } = new URL(config.hub?.database ?? "");
+      throw new Error(`The database of the hub at ${host} cannot be used: ${messageOf(error)}.`);
+    });
     const secret = await fleetSecret(pool);
     const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
     const keep = () => running.current().retention;
