@@ -8,7 +8,7 @@ import type { ParseAnswer, ParseOrder } from "../managers/profiles/serve.ts";
 
 /** Time to read one answer: 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
-/** For a profile whose last answer took too long, so that its other servers keep nobody waiting. */
+/** For a profile whose last answer took too long, so that its other servers do not delay those of other profiles. */
 const LIMIT_AGAIN_MS = 1_000;
 
 export type ParseApart = ReturnType<typeof createParseApart>;

@@ -187,7 +187,7 @@ function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Aske
   return { answers: [deciding], deciding, reading: null };
 }
 
-/** Where one of several steps has no answer, the others may do; what is missing is told among the lines not understood. */
+/** Where one of several steps has no answer, the others may be enough; the unparsed lines say what is missing. */
 function withSilentSteps(
   { answers, reading }: Asked,
   address: string,

@@ -293,7 +293,7 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
     /** What leaves the site of people. */
     people: fleet.people ?? "names",
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
-    /** Who notifies people of this site's alerts. */
+    /** Which daemon sends messages about this site's alerts: the site or the hub. */
     notify: fleet.notify ?? "site",
     /** Of what is sent after an outage. */
     bytesPerSecond: parseBytes(fleet.rate ?? "1MB") ?? 1e6,

@@ -84,7 +84,7 @@ function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate
   }
 }
 
-/** Undefined where there is none, or one of which too much is wrong: either is told elsewhere. */
+/** Undefined where there is none, or where too much of it is wrong: other findings say so. */
 function managerNamed(name: string, own: NonNullable<Partial["managers"]>) {
   const usable = own.filter((profile): profile is Profile => profile !== undefined && isUsable(profile));
   const isKnown = MANAGERS.includes(name) || usable.some((profile) => profile.name === name);

@@ -46,7 +46,7 @@ export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   const names = [...MANAGERS, ...managers.flatMap(({ name } = {}) => name ?? [])];
   const named: [KeyPath, string | undefined][] = [
     [["server_defaults", "manager"], defaults?.manager],
-    // What the defaults say is told once, where it stands.
+    // A mistake in the defaults is one finding, at the place of the mistake.
     ...servers.flatMap((server, index): [KeyPath, string | undefined][] =>
       server?.manager === defaults?.manager ? [] : [[["servers", index, "manager"], server?.manager]],
     ),

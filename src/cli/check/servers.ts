@@ -46,7 +46,7 @@ function toolOf({ manager, tool }: MonitoredServer, own: OwnManagers, { PATH = "
   return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
 }
 
-/** A secret that nobody is told, or everybody on the way. */
+/** A secret that no step uses, or that plain HTTP shows to everybody on the way. */
 function checkSecret(
   { id, manager, address, secretFile }: MonitoredServer,
   own: OwnManagers,

@@ -170,7 +170,7 @@ function layOver(
   return withinGroups(features, collectedAt);
 }
 
-/** Nobody gets more seats of a feature than the group has left with which it shares them. */
+/** A feature has no more free seats than its seat group has left. */
 function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
   const left = new Map<FeaturePicture, number>();
   for (const set of sharedSets(features)) {
