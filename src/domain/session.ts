@@ -124,7 +124,7 @@ export function durationSeconds(session: Session, now: number, intervalMs: numbe
 /** Who holds a seat, and on which host; null where the manager does not say. */
 export type Holder = Pick<CheckoutReading, "user" | "host">;
 
-/** A user as a part of keys: one that is not known is nobody with a name, for no tool prints NUL. */
+/** A user as a part of keys. An unknown user gets a text with NUL, which no tool prints as a name. */
 export function userKey(user: string | null): string {
   return user ?? "\0";
 }

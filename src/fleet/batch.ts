@@ -18,11 +18,11 @@ export interface Batch {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly to: number;
   readonly facts: number;
-  /** Facts of which nothing is left, because retention was faster than the line. */
+  /** Facts whose rows retention deleted before they were sent. */
   readonly gone: number;
   /** More waits behind it. */
   readonly more: boolean;
-  /** The hub took it: states and days that it brought are told. */
+  /** The hub has taken the push: its states and days need not be sent again. */
   readonly acknowledged: () => void;
 }
 

@@ -95,7 +95,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
     markDays.run(NO_DAY, NO_DAY);
   }
 
-  /** Begins anew: for a hub this is another database, which has all of its days still to tell. */
+  /** Begins a new epoch: the hub takes this for another database, and all of its days are sent again. */
   function beginEpoch(now: number): void {
     transaction(() => {
       sqlite.run("DELETE FROM fleet_outbox");

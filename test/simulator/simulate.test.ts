@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { managerOf } from "../../src/managers/registry.ts";
 import { fakeLstcQrun } from "../../src/simulator/lstc-qrun.ts";
-import { ALL_SERVERS, SERVERS } from "../../src/simulator/servers.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
 import { SimulateUsageError, simulate } from "../../src/simulator/tool.ts";
 import { readAs } from "../managers/read-as.ts";
@@ -122,7 +122,7 @@ describe("DSLicSrv", () => {
 });
 
 describe("lstc_qrun, of a manager that is a profile", () => {
-  const impact = ALL_SERVERS.find(({ id }) => id === "impact");
+  const impact = SERVERS.find(({ id }) => id === "impact");
   const answer = (args: readonly string[], minutes = 0) => {
     if (impact === undefined) throw new Error("no impact");
     const site = createSite({ seed: 7, zone: "Europe/Berlin" });

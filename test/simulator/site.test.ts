@@ -4,7 +4,7 @@ import type { CheckoutReading, FeatureReading, Reading } from "../../src/domain/
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { managerOf } from "../../src/managers/registry.ts";
 import { weekAt } from "../../src/simulator/calendar.ts";
-import { ALL_SERVERS, SERVERS } from "../../src/simulator/servers.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
 import type { ServerSpec } from "../../src/simulator/spec.ts";
 import { simulate } from "../../src/simulator/tool.ts";
@@ -24,7 +24,7 @@ function found<T>(one: T | undefined): T {
   if (one === undefined) throw new Error("it is not there");
   return one;
 }
-const server = (id: string): ServerSpec => found(ALL_SERVERS.find((one) => one.id === id));
+const server = (id: string): ServerSpec => found(SERVERS.find((one) => one.id === id));
 const feature = (reading: Reading, name: string): FeatureReading =>
   found(reading.features.find((one) => one.name === name));
 

@@ -211,7 +211,7 @@ export function createUsage(
           heldSeatHours: seatHours(group.seatMs),
           sessions: group.sessions,
           peakHeld: group.peak,
-          // Nobody knows how many are behind a user that is not known.
+          // An unknown user may be any number of people.
           uniqueUsers: group.users?.size ?? (group.names.user === null ? 0 : 1),
           lastUsedAt: group.lastAt,
         })),
