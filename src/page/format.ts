@@ -18,8 +18,10 @@ export const number = (value: number): string => NUMBER.format(value);
 
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
-/** `1M`: tokens are too many for the columns of seats. */
-export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number : SHORT.format);
+/** `1M`: tokens can be too many for the columns of seats. */
+export const shortIn = (unit: Unit): typeof number => (unit === "seats" ? number : short);
+
+const short = (value: number): string => (Math.abs(value) < 10_000 ? number(value) : SHORT.format(value));
 
 /** `3 s`, `14 min`, `2 h 10 min`, `1 d 3 h`, `20 d`: two units at most. */
 export function duration(ms: number): string {
