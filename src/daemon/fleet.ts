@@ -1,3 +1,4 @@
+import type { AlertEngine } from "../alerts/engine.ts";
 import type { Collector } from "../collector/collector.ts";
 import type { Executor } from "../collector/execute/executor.ts";
 import type { Config, FleetSettings } from "../config/config.ts";
@@ -13,7 +14,6 @@ import type { Anonymizer } from "../fleet/people.ts";
 import { recordFacts, stopRecording } from "../fleet/recording.ts";
 import type { Site } from "../fleet/site.ts";
 import { anonymousEvent, anonymousPicture, createPseudonyms } from "../http/anonymous/anonymous.ts";
-import type { HttpDeps } from "../http/deps.ts";
 import type { Live } from "../live/live.ts";
 import type { Store } from "../store/open/open.ts";
 import type { BuildInfo } from "../system/build-info.ts";
@@ -34,7 +34,7 @@ interface FleetDeps {
 /** The parts that a hub has something done by, and its pictures. */
 interface FleetParts {
   readonly live: Pick<Live, "snapshot">;
-  readonly alerts: HttpDeps["alerts"];
+  readonly alerts: Pick<AlertEngine, "acknowledge" | "silence">;
   readonly collector: Pick<Collector, "rescan">;
   readonly execute: Executor;
 }

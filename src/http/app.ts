@@ -21,6 +21,7 @@ import { metricsRoutes } from "./routes/metrics.ts";
 import { outageRoutes } from "./routes/outages.ts";
 import { peopleRoutes } from "./routes/people.ts";
 import { pictureRoutes } from "./routes/picture.ts";
+import { rescanRoutes } from "./routes/rescan.ts";
 import { seatRoutes } from "./routes/seats.ts";
 import { serverRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
@@ -75,6 +76,7 @@ function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, aud
     .use(serviceRoutes(deps))
     .use(metricsRoutes(deps))
     .use(licenseRoutes(deps))
+    .use(rescanRoutes(deps))
     .use(seatRoutes(deps))
     .use(pictureRoutes(deps))
     .use(badgeRoutes(deps))

@@ -1,8 +1,9 @@
-import type { AlertEngine } from "../alerts/engine.ts";
+import type { AlertEngine, Handled } from "../alerts/engine.ts";
 import type { Collector, CollectorStatus } from "../collector/collector.ts";
 import type { Executor } from "../collector/execute/executor.ts";
 import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
 import type { Config } from "../config/config.ts";
+import type { KeyRecord } from "../domain/keys.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { FleetStatus, HealthChecks, Metrics, Status } from "../domain/service/status.ts";
@@ -41,7 +42,13 @@ export interface HttpDeps {
   readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
-  readonly collector: Pick<Collector, "rescan" | "raw"> & {
+  readonly collector: Pick<Collector, "raw"> & {
+    /** `caller`: for the audit trail of the site that a hub asks. */
+    rescan(
+      ids: readonly string[] | null,
+      timeoutMs: number,
+      caller: KeyRecord,
+    ): ReturnType<Collector["rescan"]>;
     status(): Omit<CollectorStatus, "asked" | "polls" | "parseProblems">;
   };
   readonly execute: Executor;
@@ -70,11 +77,20 @@ export interface HttpDeps {
   readonly denials: { logging(): readonly DenialLogging[] };
   /** A worker makes the answers: the event loop never waits for the database. */
   readonly history: Pick<HistoryClient<HistoryAnswers>, "query">;
-  readonly alerts: Pick<AlertEngine, "counts" | "acknowledge" | "silence">;
+  readonly alerts: Pick<AlertEngine, "counts"> & {
+    /** `by` is the caller's name. `caller`: for the audit trail of the site that a hub asks. */
+    acknowledge(id: number, by: string, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
+    silence(id: number, until: number, comment: string | null, caller: KeyRecord): Promise<HandledHere>;
+  };
   readonly daemon: DaemonPort;
   /** Hands out the daemon's own metrics for Prometheus, those of requests included; called once a scrape. */
   meters(emit: Emit): void;
 }
+
+/** `of`: at a hub, whose alert it is, and its id there. */
+export type HandledHere = Handled & {
+  readonly of?: { readonly site: string; readonly siteId: number | null };
+};
 
 /** Methods that may answer at once or later. */
 type Later<Methods> = {

@@ -176,6 +176,12 @@ export function noCaller(why: keyof typeof REFUSALS | "valid"): ApiError {
   return new ApiError(code, message, { headers: { "www-authenticate": "Bearer" } });
 }
 
+export function callerOf({ caller }: Exchange): KeyRecord {
+  // The gate lets nobody in without.
+  if (caller === null) throw new Error("A caller is needed");
+  return caller;
+}
+
 /** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */
 export function requirePermission({ caller }: Exchange, needed: Permission, subject = "This"): void {
   if (caller !== null && permits(caller, needed)) return;

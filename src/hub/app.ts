@@ -10,9 +10,12 @@ import { createRequestCounters, type RequestCounters } from "../http/request-cou
 import { alertRoutes } from "../http/routes/alerts.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
+import { rescanRoutes } from "../http/routes/rescan.ts";
 import { serviceRoutes } from "../http/routes/service.ts";
 import { sessionRoutes } from "../http/routes/sessions.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
+import type { Commands } from "./commands/commands.ts";
+import { executeAtSiteRoutes } from "./commands/execute.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
 import { listRoutes } from "./routes/lists.ts";
@@ -27,6 +30,7 @@ export interface HubAppDeps extends Omit<AppDeps, NotHere> {
   readonly push: PushPort;
   readonly pool: Pool;
   readonly directory: Directory;
+  readonly commands: Commands;
 }
 
 /** The HTTP side of a hub: the daemon's gate, and routes of which those over lists ask PostgreSQL. */
@@ -51,6 +55,8 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(listRoutes(deps, http))
     .use(sessionRoutes(deps))
     .use(alertRoutes(deps))
+    .use(rescanRoutes(deps))
+    .use(executeAtSiteRoutes(deps, http.commands))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

@@ -6,8 +6,11 @@ import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
 import { perPicture } from "../http/snapshot.ts";
+import { createAlertHandling } from "./alerts/handle.ts";
 import { createHubHistory } from "./answers/history.ts";
 import type { HubAppDeps } from "./app.ts";
+import type { Commands } from "./commands/commands.ts";
+import { createRescan } from "./commands/rescan.ts";
 import type { Pool } from "./database/connect.ts";
 import type { HubKeys } from "./keys.ts";
 import type { Directory } from "./lists/directory.ts";
@@ -23,6 +26,7 @@ interface HubParts
   readonly pool: Pool;
   readonly keys: HubKeys;
   readonly directory: Directory;
+  readonly commands: Commands;
   readonly host: HostService;
   readonly lag: LoopLag;
   readonly schemaVersion: number;
@@ -38,13 +42,13 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     live: directory,
     denials: directory,
     history: createHubHistory(pool, pseudonyms),
-    alerts: alertsPort,
+    alerts: createAlertHandling(parts),
     narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
     pictures: {
       numberOf: () => 0,
       anonymous: perPicture((picture) => anonymousPicture(picture, pseudonyms)),
     },
-    collector: collectorPort(directory),
+    collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     execute: executePort,
     keys,
     signIns: noSignIns,
@@ -122,18 +126,6 @@ function narrowed(
   if (server === undefined && sent.label === undefined) exchange.sites = names(site);
   return { ...sent, server: serversIn(directory, { site: names(site), ...named }) ?? [] };
 }
-
-const notThere = () =>
-  Promise.reject(
-    new ApiError("SERVICE_UNAVAILABLE", "A hub does not pass this on to its sites yet: do it at the site.", {
-      retryAfterSeconds: 3600,
-    }),
-  );
-const alertsPort: HubAppDeps["alerts"] = {
-  counts: () => ({ info: 0, warning: 0, critical: 0 }),
-  acknowledge: notThere,
-  silence: notThere,
-};
 
 /** Browsers cannot sign in at a hub yet: they show a key with each request, or `[page] public` lets them read. */
 const noSignIns: HubAppDeps["signIns"] = {

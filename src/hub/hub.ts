@@ -5,7 +5,7 @@ import { createHostService, createLoopLag } from "../daemon/meters.ts";
 import { createRunningConfig } from "../daemon/running-config.ts";
 import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
-import { type Clock, DAY_MS, repeat, systemClock } from "../domain/time/clock.ts";
+import { type Clock, DAY_MS, repeat, systemClock, systemTimers } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { createPseudonyms } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
@@ -15,6 +15,7 @@ import { installationId } from "../store/secrets.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 import { type Logging, processLogging } from "../system/log.ts";
 import { createHubApp } from "./app.ts";
+import { createCommands } from "./commands/commands.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
@@ -71,9 +72,11 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const keys = await createHubKeys(pool, clock);
     const directory = createDirectory(pool, clock);
     await directory.renew();
+    const commands = createCommands({ pool, directory, clock, timers: systemTimers });
     const look = async () => {
       await keys.renew();
       await directory.renew();
+      await commands.look();
     };
     teardown.part("watch", await createWatch(pool, look, log("store")));
     teardown.add("uses of keys", repeatSaying(FLUSH_MS, keys.flush));
@@ -96,6 +99,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       pool,
       keys,
       directory,
+      commands,
       host,
       lag,
       push,

@@ -2,6 +2,7 @@ import { createExecutor } from "../collector/execute/executor.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { HealthCheck } from "../domain/service/status.ts";
 import type { HttpDeps } from "../http/deps.ts";
+import { builtInManager, MANAGERS } from "../managers/registry.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
 
@@ -40,9 +41,8 @@ const atSites = (what: string) =>
   new ApiError("AUTH_INSUFFICIENT", `${what} is done at the sites: a hub has no license servers of its own.`);
 
 /** A hub polls nothing itself. */
-export function collectorPort(directory: Directory): HttpDeps["collector"] {
+export function collectorPort(directory: Directory): Omit<HttpDeps["collector"], "rescan"> {
   return {
-    rescan: () => Promise.reject(atSites("Polling")),
     raw: () => Promise.resolve(null),
     status() {
       const { servers } = directory.snapshot();
@@ -59,12 +59,12 @@ export function collectorPort(directory: Directory): HttpDeps["collector"] {
   };
 }
 
-/** Commands are run by sites. */
+/** Sites run commands, by their own catalogues: those of license managers are in each. See `commands/execute.ts`. */
 export const executePort: HttpDeps["execute"] = createExecutor({
   findTool: () => {
     throw atSites("Running commands");
   },
-  settings: () => ({ enabled: false, commands: [] }),
-  managers: () => [],
+  settings: () => ({ enabled: true, commands: [] }),
+  managers: () => MANAGERS.flatMap((name) => builtInManager(name) ?? []),
   run: () => Promise.reject(atSites("Running commands")),
 });

@@ -11,13 +11,15 @@ import {
   SEVERITIES,
 } from "../../domain/alerts.ts";
 import { ApiError } from "../../domain/errors.ts";
+import type { KeyRecord } from "../../domain/keys.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
+import type { HandledHere } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
-import { type Exchange, gated } from "../exchange.ts";
+import { callerOf, type Exchange, gated } from "../exchange.ts";
 import { flag, NAMED, queryOf, STORED_LIST, shown, word, wordList } from "../query.ts";
 import { endTime, openRange, startTime } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
@@ -56,11 +58,13 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
     id: string,
     message: string,
     details: { readonly comment: string | null; readonly until?: string },
-    work: (id: number) => ReturnType<RouteDeps["alerts"]["acknowledge"]>,
+    work: (id: number, caller: KeyRecord) => Promise<HandledHere>,
   ): Promise<AlertRecord> {
     const alert = /^[1-9]\d{0,14}$/.test(id) ? Number(id) : 0;
     exchange.acting = { message, fields: { alert, ...details } };
-    const changed = alert === 0 ? { outcome: "unknown" as const } : await work(alert);
+    // At a hub the alert's site does it, which may take longer than the time after which Bun cuts a silent connection.
+    exchange.listener?.timeout(exchange.request, 0);
+    const changed: HandledHere = alert === 0 ? { outcome: "unknown" } : await work(alert, callerOf(exchange));
     if (changed.outcome === "unknown") {
       throw new ApiError("NOT_FOUND", `There is no alert ${shown(id)}; /api/licenses/alerts lists them.`);
     }
@@ -69,7 +73,7 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
     }
     const { rule, server, feature } = changed.alert;
     audit.done(exchange, message, { alert, ...details, rule, server, feature });
-    const record = alertRecord(changed.alert, clock.now());
+    const record = { ...changed.of, ...alertRecord(changed.alert, clock.now()) };
     return exchange.caller?.anonymize === true ? anonymousAlert(record) : record;
   }
 
@@ -92,8 +96,8 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
     .post(
       "/api/licenses/alerts/:id/acknowledge",
       async ({ exchange, params, body: { comment = null } }) =>
-        change(exchange, params.id, "Alert acknowledged", { comment }, (id) =>
-          alerts.acknowledge(id, exchange.caller?.name ?? "", comment),
+        change(exchange, params.id, "Alert acknowledged", { comment }, (id, caller) =>
+          alerts.acknowledge(id, caller.name, comment, caller),
         ),
       documented("acknowledge", "Licenses", "Acknowledge an alert", {
         description: "Reminders end. Its end is still notified, and so is a rise of its severity.",
@@ -108,8 +112,8 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
       "/api/licenses/alerts/:id/silence",
       async ({ exchange, params, body: { until, durationSeconds, comment = null } }) => {
         const end = endOf(until, durationSeconds, clock.now());
-        return change(exchange, params.id, "Alert silenced", { comment, until: iso(end) }, (id) =>
-          alerts.silence(id, end, comment),
+        return change(exchange, params.id, "Alert silenced", { comment, until: iso(end) }, (id, caller) =>
+          alerts.silence(id, end, comment, caller),
         );
       },
       documented("acknowledge", "Licenses", "Silence an alert for a while", {

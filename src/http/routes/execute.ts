@@ -12,7 +12,7 @@ import { knownServer } from "../snapshot.ts";
 import type { RouteDeps } from "./deps.ts";
 
 const Argument = Type.Optional(unicode(1, MAX_ARGUMENT));
-const Body = fields({
+export const ExecuteBody = fields({
   command: unicode(0, null, "status, diagnose, reread, remove, or the name of one of the config's commands"),
   server: Type.Optional(unicode(0, null, "Id of the license server it acts on")),
   args: Type.Optional(
@@ -27,7 +27,8 @@ const Body = fields({
   dryRun: Type.Optional(Type.Boolean({ description: "Answers what would be run, and runs nothing" })),
 });
 
-const permissionFor = ({ role }: CatalogueEntry) => (role === "admin" ? "execute" : "execute_operator");
+export const permissionFor = ({ role }: CatalogueEntry) =>
+  role === "admin" ? "execute" : "execute_operator";
 
 /** JSON Schema of a command's arguments. */
 function argumentSchema({ template, takes }: CatalogueEntry) {
@@ -40,26 +41,31 @@ function argumentSchema({ template, takes }: CatalogueEntry) {
   return takes.length === 0 ? schema : { ...schema, anyOf: ways };
 }
 
-/** What there is to run, and running it: commands of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
+/** What there is to run. */
+export function commandListRoutes({ execute }: Pick<RouteDeps, "execute">) {
+  return new Elysia({ name: "routes/command-list" }).use(gated).get(
+    "/api/execute",
+    ({ exchange: { caller } }) => ({
+      commands: execute.list().map((entry) => {
+        const { name: command, role, needsServer, timeoutMs } = entry;
+        const allowed = caller !== null && permits(caller, permissionFor(entry));
+        return { command, role, allowed, needsServer, timeoutMs, args: argumentSchema(entry) };
+      }),
+    }),
+    documented("commands", "Licenses", "The commands that there are", {
+      description: "Off unless execute.enabled is set.",
+      answers: {
+        200: { description: "Commands, and whether the caller may run them", schema: CommandList },
+      },
+    }),
+  );
+}
+
+/** Running what there is: commands of the catalogue. Every call leaves its lines in the audit trail, refused ones too (see the gate). */
 export function executeRoutes({ execute, live, audit }: RouteDeps) {
   return new Elysia({ name: "routes/execute" })
     .use(gated)
-    .get(
-      "/api/execute",
-      ({ exchange: { caller } }) => ({
-        commands: execute.list().map((entry) => {
-          const { name: command, role, needsServer, timeoutMs } = entry;
-          const allowed = caller !== null && permits(caller, permissionFor(entry));
-          return { command, role, allowed, needsServer, timeoutMs, args: argumentSchema(entry) };
-        }),
-      }),
-      documented("commands", "Licenses", "The commands that there are", {
-        description: "Off unless execute.enabled is set.",
-        answers: {
-          200: { description: "Commands, and whether the caller may run them", schema: CommandList },
-        },
-      }),
-    )
+    .use(commandListRoutes({ execute }))
     .post(
       "/api/execute",
       async ({ request, exchange, body, server: http }) => {
@@ -94,7 +100,7 @@ export function executeRoutes({ execute, live, audit }: RouteDeps) {
       documented("execute_operator", "Licenses", "Run a command on a license server", {
         description:
           "Off unless execute.enabled is set. Runs commands of a catalogue, without a shell: status and diagnose for operators; reread and remove for admins; the config's own for the role they name. A non-zero exit is COMMAND_EXECUTION_FAILED with the last lines of output in details. Every call is written to the audit trail.",
-        body: Body,
+        body: ExecuteBody,
         example: { command: "remove", server: "eda", args: { handle: "1201" }, dryRun: true },
         answers: { 200: { description: "What was run and what it said", schema: CommandResult } },
         errors: [

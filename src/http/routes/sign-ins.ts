@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { type KeyRecord, Me, PERMISSIONS, permits, SignInLink, SignInRecord } from "../../domain/keys.ts";
+import { Me, PERMISSIONS, permits, SignInLink, SignInRecord } from "../../domain/keys.ts";
 import { pageLink } from "../../domain/page-link.ts";
 import { words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
@@ -12,7 +12,7 @@ import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
-import { type Exchange, gated, requirePermission, validKey } from "../exchange.ts";
+import { callerOf, type Exchange, gated, requirePermission, validKey } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
 import { pick } from "../records.ts";
 import { browserOf, cookieName, cookieOf, endedCookie, NOBODY, requirePage, setCookie } from "../sign-in.ts";
@@ -228,10 +228,4 @@ export function signInRoutes(deps: RouteDeps) {
     const shownName = name.includes(":") ? `[${name}]` : name;
     return `${tls === null ? "http" : "https"}://${shownName}:${port ?? configured}`;
   }
-}
-
-function callerOf({ caller }: Exchange): KeyRecord {
-  // The gate lets nobody in without.
-  if (caller === null) throw new Error("A caller is needed");
-  return caller;
 }

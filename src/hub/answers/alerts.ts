@@ -1,18 +1,12 @@
 import { Type } from "@sinclair/typebox";
-import {
-  AlertRecord,
-  type AlertRule,
-  alertRecord,
-  anonymousAlert,
-  type Severity,
-} from "../../domain/alerts.ts";
+import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
 import { nullable, record } from "../../domain/records.ts";
 import type { Answer, Formatted } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
 import type { AlertFilter } from "../../store/alert-queries.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import { type AlertAtHubRow, alertOf, ownerOf } from "../alerts/rows.ts";
+import type { Pool } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
-import { serverAt } from "../lists/directory.ts";
 import { ofSites } from "./people.ts";
 
 export const AlertAtHub = record("AlertAtHub", {
@@ -50,44 +44,9 @@ export async function alertsAnswer(pool: Pool, asked: AlertsAsked): Promise<Answ
     pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
     pool.unsafe(`SELECT * ${from} ORDER BY fired_at DESC, site, site_id DESC ${page}`, conditions.values),
   ]);
-  const records = (rows as Row[]).map((row) => {
-    const shown = recordOf(row, asked.now);
-    return {
-      site: row.site,
-      ...(asked.anonymize ? anonymousAlert(shown) : shown),
-      siteId: whole(row.site_id),
-    };
+  const records = (rows as AlertAtHubRow[]).map((row) => {
+    const shown = alertRecord(alertOf(row), asked.now);
+    return { ...(asked.anonymize ? anonymousAlert(shown) : shown), ...ownerOf(row) };
   });
   return rowsAnswer("alerts", AlertAtHub, records, total, asked);
-}
-
-type Row = Readonly<Record<string, string | null>> & {
-  readonly site: string;
-  readonly message: string;
-  readonly value: number | null;
-  readonly threshold: number | null;
-  readonly peak_value: number | null;
-};
-
-function recordOf(row: Row, now: number): AlertRecord {
-  const alert = {
-    id: Number(row.id),
-    rule: row.rule as AlertRule,
-    severity: row.severity as Severity,
-    server: row.server === null || row.server === undefined ? null : serverAt(row.site, row.server),
-    daemon: row.daemon ?? null,
-    feature: row.feature ?? null,
-    message: row.message,
-    value: row.value,
-    threshold: row.threshold,
-    peakValue: row.peak_value,
-    startedAt: Number(row.started_at),
-    firedAt: Number(row.fired_at),
-    resolvedAt: whole(row.resolved_at),
-    acknowledgedAt: whole(row.acknowledged_at),
-    acknowledgedBy: row.acknowledged_by ?? null,
-    comment: row.comment ?? null,
-    silencedUntil: whole(row.silenced_until),
-  };
-  return alertRecord(alert, now);
 }

@@ -12,12 +12,17 @@ const OVERLAP_MS = 60_000;
 export interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
+  /** When it said that it ends; null once it has pushed again. */
+  readonly stoppedAt: number | null;
+  /** What it lets a hub do: its `[fleet] allow`. */
+  readonly allow: readonly string[];
 }
 
 export type Directory = ReturnType<typeof createDirectory>;
 
 /** Id of a site's server at the hub; a site's own ids have no colon. */
 export const serverAt = (site: string, server: string) => `${site}:${server}`;
+export const siteOfServer = (id: string): string => id.slice(0, Math.max(0, id.indexOf(":")));
 
 /**
  * The sites and their servers in memory, without features: what names in queries mean, and which site is silent. About
@@ -35,11 +40,17 @@ export function createDirectory(pool: Pool, clock: Clock) {
   let spans = new Map<string, { readonly from: number; readonly counted: boolean }>();
 
   async function renew(): Promise<void> {
-    const rows = await pool`SELECT site, last_push_at FROM sites`;
+    const rows: Record<"site" | "last_push_at" | "stopped_at" | "allow", string | null>[] = await pool`
+      SELECT site, last_push_at, stopped_at, info::json ->> 'allow' AS allow FROM sites`;
     sites = new Map(
-      rows.map((row: { site: string; last_push_at: string | null }) => [
-        row.site,
-        { site: row.site, lastPushAt: whole(row.last_push_at) },
+      rows.map(({ site, last_push_at, stopped_at, allow }): [string, SiteRow] => [
+        site ?? "",
+        {
+          site: site ?? "",
+          lastPushAt: whole(last_push_at),
+          stoppedAt: whole(stopped_at),
+          allow: JSON.parse(allow ?? "[]"),
+        },
       ]),
     );
     const changed: { site: string; server: string; place: number; head: string; changed_at: string }[] =
@@ -76,8 +87,8 @@ export function createDirectory(pool: Pool, clock: Clock) {
   }
 
   function isSilent(site: string): boolean {
-    const { lastPushAt = null } = sites.get(site) ?? {};
-    return lastPushAt === null || clock.now() - lastPushAt > SILENT_MS;
+    const { lastPushAt = null, stoppedAt = null } = sites.get(site) ?? {};
+    return lastPushAt === null || stoppedAt !== null || clock.now() - lastPushAt > SILENT_MS;
   }
 
   return {
@@ -85,6 +96,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
     /** The servers of all sites, without their features; those of a silent site are stale. */
     snapshot: (): Snapshot => snapshot,
     sites: (): readonly SiteRow[] => [...sites.values()],
+    siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
     isSilent,
     /** Whether denials can be seen, as the sites last said. */
     logging: (): readonly DenialLogging[] =>

@@ -365,6 +365,25 @@ CREATE TABLE secrets (
   value bytea NOT NULL
 );
 
+-- When a command first left with an answer to its site; null = it waits for the site's next push.
+ALTER TABLE commands ADD COLUMN handed_at bigint;
+-- When a site said that it ends; null once it has pushed again. And up to when, by its own clock, it told people of its alerts
+-- itself although `[fleet] notify` is "hub": it was alone, or had another setting.
+ALTER TABLE sites ADD COLUMN stopped_at bigint, ADD COLUMN told_until bigint;
+-- Of alerts that the hub tells people of: when each target heard last, as JSON, and what was told last (its severity, or `over`).
+ALTER TABLE alerts ADD COLUMN told text NOT NULL DEFAULT '{}', ADD COLUMN noted text COLLATE "C";
+-- The hub's own alerts have no id of a site: one of each rule fires for a site.
+CREATE UNIQUE INDEX alerts_own ON alerts (site, rule) WHERE site_id IS NULL AND resolved_at IS NULL;
+
+-- Messages to people that were not delivered yet; `alert` is what they say, as JSON.
+CREATE TABLE notifications (
+  id bigint PRIMARY KEY,
+  target text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  alert text NOT NULL
+);
+
 -- Rows whose times cannot be true, by clocks that were wrong: they are in no partition of a day.
 CREATE TABLE sessions_rest PARTITION OF sessions DEFAULT;
 CREATE TABLE denials_rest PARTITION OF denials DEFAULT;

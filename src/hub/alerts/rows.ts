@@ -1,0 +1,59 @@
+import type { Alert, AlertRule, Severity } from "../../domain/alerts.ts";
+import { whole } from "../database/connect.ts";
+import { serverAt } from "../lists/directory.ts";
+
+/** A row of the table `alerts`. The hub's own have no `site_id`; `site` is the one that they are about. */
+export interface AlertAtHubRow
+  extends Readonly<
+    Record<
+      | "site_id"
+      | "server"
+      | "daemon"
+      | "feature"
+      | "resolved_at"
+      | "acknowledged_at"
+      | "acknowledged_by"
+      | "comment",
+      string | null
+    >
+  > {
+  readonly id: string;
+  readonly site: string;
+  readonly rule: AlertRule;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly value: number | null;
+  readonly threshold: number | null;
+  readonly peak_value: number | null;
+  readonly started_at: string;
+  readonly fired_at: string;
+  readonly silenced_until: string | null;
+  readonly told: string;
+}
+
+/** The alert under the ids of the hub. */
+export function alertOf(row: AlertAtHubRow): Alert {
+  return {
+    id: Number(row.id),
+    rule: row.rule,
+    severity: row.severity,
+    server: row.server === null ? null : serverAt(row.site, row.server),
+    daemon: row.daemon,
+    feature: row.feature,
+    detail: null,
+    message: row.message,
+    value: row.value,
+    threshold: row.threshold,
+    peakValue: row.peak_value,
+    startedAt: Number(row.started_at),
+    firedAt: Number(row.fired_at),
+    resolvedAt: whole(row.resolved_at),
+    acknowledgedAt: whole(row.acknowledged_at),
+    acknowledgedBy: row.acknowledged_by,
+    comment: row.comment,
+    silencedUntil: whole(row.silenced_until),
+    told: JSON.parse(row.told) as Alert["told"],
+  };
+}
+
+export const ownerOf = ({ site, site_id }: AlertAtHubRow) => ({ site, siteId: whole(site_id) });
