@@ -3,7 +3,7 @@ import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
 import { iso, parseDuration } from "../domain/time/clock.ts";
 import { ROLES } from "../domain/words.ts";
 import { keyRecord } from "../http/records.ts";
-import type { HubKeys } from "../hub/keys.ts";
+import type { HubKeys } from "../hub/access/keys.ts";
 import { createKeys, type Keys } from "../store/keys.ts";
 import { openStore } from "../store/open/open.ts";
 import { isEmptyStorage } from "../store/open/start-check.ts";
@@ -113,7 +113,7 @@ async function withKeysOfHub(
 ): Promise<void> {
   const { openPool } = await import("../hub/database/connect.ts");
   const { migrate } = await import("../hub/database/migrate.ts");
-  const { createHubKeys } = await import("../hub/keys.ts");
+  const { createHubKeys } = await import("../hub/access/keys.ts");
   const pool = openPool(hub, 2);
   try {
     await migrate(pool);

@@ -4,6 +4,7 @@ import type { Executor } from "../collector/execute/executor.ts";
 import type { DenialLogging } from "../collector/log-tail/denial-watch.ts";
 import type { Config } from "../config/config.ts";
 import type { KeyRecord } from "../domain/keys.ts";
+import type { ApiError } from "../domain/errors.ts";
 import type { LogOf } from "../domain/log.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import type { FleetStatus, HealthChecks, Metrics, Status } from "../domain/service/status.ts";
@@ -40,6 +41,8 @@ export interface HttpDeps {
   };
   /** At a hub: a query that names sites, with their servers in the place of the sites. Throws NOT_FOUND. */
   readonly narrowed?: (sent: Sent, exchange: { sites?: readonly string[] }) => Sent;
+  /** At a hub: what an error of its database is to clients; null for another error. */
+  readonly troubleOf?: (error: unknown) => ApiError | null;
   /** What anonymized keys see instead of users and hosts. */
   readonly pseudonyms: Pseudonyms;
   readonly collector: Pick<Collector, "raw"> & {
@@ -57,7 +60,8 @@ export interface HttpDeps {
       /** Keys of the role `site` can be made. */
       readonly ofSites?: boolean;
     };
-  readonly signIns: Pick<SignIns, "verify" | "touch" | "create" | "list" | "end" | "makeCode" | "takeCode">;
+  readonly signIns: Pick<SignIns, "verify" | "touch" | "list"> &
+    Later<Pick<SignIns, "create" | "end" | "makeCode" | "takeCode">>;
   /** 8 hex digits that tell this installation from others. */
   readonly installationId: string;
   readonly quotas: Pick<Quotas, "take">;

@@ -5,7 +5,7 @@ import { type KeyRecord, type Permission, permits } from "../domain/keys.ts";
 import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
-import type { SignIn, SignInCheck } from "../store/sign-ins.ts";
+import type { SignIn, SignInCheck } from "../store/sign-in-book.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps, HttpSettings } from "./deps.ts";
 import { createRouteTable, type KnownRoute } from "./route-table.ts";

@@ -2,7 +2,7 @@ import { Elysia, ElysiaStatus, ParseError } from "elysia";
 import { ApiError } from "../domain/errors.ts";
 import { type KeyRecord, permits } from "../domain/keys.ts";
 import type { KeyCheck } from "../store/keys.ts";
-import type { SignInCheck } from "../store/sign-ins.ts";
+import type { SignInCheck } from "../store/sign-in-book.ts";
 import { readJson, tooLarge } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 import { apiErrorOf, errorAnswer, noSuchPath } from "./errors.ts";
@@ -42,7 +42,15 @@ const OPEN_BODY_BYTES = 4096;
 export function createGate(
   deps: Pick<
     HttpDeps,
-    "clock" | "execute" | "installationId" | "keys" | "log" | "narrowed" | "settings" | "signIns"
+    | "clock"
+    | "execute"
+    | "installationId"
+    | "keys"
+    | "log"
+    | "narrowed"
+    | "settings"
+    | "signIns"
+    | "troubleOf"
   >,
   root: Root,
   limits: Limits,
@@ -59,7 +67,7 @@ export function createGate(
     .onError({ as: "global" }, ({ code, error, exchange }) => {
       // What reading a body throws comes wrapped.
       const thrown = error instanceof ParseError ? error.cause : error;
-      const known = apiErrorOf(code, thrown);
+      const known = deps.troubleOf?.(thrown) ?? apiErrorOf(code, thrown);
       audit.refused(exchange, known.code);
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })

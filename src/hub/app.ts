@@ -16,6 +16,7 @@ import { sessionRoutes } from "../http/routes/sessions.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
 import type { Commands } from "./commands/commands.ts";
 import { executeAtSiteRoutes } from "./commands/execute.ts";
+import type { HubSignIns } from "./access/sign-ins.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
 import { listRoutes } from "./routes/lists.ts";
@@ -28,6 +29,7 @@ type NotHere = "streams" | "logs";
 /** What the composition root of a hub hands to its app. */
 export interface HubAppDeps extends Omit<AppDeps, NotHere> {
   readonly push: PushPort;
+  readonly signIns: HubSignIns;
   readonly pool: Pool;
   readonly directory: Directory;
   readonly commands: Commands;
@@ -39,7 +41,13 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
   const limits = createLimits(deps);
   const api = apiRoutes(deps, limits, counters, audit);
   const app = new Elysia({ name: "licmond hub", handler: { standardHostname: false }, normalize: false });
+  const cookie = new RegExp(`licmond_${deps.installationId}=([a-z0-9]{12})\\.`);
   return app
+    .onRequest(async ({ request }) => {
+      // A browser that signed in at one hub may send its next request to another one.
+      const id = cookie.exec(request.headers.get("cookie") ?? "")?.[1];
+      if (id !== undefined) await deps.signIns.known(id);
+    })
     .use(createGate(deps, app, limits, audit, counters))
     .use(api)
     .use(docsRoutes(api, deps.build.version))

@@ -7,12 +7,14 @@ import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
 import { perPicture } from "../http/snapshot.ts";
 import { createAlertHandling } from "./alerts/handle.ts";
+import { databaseTrouble } from "./access/access.ts";
+import type { HubKeys } from "./access/keys.ts";
+import type { HubSignIns } from "./access/sign-ins.ts";
 import { createHubHistory } from "./answers/history.ts";
 import type { HubAppDeps } from "./app.ts";
 import type { Commands } from "./commands/commands.ts";
 import { createRescan } from "./commands/rescan.ts";
 import type { Pool } from "./database/connect.ts";
-import type { HubKeys } from "./keys.ts";
 import type { Directory } from "./lists/directory.ts";
 import { serversIn } from "./lists/scope.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
@@ -25,6 +27,7 @@ interface HubParts
   readonly begun: number;
   readonly pool: Pool;
   readonly keys: HubKeys;
+  readonly signIns: HubSignIns;
   readonly directory: Directory;
   readonly commands: Commands;
   readonly host: HostService;
@@ -35,7 +38,7 @@ interface HubParts
 
 /** What the HTTP side asks of a hub, from its parts. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
-  const { running, pool, keys, directory, host, pseudonyms } = parts;
+  const { running, pool, keys, signIns, directory, host, pseudonyms } = parts;
   return {
     ...parts,
     settings: () => settingsOf(running.current(), parts.zone),
@@ -51,7 +54,8 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     execute: executePort,
     keys,
-    signIns: noSignIns,
+    signIns,
+    troubleOf: databaseTrouble,
     quotas: { take: () => null },
     health: async () => ({
       database: await databaseHealth(pool),
@@ -127,23 +131,4 @@ function narrowed(
   return { ...sent, server: serversIn(directory, { site: names(site), ...named }) ?? [] };
 }
 
-/** Browsers cannot sign in at a hub yet: they show a key with each request, or `[page] public` lets them read. */
-const noSignIns: HubAppDeps["signIns"] = {
-  verify: () => ({ outcome: "ended" }),
-  touch() {},
-  create() {
-    throw new ApiError(
-      "SERVICE_UNAVAILABLE",
-      "Signing in is not there at a hub yet: send the key with each request.",
-    );
-  },
-  list: () => [],
-  end() {},
-  makeCode() {
-    throw new ApiError(
-      "SERVICE_UNAVAILABLE",
-      "Signing in is not there at a hub yet: send the key with each request.",
-    );
-  },
-  takeCode: () => null,
 };

@@ -6,21 +6,23 @@ import { createRunningConfig } from "../daemon/running-config.ts";
 import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, repeat, systemClock, systemTimers } from "../domain/time/clock.ts";
+import { type Clock, DAY_MS, systemClock } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import { createPseudonyms } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
 import { readTls } from "../http/tls.ts";
+import { listenOnSockets } from "../http/unix-sockets.ts";
 import { installationId } from "../store/secrets.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 import { type Logging, processLogging } from "../system/log.ts";
+import { createHubAccess } from "./access/access.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
 import { hubDepsOf } from "./http-deps.ts";
-import { createHubKeys } from "./keys.ts";
 import { createDirectory } from "./lists/directory.ts";
 import { takePush } from "./push/take-push.ts";
 import { createRetention } from "./retention.ts";
@@ -29,8 +31,6 @@ import { createWatch } from "./watch.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
-/** Uses of keys are written this often. */
-const FLUSH_MS = 10_000;
 
 /** What a hub takes from its surroundings. */
 export interface HubDeps {
@@ -69,17 +69,16 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
     const keep = () => running.current().retention;
     teardown.part("retention", createRetention({ pool, partitions, clock, keep, log: log("store") }));
-    const keys = await createHubKeys(pool, clock);
+    const access = teardown.part("keys", await createHubAccess(pool, clock, log("store")));
     const directory = createDirectory(pool, clock);
     await directory.renew();
     const commands = createCommands({ pool, directory, clock, timers: systemTimers });
     const look = async () => {
-      await keys.renew();
+      await access.renew();
       await directory.renew();
       await commands.look();
     };
     teardown.part("watch", await createWatch(pool, look, log("store")));
-    teardown.add("uses of keys", repeatSaying(FLUSH_MS, keys.flush));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const host = createHostService("/", clock);
@@ -97,7 +96,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       startedAt,
       begun,
       pool,
-      keys,
+      ...access,
       directory,
       commands,
       host,
@@ -112,32 +111,17 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const app = createHubApp(deps, requests);
     const { host: name, port, tls } = config.http;
     const listening = listen(app, { host: name, port, tls: tls === null ? null : readTls(tls) });
-    teardown.add("http", () => listening.stop(HTTP_GRACE_MS));
+    const [runtime] = (environment.RUNTIME_DIRECTORY || null)?.split(":") ?? [];
+    const sockets = runtime === undefined ? null : listenOnSockets(app, runtime, log("http"));
+    teardown.add("http", async () => {
+      await Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
+    });
     log("system").info("licmond hub started", {
       version: build.version,
       address: `${listening.host}:${listening.port}`,
       schema,
     });
-    return { host: listening.host, port: listening.port, activeKeys: keys.count() };
-  }
-
-  /** Repeats work on the database; that it fails is said once, until it works again. Once more at the end. */
-  function repeatSaying(ms: number, work: () => Promise<void>): () => Promise<void> {
-    let failing = false;
-    const run = async () => {
-      try {
-        await work();
-        failing = false;
-      } catch (error) {
-        if (!failing) log("store").warn("Uses of keys were not written", { error: messageOf(error) });
-        failing = true;
-      }
-    };
-    const end = repeat(ms, () => void run());
-    return async () => {
-      end();
-      await run();
-    };
+    return { host: listening.host, port: listening.port, activeKeys: access.keys.count() };
   }
 
   return {

@@ -2,10 +2,10 @@ import { interpretConfig } from "../../src/config/load.ts";
 import type { NewKey } from "../../src/domain/keys.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
 import type { Answer, Push } from "../../src/fleet/protocol.ts";
+import { createHubKeys } from "../../src/hub/access/keys.ts";
 import { openPool, type Pool } from "../../src/hub/database/connect.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import { createHub } from "../../src/hub/hub.ts";
-import { createHubKeys } from "../../src/hub/keys.ts";
 import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
 

@@ -7,7 +7,7 @@ import { words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
-import type { Grant, SignIn } from "../../store/sign-ins.ts";
+import type { Grant, SignIn } from "../../store/sign-in-book.ts";
 import { formatOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
@@ -61,10 +61,10 @@ export function signInRoutes(deps: RouteDeps) {
   const authLog = deps.log("auth");
 
   /** What the sent key or code is good for. One that is not draws on the address's bucket: so keys are guessed no faster. */
-  function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
+  async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
     if ((key === undefined) === (code === undefined))
       throw new ApiError("MISSING_FIELD", 'The body takes "key" or "code": one of them.');
-    const found = code === undefined ? null : signIns.takeCode(code);
+    const found = code === undefined ? null : await signIns.takeCode(code);
     const check = key === undefined ? null : keys.verify(key);
     if (found === null && check?.outcome !== "valid") {
       limits.drawOfAddress(exchange);
@@ -92,7 +92,7 @@ export function signInRoutes(deps: RouteDeps) {
       "/api/signin",
       async ({ request, exchange, body }) => {
         requirePage(exchange, settings().corsOrigins);
-        const { caller, grant } = grantOf(exchange, body);
+        const { caller, grant } = await grantOf(exchange, body);
         exchange.caller = caller;
         requirePermission(exchange, "read", "Signing in");
         // Its key's bucket, as each is written to the disk.
@@ -122,7 +122,7 @@ export function signInRoutes(deps: RouteDeps) {
     )
     .post(
       "/api/signin/code",
-      ({ exchange, body, server, status }) => {
+      async ({ exchange, body, server, status }) => {
         const caller = callerOf(exchange);
         if (exchange.signIn !== null || kindOf(caller.id) === "proxy") {
           const takes = "A link is made with a key, or on the daemon's own host.";
@@ -134,7 +134,7 @@ export function signInRoutes(deps: RouteDeps) {
           throw new ApiError("AUTH_INSUFFICIENT", message);
         }
         const expiresAt = forSeconds === undefined ? null : clock.now() + 1000 * forSeconds;
-        const { code, until } = signIns.makeCode({
+        const { code, until } = await signIns.makeCode({
           keyId: caller.id,
           role: role === caller.role ? null : role,
           expiresAt,

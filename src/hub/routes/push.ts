@@ -3,7 +3,6 @@ import { ApiError } from "../../domain/errors.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
-import { isAway } from "../database/connect.ts";
 import type { Batch } from "../push/batch.ts";
 import { readBatch } from "../push/batch.ts";
 import { readPacked } from "../push/body.ts";
@@ -12,7 +11,6 @@ import { readPacked } from "../push/body.ts";
 const AT_ONCE = 8;
 const WAITING = 64;
 const RETRY_SECONDS = 2;
-const AWAY_SECONDS = 5;
 
 export interface PushPort {
   take(batch: Batch, address: string): Promise<Answer>;
@@ -52,15 +50,7 @@ export function pushRoutes({ take }: PushPort) {
             "AUTH_INSUFFICIENT",
             "This key pushes for another site than the one that the push names.",
           );
-        try {
-          return await take(batch, exchange.address);
-        } catch (error) {
-          if (!isAway(error)) throw error;
-          throw new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not take anything now.", {
-            retryAfterSeconds: AWAY_SECONDS,
-            cause: error,
-          });
-        }
+        return take(batch, exchange.address);
       }),
     documented("push", "Fleet", "A site brings its facts, states and days", {
       description:

@@ -359,6 +359,28 @@ CREATE TABLE api_keys (
   requests_per_minute bigint
 );
 
+-- Browsers that are signed in, at whichever hub. `token_hash` is SHA-256 of what the cookie proves itself with; `role` is null
+-- where it is the key's; `expires_at` null = when it is idle too long.
+CREATE TABLE sign_ins (
+  id text PRIMARY KEY,
+  token_hash bytea NOT NULL,
+  key_id text NOT NULL,
+  role text,
+  stay boolean NOT NULL,
+  created_at bigint NOT NULL,
+  last_used_at bigint NOT NULL,
+  expires_at bigint,
+  browser text
+);
+-- Links that sign a browser in and were not followed yet, by the hash of their code.
+CREATE TABLE sign_in_codes (
+  hash text PRIMARY KEY,
+  key_id text NOT NULL,
+  role text,
+  expires_at bigint,
+  until_at bigint NOT NULL
+);
+
 -- Secrets of the fleet, made once.
 CREATE TABLE secrets (
   name text PRIMARY KEY,

@@ -8,11 +8,11 @@ import {
   printKey,
   type RandomBytes,
   systemRandom,
-} from "../domain/keys.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import type { Role } from "../domain/words.ts";
-import { type CreateKeyResult, hashOf, type KeyCheck, laterUse, NO_HASH } from "../store/keys.ts";
-import { type Pool, whole } from "./database/connect.ts";
+} from "../../domain/keys.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import type { Role } from "../../domain/words.ts";
+import { type CreateKeyResult, hashOf, type KeyCheck, laterUse, NO_HASH } from "../../store/keys.ts";
+import { type Pool, whole } from "../database/connect.ts";
 
 type Kept = Omit<KeyRecord, "state"> & { readonly hash: Uint8Array };
 
