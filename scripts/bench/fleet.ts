@@ -1,200 +1,228 @@
 /**
- * Made-up sites that push to a hub as real ones do: `bun scripts/bench/fleet.ts [sites] [seconds] [servers] [features]`. Needs
- * PostgreSQL and the built binary. Prints how the hub keeps up: its memory, how late pushes are, and how lists are answered.
+ * A made-up fleet pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary. Prints one line
+ * for each bar: the hub's memory, how late facts are, how long lists take meanwhile, how soon an outage is caught up, and the
+ * rate up to which all that holds.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { freePort } from "../../test/free-port.ts";
-import { feature, picture } from "../../test/http/make.ts";
-import { pictureState, pictureStates } from "../../test/hub/pictures.ts";
 import { startPostgres } from "../../test/hub/postgres.ts";
-import { keyAt, madeUpSite } from "../../test/hub/rig.ts";
-import { quantile, residentMegabytes } from "./measure.ts";
-import { BINARY } from "./place.ts";
+import { keysAt } from "../../test/hub/rig.ts";
+import { createFleet, FACTS_A_SECOND, type Fleet } from "./fleet-sites.ts";
+import { cpuSeconds, quantile, residentMegabytes } from "./measure.ts";
+import { BINARY, untilAnswers } from "./place.ts";
 
-const [sites = 300, seconds = 180, servers = 3, features = 20] = process.argv.slice(2).map(Number);
-/** Checkouts that each feature has. */
-const HELD = 4;
-/** Facts a minute of one feature: 26.8 sessions a day are three facts each, ten times as many at nine. */
-const FACTS_A_MINUTE = (26.8 * 3 * 7) / 1440;
-const POLL_MS = 60_000;
-const PUSH_MS = 10_000;
+const HELP = `bun scripts/bench/fleet.ts [options]
+  --sites N      made-up sites (300)
+  --servers N    license servers of each (3)
+  --features N   features of each server (60)
+  --seconds N    how long the fleet is watched once all have joined (900)
+  --rate X       times what a fleet of the design's "typical" makes at nine in the morning (1)
+  --outage N     minutes for which no site reaches the hub, at the end; 0 = none (60)
+  --climb N      afterwards, doubles the rate every N seconds until a bar breaks; 0 = does not (0)`;
 
-const postgres = await startPostgres(await freePort(), ["shared_buffers=256MB", "max_wal_size=2GB"]);
+const { values } = parseArgs({
+  options: {
+    sites: { type: "string", default: "300" },
+    servers: { type: "string", default: "3" },
+    features: { type: "string", default: "60" },
+    seconds: { type: "string", default: "900" },
+    rate: { type: "string", default: "1" },
+    outage: { type: "string", default: "60" },
+    climb: { type: "string", default: "0" },
+    help: { type: "boolean", default: false },
+  },
+});
+if (values.help) {
+  console.log(HELP);
+  process.exit();
+}
+const [sites, servers, features] = [values.sites, values.servers, values.features].map(Number) as [
+  number,
+  number,
+  number,
+];
+const [seconds, rate, outageMinutes, climbSeconds] = [
+  values.seconds,
+  values.rate,
+  values.outage,
+  values.climb,
+].map(Number) as [number, number, number, number];
+
+const BARS = { hubMegabytes: 256, lagMs: 30_000, listsMs: 300, caughtUpMs: 120_000 };
+/** In an outage of any length no site pushes for so long: by then all count as silent. */
+const CUT_MS = 40_000;
+const ASK_EVERY_MS = 250;
+
+const PATHS = [
+  "licenses/features",
+  "licenses/features?sort=-utilization",
+  "licenses/features?search=feature_1&sort=-used",
+  "licenses/features?site=site7&limit=1000",
+  "licenses/users",
+  "licenses/users?user=user7",
+  "licenses/users?site=site7",
+  "licenses/users?sort=-durationSeconds",
+  "licenses/users?feature=Feature_3",
+  "licenses/servers",
+  "licenses/summary",
+  "licenses/summary?site=site7",
+  "licenses/expirations",
+  "licenses/expirations?days=30",
+  "licenses/sessions",
+  "licenses/alerts?state=firing",
+  "fleet/sites",
+  "picture?site=site7",
+];
+
+/** Asks for one list after the other until it is stopped. */
+function startAsking(url: string, key: string) {
+  let asked = new Map<string, number[]>();
+  let stopped = false;
+  async function run(): Promise<void> {
+    for (let turn = 0; !stopped; turn++) {
+      const path = PATHS[turn % PATHS.length] ?? "";
+      const begun = performance.now();
+      const response = await fetch(`${url}/api/${path}`, { headers: { "x-api-key": key } });
+      await response.bytes();
+      if (!response.ok) throw new Error(`${path}: ${response.status}`);
+      asked.getOrInsertComputed(path, () => []).push(performance.now() - begun);
+      await Bun.sleep(ASK_EVERY_MS);
+    }
+  }
+  const running = run();
+  return {
+    take() {
+      const taken = asked;
+      asked = new Map();
+      return taken;
+    },
+    stop(): Promise<void> {
+      stopped = true;
+      return running;
+    },
+  };
+}
+
+/** Processor time that the whole machine has spent at work, in seconds. */
+async function busySeconds(): Promise<number> {
+  const [line = ""] = (await Bun.file("/proc/stat").text()).split("\n");
+  const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).map(Number);
+  return (user + nice + system + irq + softirq) / 100;
+}
+
+let broken = 0;
+function bar(what: string, value: number, unit: string, most: number): boolean {
+  const isKept = value <= most;
+  if (!isKept) broken++;
+  console.log(`${isKept ? "ok    " : "not ok"} ${what}: ${Math.round(value)} ${unit} (at most ${most})`);
+  return isKept;
+}
+const spread = (ms: readonly number[]) =>
+  `p50 ${Math.round(quantile(ms, 0.5))}, p95 ${Math.round(quantile(ms, 0.95))}, max ${Math.round(quantile(ms, 1))} ms`;
+
+await using postgres = await startPostgres(await freePort(), ["shared_buffers=256MB", "max_wal_size=2GB"]);
 const folder = await mkdtemp(join(tmpdir(), "licmond-fleet-"));
 const database = await postgres.database();
-const port = await freePort();
-const config = join(folder, "hub.toml");
+const url = `http://127.0.0.1:${await freePort()}`;
 const limits = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
+const config = join(folder, "hub.toml");
 await Bun.write(
   config,
-  `[http]\nhost = "127.0.0.1"\nport = ${port}\n${limits}[hub]\ndatabase = "${database}"\n`,
+  `[http]\nhost = "127.0.0.1"\nport = ${new URL(url).port}\n${limits}[hub]\ndatabase = "${database}"\n`,
 );
-const keys: string[] = [];
-for (let index = 0; index < sites; index++)
-  keys.push(await keyAt(database, { role: "site", site: `site${index}` }));
-const viewer = await keyAt(database, { role: "viewer" });
+const names = Array.from({ length: sites }, (_, index) => `site${index}`);
+const [viewer = "", ...keys] = await keysAt(database, [
+  { role: "viewer" },
+  ...names.map((site) => ({ role: "site" as const, site })),
+]);
 const hub = Bun.spawn([BINARY, "hub", "--config", config], { stdout: "ignore", stderr: "inherit" });
-const url = `http://127.0.0.1:${port}`;
-while (!(await fetch(`${url}/api/ping`).catch(() => null))?.ok) await Bun.sleep(50);
+await untilAnswers(`${url}/api/ping`, () => hub.exitCode !== null);
 
-function pictureAt(id: string, poll: number) {
-  const checkouts = (name: string, changes: boolean) =>
-    Array.from({ length: HELD }, (_, n) => ({
-      ...feature("x").checkouts[0],
-      user: `user${(n * 37 + name.length + (changes ? poll : 0)) % 400}`,
-      host: `ws${(n * 91 + name.length) % 300}`,
-      handle: String(n * 1000 + (changes ? poll : 0)),
-      display: null,
-    }));
-  const list = Array.from({ length: features }, (_, n) => {
-    // Eight features of a server change from poll to poll.
-    const changes = n < 8;
-    const name = `Feature_${n}`;
-    const held = checkouts(name, changes) as ReturnType<typeof feature>["checkouts"];
-    return feature(name, { used: changes ? poll % 4 : 1, checkouts: held, collectedAt: poll * POLL_MS });
-  });
-  return picture(id, { features: list, collectedAt: poll * POLL_MS, lastPollAt: poll * POLL_MS });
+let mostMegabytes = 0;
+/** Waits, and watches the hub meanwhile; prints how things stand. */
+async function watch(ms: number, isOver: () => boolean = () => false): Promise<void> {
+  const end = performance.now() + ms;
+  for (let turn = 1; performance.now() < end && !isOver(); turn++) {
+    await Bun.sleep(Math.min(1_000, end - performance.now()));
+    const { all } = await residentMegabytes(hub.pid);
+    mostMegabytes = Math.max(mostMegabytes, all);
+    if (turn % 30 === 0) console.error(`  hub ${all.toFixed(0)} MB, ${fleet.behind()} sites behind`);
+  }
 }
 
-let stopped = false;
-const lateMs: number[] = [];
-let facts = 0;
-let refusals = 0;
-async function run(index: number): Promise<void> {
-  const site = madeUpSite(`site${index}`, keys[index] ?? "");
-  const pictures = Array.from({ length: servers }, (_, n) => pictureAt(`s${n}`, 0));
-  const numbers = pictures.map(() => 1);
-  let cursor = 0;
-  let first = true;
-  let session = 0;
-  let waiting: object[] = [];
-  const polled = pictures.map((_, n) => -Math.floor(((index * servers + n) / (sites * servers)) * POLL_MS));
-  await Bun.sleep((index / sites) * PUSH_MS);
+/** One stretch of time: what the fleet and the lists did in it, and who used the processors. */
+async function stretch(what: string, ms: number): Promise<{ lagMs: number; listsMs: number }> {
+  fleet.take();
+  asking.take();
+  const before = [await cpuSeconds(hub.pid), await cpuSeconds("self"), await busySeconds()];
   const begun = performance.now();
-  let polls = 0;
-  for (let turn = 0; !stopped; turn++) {
-    const due = begun + turn * PUSH_MS;
-    await Bun.sleep(Math.max(0, due - performance.now()));
-    const states: object[] = first ? pictureStates(pictures) : [];
-    const now = performance.now() - begun;
-    for (const [n, at] of polled.entries()) {
-      if (first || now - at < POLL_MS) continue;
-      polled[n] = now;
-      const next = pictureAt(`s${n}`, ++polls);
-      const number = (numbers[n] ?? 0) + 1;
-      states.push({ ...pictureState(pictures[n] ?? null, next, number), order: null });
-      pictures[n] = next;
-      numbers[n] = number;
-    }
-    const count = Math.round((servers * features * FACTS_A_MINUTE * PUSH_MS) / 60_000 + Math.random() - 0.5);
-    for (let n = 0; n < count; n++) {
-      const at = Date.now();
-      const of = {
-        server: `s${session % servers}`,
-        daemon: "acmed",
-        feature: `Feature_${session % features}`,
-      };
-      const end = session % 2 === 1 ? at : null;
-      const id = Math.floor(session / 2) + 1;
-      waiting.push({
-        kind: "session",
-        seq: cursor + waiting.length + 1,
-        change: end === null ? "opened" : "ended",
-        announced: true,
-        id,
-        ...of,
-        user: `user${id % 400}`,
-        host: `ws${id % 300}`,
-        version: "v1",
-        count: 1,
-        handle: String(id),
-        startedAt: at,
-        beganAt: at,
-        firstSeenAt: at,
-        lastSeenAt: at,
-        endedAt: end,
-        endReason: end === null ? null : "checkin",
-      });
-      session++;
-    }
-    const push = site.push({
-      from: cursor + 1,
-      to: cursor + waiting.length,
-      facts: waiting,
-      states: states as never[],
-    });
-    const response = await site.send(url, push).catch(() => null);
-    if (response?.ok !== true) {
-      refusals++;
-      first ||= states.length > 0;
-      await response?.body?.cancel();
-      continue;
-    }
-    const answer = (await response.json()) as { cursor: number };
-    facts += waiting.length;
-    cursor = answer.cursor;
-    waiting = [];
-    first = false;
-    lateMs.push(performance.now() - due);
-  }
+  await watch(ms);
+  const took = (performance.now() - begun) / 1000;
+  const after = [await cpuSeconds(hub.pid), await cpuSeconds("self"), await busySeconds()];
+  const [ofHub = 0, ofSites = 0, all = 0] = after.map((each, n) => (each - (before[n] ?? 0)) / took);
+  const { facts, pushes, failures, refusals, pushMs, lagMs } = fleet.take();
+  const lists = asking.take();
+  const times = [...lists.values()].flat();
+  console.log(
+    `${what}: ${Math.round(facts / took)} facts/s, ${(pushes / took).toFixed(1)} pushes/s, ${failures} not taken ${JSON.stringify([...refusals])}`,
+  );
+  console.log(`  pushes ${spread(pushMs)}; age of the oldest fact when taken ${spread(lagMs)}`);
+  console.log(
+    `  processors: hub ${ofHub.toFixed(2)}, made-up sites ${ofSites.toFixed(2)}, PostgreSQL and all else ${(all - ofHub - ofSites).toFixed(2)}`,
+  );
+  console.log(`  lists ${spread(times)}, of ${times.length}`);
+  for (const [path, each] of lists) console.log(`    ${path.padEnd(48)} ${spread(each)}`);
+  return { lagMs: quantile(lagMs, 1), listsMs: quantile(times, 0.95) };
 }
 
-const asked = new Map<string, number[]>();
-async function ask(): Promise<void> {
-  const paths = [
-    "features",
-    "features?sort=-utilization",
-    "features?search=feature_1&sort=-used",
-    "users",
-    "users?user=user7",
-    "users?sort=-durationSeconds",
-    "servers",
-    "summary",
-    "expirations",
-    "sessions",
-    "alerts?state=firing",
-    "features?site=site7&limit=1000",
-  ];
-  await Bun.sleep(2 * PUSH_MS);
-  for (let turn = 0; !stopped; turn++) {
-    const path = paths[turn % paths.length] ?? "";
-    const startedAt = performance.now();
-    const response = await fetch(`${url}/api/licenses/${path}`, { headers: { "x-api-key": viewer } });
-    await response.text();
-    if (response.ok) asked.getOrInsertComputed(path, () => []).push(performance.now() - startedAt);
-    else console.error(path, response.status);
-    await Bun.sleep(200);
-  }
+/** How long it takes after an outage until no site is behind, in ms. */
+async function caughtUp(sitesOf: Fleet): Promise<number> {
+  sitesOf.cut(CUT_MS, outageMinutes * 60_000);
+  await watch(CUT_MS);
+  sitesOf.take();
+  const begun = performance.now();
+  await watch(20 * 60_000, () => performance.now() - begun > 2_000 && sitesOf.behind() === 0);
+  const ms = performance.now() - begun;
+  const { facts, refusals } = sitesOf.take();
+  console.log(
+    `an outage of ${outageMinutes} minutes: ${facts} facts in ${(ms / 1000).toFixed(0)} s, ${Math.round(facts / (ms / 1000))} a second; refused ${JSON.stringify([...refusals])}`,
+  );
+  return ms;
 }
 
-let most = 0;
-async function watch(): Promise<void> {
-  while (!stopped) {
-    const { all, own } = await residentMegabytes(hub.pid);
-    most = Math.max(most, all);
-    console.error(`${facts} facts, hub ${all.toFixed(0)} MB (own ${own.toFixed(0)}), refused ${refusals}`);
-    await Bun.sleep(10_000);
-  }
-}
-
-const all = [ask(), watch(), ...Array.from({ length: sites }, (_, index) => run(index))];
-await Bun.sleep(seconds * 1000);
-stopped = true;
-await Promise.all(all);
-const round = (ms: number) => `${Math.round(ms)} ms`;
-console.log(`${sites} sites, ${sites * servers * features} features, ${Math.round(facts / seconds)} facts/s`);
 console.log(
-  `hub at most ${most.toFixed(0)} MB; pushes late p50 ${round(quantile(lateMs, 0.5))}, p95 ${round(quantile(lateMs, 0.95))}, max ${round(Math.max(...lateMs))}`,
+  `${sites} sites, ${sites * servers * features} features, ${Math.round(sites * servers * features * FACTS_A_SECOND * rate)} facts/s`,
 );
-const times = [...asked.values()].flat();
-console.log(
-  `lists p50 ${round(quantile(times, 0.5))}, p95 ${round(quantile(times, 0.95))} of ${times.length}`,
-);
-for (const [path, each] of asked)
-  console.log(`  ${path.padEnd(36)} p50 ${round(quantile(each, 0.5))}, p95 ${round(quantile(each, 0.95))}`);
+const fleet = createFleet({ sites, servers, features }, url, keys);
+fleet.setFactor(rate);
+const joining = performance.now();
+await watch(10_500);
+await watch(10 * 60_000, () => fleet.behind() === 0);
+console.log(`all have joined after ${((performance.now() - joining) / 1000).toFixed(0)} s`);
+const asking = startAsking(url, viewer);
+await watch(5_000);
+const steady = await stretch("at work", seconds * 1000);
+bar("memory of the hub", mostMegabytes, "MB", BARS.hubMegabytes);
+bar("lag", steady.lagMs, "ms", BARS.lagMs);
+bar("p95 of lists", steady.listsMs, "ms", BARS.listsMs);
+if (outageMinutes > 0) {
+  bar("an outage of all sites is caught up", await caughtUp(fleet), "ms", BARS.caughtUpMs);
+  bar("memory of the hub, then", mostMegabytes, "MB", BARS.hubMegabytes);
+}
+for (let times = rate * 2; climbSeconds > 0; times *= 2) {
+  fleet.setFactor(times);
+  await watch(10_000);
+  const { lagMs, listsMs } = await stretch(`${times} times the rate`, climbSeconds * 1000);
+  if (lagMs <= BARS.lagMs && listsMs <= BARS.listsMs && mostMegabytes <= BARS.hubMegabytes) continue;
+  console.log(`it breaks at ${times} times the rate; the hub had ${mostMegabytes.toFixed(0)} MB at most`);
+  break;
+}
+await asking.stop();
+await fleet.stop();
 hub.kill();
 await hub.exited;
-await postgres[Symbol.asyncDispose]();
 await rm(folder, { recursive: true });
+if (broken > 0) process.exitCode = 1;

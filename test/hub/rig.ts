@@ -35,28 +35,35 @@ export async function startHub(database: string, clock?: Clock): Promise<TestHub
 export const open = (database: string): Pool =>
   openPool({ database, passwordFile: null, readDatabase: null }, 4);
 
-/** A key, made as the command line makes one. */
-export async function keyAt(
+/** Keys, made as the command line makes them. */
+export async function keysAt(
   database: string,
-  wanted: Partial<NewKey> & Pick<NewKey, "role">,
-): Promise<string> {
+  wanted: readonly (Partial<NewKey> & Pick<NewKey, "role">)[],
+): Promise<string[]> {
   const pool = open(database);
   try {
     await migrate(pool);
     const keys = await createHubKeys(pool, { now: Date.now });
     const limits = { dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
-    const made = await keys.create({
-      name: Bun.randomUUIDv7(),
-      expiresAt: null,
-      anonymize: false,
-      ...limits,
-      ...wanted,
-    });
-    if (made.outcome !== "created") throw new Error(made.outcome);
-    return made.presented;
+    const made: string[] = [];
+    for (const one of wanted) {
+      const more = { expiresAt: null, anonymize: false, ...limits, ...one };
+      const key = await keys.create({ name: Bun.randomUUIDv7(), ...more });
+      if (key.outcome !== "created") throw new Error(key.outcome);
+      made.push(key.presented);
+    }
+    return made;
   } finally {
     await pool.close();
   }
+}
+
+export async function keyAt(
+  database: string,
+  wanted: Partial<NewKey> & Pick<NewKey, "role">,
+): Promise<string> {
+  const [key = ""] = await keysAt(database, [wanted]);
+  return key;
 }
 
 /** Waits until a hub that runs knows a key that another process made: within a second. */
