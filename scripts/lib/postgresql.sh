@@ -1,18 +1,20 @@
 # shellcheck shell=bash
-# Sourced by scripts/test: Debian's PostgreSQL for the tests of a hub, which start one of their own in a folder of their own.
-# Where it is not there and cannot be installed (no root, no apt), those tests are skipped, and the sum of the run names them.
+# Sourced by scripts/test and scripts/demo: Debian's PostgreSQL for tests of a hub and for a demo of one, which start one of
+# their own in a folder of their own. Where it is not there and cannot be installed (no root, no apt), those tests are skipped,
+# and the sum of the run names them; the demo says what is missing.
 
+# The words say what is not done without it.
 ensure_postgresql() {
-  local folder
+  local folder without=${1:-tests of a hub are skipped}
   for folder in /usr/lib/postgresql/*/bin; do [ -x "$folder/initdb" ] && return; done
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    printf 'licmond: there is no PostgreSQL: tests of a hub are skipped (Debian: apt-get install postgresql)\n' >&2
+    printf 'licmond: there is no PostgreSQL: %s (Debian: apt-get install postgresql)\n' "$without" >&2
     return
   fi
-  printf 'licmond: installing PostgreSQL for the tests of a hub …\n' >&2
+  printf 'licmond: installing PostgreSQL …\n' >&2
   mkdir -p .tools
   install_postgresql >.tools/postgresql.log 2>&1 ||
-    printf 'licmond: could not install PostgreSQL, tests of a hub are skipped; .tools/postgresql.log says why\n' >&2
+    printf 'licmond: could not install PostgreSQL, %s; .tools/postgresql.log says why\n' "$without" >&2
 }
 
 # The package would make a database and start it.

@@ -26,6 +26,7 @@ async function demo(args: readonly string[], given: Partial<DemoDeps> = {}) {
   };
   const deps: DemoDeps = {
     signInLink: async (url) => `${url}/signin#code=once`,
+    startFleet: async () => null,
     makeHistory: (_, days) => note(`history ${days}`),
     async createDaemon(config) {
       seen.config = config;
@@ -63,6 +64,22 @@ describe("licmond demo", () => {
     const requests = out.match(/^ {2}curl .*$/gm) ?? [];
     expect(requests).toHaveLength(4);
     for (const line of requests) expect(line).toStartWith(`  curl -H 'X-API-Key: ${key}' '${url}/api/`);
+  });
+
+  test("with --fleet a hub over sites is started in its place, and stopped", async () => {
+    const stopped: string[] = [];
+    const { calls, out, failed } = await demo(["--fleet", "--port", "0", "--history", "3"], {
+      startFleet: async ({ port, history, goOn }) => ({
+        url: `http://127.0.0.1:${port}`,
+        key: "lmk_hub",
+        sites: [{ site: "muc", url: "http://127.0.0.1:1", servers: ["eda", `${history} ${goOn()}`] }],
+        stop: async () => void stopped.push("stop"),
+      }),
+    });
+    expect([failed, calls, stopped]).toEqual([null, ["told", "quit"], ["stop"]]);
+    expect(out).toContain("a hub over 1 sites");
+    expect(out).toContain("eda, 3 true");
+    expect(out).toContain("Admin key  lmk_hub\n");
   });
 
   test("a directory of its own is gone afterwards, a given one stays with a new key", async () => {

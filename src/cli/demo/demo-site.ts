@@ -25,12 +25,20 @@ export type DemoSite = ReturnType<typeof demoSite>;
 export interface SiteOptions extends Readonly<Record<"host" | "directory" | "interval", string>> {
   readonly port: number;
   readonly seed: number;
+  /** Ids of the simulated servers that the site has; absent: all. */
+  readonly servers?: readonly string[];
+  /** More sections of the config. */
+  readonly more?: object;
 }
 
-/** The config that a file of this content would give: every simulated server, asked through `licmond simulate`. */
-export function demoSite({ host, port, directory, interval, seed }: SiteOptions, ahead: number) {
+/** The config that a file of this content would give: simulated servers, asked through `licmond simulate`. */
+export function demoSite(
+  { host, port, directory, interval, seed, servers: ids, more }: SiteOptions,
+  ahead: number,
+) {
   const timezone = hostZone();
-  const servers = SERVERS.map(({ id, name, manager, address, labels, debugLog }) => {
+  const chosen = SERVERS.filter(({ id }) => ids?.includes(id) ?? true);
+  const servers = chosen.map(({ id, name, manager, address, labels, debugLog }) => {
     const site = [`--server=${id}`, `--seed=${seed}`, `--timezone=${timezone}`, `--ahead=${ahead}`];
     const tool = [...ownProgram(), "simulate", manager, ...site];
     const log = debugLog ? { log_file: join(directory, "simulated-logs", `${id}.log`) } : {};
@@ -44,6 +52,7 @@ export function demoSite({ host, port, directory, interval, seed }: SiteOptions,
       collector: { interval, concurrency: servers.length },
       servers,
       products: PRODUCTS,
+      ...more,
     },
     {},
   );

@@ -2,33 +2,31 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
-import { codeOf, messageOf } from "../../domain/error-code.ts";
-import type { SignInLink } from "../../domain/keys.ts";
 import { parseDuration, parseMomentOfWeek, systemClock } from "../../domain/time/clock.ts";
 import { hostZone } from "../../domain/time/zone.ts";
 import { aheadFor } from "../../simulator/calendar.ts";
 import { createKeys } from "../../store/keys.ts";
 import { openStore } from "../../store/open/open.ts";
-import { createClient } from "../client/client.ts";
-import { type Command, command, integer, option, optionOr, reader, text } from "../command.ts";
-import { type CommandIo, EXIT_FAILURE, Failure, listenToSignals, warningsOn } from "../io.ts";
+import { type Command, command, flag, integer, option, optionOr, reader, text } from "../command.ts";
+import { type CommandIo, EXIT_FAILURE, listenToSignals, warningsOn } from "../io.ts";
 import { reachableHost } from "../serve.ts";
-import { createProgress } from "../terminal.ts";
-import { createDemoLogs, type DemoSite, demoSite, makeDemoHistory } from "./demo-site.ts";
+import { demoSite, type SiteOptions } from "./demo-site.ts";
+import type { DemoFleet, startFleet } from "./fleet.ts";
+import { choosePort, type DemoDaemon, makeHistory, signInLink, startSite } from "./start-site.ts";
 
 /** Where a demo listens by default, unless the port is taken. */
 const DEFAULT_PORT = 8080;
 const KEY_NAME = "demo";
-/** The simulated debug logs are written once a second. */
-const WRITE_MS = 1_000;
 
 /** What a demo needs of the rest of the program; tests give it another daemon and another end. */
 export type DemoDeps = typeof REAL;
 
 const REAL = {
   /** The whole daemon: polls, stores and answers from `start` until `stop`. */
-  createDaemon: async (config: Config): Promise<Record<"start" | "stop", () => Promise<unknown>>> =>
+  createDaemon: async (config: Config): Promise<DemoDaemon> =>
     (await import("../../daemon.ts")).createDaemon(config),
+  startFleet: async (...given: Parameters<typeof startFleet>): Promise<DemoFleet | null> =>
+    (await import("./fleet.ts")).startFleet(...given),
   makeHistory,
   signInLink,
   /** Resolves `wanted` when the demo is to end (Ctrl-C or `kill`), until `quit`; a second one ends the process at once. */
@@ -64,6 +62,7 @@ export function demoCommand(deps: DemoDeps): Command {
       seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
       interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
       history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
+      fleet: flag("three sites and a hub over them, on a PostgreSQL of its own"),
     },
     async run({ options }, io) {
       const wanted = options.port ?? DEFAULT_PORT;
@@ -73,28 +72,22 @@ export function demoCommand(deps: DemoDeps): Command {
       const end = deps.listenForEnd();
       try {
         const ahead = aheadFor(hostZone(), Date.now(), options.at ?? null);
-        const demo = demoSite({ ...options, port, directory }, ahead);
         let isOver = false;
         void end.wanted.then(() => (isOver = true));
-        if (options.history > 0) await deps.makeHistory(demo, options.history, () => !isOver, io);
-        if (isOver) return;
-        const writeLogs = createDemoLogs(demo, Date.now());
-        const daemon = await deps.createDaemon(demo.config);
-        // A daemon that cannot start leaves no files.
-        await daemon.start();
-        // Logs and key come after the start: it fails where another demo runs, whose log and key these would be.
-        const stopLogs = keepWriting(writeLogs, io);
+        const goOn = () => !isOver;
+        const start = options.fleet ? startAll : startOne;
+        const running = await start({ ...options, port, directory, ahead, goOn }, deps, io);
+        if (running === null) return;
         try {
-          const key = await makeAdminKey(directory, io);
           if (port !== wanted && wanted !== 0)
             io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-          const url = `http://${reachableHost(options.host)}:${port}`;
-          const link = await deps.signInLink(url, key);
-          io.out(welcome(demo.config, options.seed, url, link, key, temporary));
+          // A hub that does not sign browsers in yet: its page takes the key.
+          const link = await deps.signInLink(running.url, running.key).catch(() => running.url);
+          const data = `${directory}${temporary ? " (removed at the end)" : ""}`;
+          io.out(welcome(running, link, data));
           await end.wanted;
         } finally {
-          stopLogs();
-          await daemon.stop();
+          await running.stop();
         }
       } finally {
         end.quit();
@@ -104,49 +97,71 @@ export function demoCommand(deps: DemoDeps): Command {
   });
 }
 
-/** Fills a fresh directory with the history of so many days, while `goOn` says so. */
-async function makeHistory(demo: DemoSite, days: number, goOn: () => boolean, io: CommandIo): Promise<void> {
-  const begun = performance.now();
-  const bar = createProgress(`Making ${days} days of history`, io);
-  const made = await makeDemoHistory(demo, days, Date.now(), warningsOn(io), (done) => {
-    bar.at(done);
-    return goOn();
-  });
-  const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  if (made === "made") bar.end(`Made ${days} days of history in ${seconds} s`);
-  else bar.end(made === "broken off" ? "Broken off" : "There is history already: it stays as it is");
+interface Wanted extends SiteOptions {
+  readonly history: number;
+  readonly ahead: number;
+  /** Whether the user still wants it. */
+  readonly goOn: () => boolean;
 }
 
-/** Writes the logs until the returned function is called, or until writing fails, which it says. */
-function keepWriting(writeLogs: (now: number) => void, { err }: CommandIo): () => void {
-  const write = () => {
-    try {
-      writeLogs(Date.now());
-    } catch (error) {
-      clearInterval(timer);
-      err(`The simulated debug logs cannot be written: ${messageOf(error)}\n`);
-    }
-  };
-  const timer = setInterval(write, WRITE_MS);
-  write();
-  return () => clearInterval(timer);
+/** A demo that runs: its address, the key of an admin, and what people are told of it. */
+interface RunningDemo extends Readonly<Record<"url" | "key" | "title", string>> {
+  /** Paths to try. */
+  readonly requests: readonly string[];
+  stop(): Promise<void>;
 }
 
-/** The wanted port if it is free, else a free one; a port that the user has `given` must be free. */
-function choosePort(host: string, wanted: number, given: boolean): number {
+/** One daemon with all simulated servers. Null when the end was wanted before it ran. */
+async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
+  const { history, goOn, host, port, directory, seed } = wanted;
+  const demo = demoSite(wanted, wanted.ahead);
+  if (history > 0) await deps.makeHistory(demo, history, goOn, io);
+  if (!goOn()) return null;
+  const stop = await startSite(demo, deps.createDaemon, io);
+  const { servers, collector } = demo.config;
+  const list = servers.map(({ id, name, manager }) => `  ${id.padEnd(10)} ${manager.padEnd(8)} ${name}`);
   try {
-    return listenOnce(host, wanted);
+    return {
+      url: `http://${reachableHost(host)}:${port}`,
+      // After the start, which fails where another demo runs, whose key it would revoke.
+      key: await makeAdminKey(directory, io),
+      title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
+
+${list.join("\n")}`,
+      requests: [
+        "/api/licenses/summary",
+        "/api/licenses/features?sort=-utilization&limit=5",
+        "/api/licenses/users?kind=queued",
+        "/api/licenses/denials?limit=5",
+      ],
+      stop,
+    };
   } catch (error) {
-    const isTaken = codeOf(error) === "EADDRINUSE";
-    if (isTaken && !given) return listenOnce(host, 0);
-    const taken = `another program listens on ${host}:${wanted}; name another --port, or none for a free one`;
-    throw new Failure(isTaken ? taken : `nothing can listen on ${host}:${wanted} (${codeOf(error)})`);
+    await stop();
+    throw error;
   }
 }
 
-function listenOnce(hostname: string, port: number): number {
-  using probe = Bun.listen({ hostname, port, socket: { data() {} } });
-  return probe.port;
+/** Three sites with some of the servers each, and a hub. Null when the end was wanted before they ran. */
+async function startAll(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
+  const fleet = await deps.startFleet({ ...wanted, createDaemon: deps.createDaemon }, io);
+  if (fleet === null) return null;
+  const { url, key, sites, stop } = fleet;
+  const list = sites.map(({ site, url, servers }) => `  ${site.padEnd(6)} ${url}  ${servers.join(", ")}`);
+  return {
+    url,
+    key,
+    title: `a hub over ${sites.length} sites with simulated license servers (seed ${wanted.seed}), polled every ${wanted.interval}
+
+${list.join("\n")}`,
+    requests: [
+      "/api/fleet/sites",
+      "/api/licenses/summary",
+      "/api/licenses/features?sort=-utilization&limit=5",
+      "/api/licenses/users?site=muc&kind=queued&limit=5",
+    ],
+    stop,
+  };
 }
 
 /** A key for this run. The one of an earlier run in the same directory cannot be shown again and is revoked. */
@@ -164,38 +179,19 @@ async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
   throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
 }
 
-/** A link that signs a browser in as the owner of the key. */
-async function signInLink(url: string, key: string): Promise<string> {
-  const client = createClient({ where: url, url, unix: null, key });
-  return `${url}/signin#code=${(await client.post<SignInLink>("/api/signin/code", {})).code}`;
-}
-
-function welcome(
-  { storage, servers, collector }: Config,
-  seed: number,
-  url: string,
-  link: string,
-  key: string,
-  temporary: boolean,
-): string {
-  const curl = (path: string) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`;
+function welcome({ title, url, key, requests }: RunningDemo, link: string, data: string): string {
   return `
-licmond demo: ${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
-
-${servers.map(({ id, name, manager }) => `  ${id.padEnd(10)} ${manager.padEnd(8)} ${name}`).join("\n")}
+licmond demo: ${title}
 
 Address    ${url}
 Sign in    ${link}
            (once, within 10 minutes)
 Documents  ${url}/swagger
 Admin key  ${key}
-Data       ${storage.directory}${temporary ? " (removed at the end)" : ""}
+Data       ${data}
 
 Try:
-${curl("/api/licenses/summary")}
-${curl("/api/licenses/features?sort=-utilization&limit=5")}
-${curl("/api/licenses/users?kind=queued")}
-${curl("/api/licenses/denials?limit=5")}
+${requests.map((path) => `  curl -H 'X-API-Key: ${key}' '${url}${path}'`).join("\n")}
 
 Ctrl-C ends it.
 `;
