@@ -1,15 +1,14 @@
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { HostService, LoopLag } from "../daemon/meters.ts";
 import type { RunningConfig } from "../daemon/running-config.ts";
-import { ApiError } from "../domain/errors.ts";
 import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
 import { perPicture } from "../http/snapshot.ts";
-import { createAlertHandling } from "./alerts/handle.ts";
 import { databaseTrouble } from "./access/access.ts";
 import type { HubKeys } from "./access/keys.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
+import { createAlertHandling } from "./alerts/handle.ts";
 import { createHubHistory } from "./answers/history.ts";
 import type { HubAppDeps } from "./app.ts";
 import type { Commands } from "./commands/commands.ts";
@@ -130,5 +129,3 @@ function narrowed(
   if (server === undefined && sent.label === undefined) exchange.sites = names(site);
   return { ...sent, server: serversIn(directory, { site: names(site), ...named }) ?? [] };
 }
-
-};
