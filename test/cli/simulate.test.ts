@@ -19,6 +19,14 @@ describe("licmond simulate", () => {
     expect(await run("rlm", "-V")).toMatchObject({ out: "", exitCode: 1 });
   });
 
+  test("a tool that is told its commands on stdin reads them", async () => {
+    const told = "connect lic1 4084 -restricted\npa55word\ngetLicenseUsage -csv\nquit\n";
+    const { out, exitCode } = await runLine(["simulate", "dsls", "--server", "styling", "-admin"], {
+      stdin: told,
+    });
+    expect({ exitCode, isRead: out.includes("Orbiform Systems") }).toEqual({ exitCode: 0, isRead: true });
+  });
+
   test("unknown options: the tool's usage on stderr, exit 1", async () => {
     const { out, err, exitCode } = await run("flexnet", "lmstat", "--frobnicate");
     expect({ out, exitCode }).toEqual({ out: "", exitCode: 1 });

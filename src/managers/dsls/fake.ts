@@ -6,6 +6,7 @@ const USAGE = `Usage: DSLicSrv -admin [-run "command; command; ..."]
 
 /** DSLicSrv as the monitor asks it: `connect`, `getLicenseUsage -csv` and `quit`, behind `-run` or on stdin. */
 export const fakeDslicsrv: FakeTool = {
+  readsStdin: (args) => !args.some((arg) => arg === "-run" || arg === "-r"),
   answer(args, stdin, server) {
     const [mode, run, given] = args;
     const isRun = run === "-run" || run === "-r";
