@@ -34,3 +34,6 @@ export interface MonitoredServer {
 export function hasLabels(labels: Labels, wanted: Labels): boolean {
   return Object.entries(wanted).every(([name, value]) => labels[name] === value);
 }
+
+/** The site of a server by its id at a hub: no name of a site, and no id at a site, has a colon. */
+export const siteOf = (server: string): string => server.slice(0, server.indexOf(":"));

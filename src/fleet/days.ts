@@ -10,6 +10,9 @@ import {
   coverageRow,
   DENIAL_ROW,
   denialRow,
+  FEATURE_COLUMNS,
+  featureRow,
+  type NamedFeature,
   SESSION_ROW,
   STATUS_ROW,
   type StoredCoverage,
@@ -24,11 +27,8 @@ const ROWS = 500;
 const PART_CHARS = 200_000;
 
 type StoredStep = Omit<Step, "unlimited"> & { readonly unlimited: number };
-interface PackedRow {
+interface PackedRow extends NamedFeature {
   readonly id: number;
-  readonly server: string;
-  readonly daemon: string;
-  readonly feature: string;
   readonly data: Uint8Array | null;
 }
 
@@ -59,7 +59,7 @@ export function createDayReader(store: Store, people: People) {
   );
   const packed = (table: string) =>
     query<PackedRow, [number, number, number]>(
-      `SELECT feature.id, server_id AS server, daemon, name AS feature, data FROM history_features AS feature
+      `SELECT feature.id, ${FEATURE_COLUMNS}, data FROM history_features AS feature
        LEFT JOIN ${table} ON key = ? + feature.id WHERE feature.id > ? ORDER BY feature.id LIMIT ?`,
     );
   const tables = {
@@ -125,8 +125,7 @@ export function createDayReader(store: Store, people: People) {
     const make = (row: PackedRow) => {
       const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
       if (data === null || data.length === 0) return null;
-      const { server, daemon, feature } = row;
-      return { server, daemon, feature, data: Buffer.from(data).toString("base64") };
+      return { ...featureRow(row), data: Buffer.from(data).toString("base64") };
     };
     for (const part of parts(page, make)) yield { table, day, ...part };
   }

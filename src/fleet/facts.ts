@@ -1,4 +1,6 @@
 import type { Denial } from "../domain/denials.ts";
+import type { FeatureId } from "../domain/history.ts";
+import type { Unit } from "../domain/words.ts";
 import type { Store } from "../store/open/open.ts";
 import type { OutboxRow } from "./outbox.ts";
 import type { People } from "./people.ts";
@@ -12,6 +14,20 @@ export const STATUS_ROW = `server_id AS server, from_at AS "from", status, reaso
   next_by AS nextBy`;
 export const DENIAL_ROW = `id, server_id AS server, daemon, nullif(feature, '') AS feature, nullif(user, '') AS user, host,
   at, until, count, attempts, reason, code, outcome, told`;
+
+export const FEATURE_COLUMNS = "server_id AS server, daemon, name AS feature, unit, seat_group AS seatGroup";
+
+export interface NamedFeature extends FeatureId {
+  readonly unit: Unit;
+  readonly seatGroup: string | null;
+}
+
+/** A feature as it travels: that it counts seats of its own is not said. */
+export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFeature) => ({
+  ...{ server, daemon, feature },
+  ...(unit !== "seats" && { unit }),
+  ...(seatGroup !== null && { seatGroup }),
+});
 
 /** As SQLite has it: without booleans. */
 export type StoredCoverage = Omit<CoverageRow, "running"> & { readonly running: number };
@@ -33,8 +49,8 @@ export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read"
   const firstRead = sqlite.query<{ at: number | null }, [string]>(
     "SELECT min(from_at) AS at FROM coverage WHERE server_id = ?",
   );
-  const feature = sqlite.query<{ server: string; daemon: string; feature: string }, [number]>(
-    "SELECT server_id AS server, daemon, name AS feature FROM history_features WHERE id = ?",
+  const feature = sqlite.query<NamedFeature, [number]>(
+    `SELECT ${FEATURE_COLUMNS} FROM history_features WHERE id = ?`,
   );
   const coverage = sqlite.query<StoredCoverage, [string, number]>(
     `SELECT ${COVERAGE_ROW} FROM coverage WHERE server_id = ? AND from_at = ?`,
@@ -66,7 +82,7 @@ export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read"
     return of(feature.get(Number(id)), (named) => ({
       kind: "step",
       seq,
-      ...named,
+      ...featureRow(named),
       at: Number(at),
       total,
       used,

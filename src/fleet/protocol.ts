@@ -40,6 +40,8 @@ const Time = Type.Integer();
 const Name = Type.String();
 const Seats = nullable(Count);
 const OfFeature = { server: Name, daemon: Name, feature: Name };
+/** What a feature's counts count, seats where it is not said; and the set of seats that it shares with others. */
+const OfCounts = { unit: Type.Optional(words(UNITS)), seatGroup: Type.Optional(Name) };
 
 // --- Facts ------------------------------------------------------------------------------------------------------------
 
@@ -130,6 +132,7 @@ export const FACT_SCHEMAS = {
   /** Counts of a feature from `at` on; `used` is null in a gap. Known by feature and `at`. */
   step: fact("step", {
     ...OfFeature,
+    ...OfCounts,
     at: Time,
     total: Seats,
     used: Seats,
@@ -262,10 +265,15 @@ export const STATE_SCHEMAS = {
     statuses: Type.Array(StatusRow),
     /**
      * When denials could be seen: all spans, or null = as said last. `to` is null while one goes on. `counted`: by counters,
-     * which name no feature.
+     * which name no feature unless they are `byFeature`.
      */
     denialSpans: nullable(
-      Type.Array(Type.Object({ server: Name, from: Time, to: nullable(Time), counted: Type.Boolean() })),
+      Type.Array(
+        Type.Object({
+          ...{ server: Name, from: Time, to: nullable(Time), counted: Type.Boolean() },
+          byFeature: Type.Optional(Type.Boolean()),
+        }),
+      ),
     ),
     /** Sessions that ended before this are no longer kept; 0 = all are. */
     sessionsFrom: Count,
@@ -290,10 +298,10 @@ export const DAY_ROWS = {
   statuses: StatusRow,
   alerts: AlertRow,
   /** `sample_days`: the steps of the day. */
-  samples: Type.Object({ ...OfFeature, data: Packed }),
+  samples: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   /** `rollup_hours` and `rollup_days`; their users are the numbers in `users`. */
-  hours: Type.Object({ ...OfFeature, data: Packed }),
-  rollups: Type.Object({ ...OfFeature, data: Packed }),
+  hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
+  rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   /** Names of the users in rollups: of the whole site, under day -1. None under `people = "counts"`. */
   users: Type.Object({ id: Count, name: Name }),
 };

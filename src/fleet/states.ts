@@ -36,6 +36,14 @@ export interface TakenStates {
   readonly acknowledged: () => void;
 }
 
+interface StoredSpan {
+  readonly server: string;
+  readonly from: number;
+  readonly to: number | null;
+  readonly counted: number;
+  readonly byFeature: number;
+}
+
 /** A picture with more goes in parts. */
 const PART_CHARS = 1_000_000;
 
@@ -55,9 +63,10 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   const status = sqlite.query<StatusRow, [string]>(
     `SELECT ${STATUS_ROW} FROM server_statuses WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
   );
-  const spans = sqlite.query<{ server: string; from: number; to: number | null; counted: number }, []>(
-    `SELECT server_id AS server, from_at AS "from", to_at AS "to", server_id IN (SELECT server_id FROM denial_cursors
-       WHERE json_extract(cursor, '$.kind') = 'counters') AS counted FROM denial_spans ORDER BY server_id, from_at`,
+  const spans = sqlite.query<StoredSpan, []>(
+    `SELECT server_id AS server, from_at AS "from", to_at AS "to", json_extract(cursor, '$.kind') IS 'counters' AS counted,
+       json_extract(cursor, '$.byFeature') IS TRUE AS byFeature
+     FROM denial_spans LEFT JOIN denial_cursors USING (server_id) ORDER BY server_id, from_at`,
   );
 
   /** The next part of what makes the hub's picture the present one. */
@@ -120,7 +129,9 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   function knownState(servers: readonly string[], tell: (about: string, text: string) => boolean): Known {
     const news = <Row>(about: string, row: Row | null) =>
       row !== null && tell(about, JSON.stringify(row)) ? [row] : [];
-    const all = read(() => spans.all()).map((span) => ({ ...span, counted: span.counted === 1 }));
+    const all = read(() => spans.all()).map((span) => {
+      return { ...span, counted: span.counted === 1, byFeature: span.byFeature === 1 };
+    });
     return {
       kind: "known",
       at: now(),

@@ -29,8 +29,10 @@ export class HistoryTimeout extends Error {
 }
 
 interface HistoryClientDeps {
-  /** The database file. */
+  /** The database file, or what else tells the worker where history is. */
   readonly path: string;
+  /** How messages call it. */
+  readonly title?: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Starts the worker; tests give their own. */
@@ -47,20 +49,18 @@ interface Waiting {
 }
 
 /** The worker is an entry point of its own, which in the binary lies beside the program's. */
-function startHistoryWorker(): Worker {
-  return new Worker(
-    Bun.isStandaloneExecutable
-      ? "./workers/history.ts"
-      : new URL("../workers/history.ts", import.meta.url).href,
-  );
+export function startWorkerOf(name: "history" | "hub-history"): Worker {
+  const file = `workers/${name}.ts`;
+  return new Worker(Bun.isStandaloneExecutable ? `./${file}` : new URL(`../${file}`, import.meta.url).href);
 }
 
 /** `Queries` is what the worker serves. */
 export function createHistoryClient<Queries extends QueryTable>({
   path,
+  title = path,
   clock,
   log,
-  startWorker = startHistoryWorker,
+  startWorker = () => startWorkerOf("history"),
   stuckMs = STUCK_MS,
   onDamage = () => {},
 }: HistoryClientDeps) {
@@ -165,7 +165,7 @@ export function createHistoryClient<Queries extends QueryTable>({
     for (const one of [...waiting.values()]) one.settle({ error });
   }
 
-  const closed = () => new StoreError("CLOSED", `The history of ${path} is closed`, "Start licmond again.");
+  const closed = () => new StoreError("CLOSED", `The history of ${title} is closed`, "Start licmond again.");
 
   return {
     /**

@@ -1,14 +1,14 @@
 import { Database } from "bun:sqlite";
 import { messageOf } from "../domain/error-code.ts";
-import { asStoreError, type StoreErrorCode } from "../store/database/store-error.ts";
+import { asStoreError, type StoreError, type StoreErrorCode } from "../store/database/store-error.ts";
 import { createReader, type Reader } from "./reader.ts";
 
 /**
  * Named queries of history, run in the worker: each takes the read side and plain parameters, and answers plain data
  * (both cross a thread: structured clone; a `body` of bytes is handed over). The worker's entry point says which there
- * are.
+ * are, and what they read.
  */
-export type QueryTable = Readonly<Record<string, (read: Reader, params: never) => unknown>>;
+export type QueryTable<Source = never> = Readonly<Record<string, (source: Source, params: never) => unknown>>;
 export type QueryName<Queries extends QueryTable> = keyof Queries & string;
 export type QueryParams<Queries extends QueryTable, Name extends QueryName<Queries>> = Parameters<
   Queries[Name]
@@ -20,7 +20,7 @@ export type QueryResult<Queries extends QueryTable, Name extends QueryName<Queri
 /** One query, as it crosses to the worker of history. */
 export interface ToWorker {
   readonly id: number;
-  /** The database file. */
+  /** The database file, or what else says where history is. */
   readonly path: string;
   readonly name: string;
   readonly params: unknown;
@@ -42,14 +42,23 @@ export interface Failure {
   readonly store: { readonly code: StoreErrorCode; readonly fix: string } | null;
 }
 
-/** The time is up. */
-class TooLate extends Error {}
+/** The answer takes too long, or would take more than may be read for it. */
+export class TooMuch extends Error {}
 
-/**
- * The worker's side of the protocol: the client asks one query after the other, and each has a read transaction of its
- * own.
- */
-export function serveHistory(worker: Worker, queries: QueryTable): void {
+/** What lies behind the queries of a worker. */
+export interface Backend<Source> {
+  /** Runs a query in a read transaction of its own. `checkpoint` throws when the client has gone or the time is up. */
+  run(
+    asked: ToWorker,
+    checkpoint: () => void,
+    query: (source: Source) => unknown,
+  ): Promise<unknown> | unknown;
+  /** What an error says of the store; null = nothing. After one that says something it is opened anew. */
+  troubleOf(error: unknown, asked: ToWorker): StoreError | null;
+}
+
+/** A file of SQLite. */
+export function sqliteBackend(): Backend<Reader> {
   let open: { readonly path: string; readonly sqlite: Database } | null = null;
 
   /** The connection; a new one after an error, because the file may have been replaced. */
@@ -64,32 +73,51 @@ export function serveHistory(worker: Worker, queries: QueryTable): void {
     return sqlite;
   }
 
-  async function answer({ path, name, params, now, timeoutMs, cancelled }: ToWorker): Promise<unknown> {
+  return {
+    async run({ path, now }, checkpoint, query) {
+      const sqlite = connection(path);
+      sqlite.run("BEGIN");
+      try {
+        return await query(createReader(sqlite, { now, checkpoint }));
+      } finally {
+        if (sqlite.inTransaction) sqlite.run("ROLLBACK");
+      }
+    },
+    troubleOf(error, { path }) {
+      const store = asStoreError(error, path);
+      if (store === null) return null;
+      open?.sqlite.close();
+      open = null;
+      return store;
+    },
+  };
+}
+
+/** The worker's side of the protocol: the client asks one query after the other. */
+export function serveHistory<Source>(
+  worker: Worker,
+  queries: QueryTable<Source>,
+  backend: Backend<Source>,
+): void {
+  async function answer(asked: ToWorker): Promise<unknown> {
+    const { name, params, timeoutMs, cancelled } = asked;
     const flag = new Int32Array(cancelled);
     const deadline = performance.now() + timeoutMs;
     const checkpoint = () => {
       if (Atomics.load(flag, 0) !== 0) throw new Error("The answer is no longer wanted");
       if (performance.now() > deadline)
-        throw new TooLate(`The query of history took longer than ${timeoutMs / 1000} s`);
+        throw new TooMuch(`The query of history took longer than ${timeoutMs / 1000} s`);
     };
     checkpoint();
     if (!Object.hasOwn(queries, name)) throw new Error(`There is no query of history named ${name}`);
     // The client's types tie each name to its parameters; here any name may come.
-    const query = queries[name] as (read: Reader, params: unknown) => unknown;
-    const sqlite = connection(path);
-    sqlite.run("BEGIN");
-    try {
-      return await query(createReader(sqlite, { now, checkpoint }), params);
-    } finally {
-      if (sqlite.inTransaction) sqlite.run("ROLLBACK");
-    }
+    const query = queries[name] as (source: Source, params: unknown) => unknown;
+    return backend.run(asked, checkpoint, (source) => query(source, params));
   }
 
-  function failureOf(error: unknown, path: string): Failure {
-    const store = asStoreError(error, path);
-    if (store === null) return { message: messageOf(error), timeout: error instanceof TooLate, store };
-    open?.sqlite.close();
-    open = null;
+  function failureOf(error: unknown, asked: ToWorker): Failure {
+    const store = backend.troubleOf(error, asked);
+    if (store === null) return { message: messageOf(error), timeout: error instanceof TooMuch, store };
     const { code, message, fix } = store;
     return { message, timeout: false, store: { code, fix } };
   }
@@ -98,10 +126,10 @@ export function serveHistory(worker: Worker, queries: QueryTable): void {
   const post = (message: FromWorker, bytes: ArrayBuffer[] = []) => worker.postMessage(message, bytes);
 
   worker.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-    const { id, path } = data;
+    const { id } = data;
     answer(data)
       .then((value) => post({ type: "result", id, value }, bytesIn(value)))
-      .catch((error) => post({ type: "failed", id, failure: failureOf(error, path) }));
+      .catch((error) => post({ type: "failed", id, failure: failureOf(error, data) }));
   };
 }
 

@@ -1,6 +1,7 @@
 import "../http/production.ts";
 
 import { Elysia } from "elysia";
+import { FLEET_USAGE_KEYS } from "../domain/stats/usage.ts";
 import { docsRoutes } from "../http/docs/routes.ts";
 import { type Audit, createAudit } from "../http/exchange.ts";
 import { createGate } from "../http/gate.ts";
@@ -10,10 +11,13 @@ import { createRequestCounters, type RequestCounters } from "../http/request-cou
 import { alertRoutes } from "../http/routes/alerts.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
+import { outageRoutes } from "../http/routes/outages.ts";
+import { peopleRoutes } from "../http/routes/people.ts";
 import { rescanRoutes } from "../http/routes/rescan.ts";
 import { serviceRoutes } from "../http/routes/service.ts";
 import { sessionRoutes } from "../http/routes/sessions.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
+import { statisticsRoutes } from "../http/routes/statistics.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
 import type { Commands } from "./commands/commands.ts";
 import { executeAtSiteRoutes } from "./commands/execute.ts";
@@ -62,6 +66,9 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(siteRoutes(deps, http.pool))
     .use(listRoutes(deps, http))
     .use(sessionRoutes(deps))
+    .use(statisticsRoutes(deps, FLEET_USAGE_KEYS))
+    .use(outageRoutes(deps))
+    .use(peopleRoutes(deps))
     .use(alertRoutes(deps))
     .use(rescanRoutes(deps))
     .use(executeAtSiteRoutes(deps, http.commands))

@@ -9,7 +9,7 @@ import { databaseTrouble } from "./access/access.ts";
 import type { HubKeys } from "./access/keys.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
 import { createAlertHandling } from "./alerts/handle.ts";
-import { createHubHistory } from "./answers/history.ts";
+import { createHubHistory, type HistoryWorker } from "./answers/history.ts";
 import type { HubAppDeps } from "./app.ts";
 import type { Commands } from "./commands/commands.ts";
 import { createRescan } from "./commands/rescan.ts";
@@ -29,6 +29,7 @@ interface HubParts
   readonly signIns: HubSignIns;
   readonly directory: Directory;
   readonly commands: Commands;
+  readonly worker: HistoryWorker;
   readonly host: HostService;
   readonly lag: LoopLag;
   readonly schemaVersion: number;
@@ -43,8 +44,8 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     settings: () => settingsOf(running.current(), parts.zone),
     live: directory,
     denials: directory,
-    history: createHubHistory(pool, pseudonyms),
     alerts: createAlertHandling(parts),
+    history: createHubHistory(pool, pseudonyms, parts.worker),
     narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
     pictures: {
       numberOf: () => 0,

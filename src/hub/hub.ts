@@ -16,6 +16,7 @@ import { installationId } from "../store/secrets.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 import { type Logging, processLogging } from "../system/log.ts";
 import { createHubAccess } from "./access/access.ts";
+import { createHistoryWorker } from "./answers/history.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
 import { openPool } from "./database/connect.ts";
@@ -78,6 +79,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await commands.look();
     };
     teardown.part("watch", await createWatch(pool, look, log("store")));
+    const worker = teardown.part("history", createHistoryWorker(config.hub, clock, log("store")));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const host = createHostService("/", clock);
@@ -98,6 +100,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       ...access,
       directory,
       commands,
+      worker,
       host,
       lag,
       push,

@@ -23,14 +23,20 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
     const { sessionsMs, samplesMs, rollupsMs, eventsMs, outagesMs } = keep();
     const now = clock.now();
     const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
+    const sessions = await partitions.drop("sessions", dayBefore(sessionsMs));
+    if (sessions > 0)
+      await pool`
+        INSERT INTO marks (name, value) VALUES ('sessions_from', ${dayBefore(sessionsMs) * DAY_MS})
+        ON CONFLICT (name) DO UPDATE SET value = greatest(marks.value, excluded.value)`;
     const drops = [
-      await partitions.drop("sessions", dayBefore(sessionsMs)),
+      sessions,
       await partitions.drop("denials", dayBefore(sessionsMs)),
       await partitions.drop("steps", dayBefore(STEPS_MS)),
       await partitions.drop("packed_days", dayBefore(rollupsMs)),
       await partitions.drop("events", dayBefore(eventsMs)),
     ];
     await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
+    await pool`DELETE FROM last_seen WHERE at < ${now - sessionsMs}`;
     await pool`DELETE FROM coverage WHERE until_at < ${now - rollupsMs}`;
     await pool`DELETE FROM statuses WHERE greatest(until_at, next_by) < ${now - outagesMs}`;
     await pool`DELETE FROM alerts WHERE resolved_at < ${now - eventsMs}`;

@@ -1,5 +1,5 @@
 import type { Reader } from "../../src/history/reader.ts";
-import { serveHistory } from "../../src/history/serve.ts";
+import { serveHistory, sqliteBackend } from "../../src/history/serve.ts";
 import type { Named } from "../../src/store/conditions.ts";
 
 // A worker of history with queries of tests; one is a long statement, which nothing calls off.
@@ -28,4 +28,4 @@ interface Count {
   readonly begun?: SharedArrayBuffer;
 }
 
-serveHistory(self, TEST_QUERIES);
+serveHistory(self, TEST_QUERIES, sqliteBackend());

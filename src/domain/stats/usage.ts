@@ -6,7 +6,9 @@ import { seatHours } from "./figures.ts";
 import type { HeldSeats } from "./held-seats.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "product", "day"] as const;
-export type UsageKey = (typeof USAGE_KEYS)[number] | `label:${string}`;
+/** Those of a hub. */
+export const FLEET_USAGE_KEYS = [...USAGE_KEYS, "site"] as const;
+export type UsageKey = (typeof FLEET_USAGE_KEYS)[number] | `label:${string}`;
 type NameKey = Exclude<UsageKey, "day">;
 type FeatureKey = Exclude<NameKey, "user" | "host">;
 /** What a feature is grouped by; null = it has none. */

@@ -27,18 +27,36 @@ export interface PeopleQuery {
   readonly offset: number;
 }
 
+/** Where people were seen that the live picture does not have. */
+export interface SeenBefore {
+  /** Those who held seats or were denied, of the servers that are asked for; a name may come several times. */
+  readonly seen: readonly Seen[];
+  /** Sessions that ended before this are no longer kept. */
+  readonly sessionsFrom: number;
+}
+
+/** What the daemon has stored of people. */
+export function seenBefore(read: Reader, { filter }: Pick<PeopleQuery, "filter">): SeenBefore {
+  const held = [read.all<SeenOn>(ENDED), read.all<SeenOn>(OPEN)].flatMap((rows) => {
+    read.checkpoint();
+    return rows.filter(({ server }) => filter.servers?.includes(server) ?? true);
+  });
+  const denied = lastDenied(read, { ...filter, start: null, end: null });
+  return { seen: [...held, ...denied], sessionsFrom: read.sessionsFrom() };
+}
+
 /**
  * Users and hosts that held seats, were denied or wait, sorted and cut; `total` counts all that match. `shown` makes the
  * names that a caller sees who may not see the real ones: those alone are searched and sorted by.
  */
 export function peopleQuery(
-  read: Reader,
+  before: SeenBefore,
   query: PeopleQuery,
   shown: ((kind: PersonKind, name: string) => string) | null,
 ) {
-  const { filter, kinds, limit, offset } = query;
+  const { kinds, limit, offset } = query;
   const q = query.q.toLowerCase();
-  const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, read.sessionsFrom());
+  const start = Math.max(query.start ?? Number.NEGATIVE_INFINITY, before.sessionsFrom);
   const seen = { user: new Map<string, Seen>(), host: new Map<string, Seen>() };
   const isFound = (name: string) => q === "" || name.toLowerCase().includes(q);
 
@@ -51,13 +69,8 @@ export function peopleQuery(
     if (known === undefined || known.lastSeenAt < lastSeenAt) seen[kind].set(key, one);
   }
 
-  for (const rows of [read.all<SeenOn>(ENDED), read.all<SeenOn>(OPEN)]) {
-    read.checkpoint();
-    for (const one of rows) if (filter.servers?.includes(one.server) ?? true) see(one);
-  }
-  lastDenied(read, { ...filter, start: null, end: null }).forEach(see);
+  before.seen.forEach(see);
   query.live.forEach(see);
-  read.checkpoint();
   const all: Seen[] = [...seen.user.values(), ...seen.host.values()];
   const masked = shown && all.map((one) => ({ ...one, name: shown(one.kind, one.name) }));
   const rows = masked?.filter(({ name }) => isFound(name)) ?? all;

@@ -1,4 +1,5 @@
 import type { FeatureId } from "../../domain/history.ts";
+import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
 import {
   type Asked,
@@ -34,7 +35,7 @@ export interface UsageQuery extends Range, Asked {
 
 const NO_FILTER: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
 
-const USAGE_ORDERS_BY_KEY = ["server", "daemon", "feature", "product", "day"] as const;
+const USAGE_ORDERS_BY_KEY = ["site", "server", "daemon", "feature", "product", "day"] as const;
 /** Equal groups stand in the order of these: of people by what is shown of them. */
 const TIES = [...USAGE_ORDERS_BY_KEY, "user", "host"] as const;
 export const USAGE_ORDERS = [
@@ -75,6 +76,7 @@ export async function usageQuery(
     query.timezone,
     (key, feature) => {
       if (key === "product") return productOf(feature);
+      if (key === "site") return siteOf(feature.server);
       return key.startsWith("label:")
         ? (labels?.get(feature.server)?.get(key) ?? null)
         : nameOf(key, feature);

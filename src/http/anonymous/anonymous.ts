@@ -52,7 +52,7 @@ export function createPseudonyms(secret: Uint8Array): Pseudonyms {
 }
 
 /** Names in stored rows, in and out, as the caller may see them. */
-interface NamesFor extends Pick<Pseudonyms, "session"> {
+export interface NamesFor extends Pick<Pseudonyms, "session"> {
   /** The stored names that a filter means; for an anonymized caller those whose pseudonyms it names. */
   wanted<Filter extends People>(filter: Filter): Filter;
   user(name: string | null): string | null;

@@ -8,7 +8,7 @@ import type { LogSource } from "../../domain/words.ts";
 import { knownNames } from "../../history/feature-counts.ts";
 import { type LogFilter, logStats, searchLogs } from "../../history/log-queries.ts";
 import type { Reader } from "../../history/reader.ts";
-import { type PeopleQuery, peopleQuery } from "../../history/sessions/people.ts";
+import { type PeopleQuery, peopleQuery, type SeenBefore, seenBefore } from "../../history/sessions/people.ts";
 import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessions/session-list.ts";
 import { type AlertFilter, alertPage } from "../../store/alert-queries.ts";
 import { type DenialPage, type DenialQuery, denialPage, deniedPeople } from "../../store/denial-queries.ts";
@@ -17,7 +17,7 @@ import { createPseudonyms, namesFor, type Pseudonyms } from "../anonymous/anonym
 import { type Answer, encode, type Formatted, jsonAnswer, valueAnswer } from "../answers/answer.ts";
 import { ordered, rowsAnswer } from "../answers/list.ts";
 import { outagesAnswer, waitsAnswer } from "./outages.ts";
-import { efficiencyAnswer, heatmapAnswer, statsAnswer, usageAnswer } from "./statistics.ts";
+import { efficiencyAnswer, heatmapAnswer, statsAnswer, type UsageAsked, usageAnswer } from "./statistics.ts";
 
 /**
  * The questions that routes ask of history. Apart from `unknownName`, each makes a whole answer, to the last byte, in
@@ -35,9 +35,17 @@ export function historyAnswers(pseudonymsOf: (read: Reader) => Pseudonyms) {
     heatmap: heatmapAnswer,
     efficiency: efficiencyAnswer,
     sessions: forAudience(sessionsAnswer),
-    usage: forAudience(usageAnswer),
+    usage: forAudience((read, asked: UsageAsked, pseudonyms) =>
+      usageAnswer(
+        read,
+        asked,
+        namesFor(pseudonyms, () => namesOf(read, asked.filter, asked)),
+      ),
+    ),
     denials: forAudience(denialsAnswer),
-    people: forAudience(peopleAnswer),
+    people: forAudience((read, asked: PeopleAsked, pseudonyms) =>
+      peopleAnswer(seenBefore(read, asked), asked, pseudonyms),
+    ),
     alerts: alertsAnswer,
     outages: outagesAnswer,
     waits: waitsAnswer,
@@ -145,9 +153,11 @@ function anonymousPage(read: Reader, asked: DenialQuery, pseudonyms: Pseudonyms)
   return { rows: sorted.slice(offset, offset + (limit ?? total)), total };
 }
 
-function peopleAnswer(read: Reader, asked: PeopleQuery & Formatted, pseudonyms: Pseudonyms | null): Answer {
+export type PeopleAsked = PeopleQuery & Formatted;
+
+export function peopleAnswer(before: SeenBefore, asked: PeopleAsked, pseudonyms: Pseudonyms | null): Answer {
   const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));
-  const { rows, total } = peopleQuery(read, asked, shown);
+  const { rows, total } = peopleQuery(before, asked, shown);
   const records = rows.map(({ kind, name, lastSeenAt }) => ({ kind, name, lastSeenAt: iso(lastSeenAt) }));
   return rowsAnswer("people", PersonRecord, records, total, asked);
 }

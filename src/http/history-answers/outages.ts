@@ -2,7 +2,7 @@ import { WaitsRecord } from "../../domain/history-records.ts";
 import { OutageRecord, outageRecord } from "../../domain/outages.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { availabilityOf, type OutageQuery, outagesOf } from "../../history/outages.ts";
-import type { Reader } from "../../history/reader.ts";
+import type { HistorySource, Reader } from "../../history/reader.ts";
 import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
@@ -15,7 +15,7 @@ export interface OutagesAsked extends OutageQuery, Formatted {
 }
 
 /** Outages, and how available each server was in the range. */
-export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
+export function outagesAnswer(read: Pick<Reader, "all" | "now" | "checkpoint">, asked: OutagesAsked): Answer {
   const { start, end, now, servers, configured } = asked;
   const { rows, total } = outagesOf(read, asked);
   const records = rows.map((outage) => outageRecord(outage, now));
@@ -27,7 +27,7 @@ export function outagesAnswer(read: Reader, asked: OutagesAsked): Answer {
   return rowsAnswer("outages", OutageRecord, records, total, asked, beside);
 }
 
-export async function waitsAnswer(read: Reader, asked: WaitsQuery & Formatted): Promise<Answer> {
+export async function waitsAnswer(read: HistorySource, asked: WaitsQuery & Formatted): Promise<Answer> {
   const { rows, total } = await waitsQuery(read, asked);
   const beside = { start: iso(asked.start), end: iso(asked.end) };
   return rowsAnswer("waits", WaitsRecord, rows, total, asked, beside);

@@ -6,16 +6,15 @@ import {
   StatsRecord,
   UsageRecord,
 } from "../../domain/history-records.ts";
-import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
+import { FLEET_USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { Reader } from "../../history/reader.ts";
-import { namesOf } from "../../history/sessions/session-list.ts";
+import type { HistorySource } from "../../history/reader.ts";
 import { type EfficiencyQuery, efficiencyQuery } from "../../history/statistics/efficiency.ts";
 import { type HeatmapQuery, heatmapQuery } from "../../history/statistics/heatmap.ts";
 import { ofProducts, type ProductsAsked, productFigures } from "../../history/statistics/products.ts";
 import { type StatsQuery, statsQuery } from "../../history/statistics/stats.ts";
 import { type UsageQuery, usageQuery } from "../../history/statistics/usage.ts";
-import { namesFor, type Pseudonyms } from "../anonymous/anonymous.ts";
+import type { NamesFor } from "../anonymous/anonymous.ts";
 import { type Answer, type Formatted, valueAnswer } from "../answers/answer.ts";
 import { rowsAnswer } from "../answers/list.ts";
 
@@ -27,7 +26,7 @@ interface StatsAnswer extends Answer {
 }
 
 export async function statsAnswer(
-  read: Reader,
+  read: HistorySource,
   asked: StatsQuery & ProductsAsked & Formatted,
 ): Promise<StatsAnswer> {
   const own = asked.product ? ofProducts(read, asked) : read;
@@ -44,7 +43,7 @@ export async function statsAnswer(
   return { ...answer, points };
 }
 
-export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatted): Promise<Answer> {
+export async function heatmapAnswer(read: HistorySource, asked: HeatmapQuery & Formatted): Promise<Answer> {
   const { cells, features, unit, start, end, resolution } = await heatmapQuery(read, asked);
   const { timezone, format } = asked;
   if (format === "json")
@@ -53,7 +52,7 @@ export async function heatmapAnswer(read: Reader, asked: HeatmapQuery & Formatte
 }
 
 export async function efficiencyAnswer(
-  read: Reader,
+  read: HistorySource,
   asked: EfficiencyQuery & ProductsAsked & Formatted,
 ): Promise<Answer> {
   const own = asked.product ? ofProducts(read, asked) : read;
@@ -94,13 +93,10 @@ export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
   return by.includes("feature") ? ["server", "daemon", ...by] : by;
 }
 
-export async function usageAnswer(
-  read: Reader,
-  asked: UsageQuery & Formatted,
-  pseudonyms: Pseudonyms | null,
-): Promise<Answer> {
+export type UsageAsked = UsageQuery & Formatted;
+
+export async function usageAnswer(read: HistorySource, asked: UsageAsked, people: NamesFor): Promise<Answer> {
   const { filter, groupBy } = asked;
-  const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
   const shown = (key: UsageKey, name: string | null) =>
     key === "user" ? people.user(name) : key === "host" ? people.host(name) : name;
   const question = { ...asked, filter: people.wanted(filter) };
@@ -117,7 +113,7 @@ export async function usageAnswer(
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
   const columns = [...keyColumns(groupBy), ...FIGURES, "unit"];
   // Labels have names of their own, which no schema knows.
-  const labels = groupBy.filter((key) => !USAGE_KEYS.some((known) => known === key));
+  const labels = groupBy.filter((key) => !FLEET_USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({
     ...Object.fromEntries(labels.map((label) => [label, Type.String()])),
     ...UsageRecord.properties,

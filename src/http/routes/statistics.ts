@@ -14,7 +14,7 @@ import {
 import type { ServerPicture } from "../../domain/picture.ts";
 import { OfCounts, record, words } from "../../domain/records.ts";
 import { autoInterval, bucketCount, INTERVALS } from "../../domain/stats/bucketed.ts";
-import { USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
+import { type FLEET_USAGE_KEYS, USAGE_KEYS, type UsageKey } from "../../domain/stats/usage.ts";
 import { EFFICIENCY_ORDERS } from "../../history/statistics/efficiency.ts";
 import type { ProductsAsked } from "../../history/statistics/products.ts";
 import { MAX_POINTS, type StatsOrder } from "../../history/statistics/stats.ts";
@@ -84,28 +84,30 @@ const HEATMAP = queryOf({
 });
 
 const PEOPLE_HINT = "Other groups are answered to every viewer, where neither user nor host is given.";
-const KEY_WORDS = [...USAGE_KEYS, "label:<name>"].join(", ");
-const USAGE_KEY = {
-  takes: `${KEY_WORDS} (one or more, separated by commas)`,
-  read: (text: string) =>
-    /^label:./.test(text) ? (text as UsageKey) : USAGE_KEYS.find((known) => known === text),
+const usageQuery = (keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS) => {
+  const words = [...keys, "label:<name>"].join(", ");
+  const key = {
+    takes: `${words} (one or more, separated by commas)`,
+    read: (text: string) =>
+      /^label:./.test(text) ? (text as UsageKey) : keys.find((known) => known === text),
+  };
+  return queryOf({
+    group_by: list(
+      key,
+      { type: "string" },
+      {
+        description: `One or two of ${words}; \`feature\` is server, daemon and name. Default: user.`,
+        example: ["user"],
+      },
+    ),
+    ...NAMED,
+    ...PEOPLE,
+    ...THIRTY_DAYS,
+    timezone: timezone("IANA zone of the days."),
+    sort: sortBy<UsageOrder>(USAGE_ORDERS),
+    ...STORED_LIST,
+  });
 };
-const USAGE = queryOf({
-  group_by: list(
-    USAGE_KEY,
-    { type: "string" },
-    {
-      description: `One or two of ${KEY_WORDS}; \`feature\` is server, daemon and name. Default: user.`,
-      example: ["user"],
-    },
-  ),
-  ...NAMED,
-  ...PEOPLE,
-  ...THIRTY_DAYS,
-  timezone: timezone("IANA zone of the days."),
-  sort: sortBy<UsageOrder>(USAGE_ORDERS),
-  ...STORED_LIST,
-});
 
 const Heatmap = record("Heatmap", {
   timezone: Type.String(),
@@ -119,8 +121,11 @@ const Heatmap = record("Heatmap", {
   ...RangeFields,
 });
 
-/** Figures over a range: of features, of each seat, by hour and weekday, by user. */
-export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
+/** Figures over a range: of features, of each seat, by hour and weekday, by user. `keys`: what usage may be grouped by. */
+export function statisticsRoutes(
+  { reader, settings, live }: RouteDeps,
+  keys: typeof FLEET_USAGE_KEYS | typeof USAGE_KEYS = USAGE_KEYS,
+) {
   /** The products of a query. Throws NOT_FOUND for one that the config does not know. */
   function productsAsked(product: readonly string[] | null = null): ProductsAsked {
     const { products } = settings();
@@ -135,7 +140,7 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
       const keyed = Object.entries(server.labels).map(([name, value]) => [`label:${name}`, value] as const);
       return [server.id, new Map(keyed)] as const;
     });
-    const known = [...USAGE_KEYS, ...labels.flatMap(([, own]) => [...own.keys()])];
+    const known = [...keys, ...labels.flatMap(([, own]) => [...own.keys()])];
     checkKnown(groupBy, known, (key) => `No license server has a label to group by ${key}`);
     return new Map(labels);
   }
@@ -239,7 +244,7 @@ export function statisticsRoutes({ reader, settings, live }: RouteDeps) {
           "holds are in the `used` of stats, not in here. A session counts from the first reading that has it to the first " +
           "one without it, with the seats that it had last; only an imported log shows the time before licmond's first poll. Where the range begins before sessions are kept, `start` says " +
           "from when on they were counted. Sorted by seat-hours, the most first, unless told otherwise.",
-        query: USAGE,
+        query: usageQuery(keys),
         answers: { 200: listDoc("groups", UsageRecord, "Groups", { ...RangeFields, coverage: Coverage }) },
         errors: ["TIMEOUT"],
       }),
@@ -274,6 +279,6 @@ function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
   if (keys.length <= 2 && new Set(keys).size === keys.length) return keys;
   throw new ApiError(
     "INVALID_QUERY",
-    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${KEY_WORDS}.`,
+    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones.`,
   );
 }

@@ -1,8 +1,13 @@
 import { closestNames } from "../../config/closest-word.ts";
+import type { Config } from "../../config/config.ts";
 import { ApiError } from "../../domain/errors.ts";
+import type { Log } from "../../domain/log.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import { createHistoryClient, type HistoryClient, startWorkerOf } from "../../history/client.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import type { Pool } from "../database/connect.ts";
+import type { HubAnswers } from "../history/answers.ts";
 import { type AlertsAsked, alertsAnswer } from "./alerts.ts";
 import { type DenialsAsked, denialsAnswer } from "./denials.ts";
 import { type SessionsAsked, sessionsAnswer } from "./sessions.ts";
@@ -19,10 +24,26 @@ interface NamesAsked {
 /** Of names that are closest to a wrong one, so many are looked at. */
 const MAX_NAMES = 50_000;
 
-/** The daemon's questions of history as PostgreSQL answers them. What it does not answer yet is said so. */
-export function createHubHistory(pool: Pool, pseudonyms: Pseudonyms): HttpDeps["history"] {
+/** The worker that answers what is more than a list. */
+export type HistoryWorker = HistoryClient<HubAnswers>;
+
+/** Connects when it is first asked. */
+export function createHistoryWorker(hub: NonNullable<Config["hub"]>, clock: Clock, log: Log): HistoryWorker {
+  const startWorker = () => startWorkerOf("hub-history");
+  return createHistoryClient({ path: JSON.stringify(hub), title: "the hub", clock, log, startWorker });
+}
+
+/**
+ * The daemon's questions of history: lists as PostgreSQL sorts, cuts and counts them, the others by the worker. What is not
+ * answered yet is said so.
+ */
+export function createHubHistory(
+  pool: Pool,
+  pseudonyms: Pseudonyms,
+  worker: HistoryWorker,
+): HttpDeps["history"] {
   const aliases = ({ anonymize }: Audience) => (anonymize ? pseudonyms : null);
-  const query = (name: string, asked: unknown): Promise<unknown> => {
+  const query = (name: string, asked: unknown, options: object): Promise<unknown> => {
     switch (name) {
       case "unknownName":
         return unknownName(pool, asked as NamesAsked);
@@ -32,6 +53,14 @@ export function createHubHistory(pool: Pool, pseudonyms: Pseudonyms): HttpDeps["
         return denialsAnswer(pool, asked as DenialsAsked, aliases(asked as Audience));
       case "alerts":
         return alertsAnswer(pool, asked as AlertsAsked);
+      case "stats":
+      case "heatmap":
+      case "efficiency":
+      case "usage":
+      case "waits":
+      case "outages":
+      case "people":
+        return worker.query(name, asked as never, options);
       default:
         return Promise.reject(notThere(name));
     }

@@ -99,4 +99,4 @@ const PACKED = `
     AS r(server text, daemon text, feature text, kind text, day integer, data text)
   JOIN history_features f ON f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
   WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, kind, feature_id, day) DO UPDATE SET data = excluded.data`;
+  ON CONFLICT (site, kind, day, feature_id) DO UPDATE SET data = excluded.data`;

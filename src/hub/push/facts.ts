@@ -1,3 +1,4 @@
+import type { FeatureId, Shared } from "../../domain/history.ts";
 import type {
   AlertRow,
   CoverageRow,
@@ -128,6 +129,17 @@ const ENDED_SESSIONS = `
   ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE SET ${REPLACE_SESSION}, end_reason = excluded.end_reason`;
 
 const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
+/** When each user and each host was seen last. */
+const LAST_SEEN = `
+  INSERT INTO last_seen (site, kind, name, server, at)
+  SELECT $1, person.kind, person.name, r.server,
+    max(CASE r."endReason" WHEN 'checkin' THEN r."endedAt" ELSE r."lastSeenAt" END)
+  FROM json_to_recordset($3::text::json)
+      AS r(server text, "user" text, host text, "lastSeenAt" bigint, "endedAt" bigint, "endReason" text)
+    CROSS JOIN LATERAL (VALUES ('user', r."user"), ('host', r.host)) AS person (kind, name)
+  WHERE $2::int IS NOT NULL AND person.name IS NOT NULL GROUP BY person.kind, person.name, r.server
+  ON CONFLICT (site, kind, name, server) DO UPDATE SET at = excluded.at WHERE last_seen.at < excluded.at`;
+
 const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 
@@ -149,30 +161,30 @@ export async function storeSessions(
     origin,
     rows.filter(({ endedAt }) => endedAt === null),
   );
-  await writeRows(
-    tx,
-    ENDED_SESSIONS,
-    origin,
-    rows.filter(({ endedAt }) => endedAt !== null),
-  );
+  const ended = rows.filter(({ endedAt }) => endedAt !== null);
+  await writeRows(tx, ENDED_SESSIONS, origin, ended);
+  await writeRows(tx, LAST_SEEN, origin, ended);
 }
 
 const FEATURES = `
-  INSERT INTO history_features (site, server, daemon, name)
-  SELECT DISTINCT $1, r.server, r.daemon, r.feature
-  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text)
+  INSERT INTO history_features (site, server, daemon, name, unit, seat_group)
+  SELECT $1, r.server, r.daemon, r.feature, coalesce(r.unit, 'seats'), r."seatGroup"
+  FROM json_to_recordset($3::text::json) AS r(server text, daemon text, feature text, unit text, "seatGroup" text)
   WHERE $2::int IS NOT NULL AND NOT EXISTS (SELECT 1 FROM history_features f
-    WHERE f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature)
-  ON CONFLICT DO NOTHING`;
+    WHERE f.site = $1 AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
+      AND f.unit = coalesce(r.unit, 'seats') AND f.seat_group IS NOT DISTINCT FROM r."seatGroup")
+  ON CONFLICT (site, server, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group`;
 
-/** Gives an id to each feature that has none yet. */
+/** Gives an id to each feature that has none yet; of what it counts the last row holds. */
 export async function noteFeatures(
   tx: Sql,
   origin: Origin,
-  rows: readonly { readonly server: string; readonly daemon: string; readonly feature: string }[],
+  rows: readonly (FeatureId & Shared)[],
 ): Promise<void> {
-  const named = rows.map(({ server, daemon, feature }) => ({ server, daemon, feature }));
-  await writeRows(tx, FEATURES, origin, named);
+  const named = rows.map(({ server, daemon, feature, unit, seatGroup }) => {
+    return [JSON.stringify([server, daemon, feature]), { server, daemon, feature, unit, seatGroup }] as const;
+  });
+  await writeRows(tx, FEATURES, origin, [...new Map(named).values()]);
 }
 
 const STEPS = `

@@ -90,15 +90,16 @@ async function storeKnown(tx: Sql, origin: Origin, known: StateOf<"known">): Pro
     [site, spans],
   );
   await tx.unsafe(
-    `INSERT INTO denial_spans (site, server, from_at, to_at, counted)
-     SELECT $1, r.server, r."from", r."to", r.counted FROM ${SPANS}
+    `INSERT INTO denial_spans (site, server, from_at, to_at, counted, by_feature)
+     SELECT $1, r.server, r."from", r."to", r.counted, coalesce(r."byFeature", false) FROM ${SPANS}
      WHERE NOT EXISTS (SELECT 1 FROM denial_spans s WHERE s.site = $1 AND ${SAME})`,
     [site, spans],
   );
 }
 
-const SPANS = `json_to_recordset($2::text::json) AS r(server text, "from" bigint, "to" bigint, counted boolean)`;
-const SAME = `s.server = r.server AND s.from_at = r."from" AND s.to_at IS NOT DISTINCT FROM r."to" AND s.counted = r.counted`;
+const SPANS = `json_to_recordset($2::text::json) AS r(server text, "from" bigint, "to" bigint, counted boolean, "byFeature" boolean)`;
+const SAME = `s.server = r.server AND s.from_at = r."from" AND s.to_at IS NOT DISTINCT FROM r."to" AND s.counted = r.counted
+  AND s.by_feature = coalesce(r."byFeature", false)`;
 
 const COVERAGE = `
   UPDATE coverage c SET read_at = r."readAt", until_at = r."until", looks = r.looks

@@ -91,6 +91,8 @@ async function store(
   const origin: Origin = { site: batch.site, epoch };
   const reached = Math.max(cursor, batch.to);
   const news = batch.facts.filter(({ seq }) => seq > cursor);
+  // In a new epoch people may have other names, and are told of anew.
+  if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
   await storeDays(tx, origin, batch.days);
   const bad = await storeOrRefuse(tx, origin, news, now);
   await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad], now);

@@ -5,7 +5,7 @@ import type { UsageKey } from "../../../src/domain/stats/usage.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/domain/time/clock.ts";
 import { createReader } from "../../../src/history/reader.ts";
 import { HELD_COLUMNS } from "../../../src/history/session-reader.ts";
-import { peopleQuery } from "../../../src/history/sessions/people.ts";
+import { peopleQuery, seenBefore } from "../../../src/history/sessions/people.ts";
 import { heldHours, usageQuery } from "../../../src/history/statistics/usage.ts";
 import { createServers } from "../../../src/store/servers.ts";
 import { byKeys, createPlainUsage } from "../../domain/stats/plain-usage.ts";
@@ -101,7 +101,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
         live: [],
       };
       const page = { sort: { field: "name", descending: false }, limit: 100, offset: 0 } as const;
-      const people = await peopleQuery(read, { ...found, ...page }, null);
+      const people = await peopleQuery(seenBefore(read, found), { ...found, ...page }, null);
       const told = people.rows.map(({ kind, name, lastSeenAt }): [string, number] => [
         `${kind} ${name.toLowerCase()}`,
         lastSeenAt,

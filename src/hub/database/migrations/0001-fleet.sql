@@ -175,14 +175,17 @@ CREATE TABLE sessions (
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX sessions_by_seen ON sessions (first_seen_at);
 CREATE INDEX sessions_by_user ON sessions (user_name, ended_at);
+CREATE INDEX sessions_by_end ON sessions (site, ended_at);
 
--- A small id for each feature that history knows.
+-- A small id for each feature that history knows, with what its counts count and the set of seats that it shares with others.
 CREATE TABLE history_features (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
   daemon text COLLATE "C" NOT NULL,
   name text COLLATE "C" NOT NULL,
+  unit text COLLATE "C" NOT NULL,
+  seat_group text COLLATE "C",
   UNIQUE (site, server, daemon, name)
 );
 
@@ -206,7 +209,7 @@ CREATE TABLE packed_days (
   day integer NOT NULL,
   feature_id bigint NOT NULL,
   data bytea NOT NULL,
-  PRIMARY KEY (site, kind, feature_id, day)
+  PRIMARY KEY (site, kind, day, feature_id)
 ) PARTITION BY RANGE (day);
 
 -- Names of the users in packed days, by the numbers that the site gave them.
@@ -216,6 +219,16 @@ CREATE TABLE history_users (
   name text COLLATE "C" NOT NULL,
   PRIMARY KEY (site, id)
 );
+
+-- Users and hosts that have held seats of a server, and when last; who still holds some is in `open_sessions`.
+CREATE TABLE last_seen (
+  site text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  server text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  PRIMARY KEY (site, kind, name, server)
+) WITH (fillfactor = 70);
 
 -- When a server was read without a break.
 CREATE TABLE coverage (
@@ -264,13 +277,15 @@ CREATE TABLE denials (
 ) PARTITION BY RANGE (at);
 CREATE INDEX denials_by_time ON denials (at);
 
--- When denials of a server could be seen; `to_at` is null while that goes on. `counted`: by counters, which name no feature.
+-- When denials of a server could be seen; `to_at` is null while that goes on. `counted`: by counters, which name no feature
+-- unless they are `by_feature`.
 CREATE TABLE denial_spans (
   site text COLLATE "C" NOT NULL,
   server text COLLATE "C" NOT NULL,
   from_at bigint NOT NULL,
   to_at bigint,
-  counted boolean NOT NULL
+  counted boolean NOT NULL,
+  by_feature boolean NOT NULL
 );
 CREATE INDEX denial_spans_by_server ON denial_spans (site, server);
 
@@ -379,6 +394,12 @@ CREATE TABLE sign_in_codes (
   role text,
   expires_at bigint,
   until_at bigint NOT NULL
+);
+
+-- How far retention has come, e.g. `sessions_from`: sessions that ended before it are dropped. Epoch ms.
+CREATE TABLE marks (
+  name text PRIMARY KEY,
+  value bigint NOT NULL
 );
 
 -- Secrets of the fleet, made once.

@@ -1,0 +1,56 @@
+import { Database } from "bun:sqlite";
+import { createReader, type Reader } from "../../history/reader.ts";
+import { MIGRATIONS } from "../../store/migrations/migrations.ts";
+
+/** The daemon's tables that its reader of history asks, as far as a hub fills them. */
+const TABLES = [
+  ...["coverage", "samples", "sample_days", "rollup_hours", "rollup_days", "history_open", "history_users"],
+  ...["sessions", "denials", "denial_spans", "denial_cursors", "server_statuses", "event_marks"],
+];
+/** Indexes for what no question asks of a scratch database. */
+const UNUSED = ["sessions_by_end", "sessions_by_start", "denials_once", "denials_by_user", "denials_by_end"];
+
+let statements: readonly string[] | null = null;
+
+/** What makes the tables: as the daemon's migrations leave them, without triggers. */
+function schema(): readonly string[] {
+  if (statements !== null) return statements;
+  const whole = new Database(":memory:");
+  for (const { sql } of MIGRATIONS) whole.run(sql);
+  const rows = whole
+    .query<{ sql: string; name: string; table: string }, []>(
+      "SELECT sql, name, tbl_name AS 'table' FROM sqlite_schema WHERE type IN ('table', 'index') AND sql IS NOT NULL ORDER BY type DESC",
+    )
+    .all();
+  whole.close();
+  const wanted = rows.filter(({ name, table }) => TABLES.includes(table) && !UNUSED.includes(name));
+  statements = wanted.map(({ sql }) => sql);
+  return statements;
+}
+
+/** A value of SQLite, or a row's in the order of its columns. */
+type Value = string | number | null | Uint8Array;
+
+export type Scratch = ReturnType<typeof openScratch>;
+
+/** A database in memory with the daemon's tables of history, for one question. */
+export function openScratch() {
+  const sqlite = new Database(":memory:", { strict: true });
+  // Nothing of it is to outlive a crash.
+  sqlite.run("PRAGMA journal_mode = OFF");
+  for (const sql of schema()) sqlite.run(sql);
+  return {
+    readerAt: (now: number, checkpoint: () => void): Reader => createReader(sqlite, { now, checkpoint }),
+    /** Adds rows: values in the order of the columns, which are separated by commas. */
+    fill(table: string, columns: string, rows: readonly (readonly Value[])[]): void {
+      if (rows.length === 0) return;
+      const marks = columns.split(",").map(() => "?");
+      const insert = sqlite.query<null, Value[]>(`INSERT INTO ${table} (${columns}) VALUES (${marks})`);
+      sqlite.transaction(() => {
+        for (const row of rows) insert.run(...row);
+      })();
+    },
+    clear: (table: string) => void sqlite.run(`DELETE FROM ${table}`),
+    close: () => sqlite.close(),
+  };
+}

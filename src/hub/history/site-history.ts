@@ -1,0 +1,285 @@
+import type { Rollup } from "../../domain/stats/rollup.ts";
+import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
+import { dayOf, hourEnd, hourStart, type KnownFeature, packedKey } from "../../history/buckets.ts";
+import { type Range, resolveRange } from "../../history/reader.ts";
+import type { Sql } from "../database/connect.ts";
+import { inPages } from "./pages.ts";
+import { openScratch } from "./scratch.ts";
+import type { SiteMarks } from "./sites.ts";
+
+/** Packed days of features that are in the scratch database at once, of each kind: some hundred bytes each. */
+const SLICE_DAYS = 4_000;
+
+/** First and last day. */
+type Days = readonly [first: number, last: number];
+
+const TABLES = { samples: "sample_days", hours: "rollup_hours", rollups: "rollup_days" } as const;
+type Kind = keyof typeof TABLES;
+
+interface SiteDeps {
+  readonly sql: Sql;
+  readonly marks: SiteMarks;
+  /** What the question asks for, in whole days. */
+  readonly window: Range;
+  /** The site's features that the question is about, in its order. */
+  readonly features: readonly KnownFeature[];
+  readonly checkpoint: () => void;
+}
+
+export type SiteHistory = Awaited<ReturnType<typeof openSiteHistory>>;
+
+/**
+ * The history of one site as a question needs it, in the daemon's tables and read by the daemon's reader. What is small is
+ * there at once; packed days come in slices, when they are asked for. Must be closed.
+ */
+export async function openSiteHistory({ sql, marks, window, features, checkpoint }: SiteDeps) {
+  const { site, openFrom } = marks;
+  const scratch = openScratch();
+  const reader = scratch.readerAt(marks.knownAt, checkpoint);
+  const places = new Map(features.map(({ id }, place) => [id, place]));
+  /** What is in the scratch database of each kind. */
+  const held = new Map<Kind, { readonly days: readonly Days[]; readonly ids: ReadonlySet<number> }>();
+  let sessionsFor = "";
+
+  const ask = async (text: string, ...values: unknown[]) => {
+    checkpoint();
+    return (await sql.unsafe(text, [site, ...values]).values()) as (string | number | null)[][];
+  };
+
+  await fillBase();
+  return {
+    reader,
+    close: scratch.close,
+    async series(feature: KnownFeature, start: number, end: number) {
+      await loadSamples(feature, start, end);
+      return reader.series(feature, start, end);
+    },
+    async hours(feature: KnownFeature, start: number, end: number) {
+      await loadHours(feature, start, end);
+      return reader.hours(feature, start, end);
+    },
+    async days(feature: KnownFeature, start: number, end: number) {
+      await load("rollups", dayOf(start), dayOf(end), feature);
+      if (openFrom !== null && end > openFrom * DAY_MS)
+        await loadHours(feature, Math.max(start, openFrom * DAY_MS), end);
+      return reader.days(feature, start, end);
+    },
+    rollups,
+  };
+
+  /** Coverage, denials and their spans, and what is still to be rolled up. */
+  async function fillBase(): Promise<void> {
+    const id = "site || ':' || server";
+    const covered = await ask(
+      `SELECT ${id}, from_at::float8, read_at::float8, until_at::float8, running::int, looks::float8 FROM coverage
+       WHERE site = $1 AND from_at < $2 AND until_at > $3`,
+      window.end,
+      window.start,
+    );
+    scratch.fill("coverage", "server_id, from_at, read_at, until_at, running, looks", covered);
+    const spans = await ask(
+      `SELECT ${id}, from_at::float8, to_at::float8, (counted AND NOT by_feature)::int FROM denial_spans WHERE site = $1`,
+    );
+    scratch.fill(
+      "denial_spans",
+      "server_id, from_at, to_at",
+      spans.map((row) => row.slice(0, 3)),
+    );
+    const counted = new Set(spans.flatMap(([server, , , nameless]) => (nameless === 1 ? [server] : [])));
+    scratch.fill(
+      "denial_cursors",
+      "server_id, cursor",
+      [...counted].map((server) => [server ?? "", '{"kind":"counters"}']),
+    );
+    const denied = await ask(
+      `SELECT ${id}, daemon, coalesce(feature, ''), coalesce(user_name, ''), host, at::float8, until::float8, count::float8,
+         attempts::float8, code::float8, outcome FROM denials
+       WHERE site = $1 AND at >= $2 AND at < $3 ORDER BY epoch, site_id`,
+      window.start,
+      window.end,
+    );
+    scratch.fill(
+      "denials",
+      "server_id, daemon, feature, user, host, at, until, count, attempts, code, outcome, id, told",
+      denied.map((row, index) => [...row, index + 1, 1]),
+    );
+    scratch.fill("event_marks", "name, value", [["deleted_sessions", marks.sessionsFrom]]);
+    fillOpen([
+      ...covered.map(([, from, , until]): Range => ({ start: Number(from), end: Number(until) })),
+      ...denied.map(([, , , , , at]): Range => ({ start: Number(at), end: Number(at) + 1 })),
+    ]);
+    // What there is of the site as a whole: the reader looks once, and the slices come later.
+    const { samplesFrom, hoursFrom } = marks;
+    if (samplesFrom !== null) scratch.fill("samples", "feature_id, at, unlimited", [[0, samplesFrom, 0]]);
+    if (hoursFrom !== null)
+      scratch.fill("rollup_hours", "key, data", [[packedKey(dayOf(hoursFrom), 0), new Uint8Array()]]);
+    reader.reach();
+    scratch.clear("samples");
+    scratch.clear("rollup_hours");
+  }
+
+  /** Hours and days in which something was read, and that did not come packed yet. */
+  function fillOpen(known: readonly Range[]): void {
+    if (openFrom === null) return;
+    const hours = new Set<number>();
+    for (const { start, end } of known)
+      for (
+        let at = hourStart(Math.max(start, openFrom * DAY_MS));
+        at < Math.min(end, marks.knownAt);
+        at += HOUR_MS
+      )
+        hours.add(at);
+    const days = new Set([...hours].map((at) => dayOf(at) * DAY_MS));
+    const open = (span: number) => (at: number) => [span, at, 1];
+    scratch.fill("history_open", "span, at, touches", [
+      ...[...hours].map(open(HOUR_MS)),
+      ...[...days].map(open(DAY_MS)),
+    ]);
+  }
+
+  async function loadSamples(feature: KnownFeature, start: number, end: number): Promise<void> {
+    await load("samples", firstNeeded(dayOf(start)), dayOf(end - 1), feature);
+  }
+
+  async function loadHours(feature: KnownFeature, start: number, end: number): Promise<void> {
+    await load("hours", dayOf(start), dayOf(end), feature);
+    if (openFrom !== null && end > openFrom * DAY_MS)
+      await loadSamples(feature, Math.max(start, openFrom * DAY_MS), end);
+  }
+
+  /** What held when a day began that is not packed stands in the last one that is. */
+  function firstNeeded(day: number): number {
+    return openFrom !== null && day >= openFrom ? openFrom - 1 : day;
+  }
+
+  /** Days of a feature, and with it of those behind it, and of later days, as many as fit. */
+  async function load(kind: Kind, first: number, last: number, feature: KnownFeature): Promise<void> {
+    const has = held.get(kind);
+    if (has?.ids.has(feature.id) && has.days.some(([from, to]) => from <= first && last <= to)) return;
+    const place = places.get(feature.id);
+    const most = Math.max(1, Math.floor(SLICE_DAYS / (last - first + 1)));
+    const slice = place === undefined ? [feature] : features.slice(place, place + most);
+    const more = Math.floor(SLICE_DAYS / slice.length) - 1;
+    const until = Math.max(last, Math.min(first + more, dayOf(window.end - 1)));
+    await fillPacked(kind, [[first, until]], slice);
+  }
+
+  async function fillPacked(
+    kind: Kind,
+    days: readonly Days[],
+    slice: readonly KnownFeature[],
+  ): Promise<void> {
+    held.delete(kind);
+    scratch.clear(TABLES[kind]);
+    const ids = slice.map(({ id }) => id);
+    const isWanted = "feature_id IN (SELECT json_array_elements_text($2::text::json)::bigint)";
+    const wanted = JSON.stringify(ids);
+    for (const [first, last] of days) {
+      // Days are numbers of ours: as such they tell which partitions need not be looked at.
+      const rows = await ask(
+        `SELECT day, feature_id::float8, data FROM packed_days
+         WHERE site = $1 AND kind = '${kind}' AND day >= ${first} AND day <= ${last} AND ${isWanted}`,
+        wanted,
+      );
+      scratch.fill(
+        TABLES[kind],
+        "key, data",
+        rows.map(([day, id, data]) => [packedKey(Number(day), Number(id)), data ?? null]),
+      );
+    }
+    if (kind === "samples") await fillSteps(days, isWanted, wanted);
+    held.set(kind, { days, ids: new Set(ids) });
+  }
+
+  async function fillSteps(days: readonly Days[], isWanted: string, wanted: string): Promise<void> {
+    scratch.clear("samples");
+    for (const [first, last] of days) {
+      if (openFrom === null || last < openFrom) continue;
+      const rows = await ask(
+        `SELECT feature_id::float8, at::float8, total::float8, used::float8, reserved::float8, queued::float8, unlimited::int
+         FROM steps WHERE site = $1 AND at >= ${Math.max(first, openFrom) * DAY_MS} AND at < ${(last + 1) * DAY_MS}
+           AND ${isWanted}`,
+        wanted,
+      );
+      scratch.fill("samples", "feature_id, at, total, used, reserved, queued, unlimited", rows);
+    }
+  }
+
+  /** As the daemon's reader, slice by slice: whole days, and what is not whole as hours and samples. */
+  async function rollups(
+    asked: readonly KnownFeature[],
+    from: number,
+    to: number,
+    withUsers: boolean,
+  ): Promise<Rollup[]> {
+    const { start, end } = resolveRange({ start: from, end: to }, reader.reach());
+    const first = Math.ceil(start / DAY_MS);
+    const last = Math.floor(end / DAY_MS) - 1;
+    const edges = joined([
+      [dayOf(start), dayOf(start)],
+      [dayOf(end), dayOf(end)],
+      ...(openFrom === null || end <= openFrom * DAY_MS
+        ? []
+        : [[Math.max(openFrom, dayOf(start)), dayOf(end)] as const]),
+    ]);
+    const sampled = joined(edges.map(([low, high]) => [firstNeeded(low), high]));
+    const size = Math.max(
+      last - first,
+      sampled.reduce((sum, [low, high]) => sum + high - low + 1, 0),
+    );
+    const most = Math.max(1, Math.floor(SLICE_DAYS / Math.max(1, size)));
+    if (withUsers) await fillSessions(start, end);
+    const all: Rollup[] = [];
+    for (let done = 0; done < asked.length; done += most) {
+      const slice = asked.slice(done, done + most);
+      await fillPacked("rollups", first <= last ? [[first, last]] : [], slice);
+      await fillPacked("hours", edges, slice);
+      await fillPacked("samples", sampled, slice);
+      all.push(...reader.rollups(slice, from, to, withUsers));
+    }
+    return all;
+  }
+
+  /** The sessions that tell who used a feature in hours that are not packed, and in parts of hours of a short range. */
+  async function fillSessions(start: number, end: number): Promise<void> {
+    const isShort = end - start <= DAY_MS && start >= marks.sessionsFrom;
+    const open = openFrom === null ? end : openFrom * DAY_MS;
+    const [from, to] = [isShort ? start : Math.max(start, hourStart(open)), hourEnd(end)];
+    if (sessionsFor === `${from} ${to}`) return;
+    sessionsFor = `${from} ${to}`;
+    for (const table of ["sessions", "history_users"]) scratch.clear(table);
+    if (from >= to) return;
+    const users = new Set<string>();
+    let id = 0;
+    const columns = `site || ':' || server, daemon, feature, user_name, count::float8, began_at::float8, first_seen_at::float8,
+      last_seen_at::float8`;
+    const where = `site = $1 AND user_name IS NOT NULL AND began_at < ${to}`;
+    const text = `SELECT ${columns}, ended_at::float8 FROM sessions WHERE ${where} AND ended_at > ${from}
+      UNION ALL SELECT ${columns}, NULL FROM open_sessions WHERE ${where}`;
+    for await (const rows of inPages(sql, text, [site], checkpoint)) {
+      for (const row of rows) users.add(String(row[3]));
+      scratch.fill(
+        "sessions",
+        "server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, id",
+        rows.map((row) => [...row, ++id]),
+      );
+    }
+    const names = await ask(
+      `SELECT id::float8, name FROM history_users
+       WHERE site = $1 AND name IN (SELECT json_array_elements_text($2::text::json))`,
+      JSON.stringify([...users]),
+    );
+    scratch.fill("history_users", "id, name", names);
+  }
+}
+
+/** Ranges of days in order, those that touch as one. */
+function joined(ranges: readonly Days[]): Days[] {
+  const found: [number, number][] = [];
+  for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const before = found.at(-1);
+    if (before !== undefined && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else found.push([first, last]);
+  }
+  return found;
+}

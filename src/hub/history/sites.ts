@@ -1,0 +1,54 @@
+import { DAY_MS } from "../../domain/time/clock.ts";
+import type { SessionFilter } from "../../store/conditions.ts";
+import { type Sql, whole } from "../database/connect.ts";
+import { createConditions, partsOf } from "../lists/conditions.ts";
+import { SILENT_MS } from "../push/take-push.ts";
+
+/** How far a site's history is here. Times are epoch ms, days are days since 1970-01-01 UTC. */
+export interface SiteMarks {
+  readonly site: string;
+  /** What lies behind has not been told: a silent site's coverage and sessions run to here, and no further. */
+  readonly knownAt: number;
+  readonly isSilent: boolean;
+  /** Sessions that ended before this are not kept; 0 = all are. */
+  readonly sessionsFrom: number;
+  /** From where on there are counts, and hours of them. */
+  readonly samplesFrom: number | null;
+  readonly hoursFrom: number | null;
+  /** The first day that is not packed as a whole. */
+  readonly openFrom: number | null;
+}
+
+/** Whose history a question asks for. */
+export type Scope = Pick<SessionFilter, "sites" | "servers">;
+
+/** The sites that a question is about, by name. `now`: epoch ms of the hub. */
+export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number): Promise<SiteMarks[]> {
+  const conditions = createConditions();
+  const named = sites ?? (servers === null ? null : [...new Set(servers.map((id) => partsOf(id)[0]))]);
+  conditions.oneOf("s.site", named);
+  const edge = (which: "min" | "max", kind: string) =>
+    `(SELECT ${which}(day) FROM packed_days p WHERE p.site = s.site AND kind = '${kind}')`;
+  const rows: Record<string, string | number | null>[] = await sql.unsafe(
+    `SELECT s.site, known_at, last_push_at, coalesce(sessions_from, 0) AS sessions_from, rolled, sampled, houred,
+       CASE WHEN sampled IS NULL THEN (SELECT min(at) FROM steps WHERE steps.site = s.site) END AS stepped
+     FROM sites s CROSS JOIN LATERAL (SELECT ${edge("max", "rollups")} AS rolled, ${edge("min", "samples")} AS sampled,
+       ${edge("min", "hours")} AS houred) edges
+     WHERE ${conditions.where()} ORDER BY s.site`,
+    conditions.values,
+  );
+  return rows.map((row) => {
+    const [rolled, sampled, houred] = [whole(row.rolled), whole(row.sampled), whole(row.houred)];
+    const samplesFrom = sampled === null ? whole(row.stepped) : sampled * DAY_MS;
+    const firstDay = samplesFrom === null ? null : Math.floor(samplesFrom / DAY_MS);
+    return {
+      site: String(row.site),
+      knownAt: whole(row.known_at) ?? now,
+      isSilent: now - (whole(row.last_push_at) ?? 0) > SILENT_MS,
+      sessionsFrom: Number(row.sessions_from),
+      samplesFrom,
+      hoursFrom: houred === null ? null : houred * DAY_MS,
+      openFrom: rolled === null ? firstDay : rolled + 1,
+    };
+  });
+}

@@ -1,0 +1,70 @@
+import type { TransactionSQL } from "bun";
+import { type Backend, TooMuch, type ToWorker } from "../../history/serve.ts";
+import { StoreError } from "../../store/database/store-error.ts";
+import { isAway, openPool, type Pool, type Sql, sqlState } from "../database/connect.ts";
+
+/** SQLSTATE of a statement that took longer than it may. */
+const CANCELED = "57014";
+
+/** What a question of history reads from: a transaction that sees one moment. */
+export interface Question {
+  readonly sql: Sql;
+  /** Epoch ms of the hub. */
+  readonly now: number;
+  /** Sessions that ended before this are dropped, whatever the site has; 0 = none are. */
+  readonly keptFrom: number;
+  /** Throws when the client has gone or the time is up. */
+  readonly checkpoint: () => void;
+}
+
+/** PostgreSQL, by a connection of the worker's own. `path` of what is asked is the config's `[hub]` as JSON. */
+export function postgresBackend(): Backend<Question> {
+  let open: { readonly path: string; readonly pool: Pool } | null = null;
+  const close = () => {
+    void open?.pool.close({ timeout: 0 }).catch(() => {});
+    open = null;
+  };
+
+  function poolAt(path: string): Pool {
+    if (open?.path === path) return open.pool;
+    close();
+    open = { path, pool: openPool(JSON.parse(path), 1) };
+    return open.pool;
+  }
+
+  /** Reads one moment, whatever is pushed meanwhile. */
+  async function once(
+    { path, now, timeoutMs }: ToWorker,
+    checkpoint: () => void,
+    query: (question: Question) => unknown,
+  ) {
+    return poolAt(path).begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (sql: TransactionSQL) => {
+      // A statement ends with its client. And over partitions compiling a query takes longer than the query.
+      await sql.unsafe(
+        `SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '1s'; SET LOCAL statement_timeout = ${timeoutMs}`,
+      );
+      const [mark] = await sql`SELECT value FROM marks WHERE name = 'sessions_from'`;
+      return query({ sql, now, keptFrom: Number(mark?.value ?? 0), checkpoint });
+    });
+  }
+
+  return {
+    async run(asked, checkpoint, query) {
+      try {
+        return await once(asked, checkpoint, query);
+      } catch (error) {
+        if (sqlState(error) === CANCELED) throw new TooMuch("The query of history took too long");
+        if (!isAway(error)) throw error;
+        // After a failover the first query of a connection fails.
+        close();
+        return once(asked, checkpoint, query);
+      }
+    },
+    troubleOf(error) {
+      if (!isAway(error)) return null;
+      close();
+      const fix = "Look at PostgreSQL: its log says more.";
+      return new StoreError("BUSY", "The database of the hub does not answer", fix, error);
+    },
+  };
+}
