@@ -16,8 +16,8 @@ export interface TestHub extends AsyncDisposable {
 }
 
 /** A hub in this process. */
-export async function startHub(database: string, clock?: Clock): Promise<TestHub> {
-  const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n`;
+export async function startHub(database: string, clock?: Clock, more = ""): Promise<TestHub> {
+  const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n${more}`;
   const read = interpretConfig(toml, null, {});
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const hub = createHub(read.config, { environment: {}, ...(clock && { clock }) });

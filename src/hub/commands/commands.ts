@@ -60,6 +60,7 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
   }
 
   return {
+    assertReachable,
     /**
      * Has a site do something, and waits for what becomes of it. Throws ApiError: NOT_FOUND, AUTH_INSUFFICIENT,
      * SERVICE_UNAVAILABLE, the site's own error, and TIMEOUT when there is no outcome within `waitMs`.

@@ -26,7 +26,10 @@ const Result = record("CommandResultAtHub", {
 type Deps = Pick<RouteDeps, "audit" | "execute" | "live">;
 
 /** Commands that sites run on their license servers. Nothing of what they print travels. */
-export function executeAtSiteRoutes({ audit, execute, live }: Deps, commands: Pick<Commands, "ask">) {
+export function executeAtSiteRoutes(
+  { audit, execute, live }: Deps,
+  commands: Pick<Commands, "ask" | "assertReachable">,
+) {
   return new Elysia({ name: "routes/execute-at-site" })
     .use(gated)
     .use(commandListRoutes({ execute }))
@@ -53,7 +56,9 @@ export function executeAtSiteRoutes({ audit, execute, live }: Deps, commands: Pi
           );
         knownServer(live.snapshot(), server);
         const site = siteOfServer(server);
+        commands.assertReachable(site, "execute");
         exchange.listener?.timeout(request, 0);
+        // Before it is sent: a hub that dies meanwhile must leave a trace of it.
         audit.done(exchange, "Command", { ...fields, outcome: "started" });
         const waitMs = (timeoutMs ?? entry?.timeoutMs ?? DEFAULT_MS) + TRAVEL_MS;
         const own = server.slice(site.length + 1);

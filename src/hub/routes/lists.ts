@@ -16,7 +16,7 @@ import { DATA_STATES, SERVER_STATUSES, USER_KINDS } from "../../domain/words.ts"
 import { encode, formatOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
 import { listDoc, ordered, rowsAnswer, type Sort, sortable, sortOf } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
-import { type Exchange, gated } from "../../http/exchange.ts";
+import { type Exchange, gated, requirePermission } from "../../http/exchange.ts";
 import { serverJson } from "../../http/picture.ts";
 import {
   decimal,
@@ -33,6 +33,7 @@ import {
 import { endTime, openRange, startTime } from "../../http/query-time.ts";
 import { serverRecord } from "../../http/records.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
+import { forcePoll, POLL_ERRORS } from "../../http/routes/rescan.ts";
 import { checkManagers } from "../../http/routes/servers.ts";
 import { knownServer } from "../../http/snapshot.ts";
 import type { Pool } from "../database/connect.ts";
@@ -103,7 +104,10 @@ const EXPIRATIONS = queryOf({
   ...PAGE,
 });
 const CHOSEN = { ...SITE, server: NAMED_AT_HUB.server, label: NAMED_AT_HUB.label };
-const LICENSES = queryOf({ ...CHOSEN, limit: PAGE.limit, offset: PAGE.offset });
+const REFRESH = flag(
+  "true polls first and waits, as POST /api/licenses/rescan does; needs the role operator.",
+);
+const LICENSES = queryOf({ refresh: REFRESH, ...CHOSEN, limit: PAGE.limit, offset: PAGE.offset });
 const SUMMARY = queryOf(CHOSEN);
 const PICTURE = queryOf({ ...SITE, server: NAMED_AT_HUB.server });
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "muc:eda" }) });
@@ -115,9 +119,13 @@ interface ListDeps {
 
 /** What the pictures of all sites say, asked of PostgreSQL: no list is in the hub's memory. */
 export function listRoutes(
-  { clock, snapshotFor, pictures, reader }: Pick<RouteDeps, "clock" | "snapshotFor" | "pictures" | "reader">,
+  deps: Pick<
+    RouteDeps,
+    "audit" | "clock" | "collector" | "live" | "pictures" | "reader" | "settings" | "snapshotFor"
+  >,
   { pool, directory }: ListDeps,
 ) {
+  const { clock, snapshotFor, pictures, reader } = deps;
   const same = (picture: ServerPicture) => picture;
   const hideFrom = ({ caller }: Exchange) => (caller?.anonymize === true ? pictures.anonymous : same);
   /** The heads of some servers, null = all, as the caller may see them. */
@@ -136,6 +144,11 @@ export function listRoutes(
       async ({ request, exchange, query }) => {
         const { limit, offset } = storedPage(query);
         const ids = serversIn(directory, query);
+        if (query.refresh === true) {
+          requirePermission(exchange, "refresh", "refresh=true");
+          exchange.listener?.timeout(request, 0);
+          await forcePoll(deps, exchange, ids);
+        }
         const heads = headsOf(exchange, ids);
         const page = heads.slice(offset, offset + limit);
         const [records, features, summary] = await Promise.all([
@@ -158,6 +171,7 @@ export function listRoutes(
             schema: Licenses.schema,
           },
         },
+        errors: POLL_ERRORS,
       }),
     )
     .get(
