@@ -3,6 +3,7 @@ import type { Environment } from "../config/environment.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import { createHostService, createLoopLag } from "../daemon/meters.ts";
 import { createRunningConfig } from "../daemon/running-config.ts";
+import { connectServiceManager, type ServiceManager } from "../daemon/service-manager.ts";
 import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, systemClock, systemTimers } from "../domain/time/clock.ts";
@@ -24,6 +25,7 @@ import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
 import { hubDepsOf } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
+import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
 import { createRetention } from "./retention.ts";
 import { fleetSecret } from "./secret.ts";
@@ -53,12 +55,15 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
   const { configFile: file = null, loadConfig: load = null } = overrides;
   const running = createRunningConfig({ config, clock, log, file, load });
   let ending: Promise<void> | null = null;
+  let manager: ServiceManager | null = null;
 
   async function start() {
     if (config.hub === null)
       throw new Error('The config has no [hub]: database = "postgres://…" names the database of the hub.');
     const startedAt = clock.now();
     const begun = performance.now();
+    manager = await connectServiceManager(environment, log("system"));
+    if (manager !== null) teardown.part("service manager", manager);
     const pool = openPool(config.hub);
     teardown.add("database", () => pool.close({ timeout: 2 }));
     await migrate(pool).catch((error: unknown) => {
@@ -118,6 +123,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     teardown.add("http", async () => {
       await Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
     });
+    manager?.ready(() => `${listening.host}:${listening.port}, ${sitesHealth(directory).message}`);
     log("system").info("licmond hub started", {
       version: build.version,
       address: `${listening.host}:${listening.port}`,
@@ -128,12 +134,18 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
 
   return {
     log,
-    reload: () => running.reload(),
+    reload() {
+      manager?.reloading();
+      const outcome = running.reload();
+      manager?.reloaded();
+      return outcome;
+    },
     /** Throws when it cannot start; nothing of it is left behind then. */
     async start() {
       try {
         return await start();
       } catch (error) {
+        manager?.failed(error);
         await teardown.run();
         throw error;
       }
@@ -141,6 +153,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     stop() {
       ending ??= (async () => {
         running.end();
+        manager?.stopping();
         log("system").info("licmond hub stops");
         await teardown.run();
       })();

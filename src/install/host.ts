@@ -146,9 +146,9 @@ export async function isSystemdHost(run: Run): Promise<boolean> {
 }
 
 /** What systemd knows of the service; a unit that is not there is neither active nor enabled. Throws when it is not reached. */
-export async function serviceState(run: Run) {
+export async function serviceState(run: Run, unit = UNIT_NAME) {
   const asked = "--property=ActiveState,UnitFileState,NeedDaemonReload";
-  const { ok, stdout, words } = await run(["systemctl", "show", asked, UNIT_NAME]);
+  const { ok, stdout, words } = await run(["systemctl", "show", asked, unit]);
   if (!ok) throw new Error(`systemctl show: ${words}`);
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(stdout)?.[1] ?? "";
   return {
@@ -176,11 +176,11 @@ export async function lastWords(run: Run, unit: string): Promise<string> {
 }
 
 /** Starts the service, or starts it again. Throws with what systemd and the service said. */
-export async function restartService(run: Run): Promise<void> {
+export async function restartService(run: Run, unit = UNIT_NAME): Promise<void> {
   // Attempts from before must not count against this one; it fails when there is nothing to reset.
-  await run(["systemctl", "reset-failed", UNIT_NAME]);
-  const { ok, words } = await run(["systemctl", "restart", UNIT_NAME], SERVICE_TIMEOUT_MS);
-  if (!ok) throw new Error(`${words}\nits last words:\n${await lastWords(run, UNIT_NAME)}`);
+  await run(["systemctl", "reset-failed", unit]);
+  const { ok, words } = await run(["systemctl", "restart", unit], SERVICE_TIMEOUT_MS);
+  if (!ok) throw new Error(`${words}\nits last words:\n${await lastWords(run, unit)}`);
 }
 
 /** Where the system's own programs lie, whatever the caller's $PATH says: they are run as root. */

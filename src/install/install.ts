@@ -190,9 +190,10 @@ async function applyTmpfiles(pass: Pass): Promise<void> {
 
 async function reloadManager(pass: Pass): Promise<void> {
   const line = "systemctl daemon-reload";
-  const isKnown = !pass.changed(LAYOUT.unit) && !(await serviceState(pass.run)).needsReload;
-  if (isKnown) return pass.fine(line, "systemd knows the unit");
-  await runStep(pass, line, "let systemd read the unit");
+  const isChanged = pass.changed(LAYOUT.unit) || pass.changed(LAYOUT.hubUnit);
+  const isKnown = !isChanged && !(await serviceState(pass.run)).needsReload;
+  if (isKnown) return pass.fine(line, "systemd knows the units");
+  await runStep(pass, line, "let systemd read the units");
 }
 
 /** Now and at every boot. A service that runs with something older is restarted. */

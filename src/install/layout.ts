@@ -5,6 +5,7 @@ import unit from "../../systemd/licmond.service" with { type: "text" };
 import sysusers from "../../systemd/licmond.sysusers.conf" with { type: "text" };
 import tmpfiles from "../../systemd/licmond.tmpfiles.conf" with { type: "text" };
 import trialLines from "../../systemd/licmond.trial.conf" with { type: "text" };
+import hubUnit from "../../systemd/licmond-hub.service" with { type: "text" };
 
 /**
  * Where an installation by the administrator lies (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)): /usr/lib belongs to
@@ -15,6 +16,7 @@ export const LAYOUT = {
   /** The binary that the last upgrade replaced. */
   previousBinary: "/usr/local/bin/licmond.previous",
   unit: "/etc/systemd/system/licmond.service",
+  hubUnit: "/etc/systemd/system/licmond-hub.service",
   sysusers: "/etc/sysusers.d/licmond.conf",
   tmpfiles: "/etc/tmpfiles.d/licmond.conf",
   configDirectory: "/etc/licmond",
@@ -28,6 +30,8 @@ export const LAYOUT = {
 /** The unit, its user and the user's group all have this name. */
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
+/** Laid down with the other, and started where an administrator enables it. */
+export const HUB_UNIT_NAME = "licmond-hub.service";
 
 /** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
 export const TRIAL_LINES: string = trialLines;
@@ -63,6 +67,11 @@ export const TEXTS: readonly InstalledText[] = [
     changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
   },
   { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
+  {
+    path: LAYOUT.hubUnit,
+    text: hubUnit,
+    changeBy: "put changes into a drop-in: systemctl edit licmond-hub",
+  },
   completion("bash-completion/completions/licmond", bash),
   completion("fish/vendor_completions.d/licmond.fish", fish),
   completion("zsh/site-functions/_licmond", zsh),

@@ -3,7 +3,16 @@ import { join } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { isLicmondBinary } from "./files.ts";
 import { type FileKind, kindOf, must, SERVICE_TIMEOUT_MS, serviceAccount, serviceState } from "./host.ts";
-import { type InstalledText, LAYOUT, manPageOf, originOf, SERVICE_NAME, TEXTS, UNIT_NAME } from "./layout.ts";
+import {
+  HUB_UNIT_NAME,
+  type InstalledText,
+  LAYOUT,
+  manPageOf,
+  originOf,
+  SERVICE_NAME,
+  TEXTS,
+  UNIT_NAME,
+} from "./layout.ts";
 import { mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface UninstallWanted {
@@ -17,11 +26,16 @@ export interface UninstallWanted {
   readonly otherData: string | null;
 }
 
-/** By it the unit is enabled. */
-const ENABLED_LINK = `/etc/systemd/system/multi-user.target.wants/${UNIT_NAME}`;
+const UNITS = [
+  [UNIT_NAME, LAYOUT.unit],
+  [HUB_UNIT_NAME, LAYOUT.hubUnit],
+] as const;
+/** By it a unit is enabled. */
+const enabledLink = (unit: string) => `/etc/systemd/system/multi-user.target.wants/${unit}`;
 /** What is not ours: its path, its name, and what is in it. */
 const ADMINISTRATORS = [
   [`${LAYOUT.unit}.d`, "your drop-ins", "your drop-ins"],
+  [`${LAYOUT.hubUnit}.d`, "your drop-ins", "your drop-ins"],
   [LAYOUT.configDirectory, "the config", "the config and its secrets"],
   [LAYOUT.data, "the database", "the database, with its history and keys"],
 ] as const;
@@ -29,8 +43,10 @@ const ADMINISTRATORS = [
 /** Everything that `licmond uninstall` does, in order. */
 export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<void> {
   const { purge, force, withSystemd, otherData } = wanted;
-  if (withSystemd) await stopService(pass);
-  else await removeOurs(pass, ENABLED_LINK, "a link", (_, kind) => kind === "symlink");
+  for (const [unit, path] of UNITS) {
+    if (withSystemd) await stopService(pass, unit, path);
+    else await removeOurs(pass, enabledLink(unit), "a link", (_, kind) => kind === "symlink");
+  }
   for (const text of [...TEXTS, manPageOf("")]) await removeText(pass, text, force);
   await removeOurs(pass, LAYOUT.binary, "a licmond", isBinary);
   await removeOurs(pass, LAYOUT.previousBinary, "a licmond", isBinary);
@@ -42,10 +58,10 @@ export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<vo
 }
 
 /** Stops the service and its start at boot. A package's unit of that name is not ours to stop. */
-async function stopService(pass: Pass): Promise<void> {
-  const line = `systemctl disable --now ${UNIT_NAME}`;
-  if (kindOf(pass.at(LAYOUT.unit)) !== "file") return pass.fine(line, `there is no ${LAYOUT.unit}`);
-  const { isActive, isEnabled } = await serviceState(pass.run);
+async function stopService(pass: Pass, unit: string, path: string): Promise<void> {
+  const line = `systemctl disable --now ${unit}`;
+  if (kindOf(pass.at(path)) !== "file") return pass.fine(line, `there is no ${path}`);
+  const { isActive, isEnabled } = await serviceState(pass.run, unit);
   if (!isActive && !isEnabled) return pass.fine(line, "it neither runs nor is enabled");
   const what = isActive ? "stop it, now and at boot" : "start it no more at boot";
   await runStep(pass, line, what, SERVICE_TIMEOUT_MS);
@@ -54,11 +70,12 @@ async function stopService(pass: Pass): Promise<void> {
 /** Lets systemd forget the unit, and that it ever failed. */
 async function forgetUnit(pass: Pass): Promise<void> {
   const line = "systemctl daemon-reload";
-  if (!pass.changed(LAYOUT.unit)) return pass.fine(line, "no unit was removed");
-  await pass.change(line, "let systemd forget the unit", async () => {
+  const removed = UNITS.filter(([, path]) => pass.changed(path));
+  if (removed.length === 0) return pass.fine(line, "no unit was removed");
+  await pass.change(line, "let systemd forget the units", async () => {
     await must(pass.run, line);
     // It fails when there is nothing to reset.
-    await pass.run(["systemctl", "reset-failed", UNIT_NAME]);
+    for (const [unit] of removed) await pass.run(["systemctl", "reset-failed", unit]);
   });
 }
 

@@ -1,8 +1,8 @@
 import { renameSync } from "node:fs";
 import { restoreCopy, type WayBack, wayBack } from "../store/backup/restore.ts";
 import { isLicmondBinary, replaceBinary, sameBytes, versionOf } from "./files.ts";
-import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS } from "./host.ts";
-import { LAYOUT, UNIT_NAME } from "./layout.ts";
+import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS, serviceState } from "./host.ts";
+import { HUB_UNIT_NAME, LAYOUT, UNIT_NAME } from "./layout.ts";
 import { fileAt, type Pass, runStep } from "./pass.ts";
 
 /** `none`: no unit of ours, or no systemd to ask. */
@@ -43,10 +43,15 @@ export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> 
   const brings = "lay down what its version brings: unit, user, directories";
   await pass.change(layDownLine, brings, () => layDown(pass));
   if (service === "stopped")
-    return pass.fine(restartLine, `it does not run; start it: systemctl start ${UNIT_NAME}`);
-  const waits =
-    "restart it and wait until it answers; a database of an older schema is backed up and migrated first";
-  await pass.change(restartLine, waits, () => restartService(pass.run));
+    pass.fine(restartLine, `it does not run; start it: systemctl start ${UNIT_NAME}`);
+  else {
+    const waits =
+      "restart it and wait until it answers; a database of an older schema is backed up and migrated first";
+    await pass.change(restartLine, waits, () => restartService(pass.run));
+  }
+  if (!(await hubRuns(pass))) return;
+  const hub = "restart the hub and wait until it answers";
+  await pass.change(`systemctl restart ${HUB_UNIT_NAME}`, hub, () => restartService(pass.run, HUB_UNIT_NAME));
 }
 
 /** What the new binary is and what it replaces; null when there is nothing to replace, or it is refused. */
@@ -132,4 +137,7 @@ export async function goBack(host: Host, service: ServiceNow, directory: string 
   renameSync(previous, host.at(LAYOUT.binary));
   if (service !== "none") await layDown(host);
   if (service === "runs") await restartService(host.run);
+  if (service !== "none" && (await hubRuns(host))) await restartService(host.run, HUB_UNIT_NAME);
 }
+
+const hubRuns = async ({ run }: Pick<Host, "run">) => (await serviceState(run, HUB_UNIT_NAME)).isActive;

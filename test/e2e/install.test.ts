@@ -28,6 +28,7 @@ const CONFIG = "/etc/licmond/licmond.toml";
 const LAID = [
   "/usr/local/bin/licmond",
   "/etc/systemd/system/licmond.service",
+  "/etc/systemd/system/licmond-hub.service",
   "/etc/sysusers.d/licmond.conf",
   "/etc/tmpfiles.d/licmond.conf",
   "/usr/local/share/bash-completion/completions/licmond",

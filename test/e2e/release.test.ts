@@ -138,6 +138,7 @@ test.skipIf(!isMade("linux-x64"))("the Debian package: what it says, and what it
   );
   const files = entries.flatMap(([mode, , , , , path]) => (mode?.startsWith("-") ? [`${mode} ${path}`] : []));
   expect(files.sort()).toEqual([
+    "-rw-r--r-- ./usr/lib/systemd/system/licmond-hub.service",
     "-rw-r--r-- ./usr/lib/systemd/system/licmond.service",
     "-rw-r--r-- ./usr/lib/sysusers.d/licmond.conf",
     "-rw-r--r-- ./usr/lib/tmpfiles.d/licmond.conf",

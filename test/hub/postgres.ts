@@ -42,8 +42,12 @@ export interface Postgres extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** `settings`: of postgresql.conf, e.g. `shared_buffers=64MB`. */
-export async function startPostgres(port: number, settings: readonly string[] = []): Promise<Postgres> {
+/** `settings`: of postgresql.conf, e.g. `shared_buffers=64MB`. `through`: a program that starts its programs, with its arguments. */
+export async function startPostgres(
+  port: number,
+  settings: readonly string[] = [],
+  through: readonly string[] = [],
+): Promise<Postgres> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-postgres-"));
   if (account !== null) await chown(folder, account.uid, account.gid);
   await chmod(folder, 0o700);
@@ -78,7 +82,7 @@ export async function startPostgres(port: number, settings: readonly string[] = 
         ...settings,
       ];
       const started = Bun.spawn(
-        as([bin("postgres"), "-D", data, ...options.flatMap((option) => ["-c", option])]),
+        [...through, ...as([bin("postgres"), "-D", data, ...options.flatMap((option) => ["-c", option])])],
         {
           cwd: folder,
           stdin: "ignore",
@@ -93,7 +97,7 @@ export async function startPostgres(port: number, settings: readonly string[] = 
         // After a kill, processes of the one before may live for a moment and keep its memory.
         if (started.exitCode !== null && printed.text().includes("pre-existing shared memory")) return false;
         if (started.exitCode !== null) throw new Error(`PostgreSQL ended:\n${printed.text()}`);
-        const asked = Bun.spawnSync([bin("pg_isready"), "-h", "127.0.0.1", "-p", String(port)]);
+        const asked = Bun.spawnSync([...through, bin("pg_isready"), "-h", "127.0.0.1", "-p", String(port)]);
         return asked.exitCode === 0 || undefined;
       });
       if (!isUp) await postgres.start();

@@ -10,7 +10,9 @@ const ownerOf = (rig: Rig, path: string) => {
   const { uid, gid } = lstatSync(rig.host.at(path));
   return `${uid}:${gid}`;
 };
-const UNIT = readFileSync(join(import.meta.dir, "../../systemd/licmond.service"), "utf8");
+const FOLDER = join(import.meta.dir, "../../systemd");
+const UNIT = readFileSync(join(FOLDER, "licmond.service"), "utf8");
+const HUB_UNIT = readFileSync(join(FOLDER, "licmond-hub.service"), "utf8");
 const isRoot = process.getuid?.() === 0;
 
 test("a fresh host gets everything, with its modes, in an order that works", async () => {
@@ -18,6 +20,7 @@ test("a fresh host gets everything, with its modes, in an order that works", asy
   await runAll(rig, await steps(rig));
   expect(rig.read(LAYOUT.binary)).toBe(rig.read(NEW_BINARY));
   expect(rig.read(LAYOUT.unit)).toBe(withMark(UNIT, "1.2.0"));
+  expect(rig.read(LAYOUT.hubUnit)).toBe(withMark(HUB_UNIT, "1.2.0"));
   expect(rig.read(LAYOUT.sysusers)).toContain("licmond");
   expect(rig.read(LAYOUT.tmpfiles)).toContain("/etc/licmond");
   expect(rig.read(LAYOUT.config)).toBe("# config\n");
@@ -114,6 +117,7 @@ describe("texts that lie there already", () => {
   ])("%s", async (_name, before, kind, after, beside) => {
     await using rig = await createRig();
     await rig.write(LAYOUT.unit, before);
+    await rig.write(LAYOUT.hubUnit, withMark(HUB_UNIT, "1.2.0"));
     const plan = (await runAll(rig, await steps(rig))).get(LAYOUT.unit);
     expect(plan?.kind).toBe(kind as "do");
     if (kind === "do") expect(plan?.words).toBe("replace the one of licmond 0.9.0");

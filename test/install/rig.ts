@@ -16,6 +16,7 @@ export async function createRig() {
   const ran: string[] = [];
   /** systemd's picture of the service. */
   const service = { active: false, enabled: false };
+  const hub = { active: false, enabled: false };
   /** Answers a command line instead of the rig, when it gives something. */
   const answering = { answer: (_line: string): Partial<Ran> | undefined => undefined };
   const run: Run = async (argv) => {
@@ -26,7 +27,8 @@ export async function createRig() {
     if (other !== undefined) return { ...fine, ...(other.ok === false && { exitCode: 1 }), ...other };
     if (argv[1] === "version") return { ...fine, stdout: `licmond ${versionIn(argv[0] ?? "")} (abc)\n` };
     if (line.startsWith("systemctl show")) {
-      const [active, enabled] = [service.active ? "active" : "inactive", service.enabled ? "enabled" : "no"];
+      const of = line.endsWith("licmond-hub.service") ? hub : service;
+      const [active, enabled] = [of.active ? "active" : "inactive", of.enabled ? "enabled" : "no"];
       const stdout = `ActiveState=${active}\nUnitFileState=${enabled}\nNeedDaemonReload=no\n`;
       return { ...fine, stdout };
     }
@@ -47,6 +49,7 @@ export async function createRig() {
     /** Those that were no questions. */
     acted: () => ran.filter((line) => !/^(getent|systemctl show)| version$|check --config-only$/.test(line)),
     service,
+    hub,
     write,
     /** A file that passes as a licmond of that version; below the folder, named as on the host. */
     async binary(path: string, version: string) {

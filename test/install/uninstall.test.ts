@@ -34,7 +34,15 @@ test("removes what install laid down, and names what stays with the way to delet
     "systemctl disable --now licmond.service",
     "systemctl daemon-reload",
     "systemctl reset-failed licmond.service",
+    "systemctl reset-failed licmond-hub.service",
   ]);
+});
+
+test("a hub that runs is stopped too", async () => {
+  await using rig = await installed();
+  Object.assign(rig.hub, { active: true, enabled: true });
+  await remove(rig);
+  expect(rig.acted()).toContain("systemctl disable --now licmond-hub.service");
 });
 
 test("purge deletes config, data and user", async () => {

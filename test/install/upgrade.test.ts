@@ -39,6 +39,22 @@ test("replaces, keeps the old one, lays down what the new one brings, and restar
   expect(rig.acted()).toEqual(LAID_AND_STARTED);
 });
 
+test("a hub that runs is restarted, behind the service or alone, and goes back with the binary", async () => {
+  const hub = ["systemctl reset-failed licmond-hub.service", "systemctl restart licmond-hub.service"];
+  for (const [service, before] of [
+    ["runs", LAID_AND_STARTED],
+    ["stopped", LAID_AND_STARTED.slice(0, 1)],
+  ] as const) {
+    await using rig = await upgradable();
+    Object.assign(rig.hub, { active: true });
+    await runAll(rig, await steps(rig, "1.2.0", { service }));
+    expect(rig.acted()).toEqual([...before, ...hub]);
+    rig.ran.length = 0;
+    await goBack(rig.host, service, null);
+    expect(rig.acted()).toEqual([...before, ...hub]);
+  }
+});
+
 test("looking changes nothing", async () => {
   await using rig = await upgradable();
   const all = await steps(rig, "1.2.0");
@@ -211,7 +227,7 @@ describe("the database goes back with the binary", () => {
     await goBack(rig.host, "runs", STORAGE);
     expect(told()).toEqual(["before"]);
     expect(rig.read(LAYOUT.binary)).toContain("version=1.1.0;");
-    expect(rig.ran.at(-1)).toBe(RESTART);
+    expect(rig.acted().at(-1)).toBe(RESTART);
   });
 });
 

@@ -6,7 +6,7 @@ import { cleanUp, temporaryDirectory } from "../store/place.ts";
 afterEach(cleanUp);
 
 const FOLDER = join(import.meta.dir, "../../systemd");
-const UNIT = join(FOLDER, "licmond.service");
+const UNITS = ["licmond.service", "licmond-hub.service"];
 
 async function run(...argv: string[]): Promise<{ exitCode: number; output: string }> {
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "pipe", env: { LC_ALL: "C" } });
@@ -17,17 +17,19 @@ async function run(...argv: string[]): Promise<{ exitCode: number; output: strin
 const lacking = (program: string) => (Bun.which(program) === null ? ` (skipped: no ${program} here)` : "");
 const analyze = lacking("systemd-analyze");
 
-describe.skipIf(analyze !== "")(`the unit, as systemd-analyze sees it${analyze}`, () => {
+describe.skipIf(analyze !== "").each(UNITS)(`%s as systemd-analyze sees it${analyze}`, (name) => {
+  const unit = join(FOLDER, name);
+
   test("its exposure is 2.0 or less", async () => {
     const options = ["--offline=yes", "--no-pager", "--threshold=20"];
-    const { exitCode, output } = await run("systemd-analyze", "security", ...options, UNIT);
+    const { exitCode, output } = await run("systemd-analyze", "security", ...options, unit);
     expect({ exitCode, output }).toMatchObject({ exitCode: 0 });
   });
 
   test("nothing in it is unknown or wrong", async () => {
-    const file = join(temporaryDirectory(), "licmond.service");
+    const file = join(temporaryDirectory(), name);
     // The binary need not be installed here; anything that can be run stands for it.
-    await Bun.write(file, (await Bun.file(UNIT).text()).replaceAll("/usr/local/bin/licmond", "/bin/true"));
+    await Bun.write(file, (await Bun.file(unit).text()).replaceAll("/usr/local/bin/licmond", "/bin/true"));
     const { exitCode, output } = await run("systemd-analyze", "verify", "--man=no", file);
     const ours = output.split("\n").filter((line) => line.includes("licmond"));
     expect({ exitCode, ours }).toEqual({ exitCode: 0, ours: [] });

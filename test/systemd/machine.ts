@@ -39,6 +39,8 @@ export interface Machine extends AsyncDisposable {
   read(path: string): Promise<string>;
   /** Writes a file and the folders above it. */
   write(path: string, text: string, mode?: number): Promise<void>;
+  /** What stands before a program of the host that sees the machine's network alone. */
+  network(): readonly string[];
   /** Starts a program of the host, which sees the machine's network alone: who is on the other end there. */
   inNetwork(argv: readonly string[]): Running;
   /** Copies a file of the host into it. */
@@ -112,7 +114,8 @@ export function createMachine(): Machine {
       return stdout.trimEnd();
     },
     start: (command) => running(inside(`exec ${command}`)),
-    inNetwork: (argv) => running(["nsenter", `--target=${init()}`, "--net", ...argv]),
+    network: () => ["nsenter", `--target=${init()}`, "--net"],
+    inNetwork: (argv) => running([...machine.network(), ...argv]),
     read: (path) => readFile(pathOf(path), "utf8"),
     async write(path, text, mode = 0o644) {
       await Bun.write(pathOf(path), text);

@@ -107,8 +107,10 @@ export function packagedUnit(unit: string): string {
 async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Promise<void> {
   const source = (path: string) => readFile(join(options.root, path));
   await put(join(tree, "usr/bin/licmond"), binary, 0o755);
-  const unit = packagedUnit(String(await source("systemd/licmond.service")));
-  await put(join(tree, "usr/lib/systemd/system/licmond.service"), unit);
+  for (const name of ["licmond.service", "licmond-hub.service"]) {
+    const unit = packagedUnit(String(await source(`systemd/${name}`)));
+    await put(join(tree, "usr/lib/systemd/system", name), unit);
+  }
   for (const kind of ["sysusers", "tmpfiles"]) {
     await put(join(tree, `usr/lib/${kind}.d/licmond.conf`), await source(`systemd/licmond.${kind}.conf`));
   }

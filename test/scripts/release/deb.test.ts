@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { debianVersion, packagedUnit } from "../../../scripts/lib/release/deb.ts";
 import { elfNeeds, libcDependency } from "../../../scripts/lib/release/elf-needs.ts";
 
-const UNIT = await Bun.file(new URL("../../../systemd/licmond.service", import.meta.url)).text();
+const unitText = (name: string) => Bun.file(new URL(`../../../systemd/${name}`, import.meta.url)).text();
 
 describe("debianVersion", () => {
   test.each([
@@ -20,11 +20,15 @@ describe("debianVersion", () => {
 });
 
 describe("packagedUnit", () => {
-  test("starts the package's binary, and differs in nothing else", () => {
-    const packaged = packagedUnit(UNIT);
-    expect(packaged).toContain("\nExecStart=/usr/bin/licmond serve");
+  test.each([
+    ["licmond.service", "serve"],
+    ["licmond-hub.service", "hub --config /etc/licmond/hub.toml"],
+  ])("%s starts the package's binary, and differs in nothing else", async (name, command) => {
+    const unit = await unitText(name);
+    const packaged = packagedUnit(unit);
+    expect(packaged).toContain(`\nExecStart=/usr/bin/licmond ${command}\n`);
     expect(packaged).not.toContain("/usr/local");
-    expect(packaged.replaceAll("/usr/bin/licmond", "/usr/local/bin/licmond")).toBe(UNIT);
+    expect(packaged.replaceAll("/usr/bin/licmond", "/usr/local/bin/licmond")).toBe(unit);
   });
 
   test("a unit that starts something else is refused", () => {
