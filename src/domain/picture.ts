@@ -71,6 +71,8 @@ export interface FeaturePicture
 export interface CheckoutPicture extends CheckoutReading {
   /** Id of its open session. */
   readonly session?: number;
+  /** At a hub: the id of that session at its site, which is known before the hub has the session itself. */
+  readonly siteSession?: number;
   /** Epoch ms of the first reading that had it. */
   readonly firstSeenAt?: number;
   /** Epoch ms from which its duration counts, see `shownBegin` in `session.ts`. */

@@ -29,16 +29,7 @@ import { sessionRoutes } from "./routes/sessions.ts";
 import { signInRoutes } from "./routes/sign-ins.ts";
 import { statisticsRoutes } from "./routes/statistics.ts";
 import { streamRoutes } from "./routes/streams.ts";
-
-/** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
-const SOCKETS = {
-  idleTimeout: 60,
-  sendPings: true,
-  maxPayloadLength: 64 * 1024,
-  backpressureLimit: 64 * 1024 * 1024,
-  closeOnBackpressureLimit: false,
-  perMessageDeflate: false,
-};
+import { SOCKETS } from "./streams/websocket.ts";
 
 /** The HTTP side of the daemon: the gate, and the routes behind it. */
 export function createApp(deps: AppDeps, counters: RequestCounters = createRequestCounters()) {

@@ -47,8 +47,8 @@ function checkoutRows(feature: string, { checkouts }: FeaturePicture): Texts {
   return kept.getOrInsertComputed(checkouts, () => {
     const rows = checkouts.map((checkout, index) => {
       const { user, host, count, startedAt, beganAt = startedAt, session = null } = checkout;
-      const { display, version, handle, borrowed } = checkout;
-      const key = session === null ? `${feature}/checkout-${index}` : String(session);
+      const { display, version, handle, borrowed, siteSession = session } = checkout;
+      const key = siteSession === null ? `${feature}/checkout-${index}` : String(siteSession);
       const who = [key, feature, "checkout", user, host, count, iso(beganAt), session] as const;
       return [key, JSON.stringify([...who, display, version, handle, borrowed, null])] as const;
     });

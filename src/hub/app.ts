@@ -18,6 +18,8 @@ import { serviceRoutes } from "../http/routes/service.ts";
 import { sessionRoutes } from "../http/routes/sessions.ts";
 import { signInRoutes } from "../http/routes/sign-ins.ts";
 import { statisticsRoutes } from "../http/routes/statistics.ts";
+import { streamRoutes } from "../http/routes/streams.ts";
+import { SOCKETS } from "../http/streams/websocket.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
 import type { Commands } from "./commands/commands.ts";
 import { executeAtSiteRoutes } from "./commands/execute.ts";
@@ -26,12 +28,15 @@ import type { Directory } from "./lists/directory.ts";
 import { listRoutes } from "./routes/lists.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
+import { hubStreams } from "./streams/form.ts";
 
 /** Ports of routes that a hub does not serve. */
-type NotHere = "streams" | "logs";
+type NotHere = "logs";
 
 /** What the composition root of a hub hands to its app. */
-export interface HubAppDeps extends Omit<AppDeps, NotHere> {
+export interface HubAppDeps extends Omit<AppDeps, NotHere | "pictures"> {
+  /** Numbers of pictures come with the pictures. */
+  readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
   readonly push: PushPort;
   readonly signIns: HubSignIns;
   readonly pool: Pool;
@@ -44,8 +49,13 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
   const audit = createAudit(deps.log("audit"));
   const limits = createLimits(deps);
   const api = apiRoutes(deps, limits, counters, audit);
-  const app = new Elysia({ name: "licmond hub", handler: { standardHostname: false }, normalize: false });
   const cookie = new RegExp(`licmond_${deps.installationId}=([a-z0-9]{12})\\.`);
+  const app = new Elysia({
+    name: "licmond hub",
+    handler: { standardHostname: false },
+    websocket: SOCKETS,
+    normalize: false,
+  });
   return app
     .onRequest(async ({ request }) => {
       // A browser that signed in at one hub may send its next request to another one.
@@ -65,6 +75,7 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(pushRoutes(http.push))
     .use(siteRoutes(deps, http.pool))
     .use(listRoutes(deps, http))
+    .use(streamRoutes(deps, hubStreams(http.directory)))
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps, FLEET_USAGE_KEYS))
     .use(outageRoutes(deps))

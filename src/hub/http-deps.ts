@@ -1,10 +1,8 @@
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { HostService, LoopLag } from "../daemon/meters.ts";
 import type { RunningConfig } from "../daemon/running-config.ts";
-import { anonymousPicture } from "../http/anonymous/anonymous.ts";
 import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
-import { perPicture } from "../http/snapshot.ts";
 import { databaseTrouble } from "./access/access.ts";
 import type { HubKeys } from "./access/keys.ts";
 import type { HubSignIns } from "./access/sign-ins.ts";
@@ -17,6 +15,7 @@ import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
 import { serversIn } from "./lists/scope.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
+import type { HubStreams } from "./streams/streams.ts";
 
 interface HubParts
   extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push" | "pseudonyms"> {
@@ -30,6 +29,8 @@ interface HubParts
   readonly directory: Directory;
   readonly commands: Commands;
   readonly worker: HistoryWorker;
+  readonly streams: HubStreams;
+  readonly anonymous: HubAppDeps["pictures"]["anonymous"];
   readonly host: HostService;
   readonly lag: LoopLag;
   readonly schemaVersion: number;
@@ -47,11 +48,9 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     alerts: createAlertHandling(parts),
     history: createHubHistory(pool, pseudonyms, parts.worker),
     narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
-    pictures: {
-      numberOf: () => 0,
-      anonymous: perPicture((picture) => anonymousPicture(picture, pseudonyms)),
-    },
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
+    pictures: { anonymous: parts.anonymous },
+    streams: parts.streams.port,
     execute: executePort,
     keys,
     signIns,
@@ -85,7 +84,14 @@ function settingsOf(
   };
 }
 
-function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts): HubAppDeps["daemon"] {
+function daemonPort({
+  running,
+  startedAt,
+  begun,
+  lag,
+  schemaVersion,
+  streams,
+}: HubParts): HubAppDeps["daemon"] {
   return {
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
@@ -93,7 +99,7 @@ function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts)
       fleet: null,
       configFile: running.file(),
       lastReload: running.lastReload(),
-      streams: { sse: 0, websocket: 0 },
+      streams: streams.counts(),
       eventLoopLagMs: lag.longestMs(),
       database: {
         sizeBytes: 0,
@@ -104,10 +110,11 @@ function daemonPort({ running, startedAt, begun, lag, schemaVersion }: HubParts)
     }),
     counters() {
       const { user, system } = process.cpuUsage();
+      const { sse, websocket } = streams.counts();
       return {
         polls: { ok: 0, partial: 0, failed: 0 },
         parseProblems: 0,
-        streamClients: 0,
+        streamClients: sse + websocket,
         memoryBytes: process.memoryUsage.rss(),
         cpuSeconds: (user + system) / 1e6,
         eventLoopLagMs: lag.longestMs(),

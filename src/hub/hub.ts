@@ -8,9 +8,10 @@ import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, systemClock, systemTimers } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
-import { createPseudonyms } from "../http/anonymous/anonymous.ts";
+import { anonymousPicture, createPseudonyms } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
+import { perPicture } from "../http/snapshot.ts";
 import { readTls } from "../http/tls.ts";
 import { listenOnSockets } from "../http/unix-sockets.ts";
 import { installationId } from "../store/secrets.ts";
@@ -29,7 +30,8 @@ import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
 import { createRetention } from "./retention.ts";
 import { fleetSecret } from "./secret.ts";
-import { createWatch } from "./watch.ts";
+import { createHubStreams } from "./streams/streams.ts";
+import { createWatch, type Watch } from "./watch.ts";
 
 /** How long requests that run may take to finish at the end. */
 const HTTP_GRACE_MS = 4_000;
@@ -78,17 +80,36 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const directory = createDirectory(pool, clock);
     await directory.renew();
     const commands = createCommands({ pool, directory, clock, timers: systemTimers });
+    const host = createHostService("/", clock);
+    const pseudonyms = createPseudonyms(secret);
+    const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
+    let watch: Watch | null = null;
+    const streams = teardown.part(
+      "streams",
+      await createHubStreams({
+        pool,
+        partitions,
+        clock,
+        directory,
+        host,
+        pseudonyms,
+        anonymous,
+        limits: () => running.current().limits,
+        keyHolds: (id) => access.holds(id, running.current().page),
+        wake: () => watch?.wake(),
+        isFailing: () => watch?.isFailing() ?? false,
+      }),
+    );
     const look = async () => {
       await access.renew();
       await directory.renew();
       await commands.look();
+      await streams.look();
     };
-    teardown.part("watch", await createWatch(pool, look, log("store")));
+    watch = teardown.part("watch", await createWatch(pool, look, log("store")));
     const worker = teardown.part("history", createHistoryWorker(config.hub, clock, log("store")));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
-    const host = createHostService("/", clock);
-    const pseudonyms = createPseudonyms(secret);
     const push = {
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
         takePush({ pool, partitions, clock, pseudonyms, secret: secret.toBase64() }, batch, address),
@@ -110,6 +131,8 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       lag,
       push,
       pseudonyms,
+      anonymous,
+      streams,
       schemaVersion: schema,
       installationId: installationId(secret),
       meters: requests.emit,
@@ -121,7 +144,10 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const [runtime] = (environment.RUNTIME_DIRECTORY || null)?.split(":") ?? [];
     const sockets = runtime === undefined ? null : listenOnSockets(app, runtime, log("http"));
     teardown.add("http", async () => {
-      await Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
+      const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
+      // No new connection can come now: open streams get their goodbye.
+      streams.close();
+      await closed;
     });
     manager?.ready(() => `${listening.host}:${listening.port}, ${sitesHealth(directory).message}`);
     log("system").info("licmond hub started", {

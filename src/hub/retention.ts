@@ -5,6 +5,7 @@ import { type Clock, DAY_MS, HOUR_MS, repeat } from "../domain/time/clock.ts";
 import type { Pool } from "./database/connect.ts";
 import { LOCK, LOCKS } from "./database/migrate.ts";
 import type { Partitions } from "./database/partitions.ts";
+import { dropEvents } from "./streams/publish.ts";
 
 /** Steps of days whose packed form never came: as long as a line may be down. */
 const STEPS_MS = 30 * DAY_MS;
@@ -33,7 +34,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
       await partitions.drop("denials", dayBefore(sessionsMs)),
       await partitions.drop("steps", dayBefore(STEPS_MS)),
       await partitions.drop("packed_days", dayBefore(rollupsMs)),
-      await partitions.drop("events", dayBefore(eventsMs)),
+      await dropEvents(pool, partitions, dayBefore(eventsMs)),
     ];
     await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
     await pool`DELETE FROM last_seen WHERE at < ${now - sessionsMs}`;

@@ -6,6 +6,8 @@ import type { Pool } from "./database/connect.ts";
 /** A look this often, whether anything was notified or not: a notice is lost with its connection. */
 const LOOK_MS = 1_000;
 
+export type Watch = Awaited<ReturnType<typeof createWatch>>;
+
 /**
  * Runs `look` soon after another hub, or this one, has written something, and once a second in any case; never twice at
  * once. That it fails is said once, until it works again.
@@ -39,6 +41,7 @@ export async function createWatch(pool: Pool, look: () => Promise<void>, log: Lo
   const subscription = await pool.listen("licmond", wake, wake);
   const end = repeat(LOOK_MS, wake);
   return {
+    wake,
     isFailing: () => failing,
     async stop() {
       end();

@@ -1,23 +1,36 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { EVENT_SCHEMAS } from "../../domain/events.ts";
+import { EVENT_SCHEMAS, type EventType } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
 import { byLabels } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
 import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
 import { type Opening, openStream } from "../streams/open-stream.ts";
-import { STREAM_NAMES, STREAM_QUERIES, type StreamName, type Wanted } from "../streams/stream-filter.ts";
+import {
+  STREAM_NAMES,
+  STREAM_QUERIES,
+  type StreamName,
+  type StreamQuery,
+  type Wanted,
+} from "../streams/stream-filter.ts";
 import { createSocketHandlers } from "../streams/websocket.ts";
 import type { RouteDeps } from "./deps.ts";
 
-const ALL_EVENTS: readonly TSchema[] = Object.values(EVENT_SCHEMAS);
 const STREAMS = {
-  logs: { access: "logs", summary: "The service's own log", events: [EVENT_SCHEMAS.log] },
-  metrics: { access: "read", summary: "Load of the host, and seats", events: [EVENT_SCHEMAS.metrics] },
-  combined: { access: "read", summary: "All events", events: ALL_EVENTS },
+  logs: { access: "logs", summary: "The service's own log", events: ["log"] },
+  metrics: { access: "read", summary: "Load of the host, and seats", events: ["metrics"] },
+  combined: { access: "read", summary: "All events", events: Object.keys(EVENT_SCHEMAS) as EventType[] },
 } as const;
+
+/** What a stream takes and sends: other at a hub than at a daemon. */
+export interface StreamForm {
+  readonly queries: Readonly<Record<StreamName, StreamQuery>>;
+  readonly schemas: Readonly<Record<EventType, TSchema>>;
+  /** What is wanted by label as what is wanted by server. Throws NOT_FOUND for what is not there. */
+  resolve(wanted: Wanted): Wanted;
+}
 
 /** `/api/logs/stream` is the older name of `/stream/logs`. */
 const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
@@ -31,10 +44,16 @@ const SSE_PATHS: readonly (readonly [string, StreamName])[] = [
 const LINGER_SECONDS = 10;
 
 /** Server-sent events; and WebSockets with the same parameters and the same objects, each log event once. */
-export function streamRoutes({ log, streams, live }: RouteDeps) {
+export function streamRoutes(
+  { log, streams, live }: Pick<RouteDeps, "log" | "streams" | "live">,
+  form: StreamForm = {
+    queries: STREAM_QUERIES,
+    schemas: EVENT_SCHEMAS,
+    resolve: (wanted) => byLabels(live.snapshot(), wanted),
+  },
+) {
   const http = log("http");
-
-  const byServers = (wanted: Wanted) => byLabels(live.snapshot(), wanted);
+  const byServers = form.resolve;
 
   function open(stream: StreamName, exchange: Exchange, query: Wanted) {
     byServers(query);
@@ -62,6 +81,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
       exchange.query,
       () => performance.now(),
       byServers,
+      form.queries[stream],
     );
     if (listener?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
@@ -69,7 +89,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
 
   const routes = new Elysia({ name: "routes/streams" }).use(gated);
   for (const [path, stream] of SSE_PATHS) {
-    const { access, summary, schema, ...doc } = docOf(stream);
+    const { access, summary, schema, ...doc } = docOf(stream, form);
     routes.get(
       path,
       ({ exchange, query }) => sendEvents(open(stream, exchange, query), exchange, query),
@@ -86,7 +106,7 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
     );
   }
   for (const stream of STREAM_NAMES) {
-    const { access, summary, schema, ...doc } = docOf(stream);
+    const { access, summary, schema, ...doc } = docOf(stream, form);
     routes.get(
       `/ws/${stream}`,
       ({ exchange, query }) => upgrade(stream, exchange, query),
@@ -108,12 +128,13 @@ export function streamRoutes({ log, streams, live }: RouteDeps) {
   return routes;
 }
 
-function docOf(stream: StreamName) {
+function docOf(stream: StreamName, { queries, schemas }: StreamForm) {
   const { events, ...head } = STREAMS[stream];
+  const sent = events.map((type) => schemas[type]);
   return {
     ...head,
     keyInQuery: true,
-    query: STREAM_QUERIES[stream],
+    query: queries[stream],
     requestHeaders: {
       "Last-Event-ID": {
         description: "Resume after this event: `<n>` or `log-<n>`; empty counts as absent",
@@ -122,7 +143,7 @@ function docOf(stream: StreamName) {
     },
     errors: ["SERVICE_UNAVAILABLE"] as const,
     /** What the stream sends, one object an event. */
-    schema: events.length === 1 ? { ...events[0] } : { oneOf: events },
+    schema: sent.length === 1 ? { ...sent[0] } : { oneOf: sent },
   };
 }
 

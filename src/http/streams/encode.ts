@@ -18,7 +18,9 @@ export const BOTH: Parts = 3;
 export const THIRD: Parts = 4;
 
 /** The fields by which clients choose domain events; an event has some of them. */
-export type Subject = Readonly<Partial<Record<"server" | "daemon" | "feature" | "user", string | null>>>;
+export type Subject = Readonly<
+  Partial<Record<"site" | "server" | "daemon" | "feature" | "user", string | null>>
+>;
 
 const utf8 = new TextEncoder();
 

@@ -1,7 +1,8 @@
+import type { EventType } from "../../domain/events.ts";
 import { repeat } from "../../domain/time/clock.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Sampler } from "../../live/sampler.ts";
-import type { Events } from "../../store/events.ts";
+import type { EventRow, Events } from "../../store/events.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
@@ -87,10 +88,17 @@ interface HubDeps {
   readonly encoder: EventEncoder;
 }
 
+type EventPage = readonly EventRow[];
+
 /** What the stream routes need of the daemon. */
 export interface StreamsPort {
   readonly hub: Hub;
-  readonly history: Pick<Events, "page" | "oldestId" | "deletedThrough" | "holesAbove">;
+  readonly history: Pick<Events, "oldestId" | "deletedThrough" | "holesAbove"> & {
+    /** The next events above `after`, at most `limit`, in order: of those that were told. */
+    page(after: number, limit: number, only?: EventType): EventPage | Promise<EventPage>;
+    /** At a hub: tells what another hub has told already, where the client may come from. */
+    catchUp?(): Promise<void>;
+  };
   readonly samples: Pick<Sampler, "fresh" | "since">;
   /** Streams at the same time: in all, and of one key. */
   limits(): { readonly streams: number; readonly perKey: number };
@@ -184,6 +192,8 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     wantSample,
     lastPublished: () => bus.lastPublished(),
     takesPictures: () => live.values().some(({ filter }) => filter.takesPictures),
+    /** Filters of the live clients that take pictures. */
+    ofPictures: () => [...live].map(({ filter }) => filter).filter(({ takesPictures }) => takesPictures),
     counts() {
       const sse = [...members].filter(({ kind }) => kind === "sse").length;
       return { sse, websocket: members.size - sse };

@@ -90,8 +90,8 @@ async function begin({ hub, samples }: StreamsPort, client: StreamClient): Promi
 
 /**
  * Sends every stored event after the id `after`, in order, at the reader's pace, then lets the client go live without a
- * gap or a double: the page that reaches the newest event and the step to live happen in one turn of the event loop,
- * and events are published in the turn of their commit. A current sample comes last.
+ * gap or a double: the look that nothing was published behind the last page and the step to live happen in one turn of the
+ * event loop. A current sample comes last.
  */
 async function resume(
   { hub, history, samples }: StreamsPort,
@@ -99,6 +99,7 @@ async function resume(
   client: StreamClient,
   after: number,
 ): Promise<void> {
+  if (history.catchUp !== undefined) await history.catchUp();
   const notice = (...notes: string[]) => {
     const resumed = { type: "resume", from: after, oldest: history.oldestId() };
     return notes.length === 0 ? resumed : { ...resumed, notes };
@@ -123,11 +124,12 @@ async function resume(
       await client.ready();
       if (client.gone) return;
       const last = hub.lastPublished();
-      const page = history.page(cursor, PAGE_EVENTS, only);
+      const page = await history.page(cursor, PAGE_EVENTS, only);
       const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
       if (chunk !== null) client.send(chunk);
-      cursor = page.at(-1)?.id ?? last;
-      if (page.length < PAGE_EVENTS || cursor >= last) break;
+      const newest = page.at(-1)?.id ?? cursor;
+      cursor = page.length < PAGE_EVENTS ? Math.max(newest, last) : newest;
+      if (cursor >= hub.lastPublished()) break;
     }
   // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
   for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), notice(note)));

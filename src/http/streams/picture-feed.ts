@@ -1,4 +1,6 @@
+import type { ServerPicture } from "../../domain/picture.ts";
 import type { Clock } from "../../domain/time/clock.ts";
+import type { Audience } from "../../domain/words.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Live } from "../../live/live.ts";
 import { anonymousPicture, type Pseudonyms } from "../anonymous/anonymous.ts";
@@ -31,10 +33,9 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
     const to = first + snapshot.version;
     numbers.set(id, to);
     if (!isWanted()) return;
-    bus.pass({ type: "picture", server: id, from, to, status: after.status }, (audience) =>
-      audience === "names"
-        ? patchJson(before, after)
-        : patchJson(before && anonymous(before), anonymous(after), audience === "pseudonyms"),
+    bus.pass(
+      { type: "picture", server: id, from, to, status: after.status },
+      patchBetween(before, after, anonymous),
     );
   });
 
@@ -55,4 +56,17 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
   };
 }
 
-const NOTHING = '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}';
+/** The rest of a picture's event, made for an audience that wants it. */
+export function patchBetween(
+  before: ServerPicture | null,
+  after: ServerPicture,
+  anonymous: (picture: ServerPicture) => ServerPicture,
+) {
+  return (audience: Audience): string =>
+    audience === "names"
+      ? patchJson(before, after)
+      : patchJson(before && anonymous(before), anonymous(after), audience === "pseudonyms");
+}
+
+/** Of a picture of which nothing has changed. */
+export const NOTHING = '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}';

@@ -1,7 +1,16 @@
 import { type EventType, FRAME_NAMES, type FrameName } from "../../domain/events.ts";
 import { type Audience, LOG_LEVELS } from "../../domain/words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/anonymous.ts";
-import { integer, NAMED, names, type QueryOf, queryOf, text, wordList } from "../query.ts";
+import {
+  integer,
+  NAMED,
+  names,
+  type QueryDefinition,
+  type QueryOf,
+  queryOf,
+  text,
+  wordList,
+} from "../query.ts";
 import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf } from "./encode.ts";
 
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
@@ -38,7 +47,7 @@ const common = (frames: readonly FrameName[]) => ({
   last_event_id: text(RESUME, "1769847330123"),
 });
 
-/** Query parameters of each stream, the same for server-sent events and WebSockets. `api_key` is the gate's. */
+/** Query parameters of each stream of a daemon, the same for server-sent events and WebSockets. `api_key` is the gate's. */
 export const STREAM_QUERIES = {
   logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log"]) }),
   metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics"]) }),
@@ -50,7 +59,12 @@ export const STREAM_QUERIES = {
   }),
 } as const;
 
-export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>>;
+/** The query of one of them, at a hub with parameters of its own. */
+export type StreamQuery = Pick<QueryDefinition, "parameters" | "schema"> & { parse(query: string): Wanted };
+/** `site` is a hub's. */
+export type Wanted = Partial<QueryOf<(typeof STREAM_QUERIES)["combined"]>> & {
+  readonly site?: readonly string[] | null;
+};
 
 /** What one client gets. Equal filters have equal keys, so that what they send is put together once. */
 export type StreamFilter = ReturnType<typeof createStreamFilter>;
@@ -75,15 +89,18 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   const wantsFrame = (name: FrameName) => (events === null ? name !== "picture" : events.includes(name));
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && wantsFrame("metrics");
-  const subjects = (["feature", "daemon", "server", "user"] as const).flatMap((field) => {
+  const subjects = (["site", "feature", "daemon", "server", "user"] as const).flatMap((field) => {
     const names = wanted[field] ?? null;
     return names === null ? [] : [{ field, names: new Set(names) }];
   });
+  const sites = wanted.site ? new Set(wanted.site) : null;
 
-  const logParts = ({ level, source }: EncodedEvent["row"]): Parts => {
+  const logParts = (event: EncodedEvent): Parts => {
+    const { level, source } = event.row;
     if (stream === "metrics" || source === null || hidden.includes(source)) return NONE;
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;
+    if (sites !== null && !sites.has(event.about(FIRST).site ?? "")) return NONE;
     const twin = twinOf(level);
     return (wantsFrame("log") ? FIRST : NONE) | (twin !== null && wantsFrame(twin) ? SECOND : NONE);
   };
@@ -93,12 +110,15 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     /** Interval of metrics events; null when the client wants none. */
     intervalMs: hasMetrics ? interval : null,
     takesPictures: stream === "combined" && wantsFrame("picture"),
+    /** Of what it takes pictures; null = of all. */
+    sites: wanted.site ?? null,
+    servers: wanted.server ?? null,
     /** The parts of an event that the client wants. */
     partsOf(event: EncodedEvent): Parts {
       const { type } = event.row;
       if (anonymous && ANONYMOUS_FORM[type] === "never") return NONE;
       if (audience === "counts" && OF_PEOPLE.includes(type)) return NONE;
-      if (type === "log") return logParts(event.row);
+      if (type === "log") return logParts(event);
       if (type === "metrics") return hasMetrics ? metricsParts : NONE;
       if (stream !== "combined" || !wantsFrame(type)) return NONE;
       const own = type === "picture" && audience === "counts" ? THIRD : SECOND;
@@ -106,7 +126,8 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
       // In the form that the client gets: a pseudonym is asked for by itself.
       const isWanted = ({ field, names }: (typeof subjects)[number]) =>
         // A picture without some of its features could not be put together.
-        (type === "picture" && field !== "server") || names.has(event.about(part)[field] ?? "");
+        (type === "picture" && field !== "server" && field !== "site") ||
+        names.has(event.about(part)[field] ?? "");
       return subjects.every(isWanted) ? part : NONE;
     },
   };

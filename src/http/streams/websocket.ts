@@ -3,7 +3,17 @@ import { ApiError } from "../../domain/errors.ts";
 import { ownChunk } from "./encode.ts";
 import { ENDINGS, type Ending, type StreamClient } from "./hub.ts";
 import type { Opening } from "./open-stream.ts";
-import { STREAM_QUERIES, type StreamName, type Wanted } from "./stream-filter.ts";
+import { STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
+
+/** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
+export const SOCKETS = {
+  idleTimeout: 60,
+  sendPings: true,
+  maxPayloadLength: 64 * 1024,
+  backpressureLimit: 64 * 1024 * 1024,
+  closeOnBackpressureLimit: false,
+  perMessageDeflate: false,
+};
 
 /** More messages than this in one second end a connection. */
 const MAX_MESSAGES_PER_SECOND = 20;
@@ -23,15 +33,16 @@ const CLOSE_CODES: Readonly<Record<Ending, number>> = {
  * @param firstQuery The query of the opening, without `?`.
  * @param now Milliseconds of a monotonic clock.
  * @param byServers Names the servers of what is wanted by label. Throws NOT_FOUND for what no server has.
+ * @param definition Parameters of the query.
  */
 export function createSocketHandlers(
   opening: Opening,
   firstQuery: string,
   now: () => number,
   byServers: (wanted: Wanted) => Wanted,
+  definition: StreamQuery = STREAM_QUERIES[opening.stream],
 ) {
-  const { stream } = opening;
-  const parse = STREAM_QUERIES[stream].parse;
+  const { parse } = definition;
   let query = firstQuery;
   let client: StreamClient | null = null;
   let second = -1;
@@ -82,7 +93,7 @@ export function createSocketHandlers(
   }
 
   function subscribe(client: StreamClient, changes: Readonly<Record<string, unknown>>): object {
-    const changed = changedQuery(query, changes, stream);
+    const changed = changedQuery(query, changes, definition);
     const { last_event_id: _, ...wanted }: Wanted = parse(changed);
     const resolved = byServers(wanted);
     query = changed;
@@ -94,8 +105,12 @@ export function createSocketHandlers(
 const otherName = (name: string) => (/^(level|source)$/.test(name) ? `${name}s` : name.replace(/s$/, ""));
 
 /** The query after a change: what is named is replaced (null and [] take it out), what is not named stays. */
-function changedQuery(query: string, changes: Readonly<Record<string, unknown>>, stream: StreamName): string {
-  const known = Object.keys(STREAM_QUERIES[stream].parameters).filter((name) => name !== "last_event_id");
+function changedQuery(
+  query: string,
+  changes: Readonly<Record<string, unknown>>,
+  { parameters }: StreamQuery,
+): string {
+  const known = Object.keys(parameters).filter((name) => name !== "last_event_id");
   const changed = new URLSearchParams(query);
   for (const name of Object.keys(changes)) {
     if (name === "api_key" || name === "last_event_id")

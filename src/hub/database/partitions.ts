@@ -27,8 +27,7 @@ export function createPartitions(pool: Pool, today: () => number) {
   /** Those that are known to be there. */
   const known = new Set<string>();
 
-  function wanted(table: Partitioned, days: Iterable<number>): Set<number> {
-    const now = today();
+  function wanted(table: Partitioned, days: Iterable<number>, now: number): Set<number> {
     const first = [...days].filter((day) => day > now - PAST_DAYS && day < now + AHEAD_DAYS);
     return new Set(first.map((day) => firstDay(table, day)).filter((day) => !known.has(nameOf(table, day))));
   }
@@ -49,9 +48,9 @@ export function createPartitions(pool: Pool, today: () => number) {
 
   return {
     /** Makes what is missing for rows of these days. In transactions of its own, before that of the rows. */
-    async ensure(needed: Partial<Record<Partitioned, Iterable<number>>>): Promise<void> {
+    async ensure(needed: Partial<Record<Partitioned, Iterable<number>>>, now = today()): Promise<void> {
       for (const [table, days] of Object.entries(needed) as [Partitioned, Iterable<number>][]) {
-        for (const day of wanted(table, days)) {
+        for (const day of wanted(table, days, now)) {
           await pool.begin(async (tx) => {
             await tx`SELECT pg_advisory_xact_lock(${LOCK}::int, ${LOCKS.partitions}::int)`;
             await make(tx, table, day);

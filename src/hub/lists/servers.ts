@@ -1,7 +1,7 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import { markStale } from "../../domain/polls/apply-poll.ts";
 import { serverRecord } from "../../http/records.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import { type Pool, type Sql, whole } from "../database/connect.ts";
 import { createConditions, partsOf } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
 import { featureOf, seatSets } from "./features.ts";
@@ -47,7 +47,7 @@ export async function serverRecords(pool: Pool, heads: readonly ServerPicture[])
 
 /** Pictures of these servers as they were pushed, with who holds seats. In the order of the heads. */
 export async function wholePictures(
-  pool: Pool,
+  pool: Sql,
   heads: readonly ServerPicture[],
   silent: (site: string) => boolean,
 ) {
@@ -104,8 +104,12 @@ function listsOf(rows: readonly HeldRow[]) {
   const checkouts = rows
     .filter(({ kind }) => kind === "checkout")
     .map(({ body, session }) => {
-      const { session: _, ...checkout } = JSON.parse(body);
-      return session === null ? checkout : { ...checkout, session: Number(session) };
+      const { session: siteSession, ...checkout } = JSON.parse(body);
+      return {
+        ...checkout,
+        ...(siteSession !== undefined && { siteSession }),
+        ...(session !== null && { session: Number(session) }),
+      };
     });
   return { checkouts, reservations: of("reservation"), queue: of("queued"), assigned: of("assigned") };
 }

@@ -9,6 +9,7 @@ import type {
   StatusRow,
 } from "../../fleet/protocol.ts";
 import type { Sql } from "../database/connect.ts";
+import { eventsOf, newlyTold, storeNewEvents } from "../streams/new-events.ts";
 
 /** Whose rows these are. */
 export interface Origin {
@@ -72,18 +73,10 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     origin,
     last("status", ({ server, from }) => `${from} ${server}`),
   );
-  await storeDenials(
-    tx,
-    origin,
-    last("denial", ({ id }) => id),
-  );
+  const denials = last("denial", ({ id }) => id);
+  const told = await newlyTold(tx, origin, denials);
+  await storeDenials(tx, origin, denials);
   const events = facts.filter((fact) => fact.kind === "event");
-  await writeRows(
-    tx,
-    EVENTS,
-    origin,
-    events.map(({ id, event }) => ({ id, event, now })),
-  );
   const alerts = events.flatMap(({ event }) =>
     event.type === "alert" ? [[event.alert, event] as const] : [],
   );
@@ -92,6 +85,7 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     origin,
     [...new Map(alerts)].map(([id, event]) => ({ ...event, id })),
   );
+  await storeNewEvents(tx, origin, await eventsOf(tx, origin, facts, told), now);
   await writeRows(
     tx,
     OUTCOMES,
@@ -235,11 +229,6 @@ const DENIALS = `
 
 export const storeDenials = (tx: Sql, origin: Origin, rows: readonly DenialRow[]) =>
   writeRows(tx, DENIALS, origin, rows);
-
-const EVENTS = `
-  INSERT INTO events (received_at, site, epoch, site_id, type, server, body)
-  SELECT r.now, $1, $2, r.id, r.event ->> 'type', r.event ->> 'server', r.event::text
-  FROM json_to_recordset($3::text::json) AS r(id bigint, event json, now bigint)`;
 
 const OUTCOMES = `
   UPDATE commands SET done_at = CASE r.outcome WHEN 'begun' THEN NULL ELSE r.now END, outcome = r.outcome, code = r.code,

@@ -96,7 +96,7 @@ const HEADS = `
   FROM json_to_recordset($3::text::json) AS r(server text, "to" bigint, more boolean, head json, at bigint, now bigint)
   WHERE $2::int IS NOT NULL
   ON CONFLICT (site, server) DO UPDATE SET picture = excluded.picture, partly = excluded.partly, head = excluded.head,
-    collected_at = excluded.collected_at, changed_at = excluded.changed_at`;
+    collected_at = excluded.collected_at, changed_at = greatest(excluded.changed_at, servers.changed_at + 1)`;
 
 const PLACES = `
   UPDATE current_features f SET place = r.place

@@ -59,7 +59,8 @@ const SERVERS = `
   INSERT INTO servers (site, server, place, changed_at)
   SELECT $1, r.server, r.place, r.now FROM json_to_recordset($3::text::json) AS r(server text, place integer, now bigint)
   WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, server) DO UPDATE SET place = excluded.place, changed_at = excluded.changed_at WHERE servers.place <> excluded.place`;
+  ON CONFLICT (site, server) DO UPDATE SET place = excluded.place,
+    changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
 /**
  * Alerts as the newest state has them: facts may lag behind it, and tell of what has ended. Of one that does not fire any

@@ -34,7 +34,7 @@ export async function takePush(deps: PushDeps, batch: Batch, address: string): P
   const { pool, partitions, clock } = deps;
   const now = clock.now();
   if (batch.hello) return hello(deps, batch, address, now);
-  await partitions.ensure(daysIn(batch, Math.floor(now / DAY_MS)));
+  await partitions.ensure(daysIn(batch));
   await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
   const taken = await pool.begin(async (tx): Promise<Answer | Refusal> => {
     // One push of a site after the other, whichever hub has it.
@@ -101,6 +101,7 @@ async function store(
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
       waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}
     WHERE site = ${batch.site}`;
+  if (now - (whole(site.last_push_at) ?? now) > SILENT_MS) await heardAgain(tx, batch.site, now);
   const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);
   const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
   if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))
@@ -108,6 +109,11 @@ async function store(
   const commands = await waitingCommands(tx, batch.site, now);
   await tx`SELECT pg_notify('licmond', 'push')`;
   return { cursor: reached, commands, wanted };
+}
+
+/** The pictures of a site that was silent were shown as stale: these are others now, whether the site sends them or not. */
+async function heardAgain(tx: Sql, site: string, now: number): Promise<void> {
+  await tx`UPDATE servers SET changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
 }
 
 async function refusePush(
@@ -176,7 +182,7 @@ async function waitingCommands(tx: Sql, site: string, now: number): Promise<Comm
 }
 
 /** The days of which a push has rows in tables that are in partitions. */
-function daysIn({ facts, days }: Batch, today: number): Partial<Record<Partitioned, Set<number>>> {
+function daysIn({ facts, days }: Batch): Partial<Record<Partitioned, Set<number>>> {
   const found = { sessions: new Set<number>(), denials: new Set<number>(), steps: new Set<number>() };
   const packed = new Set<number>();
   const dayOf = (at: number) => Math.floor(at / DAY_MS);
@@ -189,5 +195,5 @@ function daysIn({ facts, days }: Batch, today: number): Partial<Record<Partition
     if (table === "sessions" || table === "denials") found[table].add(day);
     else if (table === "samples" || table === "hours" || table === "rollups") packed.add(day);
   }
-  return { ...found, packed_days: packed, events: new Set([today]) };
+  return { ...found, packed_days: packed };
 }

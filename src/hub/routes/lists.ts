@@ -41,9 +41,10 @@ import type { Directory } from "../lists/directory.ts";
 import { expirationPage } from "../lists/expirations.ts";
 import { type FeatureSort, featurePage } from "../lists/features.ts";
 import { NAMED_AT_HUB, PAGE, SITE, serversIn } from "../lists/scope.ts";
-import { serverRecords, wholePictures } from "../lists/servers.ts";
+import { serverRecords } from "../lists/servers.ts";
 import { fleetSummary } from "../lists/summary.ts";
 import { type UserSort, userPage } from "../lists/users.ts";
+import { numberedPictures } from "../streams/pictures.ts";
 
 /** A record of the daemon with the site that it is of. */
 function ofSite<R extends TSchema & { readonly properties: object; readonly title?: string }>(schema: R) {
@@ -307,12 +308,11 @@ export function listRoutes(
             "INVALID_QUERY",
             "The picture of a whole fleet is too much for one answer: name site= or server=.",
           );
-        const heads = headsOf(exchange, serversIn(directory, query));
-        const whole = (await wholePictures(pool, heads, isSilent)).map(hideFrom(exchange));
+        const ids = serversIn(directory, query) ?? [];
+        const whole = await numberedPictures(pool, ids, isSilent);
         const hasRows = exchange.caller?.countsOnly !== true;
-        const parts = whole.map((picture) =>
-          serverJson(picture, pictures.numberOf(picture.server.id), hasRows),
-        );
+        const hide = hideFrom(exchange);
+        const parts = whole.map(({ number, picture }) => serverJson(hide(picture), number, hasRows));
         return send(request, jsonAnswer(encode(`{"servers":[${parts}]}`)));
       },
       documented("read", "Licenses", "Everything of a site or of some servers, slim", {

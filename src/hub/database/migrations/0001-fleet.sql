@@ -37,7 +37,7 @@ CREATE TABLE servers (
   partly boolean NOT NULL DEFAULT false,
   head text,
   collected_at bigint,
-  -- By the hub's clock.
+  -- By the hub's clock; each change has a later one. It is the number of the picture at the hub, too, see hub/streams/pictures.ts.
   changed_at bigint NOT NULL DEFAULT 0,
   PRIMARY KEY (site, server)
 );
@@ -315,21 +315,41 @@ CREATE TABLE alerts (
 );
 CREATE INDEX alerts_firing ON alerts (site) WHERE resolved_at IS NULL;
 
--- Events of the sites as they published them, `body` as JSON. `id` is the hub's: given in the order of publishing by one hub at
--- a time, null until then. `xid` says which transaction wrote the row: numbers of a sequence are not in the order of commits.
-CREATE TABLE events (
+-- Events of the sites that are not published yet: pushes write them, in the order of `place` for each site. `body` is the
+-- event as JSON but for `type` and `id`; `at` is its time at the site, `server` the site's id.
+CREATE SEQUENCE event_places;
+CREATE TABLE new_events (
+  place bigint PRIMARY KEY DEFAULT nextval('event_places'),
   received_at bigint NOT NULL,
-  xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
-  id bigint,
+  at bigint NOT NULL,
   site text COLLATE "C" NOT NULL,
-  epoch integer NOT NULL,
-  site_id bigint NOT NULL,
   type text COLLATE "C" NOT NULL,
+  level text COLLATE "C",
+  source text COLLATE "C",
   server text COLLATE "C",
   body text NOT NULL
-) PARTITION BY RANGE (received_at);
-CREATE INDEX events_by_id ON events (id);
-CREATE INDEX events_unpublished ON events (xid) WHERE id IS NULL;
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Published events, whole. `id` is the hub's: one hub at a time gives it, when it publishes.
+CREATE TABLE events (
+  id bigint PRIMARY KEY,
+  received_at bigint NOT NULL,
+  at bigint NOT NULL,
+  site text COLLATE "C" NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  level text COLLATE "C",
+  source text COLLATE "C",
+  server text COLLATE "C",
+  body text NOT NULL
+) PARTITION BY RANGE (id);
+CREATE INDEX events_of_logs ON events (id) WHERE type = 'log';
+
+-- One row: the highest id that was given, and the highest that retention has deleted; 0 = none.
+CREATE TABLE stream (
+  last bigint NOT NULL,
+  deleted bigint NOT NULL
+);
+INSERT INTO stream VALUES (0, 0);
 
 -- Facts and days (whose `seq` is null) that could not be taken, as they came, and why: they wait for a hub that knows them.
 CREATE TABLE refused (
@@ -432,4 +452,3 @@ CREATE TABLE sessions_rest PARTITION OF sessions DEFAULT;
 CREATE TABLE denials_rest PARTITION OF denials DEFAULT;
 CREATE TABLE steps_rest PARTITION OF steps DEFAULT;
 CREATE TABLE packed_days_rest PARTITION OF packed_days DEFAULT;
-CREATE TABLE events_rest PARTITION OF events DEFAULT;

@@ -1,0 +1,149 @@
+import type { EventType, MetricsEvent, PictureNotice, StoredEvent } from "../../domain/events.ts";
+import { iso } from "../../domain/time/clock.ts";
+import type { StreamsPort } from "../../http/streams/hub.ts";
+import type { Bus, Published } from "../../live/bus.ts";
+import type { EventRow } from "../../store/events.ts";
+import type { Pool } from "../database/connect.ts";
+import type { Partitions } from "../database/partitions.ts";
+import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
+
+/** Events read at a time for the clients that are live. */
+const READ_EVENTS = 500;
+/** An id may be so far ahead of the clock and still be taken as its time. */
+const TRUSTED_AHEAD_MS = 1_000;
+
+interface FeedDeps {
+  readonly pool: Pool;
+  readonly partitions: Partitions;
+  /** Whether a client is there: without one nothing is read. */
+  readonly isWatched: () => boolean;
+  /** Seats of all sites, for a metrics sample. */
+  readonly licenses: () => Promise<MetricsEvent["licenses"]>;
+  /** Asks for a look, soon. */
+  readonly wake: () => void;
+}
+
+type Unnumbered<E> = Omit<E, "id" | "timestamp">;
+/** A picture's event at a hub. */
+export type SitePictureNotice = Unnumbered<PictureNotice> & { readonly site: string };
+
+/** A sample or a picture that waits for its id. */
+interface Waiting {
+  readonly event: Unnumbered<MetricsEvent> | SitePictureNotice;
+  readonly patch?: NonNullable<Published["patch"]>;
+}
+
+export type Feed = Awaited<ReturnType<typeof createFeed>>;
+
+/**
+ * The stream as this hub tells it: the published events in the order of their ids, and its own samples and pictures, which get
+ * ids of the same row of numbers. In the place of a daemon's bus and its stored events.
+ */
+export async function createFeed({ pool, partitions, isWatched, licenses, wake }: FeedDeps) {
+  let state: StreamState = await streamState(pool);
+  /** Everything up to it was told to the clients that are live. */
+  let last = state.last;
+  let waiting: Waiting[] = [];
+  let looking: Promise<void> | null = null;
+  /** One page at a time: hundreds of clients that resume must not take the connections of pushes. */
+  let pages: Promise<unknown> = Promise.resolve();
+  const listeners = new Set<Parameters<Bus["subscribe"]>[0]>();
+
+  function tell(batch: readonly Published[]): void {
+    for (const listener of listeners) listener(batch);
+  }
+
+  async function readRows(after: number, upTo: number, limit: number, only?: EventType): Promise<EventRow[]> {
+    const ofType = only === undefined ? "" : `AND type = '${only}'`;
+    const rows: (Omit<EventRow, "id"> & { id: string })[] = await pool.unsafe(
+      `SELECT id, type, level, source, body AS json FROM events WHERE id > $1 AND id <= $2 ${ofType} ORDER BY id LIMIT $3`,
+      [after, upTo, limit],
+    );
+    return rows.map((row) => ({ ...row, id: Number(row.id) }));
+  }
+
+  /** Tells the events up to an id; all of them can be read. */
+  async function tellUpTo(id: number): Promise<void> {
+    while (last < id && isWatched()) {
+      const rows = await readRows(last, id, READ_EVENTS);
+      // Who has come meanwhile is live behind `last`.
+      last = rows.length < READ_EVENTS ? id : (rows.at(-1)?.id ?? id);
+      if (rows.length > 0) tell(rows.map(publishedRow));
+    }
+    last = Math.max(last, id);
+  }
+
+  async function tellWaiting(): Promise<void> {
+    const mine = waiting;
+    waiting = [];
+    const isSample = ({ event }: Waiting) => event.type === "metrics";
+    const seats = mine.some(isSample) ? await licenses() : undefined;
+    const first = await giveIds(pool, mine.length);
+    await tellUpTo(first - 1);
+    last = first + mine.length - 1;
+    tell(
+      mine.map(({ event, patch }, index) => {
+        const id = first + index;
+        const time = id - state.now > TRUSTED_AHEAD_MS ? state.now : id;
+        const { type, ...fields } = event.type === "metrics" ? { ...event, licenses: seats } : event;
+        const said = { type, id: `${type}-${id}`, timestamp: iso(time), ...fields } as Published["event"];
+        return { id, event: said, json: JSON.stringify(said), stored: false, ...(patch && { patch }) };
+      }),
+    );
+  }
+
+  async function look(): Promise<void> {
+    state = await streamState(pool);
+    if (state.hasNews && (await publish(pool, partitions, state)) > 0) state = await streamState(pool);
+    await tellUpTo(state.last);
+    if (waiting.length > 0) await tellWaiting();
+  }
+
+  /** Publishes what waits, and tells what is new; never twice at once. */
+  function lookOnce(): Promise<void> {
+    looking ??= look().finally(() => {
+      looking = null;
+    });
+    return looking;
+  }
+
+  const bus = {
+    subscribe(listener: Parameters<Bus["subscribe"]>[0]) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    lastPublished: () => last,
+    sample(event: Unnumbered<MetricsEvent>): void {
+      waiting.push({ event });
+      wake();
+    },
+    pass(event: SitePictureNotice, patch: NonNullable<Published["patch"]>): void {
+      waiting.push({ event, patch });
+      wake();
+    },
+  };
+
+  const history: StreamsPort["history"] = {
+    async catchUp() {
+      // One that runs may have read before the client's last event was published.
+      await looking;
+      await lookOnce();
+    },
+    page(after, limit, only) {
+      // What is not told yet comes live.
+      const upTo = last;
+      const page = pages.then(() => readRows(after, upTo, limit, only));
+      pages = page.catch(() => {});
+      return page;
+    },
+    oldestId: () => state.oldest,
+    deletedThrough: () => state.deleted,
+    holesAbove: () => [],
+  };
+
+  return { bus, history, look: lookOnce };
+}
+
+function publishedRow({ id, json }: EventRow): Published {
+  return { id, event: JSON.parse(json) as StoredEvent, json, stored: true };
+}

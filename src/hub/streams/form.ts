@@ -1,0 +1,48 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { ApiError } from "../../domain/errors.ts";
+import { EVENT_SCHEMAS } from "../../domain/events.ts";
+import { record } from "../../domain/records.ts";
+import { queryOf } from "../../http/query.ts";
+import type { StreamForm } from "../../http/routes/streams.ts";
+import { byLabels } from "../../http/snapshot.ts";
+import { STREAM_QUERIES } from "../../http/streams/stream-filter.ts";
+import type { Directory } from "../lists/directory.ts";
+import { SITE, serversIn } from "../lists/scope.ts";
+
+const { logs, metrics, combined } = STREAM_QUERIES;
+const queries = {
+  logs: queryOf({ ...logs.parameters, ...SITE }),
+  metrics,
+  combined: queryOf({ ...combined.parameters, ...SITE }),
+};
+
+/** An event with its site; a metrics sample is of the hub's own host. */
+const ofSite = ({ title, properties }: TSchema): TSchema =>
+  record(`${title}AtHub`, { site: Type.String(), ...properties });
+const { metrics: sample, ...events } = EVENT_SCHEMAS;
+const schemas = {
+  metrics: sample,
+  ...(Object.fromEntries(Object.entries(events).map(([type, schema]) => [type, ofSite(schema)])) as Record<
+    keyof typeof events,
+    TSchema
+  >),
+};
+
+/** The streams of a hub: those of the daemon, with `site`. */
+export function hubStreams(directory: Directory): StreamForm {
+  return {
+    queries,
+    schemas,
+    resolve(wanted) {
+      // Throws for a site that is not there.
+      if (wanted.site) serversIn(directory, { site: wanted.site });
+      const resolved = byLabels(directory.snapshot(), wanted);
+      if (wanted.events?.includes("picture") && !resolved.site && !resolved.server)
+        throw new ApiError(
+          "INVALID_QUERY",
+          "The pictures of a whole fleet are too much for one stream: name site= or server=.",
+        );
+      return resolved;
+    },
+  };
+}

@@ -1,0 +1,92 @@
+import { DAY_MS } from "../../domain/time/clock.ts";
+import type { Pool } from "../database/connect.ts";
+import { LOCK, LOCKS } from "../database/migrate.ts";
+import type { Partitions } from "../database/partitions.ts";
+
+/** Events that get their ids in one transaction. */
+const ROUND_EVENTS = 2_000;
+
+/** How far the stream is, in the eyes of PostgreSQL. */
+export interface StreamState {
+  /** The highest id that was given: every event up to it can be read. */
+  readonly last: number;
+  /** The highest id that retention has deleted; 0 = none. */
+  readonly deleted: number;
+  readonly oldest: number | null;
+  /** Events wait to be published. */
+  readonly hasNews: boolean;
+  /** PostgreSQL's time, epoch ms: one clock for all hubs. */
+  readonly now: number;
+}
+
+const NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+export async function streamState(pool: Pool): Promise<StreamState> {
+  const [row] = await pool.unsafe(`
+    SELECT last, deleted, (SELECT min(id) FROM events) AS oldest, EXISTS (SELECT FROM new_events) AS news,
+      ${NOW_MS} AS now FROM stream`);
+  const { last, deleted, oldest, news, now } = row;
+  return {
+    last: Number(last),
+    deleted: Number(deleted),
+    oldest: oldest === null ? null : Number(oldest),
+    hasNews: news,
+    now: Number(now),
+  };
+}
+
+/**
+ * Ids are given by one hub at a time, under this lock, which goes with the transaction: by the time another hub has it, all
+ * ids given before can be read. Several statements in one message, so that nobody holds the lock while a hub, or the line to
+ * it, is dead; each sees what was committed before it began. Whatever changes the row of `stream` takes it.
+ */
+const LOCKED = `SELECT pg_advisory_xact_lock(${LOCK}, ${LOCKS.publish});`;
+
+// An id is the time by PostgreSQL's clock, or the next number where that was given already.
+const PUBLISH = `${LOCKED}
+  WITH taken AS (
+    DELETE FROM new_events
+    WHERE place <= (SELECT max(place) FROM (SELECT place FROM new_events ORDER BY place LIMIT ${ROUND_EVENTS}) AS first)
+    RETURNING *
+  ), given AS (
+    SELECT greatest(last, ${NOW_MS} - 1) + row_number() OVER (ORDER BY place) AS id, taken.* FROM taken, stream
+  ), kept AS (
+    INSERT INTO events (id, received_at, at, site, type, level, source, server, body)
+    SELECT id, received_at, at, site, type, level, source, server,
+      '{"type":"' || type || '","id":"' || type || '-' || id || '",' || substr(body, 2) FROM given
+    RETURNING id
+  ), told AS (
+    UPDATE stream SET last = highest FROM (SELECT max(id) AS highest, count(*)::int AS number FROM kept) AS done
+    WHERE number > 0 RETURNING number
+  )
+  SELECT number, pg_notify('licmond', 'events') FROM told`;
+
+/** Publishes what waits, in the order in which it was stored. Answers how many events that were. */
+export async function publish(pool: Pool, partitions: Partitions, state: StreamState): Promise<number> {
+  // Ids may run ahead of the clock: of a busy moment, and behind a clock that was set back.
+  const day = Math.floor(Math.max(state.now, state.last) / DAY_MS);
+  await partitions.ensure({ events: [day, day + 1] }, day);
+  let published = 0;
+  for (let round = ROUND_EVENTS; round === ROUND_EVENTS; published += round) {
+    const [, told] = (await pool.unsafe(PUBLISH)) as [unknown, { number: number }[]];
+    round = told[0]?.number ?? 0;
+  }
+  return published;
+}
+
+/** Gives ids to events that are not stored; answers the first of them. */
+export async function giveIds(pool: Pool, count: number): Promise<number> {
+  const [, rows] = (await pool.unsafe(`${LOCKED}
+    UPDATE stream SET last = greatest(last, ${NOW_MS} - 1) + ${count} RETURNING last`)) as [
+    unknown,
+    { last: string }[],
+  ];
+  return Number(rows[0]?.last) - count + 1;
+}
+
+/** Drops the events of the days before this one, and notes how far: who resumes from there is told. */
+export async function dropEvents(pool: Pool, partitions: Partitions, day: number): Promise<number> {
+  await pool.unsafe(`${LOCKED}
+    UPDATE stream SET deleted = greatest(deleted, (SELECT max(id) FROM events WHERE id < ${day * DAY_MS}))`);
+  return partitions.drop("events", day);
+}

@@ -1,0 +1,118 @@
+import type { Config } from "../../config/config.ts";
+import type { HostService } from "../../daemon/meters.ts";
+import { ApiError } from "../../domain/errors.ts";
+import type { MetricsEvent } from "../../domain/events.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
+import { type Clock, systemTimers } from "../../domain/time/clock.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import { createEncoder } from "../../http/streams/encode.ts";
+import { createHub, type StreamsPort } from "../../http/streams/hub.ts";
+import { createSampler } from "../../live/sampler.ts";
+import type { Pool } from "../database/connect.ts";
+import type { Partitions } from "../database/partitions.ts";
+import type { Directory } from "../lists/directory.ts";
+import { fleetSummary } from "../lists/summary.ts";
+import { createFeed } from "./feed.ts";
+import { createPictureWatch } from "./pictures.ts";
+
+/** Seats of all sites are counted again for samples after so long. */
+const SEATS_MS = 10_000;
+const UNKNOWN: MetricsEvent["licenses"] = { total: null, used: null, utilization: null };
+const AWAY_RETRY_SECONDS = 5;
+
+interface StreamsDeps {
+  readonly pool: Pool;
+  readonly partitions: Partitions;
+  readonly clock: Clock;
+  readonly directory: Directory;
+  readonly host: HostService;
+  readonly pseudonyms: Pseudonyms;
+  readonly anonymous: (picture: ServerPicture) => ServerPicture;
+  readonly limits: () => Pick<Config["limits"], "streams" | "streamsPerKey">;
+  /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
+  readonly keyHolds: (id: string) => boolean;
+  /** Asks for a look, soon. */
+  readonly wake: () => void;
+  /** Whether the last look failed. */
+  readonly isFailing: () => boolean;
+}
+
+export type HubStreams = Awaited<ReturnType<typeof createHubStreams>>;
+
+/** The streams of a hub: the daemon's, over what PostgreSQL has of all sites. `look` is to be called again and again. */
+export async function createHubStreams(deps: StreamsDeps) {
+  const { pool, partitions, clock, directory, host, wake } = deps;
+  const feed = await createFeed({
+    pool,
+    partitions,
+    isWatched: () => isWatched(),
+    licenses: () => seats(),
+    wake,
+  });
+  const { bus, history } = feed;
+  const sampler = createSampler({
+    bus,
+    clock,
+    timers: systemTimers,
+    read() {
+      const { cpu, memory, disk } = host.renew();
+      return { cpu, memory, system: { cpu, memory, disk } };
+    },
+  });
+  const hub = createHub({
+    bus,
+    requestSample: sampler.request,
+    keyHolds: deps.keyHolds,
+    encoder: createEncoder(deps.pseudonyms),
+  });
+  const pictures = createPictureWatch({
+    pool,
+    bus,
+    watching: hub.ofPictures,
+    isSilent: directory.isSilent,
+    anonymous: deps.anonymous,
+  });
+
+  function isWatched(): boolean {
+    const { sse, websocket } = hub.counts();
+    return sse + websocket > 0;
+  }
+
+  let counted = { at: Number.NEGATIVE_INFINITY, licenses: UNKNOWN };
+  /** For the samples of every ten seconds that nobody sees they are not counted. */
+  async function seats(): Promise<MetricsEvent["licenses"]> {
+    if (!isWatched()) return UNKNOWN;
+    if (Math.abs(clock.now() - counted.at) > SEATS_MS) {
+      const { seats, utilization } = await fleetSummary(pool, directory, null, clock.now());
+      const licenses = { total: seats.total, used: seats.used, utilization };
+      counted = { at: clock.now(), licenses };
+    }
+    return counted.licenses;
+  }
+
+  const port: StreamsPort = {
+    hub,
+    history,
+    samples: sampler,
+    limits() {
+      if (deps.isFailing())
+        throw new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not answer.", {
+          retryAfterSeconds: AWAY_RETRY_SECONDS,
+        });
+      const { streams, streamsPerKey } = deps.limits();
+      return { streams, perKey: streamsPerKey };
+    },
+  };
+
+  return {
+    port,
+    counts: hub.counts,
+    async look(): Promise<void> {
+      await feed.look();
+      await pictures.look();
+    },
+    /** Ends every stream. */
+    close: hub.close,
+    stop: sampler.stop,
+  };
+}
