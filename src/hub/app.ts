@@ -73,7 +73,7 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
   return new Elysia({ name: "api" })
     .use(pushRoutes(http.push))
-    .use(siteRoutes(deps, http.pool))
+    .use(siteRoutes(deps, http))
     .use(listRoutes(deps, http))
     .use(streamRoutes(deps, hubStreams(http.directory)))
     .use(sessionRoutes(deps))

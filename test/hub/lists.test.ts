@@ -278,6 +278,54 @@ describe.skipIf(!HAS_POSTGRES)("live lists of a hub", () => {
     );
   });
 
+  test("a site has the figures that its lists have", async () => {
+    type Row = Record<"available" | "total", number | null> &
+      Record<"state" | "expiresOn" | "expiresAt", string>;
+    const all = async (of: string, name: string) => {
+      const path = `/api/licenses/${of}?limit=10000&site=${name}`;
+      return (await hub.json<Record<string, (Row & { status: string })[]>>(path, keys.viewer))[of] ?? [];
+    };
+    for (const name of SITES) {
+      const [features, servers, pools] = await Promise.all(
+        ["features", "servers", "expirations"].map((of) => all(of, name)),
+      );
+      const full = features?.filter(
+        ({ available, total, state }) =>
+          available !== null && available <= 0 && (total ?? 0) > 0 && ["ok", "partial"].includes(state),
+      );
+      expect(full).not.toEqual([]);
+      const status = (word: string) => servers?.filter((server) => server.status === word).length;
+      expect(await hub.json(`/api/fleet/sites/${name}`, keys.viewer)).toMatchObject({
+        servers: servers?.length,
+        statuses: { up: status("up"), degraded: status("degraded"), down: status("down") },
+        features: features?.length,
+        fullFeatures: full?.length,
+        nextExpiry: pools?.find(({ expiresAt }) => Date.parse(expiresAt) >= now)?.expiresOn,
+        alerts: { info: 0, warning: 0, critical: 0 },
+      });
+    }
+  });
+
+  test("people are found by a part of their name or host, pseudonyms by theirs", async () => {
+    interface Row {
+      readonly user: string | null;
+      readonly host: string | null;
+    }
+    const users = async (query: string, key: string) =>
+      (await hub.json<{ users: Row[] }>(`/api/licenses/users?limit=10000${query}`, key)).users;
+    for (const key of [keys.viewer, keys.anonymous]) {
+      const everyone = await users("", key);
+      const [{ user, host } = { user: null, host: null }] = everyone.filter((row) => row.host !== null);
+      for (const part of [user?.slice(1, 5), host?.slice(-4).toUpperCase(), "_%"]) {
+        const has = (text: string | null) => text?.toLowerCase().includes(part?.toLowerCase() ?? "") === true;
+        const found = await users(`&search=${encodeURIComponent(part ?? "")}`, key);
+        expect(found).toEqual(everyone.filter((row) => has(row.user) || has(row.host)));
+      }
+    }
+    const real = (await users("", keys.viewer)).find((row) => row.user !== null)?.user ?? "";
+    expect(await users(`&search=${encodeURIComponent(real)}`, keys.anonymous)).toEqual([]);
+  });
+
   test("what is silent is stale, is counted, and says so; with the next push it is fresh", async () => {
     type Sites = { sites: { site: string; state: string; lastPushAt: string }[] };
     const states = async () =>

@@ -26,6 +26,8 @@ export interface UsersAsked {
   readonly user?: readonly string[];
   readonly host?: readonly string[];
   readonly kind?: readonly UserKind[];
+  /** Part of the user or the host, whatever the case of its letters from a to z. */
+  readonly search?: string;
   readonly sort: Sort<UserSort>;
   readonly limit: number;
   readonly offset: number;
@@ -65,6 +67,10 @@ export async function userPage(
     asked.anonymize ? host : "r.lower_host",
     asked.host?.map((name) => name.toLowerCase()),
   );
+  if (asked.search !== undefined) {
+    const part = `lower(${use(asked.search)}::text COLLATE "C")`;
+    add(`(strpos(lower(${user}), ${part}) > 0 OR strpos(lower(${host}), ${part}) > 0)`);
+  }
   const identity = [
     "r.site",
     "r.server",

@@ -3,15 +3,8 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { Picture } from "../../domain/live-picture.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import {
-  Count,
-  ExpirationRecord,
-  FeatureRecord,
-  record,
-  ServerRecord,
-  SummaryRecord,
-  UserRecord,
-} from "../../domain/records.ts";
+import { ExpirationRecord, FeatureRecord, record, ServerRecord, UserRecord } from "../../domain/records.ts";
+import { FleetSummary } from "../../domain/site.ts";
 import { DATA_STATES, SERVER_STATUSES, USER_KINDS } from "../../domain/words.ts";
 import { encode, formatOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
 import { listDoc, ordered, rowsAnswer, type Sort, sortable, sortOf } from "../../http/answers/list.ts";
@@ -54,18 +47,11 @@ const Feature = ofSite(FeatureRecord);
 const User = ofSite(UserRecord);
 const Server = ofSite(ServerRecord);
 const Expiration = ofSite(ExpirationRecord);
-const Summary = record("FleetSummary", {
-  ...SummaryRecord.properties,
-  sites: Type.Object(
-    { total: Count, silent: Count },
-    { description: "Of a silent site nothing was heard for 30 s: its numbers are stale" },
-  ),
-});
 const ServerWithFeatures = record("ServerWithFeaturesAtHub", {
   ...Server.properties,
   features: Type.Array(Feature),
 });
-const Licenses = { ...listDoc("servers", ServerWithFeatures, "Servers", { summary: Summary }) };
+const Licenses = { ...listDoc("servers", ServerWithFeatures, "Servers", { summary: FleetSummary }) };
 
 const FEATURES = queryOf({
   ...NAMED_AT_HUB,
@@ -78,6 +64,7 @@ const FEATURES = queryOf({
 const USERS = queryOf({
   ...NAMED_AT_HUB,
   ...PEOPLE,
+  search: text("Part of the user or the host, whatever the case of a to z.", "ada"),
   kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
   sort: sortBy(sortable<UserRecord>(UserRecord) as readonly UserSort[]),
   ...PAGE,
@@ -271,7 +258,7 @@ export function listRoutes(
       ({ query }) => fleetSummary(pool, directory, serversIn(directory, query), clock.now()),
       documented("read", "Licenses", "Totals over all servers, or over those named", {
         query: SUMMARY,
-        answers: { 200: { description: "Totals", schema: Summary } },
+        answers: { 200: { description: "Totals", schema: FleetSummary } },
       }),
     )
     .get(

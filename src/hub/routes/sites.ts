@@ -1,10 +1,10 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { closestNames } from "../../config/closest-word.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { Count, nullable, record, Timestamp, words } from "../../domain/records.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
+import { SITE_STATES, SiteRecord } from "../../domain/site.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { AUDIENCES } from "../../domain/words.ts";
 import { formatOf, send } from "../../http/answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
@@ -13,57 +13,51 @@ import { queryOf, shown, sortBy, storedPage, wordList } from "../../http/query.t
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { closestWords } from "../../http/snapshot.ts";
 import { type Pool, whole } from "../database/connect.ts";
+import { createConditions, partsOf } from "../lists/conditions.ts";
+import type { Directory } from "../lists/directory.ts";
 import { PAGE } from "../lists/scope.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
-const STATES = ["connected", "behind", "silent"] as const;
 /** A site with facts that wait for longer is behind. */
 const BEHIND_MS = 60_000;
 
-export const SiteRecord = record("Site", {
-  site: Type.String(),
-  state: words(
-    STATES,
-    "silent: nothing was heard of it for 30 s; behind: it has facts that have waited for more than a minute",
-  ),
-  lagFacts: nullable(
-    Type.Integer({
-      minimum: 0,
-      description: "Facts that the site has and the hub has not, as of its last push",
-    }),
-  ),
-  lagSeconds: nullable(Type.Integer({ minimum: 0, description: "How old the oldest of these is" })),
-  daysLeft: nullable(
-    Type.Integer({ minimum: 0, description: "Days of the past that are still to come; null: none" }),
-  ),
-  lastPushAt: nullable(Timestamp),
-  joinedAt: Timestamp,
-  version: nullable(Type.String({ description: "Of licmond there" })),
-  clockOffsetMs: nullable(Type.Integer({ description: "The site's clock minus the hub's at its last push" })),
-  servers: Count,
-  refusedFacts: Type.Integer({ minimum: 0, description: "That could not be taken, and were set aside" }),
-  timezone: nullable(Type.String()),
-  people: nullable(words(AUDIENCES)),
-  labels: Type.Record(Type.String(), Type.String()),
-});
-export type SiteRecord = Static<typeof SiteRecord>;
-
 const SITES: ListKind<SiteRecord> = { plural: "sites", record: SiteRecord, identity: ["site"] };
 const QUERY = queryOf({
-  state: wordList(STATES, "States."),
+  state: wordList(SITE_STATES, "States."),
   sort: sortBy(sortable<SiteRecord>(SiteRecord)),
   ...PAGE,
 });
 const ID = Type.Object({ id: Type.String({ description: "Name of the site", example: "muc" }) });
 
+interface SitesDeps {
+  readonly pool: Pool;
+  readonly directory: Directory;
+}
+
 /** The sites of a fleet, and how far the hub is behind each. */
-export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, pool: Pool) {
-  async function records(): Promise<SiteRecord[]> {
-    const rows = await pool`
-      SELECT t.*, (SELECT count(*)::int FROM servers s WHERE s.site = t.site) AS servers,
-        (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused
-      FROM sites t ORDER BY t.site`;
-    return rows.map((row: Row) => siteRecord(row, clock.now()));
+export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { pool, directory }: SitesDeps) {
+  /** Of these sites, null = of all. */
+  async function records(sites: readonly string[] | null): Promise<SiteRecord[]> {
+    const now = clock.now();
+    const { oneOf, use, values, where } = createConditions();
+    oneOf("t.site", sites);
+    const rows: Row[] = await pool.unsafe(
+      `SELECT t.*, (SELECT count(*)::int FROM servers s WHERE s.site = t.site) AS servers,
+        (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, f.*, a.*,
+        (SELECT min(expires_on) FROM current_pools p WHERE p.site = t.site AND expires_at >= ${use(now)}) AS next_expiry
+      FROM sites t,
+        LATERAL (SELECT count(*)::int AS features, count(*) FILTER (
+          WHERE available <= 0 AND total > 0 AND state NOT IN ('stale', 'failed'))::int AS full_features
+          FROM current_features WHERE site = t.site) f,
+        LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
+          count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
+          count(*) FILTER (WHERE severity = 'critical')::int AS criticals
+          FROM alerts WHERE site = t.site AND resolved_at IS NULL) a
+      WHERE ${where()} ORDER BY t.site`,
+      values,
+    );
+    const servers = Map.groupBy(directory.snapshot().servers, ({ server }) => partsOf(server.id)[0]);
+    return rows.map((row) => siteRecord(row, servers.get(row.site) ?? [], now));
   }
 
   return new Elysia({ name: "routes/sites" })
@@ -71,7 +65,7 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, pool: Pool) {
     .get(
       "/api/fleet/sites",
       async ({ request, query }) => {
-        const matched = (await records()).filter(({ state }) => query.state?.includes(state) ?? true);
+        const matched = (await records(null)).filter(({ state }) => query.state?.includes(state) ?? true);
         return send(
           request,
           listAnswer(SITES, matched, { ...query, ...storedPage(query) }, formatOf(query, request)),
@@ -85,10 +79,10 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, pool: Pool) {
     .get(
       "/api/fleet/sites/:id",
       async ({ params }) => {
-        const all = await records();
-        const found = all.find(({ site }) => site === params.id);
+        const [found] = await records([params.id]);
         if (found !== undefined) return found;
-        const closest = closestWords(closestNames(params.id, new Set(all.map(({ site }) => site))));
+        const known = directory.sites().map(({ site }) => site);
+        const closest = closestWords(closestNames(params.id, new Set(known)));
         throw new ApiError(
           "NOT_FOUND",
           `There is no site ${shown(params.id)}; /api/fleet/sites lists them.${closest}`,
@@ -113,9 +107,17 @@ interface Row
   readonly info: string | null;
   readonly servers: number;
   readonly refused: number;
+  readonly features: number;
+  readonly full_features: number;
+  readonly infos: number;
+  readonly warnings: number;
+  readonly criticals: number;
+  readonly next_expiry: string | null;
 }
 
-function siteRecord(row: Row, now: number): SiteRecord {
+function siteRecord(row: Row, servers: readonly ServerPicture[], now: number): SiteRecord {
+  const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
+  for (const { status } of servers) statuses[status]++;
   const info = row.info === null ? null : JSON.parse(row.info);
   const lastPushAt = whole(row.last_push_at);
   const waitingSince = whole(row.waiting_since);
@@ -133,6 +135,11 @@ function siteRecord(row: Row, now: number): SiteRecord {
     version: info?.version ?? null,
     clockOffsetMs: whole(row.clock_offset_ms),
     servers: row.servers,
+    statuses,
+    features: row.features,
+    fullFeatures: row.full_features,
+    alerts: { info: row.infos, warning: row.warnings, critical: row.criticals },
+    nextExpiry: row.next_expiry,
     refusedFacts: row.refused,
     timezone: info?.timezone ?? null,
     people: info?.people ?? null,
