@@ -11,6 +11,9 @@ export interface BuiltFile {
   readonly forms: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 }
 
+/** Name of the file that a hub serves as first.js. */
+const HUB_FIRST = "first-hub.js";
+
 /** What takes neither gets the first one unpacked: all files as they are would be half of what they need in the binary. */
 export const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
@@ -51,8 +54,16 @@ export async function buildPage(root: string): Promise<BuiltPage> {
       return builtFile(name, output.type, name === "index.html" ? withFirst(text) : text);
     }),
   );
+  const first = files.find(({ name }) => name === "first.js");
+  if (first !== undefined) files.push(await ofHub(first));
   const inputs = Object.keys(result.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path));
   return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), inputs };
+}
+
+/** The script that a hub serves in the place of first.js. */
+async function ofHub({ type, forms }: BuiltFile): Promise<BuiltFile> {
+  const text = new TextDecoder().decode(Bun.gunzipSync(forms.gzip));
+  return builtFile(HUB_FIRST, type, `document.documentElement.dataset.hub=1;${text}`);
 }
 
 /** Bun merges every script of a page into its one deferred module, so the script that blocks is put in afterwards. */

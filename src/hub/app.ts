@@ -65,7 +65,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
     .use(createGate(deps, app, limits, audit, counters))
     .use(api)
     .use(docsRoutes(api, deps.build.version))
-    .use(pageRoutes(deps.settings));
+    .use(pageRoutes(deps.settings, true));
 }
 
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {

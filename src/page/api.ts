@@ -18,10 +18,13 @@ import type {
   FeatureRecord,
   RawOutput,
   RescanResult,
+  UserRecord,
 } from "../domain/records.ts";
 import type { CommandList, CommandResult } from "../domain/service/commands.ts";
 import type { Maintenance } from "../domain/service/maintenance.ts";
 import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
+import type { FleetSummary, SiteRecord } from "../domain/site.ts";
+import { SITE } from "./here.ts";
 
 interface Range {
   readonly start: string;
@@ -35,7 +38,11 @@ export interface Answers {
   /** Null: nobody is signed in. */
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
-  readonly "/api/licenses/alerts": List<"alerts", AlertRecord>;
+  readonly "/api/licenses/users": List<"users", UserRecord>;
+  readonly "/api/licenses/summary": FleetSummary;
+  readonly "/api/fleet/sites": List<"sites", SiteRecord>;
+  readonly [site: `/api/fleet/sites/${string}`]: SiteRecord;
+  readonly "/api/licenses/alerts": List<"alerts", AlertRecord & { readonly site?: string }>;
   readonly "/api/licenses/stats": List<"features", StatsRecord> & Range;
   readonly "/api/licenses/waits": List<"waits", WaitsRecord> & Range;
   readonly "/api/licenses/heatmap": {
@@ -122,7 +129,7 @@ export async function get<P extends keyof Answers>(
   query: Query = {},
   signal: AbortSignal | null = null,
 ): Promise<Answers[P]> {
-  const response = await ask(`${path}${search(query)}`, { signal, headers: PAGE });
+  const response = await ask(addressOf(path, query), { signal, headers: PAGE });
   return (response.status === 204 ? null : await response.json()) as Answers[P];
 }
 
@@ -169,6 +176,14 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
   const words = body?.message ?? `The server answers ${response.status}.`;
   const id = response.headers.get("x-request-id");
   throw new Refusal(response.status, body?.code ?? null, words, id, body?.details ?? null);
+}
+
+/** What a hub answers of one site. */
+const BY_SITE = /^\/api\/(picture|licenses\/[a-z.]+)$/;
+
+/** A question with its query: at a hub of the site that the page is of. */
+export function addressOf(path: string, query: Query): string {
+  return path + search(SITE !== null && BY_SITE.test(path) ? { site: SITE, ...query } : query);
 }
 
 /** `?a=1&b=2&b=3`, or nothing. */

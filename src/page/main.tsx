@@ -2,18 +2,19 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { number } from "./format.ts";
+import { IS_FLEET, SITE } from "./here.ts";
 import { again, site, startLive, trouble } from "./live/live.ts";
 import { loadedBytes } from "./live/read-picture.ts";
 import { Features } from "./pages/features.tsx";
 import { People } from "./pages/people.tsx";
 import { Icon } from "./parts/marks.tsx";
-import { page, query, startRouter } from "./router.ts";
+import { isOfNoSite, page, query, startRouter } from "./router.ts";
 import { overlay } from "./shell/actions.ts";
 import { Dock, Header, Reason } from "./shell/header.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { later } from "./shell/later.tsx";
 import { Palette } from "./shell/palette.tsx";
-import { isShown, PLACES } from "./shell/places.ts";
+import { isOfFleet, isShown, PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
 import { words } from "./words.ts";
 
@@ -26,7 +27,7 @@ function App() {
         {site.value === null ? <NotRead /> : <Page />}
       </main>
       {page.value !== "wall" && <Dock />}
-      {overlay.value === "palette" && <Palette />}
+      {(overlay.value === "palette" || overlay.value === "sites") && <Palette key={overlay.value} />}
       {overlay.value === "keys" && <KeyList />}
     </>
   );
@@ -34,23 +35,30 @@ function App() {
 
 const KeyList = later(() => import("./shell/key-list.tsx").then(({ KeyList }) => KeyList));
 const SignIn = later(() => import("./pages/sign-in.tsx").then(({ SignIn }) => SignIn));
+const Fleet = later(() => import("./fleet/fleet.tsx").then(({ Fleet }) => Fleet));
+const today = (name: keyof typeof import("./pages/today.ts")) =>
+  later(() => import("./pages/today.ts").then((pages) => pages[name]));
+const past = (name: keyof typeof import("./pages/past.ts")) =>
+  later(() => import("./pages/past.ts").then((pages) => pages[name]));
+const admin = (name: keyof typeof import("./admin/pages.ts")) =>
+  later(() => import("./admin/pages.ts").then((pages) => pages[name]));
 /** The lists that are searched come at once; the others when they are shown. */
 const PAGES = {
-  "": later(() => import("./pages/overview.tsx").then(({ Overview }) => Overview)),
+  "": IS_FLEET ? Fleet : today("Overview"),
   features: Features,
   feature: later(() => import("./pages/feature.tsx").then(({ Feature }) => Feature)),
   people: People,
-  person: later(() => import("./pages/person.tsx").then(({ Person }) => Person)),
-  servers: later(() => import("./pages/servers.tsx").then(({ Servers }) => Servers)),
-  server: later(() => import("./pages/server.tsx").then(({ Server }) => Server)),
-  alerts: later(() => import("./pages/alerts.tsx").then(({ Alerts }) => Alerts)),
-  history: later(() => import("./pages/history.tsx").then(({ History }) => History)),
-  denials: later(() => import("./pages/denials.tsx").then(({ Denials }) => Denials)),
-  expiry: later(() => import("./pages/expiry.tsx").then(({ Expiry }) => Expiry)),
-  outages: later(() => import("./pages/outages.tsx").then(({ Outages }) => Outages)),
-  wall: later(() => import("./pages/wall.tsx").then(({ Wall }) => Wall)),
-  admin: later(() => import("./admin/admin.tsx").then(({ Admin }) => Admin)),
-  logs: later(() => import("./admin/logs.tsx").then(({ Logs }) => Logs)),
+  person: past("Person"),
+  servers: today("Servers"),
+  server: today("Server"),
+  alerts: today("Alerts"),
+  history: past("History"),
+  denials: past("Denials"),
+  expiry: past("Expiry"),
+  outages: past("Outages"),
+  wall: today("Wall"),
+  admin: admin("Admin"),
+  logs: admin("Logs"),
   signin: SignIn,
 };
 /** What a page is about, by its address: another one begins anew. */
@@ -61,8 +69,8 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
 };
 
 function Page() {
-  const isAside = page.value === "admin" || page.value === "logs";
-  if (site.value?.size === 0 && !isAside) return <NoServers />;
+  if (IS_FLEET && !isOfFleet(page.value)) return <Fleet />;
+  if (site.value?.size === 0 && !IS_FLEET && !isOfNoSite(page.value)) return <NoServers />;
   if (!isShown(page.value))
     return <p class="empty">{page.value === "logs" ? words.noLogs : words.noPeople}</p>;
   const Shown = PAGES[page.value];
@@ -144,7 +152,7 @@ effect(() => {
   if ("load" in Shown) Shown.load();
 });
 effect(() => {
-  document.title = words.title(titleHere());
+  document.title = words.title([titleHere(), ...(SITE === null ? [] : [SITE])].join(" · "));
 });
 startRouter();
 startKeys();

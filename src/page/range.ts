@@ -1,4 +1,4 @@
-import { type Query, search } from "./api.ts";
+import { addressOf, type Query } from "./api.ts";
 import { moment } from "./format.ts";
 
 /** Ranges that end now. */
@@ -47,4 +47,4 @@ export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''"
 
 /** The API call as a command. The key is a variable, which the shell has. `base`: the page's address, up to the last slash. */
 export const curlOf = (base: string, path: string, query: Query): string =>
-  `curl -H "X-API-Key: $LICMOND_API_KEY" ${quoted(new URL(`.${path}${search(query)}`, base).href)}`;
+  `curl -H "X-API-Key: $LICMOND_API_KEY" ${quoted(new URL(`.${addressOf(path, query)}`, base).href)}`;

@@ -1,6 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { type Query, search } from "./api.ts";
+import { IS_HUB, SITE } from "./here.ts";
 import type { Place } from "./model.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });
@@ -15,10 +16,24 @@ export const query = computed(() => new URLSearchParams(place.value.query));
 
 export const hrefOf = ({ path, query = {} }: Place): string => linkTo(path, query);
 
-/** A link to a page, relative. */
+/** Pages of a hub itself, whichever site is shown. */
+const OF_NO_SITE: readonly string[] = ["admin", "logs", "signin"] satisfies PagePath[];
+export const isOfNoSite = (path: PagePath | ""): boolean => OF_NO_SITE.includes(path);
+
+/** The site of a server, by its id at a hub. */
+export const siteOf = (server: string): string => server.slice(0, Math.max(0, server.indexOf(":")));
+
+/** A link to a page, relative; at a hub of the same site, else of that of the server which it is about. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
-  return `./${path}${search(parameters)}`;
+  if (!IS_HUB || isOfNoSite(path)) return `./${path}${search(parameters)}`;
+  const [id = ""] = [parameters.server ?? parameters.id ?? ""].flat();
+  const site = SITE ?? siteOf(id);
+  return `./${path}${search({ ...(site !== "" && { site }), ...parameters })}`;
 }
+
+/** Another site has another document. */
+const isElsewhere = (href: string) =>
+  IS_HUB && new URL(href, document.baseURI).searchParams.get("site") !== SITE;
 
 /** The address as it should be, not written yet: browsers take milliseconds for that, so it is done when nobody types. */
 let unwritten: string | null = null;
@@ -40,8 +55,11 @@ function push(href: string): void {
 
 /** Another place. */
 export function go(href: string): void {
-  push(href);
-  scrollTo(0, 0);
+  if (isElsewhere(href)) location.assign(href);
+  else {
+    push(href);
+    scrollTo(0, 0);
+  }
 }
 
 /** Changes parameters of this place: null takes one away, those not named stay. `step`: Back leads to what was before. */
@@ -76,6 +94,7 @@ export function startRouter(): void {
     const link = (event.target as Element).closest<HTMLAnchorElement>('a[href^="./"]');
     const isPlain = !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) && event.button === 0;
     if (link === null || !isPlain || link.target !== "" || link.hasAttribute("download")) return;
+    if (isElsewhere(link.href)) return;
     const { pathname } = new URL(link.href);
     const last = pathname.split("/").at(-1) ?? "";
     if (last !== "" && !PAGE_PATHS.some((path) => path === last)) return;

@@ -1,5 +1,5 @@
 /**
- * The one event stream of a browser, for all tabs: over HTTP/1.1 a browser opens six connections to a host, and each
+ * The one event stream of a browser, for all tabs (at a hub of a site, whose name is the worker's): over HTTP/1.1 a browser opens six connections to a host, and each
  * tab's own stream would take one. Tabs read the picture themselves and get every event passed on.
  */
 import { openStream, type StreamNews, type TabWord } from "./live/stream.ts";
@@ -10,7 +10,7 @@ let latest: StreamNews | null = null;
 const stream = openStream((news) => {
   if (news.type === "open" || news.type === "lost") latest = news;
   for (const tab of tabs) tab.postMessage(news);
-});
+}, self.name);
 
 addEventListener("connect", (event) => {
   const [tab] = (event as MessageEvent).ports;

@@ -1,4 +1,5 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
+import type { SiteRecord } from "../domain/site.ts";
 import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
 import type { State } from "./model.ts";
@@ -21,6 +22,18 @@ export const words = {
   live: "live",
   connecting: "connecting",
   offline: "offline",
+  everyTen: "live, every 10 s",
+  fleet: "Fleet",
+  allSites: "All sites",
+  searchSites: "Search sites",
+  silentSince: (site: string, since: string) =>
+    `${site} is silent: its hub has heard nothing of it since ${since}. Shown is what was known then.`,
+  neverHeard: (site: string) => `${site} is silent: its hub has never heard of it.`,
+  siteStates: {
+    connected: "connected",
+    behind: "behind",
+    silent: "silent",
+  } satisfies Record<SiteRecord["state"], string>,
   reconnecting: "reconnecting",
   everyHalfMinute: "every 30 s",
   noStream:
@@ -34,6 +47,7 @@ export const words = {
   paletteHint: "Feature, person, host, server, page or action",
   kinds: {
     page: "Page",
+    site: "Site",
     action: "Action",
     server: "Server",
     feature: "Feature",

@@ -17,10 +17,10 @@ const policyFor = (ancestors: readonly string[]) =>
 /** Not in the document: it describes the API, not the page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 /** Files whose names stay the same while their content changes. */
-const TOP = ["stream-worker.js", "first.js"];
+const TOP = ["stream-worker.js", "first.js"] as const;
 
 /** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
-export function pageRoutes(settings: HttpDeps["settings"]) {
+export function pageRoutes(settings: HttpDeps["settings"], isHub = false) {
   let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
   const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
   const answer = async (request: Request, name: string) => {
@@ -36,7 +36,10 @@ export function pageRoutes(settings: HttpDeps["settings"]) {
   );
   for (const path of ["", ...PAGE_PATHS])
     routes.get(`/${path}`, ({ request }) => answer(request, "index.html"), PUBLIC);
-  for (const name of TOP) routes.get(`/${name}`, ({ request }) => answer(request, name), PUBLIC);
+  for (const name of TOP) {
+    const file = isHub && name === "first.js" ? "first-hub.js" : name;
+    routes.get(`/${name}`, ({ request }) => answer(request, file), PUBLIC);
+  }
   return routes;
 }
 

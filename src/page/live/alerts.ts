@@ -3,8 +3,13 @@ import type { AlertRecord, Severity } from "../../domain/alerts.ts";
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import { get } from "../api.ts";
 
-/** What fires, by id; null until it was read. */
-export const firing = signal<ReadonlyMap<number, AlertRecord> | null>(null);
+/** An alert; at a hub with the site that it is of. */
+export type SitesAlert = AlertRecord & { readonly site?: string };
+
+/** What fires, by id; null until it was read. Of a fleet the newest alone. */
+export const firing = signal<ReadonlyMap<number, SitesAlert> | null>(null);
+/** Grows with each change that was heard of, or seen. */
+export const changes = signal(0);
 /** The alert that changed last, and the denial that was heard of last; null = none since the page was opened. */
 export const lastAlert = signal<AlertEvent | null>(null);
 export const lastDenial = signal<DenialEvent | null>(null);
@@ -34,11 +39,12 @@ function take({ alert: id, type, timestamp, change, ...fields }: AlertEvent): vo
 }
 
 /** As the answer of an action has it: its event may come later, or not at all while nothing is live. */
-export function put(alert: AlertRecord): void {
+export function put(alert: SitesAlert): void {
   const next = new Map(firing.value);
   next.delete(alert.id);
   if (alert.state === "firing") next.set(alert.id, alert);
   firing.value = next;
+  changes.value++;
 }
 
 /** What fires and nobody has taken note of. */

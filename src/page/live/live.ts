@@ -1,9 +1,11 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Patch } from "../../domain/live-picture.ts";
 import { Refusal, serverNow } from "../api.ts";
+import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
 import { loadMe, me } from "../me.ts";
 import type { Site } from "../model.ts";
 import { firing, hearAlert, lastDenial, loadAlerts } from "./alerts.ts";
+import { HUB_EVERY_MS, readFleet, wakesOrSleeps } from "./hub.ts";
 import { forgetPicture, readPicture } from "./read-picture.ts";
 import { createReader } from "./reader.ts";
 import { openStream, type StreamNews, type TabWord } from "./stream.ts";
@@ -59,14 +61,14 @@ let whoIsIt: Promise<boolean> | null = null;
 
 const reader = createReader({
   async load(ids) {
-    const servers = await readPicture(ids);
+    const servers = await (IS_FLEET ? readFleet() : readPicture(ids));
     // What is shown depends on it.
     await whoIsIt;
-    if (ids === null) void loadAlerts();
+    if (ids === null && !IS_FLEET) void loadAlerts();
     trouble.value = null;
     // By the clock: what answers just after a loss may be about to send events again.
-    isFetching.value = closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
-    if (closedAt.value === null || isFetching.value) lostSince.value = null;
+    isFetching.value = !IS_FLEET && closedAt.value !== null && Date.now() - closedAt.value >= FETCH_AFTER_MS;
+    if (IS_FLEET || closedAt.value === null || isFetching.value) lostSince.value = null;
     return servers;
   },
   changed(next) {
@@ -116,6 +118,7 @@ function hear(news: StreamNews): void {
 }
 
 let beatAt = Date.now();
+let askedHubAt = 0;
 
 /** Once a second, and when the tab is seen again. */
 function beat(): void {
@@ -124,11 +127,16 @@ function beat(): void {
   if (slept) void reader.reload();
   if (document.hidden) return;
   now.value = serverNow();
+  if (IS_HUB && beatAt - askedHubAt >= HUB_EVERY_MS && trouble.peek() !== "signedOut") {
+    askedHubAt = beatAt;
+    if (IS_FLEET) return void reader.reload();
+    void wakesOrSleeps().then((isOther) => (isOther ? reader.reload() : undefined));
+  }
   const due = Math.max(
     (closedAt.value ?? Number.POSITIVE_INFINITY) + FETCH_AFTER_MS,
     fetchedAt + FETCH_EVERY_MS,
   );
-  if (beatAt < due || trouble.peek() === "signedOut") return;
+  if (IS_FLEET || beatAt < due || trouble.peek() === "signedOut") return;
   fetchedAt = beatAt;
   void reader.reload();
 }
@@ -154,7 +162,8 @@ function keepLive(): void {
     // Ages are right at once after a picture, and after the tab was hidden.
     if (site.value !== null) now.value = serverNow();
   });
-  tell = typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
+  // The fleet is asked for now and then.
+  tell = IS_FLEET ? () => {} : typeof SharedWorker === "undefined" ? ownStream() : sharedStream();
   // A tab that was asleep, or kept for the way back, may have missed anything.
   addEventListener("pageshow", ({ persisted }) => {
     if (persisted) void reader.reload();
@@ -187,7 +196,7 @@ function sharedStream(): typeof tell {
   const policy = window.trustedTypes?.createPolicy("licmond", { createScriptURL: () => address });
   // TypeScript takes no TrustedScriptURL here, which is what the browser wants.
   const trusted = (policy?.createScriptURL("") ?? address) as string;
-  const worker = new SharedWorker(trusted, { type: "module" });
+  const worker = new SharedWorker(trusted, { type: "module", name: SITE ?? "" });
   worker.addEventListener("error", () => {
     tell = ownStream();
   });
@@ -199,11 +208,11 @@ function sharedStream(): typeof tell {
 }
 
 function ownStream(): typeof tell {
-  let stream: ReturnType<typeof openStream> | null = openStream(hear);
+  let stream: ReturnType<typeof openStream> | null = openStream(hear, SITE);
   let timer: ReturnType<typeof setTimeout> | undefined;
   document.addEventListener("visibilitychange", () => {
     clearTimeout(timer);
-    if (!document.hidden) stream ??= openStream(hear);
+    if (!document.hidden) stream ??= openStream(hear, SITE);
     else
       timer = setTimeout(() => {
         stream?.end();

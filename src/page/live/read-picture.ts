@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { Picture, PictureServer } from "../../domain/live-picture.ts";
-import { ask, PAGE, Refusal, search } from "../api.ts";
+import { addressOf, ask, PAGE, Refusal } from "../api.ts";
 
 /** Bytes of the picture that have come while it is read. */
 export const loadedBytes = signal(0);
@@ -15,7 +15,7 @@ export function forgetPicture(): void {
 
 /** The servers of these ids, all for null. Null when the whole is still what was read last. Throws as `get` does. */
 export async function readPicture(ids: readonly string[] | null): Promise<readonly PictureServer[] | null> {
-  const path = `/api/picture${search(ids === null ? {} : { server: ids })}`;
+  const path = addressOf("/api/picture", ids === null ? {} : { server: ids });
   const headers = { ...PAGE, ...(ids === null && { "if-none-match": tag }) };
   const response = await ask(path, { cache: "no-store", headers });
   if (response.status === 304) return null;

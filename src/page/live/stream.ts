@@ -19,8 +19,8 @@ const TICK_MS = 10_000;
 /** Metrics come once an hour, the longest there is. */
 const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000";
 
-/** Keeps an event stream open until `rest`. A browser gives up after an HTTP error; this goes on trying. */
-export function openStream(tell: (news: StreamNews) => void) {
+/** Keeps an event stream open until `rest`, at a hub that of a site. A browser gives up after an HTTP error; this goes on trying. */
+export function openStream(tell: (news: StreamNews) => void, site: string | null) {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wait = FIRST_RETRY_MS;
@@ -28,7 +28,7 @@ export function openStream(tell: (news: StreamNews) => void) {
   function connect(): void {
     clearTimeout(timer);
     source?.close();
-    const opened = new EventSource(STREAM);
+    const opened = new EventSource(site ? `${STREAM}&${new URLSearchParams({ site })}` : STREAM);
     source = opened;
     opened.addEventListener("open", () => {
       wait = FIRST_RETRY_MS;

@@ -1,18 +1,20 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
-import { search } from "../api.ts";
 import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
 import { SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { firing, isUnhandled, lastAlert } from "../live/alerts.ts";
+import { IS_FLEET } from "../here.ts";
+import { changes, firing, isUnhandled, type SitesAlert } from "../live/alerts.ts";
+import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
+import { Csv } from "../parts/csv.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Pending, useAnswer } from "../parts/figure.tsx";
 import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { hrefOf, query, setQuery } from "../router.ts";
+import { hrefOf, linkTo, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 
 /** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
@@ -25,13 +27,14 @@ const FILTERS = ["severity", "server", "rule"] as const;
 export function Alerts() {
   const isOver = query.value.get("state") === "resolved";
   const from = Math.max(0, Number(query.value.get("from")) || 0);
-  const ended = lastAlert.value?.change === "resolved" ? lastAlert.value.alert : 0;
+  // What fires is known, but of a fleet not all of it.
+  const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",
-    isOver ? { ...asked(isOver), limit: `${PAGE_ROWS}`, offset: `${from}` } : null,
-    ended,
+    isRead ? { ...asked(isOver), limit: `${PAGE_ROWS}`, offset: `${from}` } : null,
+    isRead ? changes.value : 0,
   );
-  const found = isOver ? past.answer : firingNow(from);
+  const found = isRead ? past.answer : firingNow(from);
   const tab = (state: string | null, word: string, count: number | undefined) => (
     <button
       class="chip"
@@ -46,25 +49,21 @@ export function Alerts() {
     <>
       <h1 class="vh">{words.alertsPage}</h1>
       <div class="chips top-chips" role="group" aria-label={words.filters}>
-        {tab(null, daily.firing, firing.value?.size)}
-        {tab("resolved", daily.over, past.answer?.total)}
+        {tab(null, daily.firing, firingCount.value)}
+        {tab("resolved", daily.over, isOver ? past.answer?.total : undefined)}
         <span class="sep" />
         <Choice name="severity" any={daily.anySeverity} values={SEVERITIES} word={daily.severity} />
-        <Choice
-          name="server"
-          any={words.anyServer}
-          values={[...(site.value?.keys() ?? [])]}
-          word={words.server}
-        />
+        {!IS_FLEET && (
+          <Choice
+            name="server"
+            any={words.anyServer}
+            values={[...(site.value?.keys() ?? [])]}
+            word={words.server}
+          />
+        )}
         <Choice name="rule" any={daily.anyRule} values={RULES} word={daily.rule} />
         <span class="end">
-          <a
-            class="btn"
-            href={`./api/licenses/alerts${search({ format: "csv", ...asked(isOver) })}`}
-            download
-          >
-            {words.csv}
-          </a>
+          <Csv path="/api/licenses/alerts" query={asked(isOver)} />
         </span>
       </div>
       {me.value !== null && !may("acknowledge") && <p class="q role">{daily.needsOperator}</p>}
@@ -72,8 +71,8 @@ export function Alerts() {
       <p class="count q vh" role="status">
         {found !== null && daily.alertCount(found.total)}
       </p>
-      {isOver && found === null && <Pending {...past} />}
-      {!isOver && found === null && <p class="empty q">{daily.alertsUnknown}</p>}
+      {isRead && found === null && <Pending {...past} />}
+      {!isRead && found === null && <p class="empty q">{daily.alertsUnknown}</p>}
       {found?.total === 0 &&
         (FILTERS.some((name) => query.value.has(name)) ? (
           <NoMatch />
@@ -114,7 +113,7 @@ function firingNow(from: number) {
   return { alerts: all.slice(from, from + PAGE_ROWS), total: all.length };
 }
 
-function Row({ alert }: { readonly alert: AlertRecord }) {
+function Row({ alert }: { readonly alert: SitesAlert }) {
   const { severity, message, resolvedAt, acknowledgedBy, comment, state } = alert;
   const began = Date.parse(alert.startedAt);
   const silence = Date.parse(alert.silencedUntil ?? "");
@@ -138,6 +137,14 @@ function Row({ alert }: { readonly alert: AlertRecord }) {
       <div class="alert-words">
         <p>{message}</p>
         <p class="q">
+          {IS_FLEET && (
+            <>
+              <a class="ref" href={linkTo("alerts", { site: alert.site ?? "" })}>
+                {alert.site}
+              </a>
+              {" · "}
+            </>
+          )}
           {place !== null && (
             <>
               <a class="ref" href={hrefOf(place)}>

@@ -1,9 +1,10 @@
 import type { ExpirationRecord } from "../../domain/records.ts";
-import { search } from "../api.ts";
+import { addressOf } from "../api.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { FeatureLink } from "../parts/cells.tsx";
-import { Figure, MOST_ROWS, Rows } from "../parts/figure.tsx";
+import { MOST_ROWS } from "../parts/csv.tsx";
+import { Figure, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
@@ -25,7 +26,7 @@ export function Expiry() {
       <PastHead range={null}>
         <Choice name="view" any={past.calendar} values={["list"]} word={() => past.list} />
         <Choice name="days" any={past.anyTime} values={DAYS} word={past.days} />
-        <a class="more" href={`./api/licenses/expirations.ics${search(askedHere(null))}`}>
+        <a class="more" href={`.${addressOf("/api/licenses/expirations.ics", askedHere(null))}`}>
           {past.subscribe}
         </a>
       </PastHead>

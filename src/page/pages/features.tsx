@@ -1,5 +1,4 @@
 import { useMemo } from "preact/hooks";
-import { search as searchOf } from "../api.ts";
 import { byName, number } from "../format.ts";
 import { groupedByName } from "../groups.ts";
 import { now, site } from "../live/live.ts";
@@ -12,6 +11,7 @@ import {
   type State as StateWord,
   sorted,
 } from "../model.ts";
+import { ALL, Csv } from "../parts/csv.tsx";
 import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Icon } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
@@ -59,9 +59,10 @@ export function Features() {
         <span class="end">
           <SortAgain moved={moved} again={again} />
           <ColumnChoice />
-          <a class="btn" href={csvOf(filter.server)} download>
-            {words.csv}
-          </a>
+          <Csv
+            path="/api/licenses/features"
+            query={{ ...ALL, ...(filter.server !== null && { server: filter.server }) }}
+          />
         </span>
       </div>
       <p class="count vh q" role="status">
@@ -77,9 +78,6 @@ export function Features() {
     </>
   );
 }
-
-const csvOf = (server: string | null) =>
-  `./api/licenses/features${searchOf({ format: "csv", ...(server !== null && { server }) })}`;
 
 /** A filter has its count, so that an empty one is seen before it is pressed. */
 function StateChips(props: {

@@ -3,6 +3,7 @@ import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
 import type { Day } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
 import { day as dayInWords, duration, moment, number } from "../format.ts";
+import { IS_FLEET } from "../here.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { allFeatures, type FeatureRow, nameOf, type Site } from "../model.ts";
@@ -28,7 +29,7 @@ const MOST_HELD = 8;
 const MOST_DENIED = 6;
 
 /** Features of some server were read, be it long ago. */
-const isRead = (servers: Site) => allFeatures(servers).length > 0;
+const isRead = (servers: Site) => IS_FLEET || allFeatures(servers).length > 0;
 const linkOf = ({ server, feature }: FeatureRow) => (
   <FeatureLink quiet {...feature} server={server.id} feature={feature.name} />
 );

@@ -5,6 +5,7 @@ import { type Query, serverNow } from "../api.ts";
 import { EXPIRY_DAYS } from "../daily/figures.ts";
 import { type Day, dayOf } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
+import { IS_FLEET } from "../here.ts";
 import { lastDenial } from "../live/alerts.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
@@ -88,7 +89,7 @@ export function useDenials(): { readonly denials: Denials | null; readonly isUnr
 /** What has expired and what expires soon of these servers, read every quarter of an hour: the picture has no single licenses. */
 export function useExpiries(servers: Site) {
   const ofSome = servers.size !== site.value?.size && { server: [...servers.keys()] };
-  const query = { days: `${EXPIRY_DAYS}`, limit: "10000", ...ofSome };
+  const query = { days: `${EXPIRY_DAYS}`, limit: IS_FLEET ? "1000" : "10000", ...ofSome };
   return useAnswer("/api/licenses/expirations", query, quarter.value);
 }
 

@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import { HOLDER_GROUPS } from "../groups.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
+import { ALL, Csv } from "../parts/csv.tsx";
 import { FIRST, HolderList } from "../parts/holder-table.tsx";
 import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
@@ -48,9 +49,7 @@ export function People() {
         )}
         <span class="end">
           <SortAgain moved={moved} again={again} />
-          <a class="btn" href="./api/licenses/users?format=csv" download>
-            {words.csv}
-          </a>
+          <Csv path="/api/licenses/users" query={ALL} />
         </span>
       </div>
       {group === undefined ? (

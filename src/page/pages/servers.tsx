@@ -5,6 +5,7 @@ import { byName, milliseconds, number } from "../format.ts";
 import { site } from "../live/live.ts";
 import { compare, labelsOf } from "../model.ts";
 import { Known } from "../parts/cells.tsx";
+import { ALL, Csv } from "../parts/csv.tsx";
 import { type ListColumn, ListTable, NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
@@ -88,9 +89,7 @@ export function Servers() {
           <a class="btn" href={linkTo("wall", label === null ? {} : { label })}>
             {words.wall}
           </a>
-          <a class="btn" href="./api/licenses/servers?format=csv" download>
-            {words.csv}
-          </a>
+          <Csv path="/api/licenses/servers" query={ALL} />
         </span>
       </div>
       <div {...events}>

@@ -9,6 +9,7 @@ import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { Known } from "./cells.tsx";
 import { Copy } from "./copy-link.tsx";
+import { Csv, MOST_ROWS } from "./csv.tsx";
 import { State } from "./marks.tsx";
 
 /** What came of a question: nothing yet, an answer, or what went wrong. */
@@ -52,9 +53,6 @@ export function useAnswer<P extends keyof Answers>(
   };
 }
 
-/** The most rows that one answer has. */
-export const MOST_ROWS = 10_000;
-
 interface FigureProps<P extends keyof Answers> {
   readonly title: string;
   readonly path: P;
@@ -86,11 +84,7 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
       </div>
       {answer === null ? <Pending error={error} again={again} /> : props.children(answer)}
       <p class="calls">
-        {csv && (
-          <a class="link" href={`.${path}${search({ ...query, ...all, format: "csv" })}`} download>
-            {words.csv}
-          </a>
-        )}
+        {csv && <Csv class="link" path={path} query={{ ...query, ...all }} />}
         <Copy class="link" label={past.copyCurl} text={() => curlOf(document.baseURI, path, query)} />
       </p>
     </section>

@@ -32,7 +32,7 @@ export async function signOut(): Promise<void> {
 }
 
 /** What is open over the page. */
-export const overlay = signal<"palette" | "keys" | null>(null);
+export const overlay = signal<"palette" | "sites" | "keys" | null>(null);
 
 /** Keys without Ctrl do something; who dictates or types with a stick may switch them off (WCAG 2.1.4). */
 export const singleKeys = signal(kept("single-keys") !== "off");

@@ -1,6 +1,8 @@
+import type { SiteRecord } from "../../domain/site.ts";
+import type { PagePath } from "../../domain/words.ts";
 import type { Site } from "../model.ts";
 import { allFeatures, allHolders, sumOf } from "../model.ts";
-import { linkTo } from "../router.ts";
+import { isOfNoSite, linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES } from "./places.ts";
@@ -49,6 +51,30 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
     detail: [other, words.amount(seats)].filter(Boolean).join(", "),
     href: linkTo("person", { [kind === "person" ? "user" : "host"]: name }),
   }));
+}
+
+/** The pages that a page with a single subject belongs to. */
+export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
+  feature: "features",
+  person: "people",
+  server: "servers",
+};
+
+/** The other sites of the fleet: the same page there, and all of them together. */
+export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {
+  const here = page.peek();
+  const path = isOfNoSite(here) ? "" : (WITHIN[here] ?? here);
+  const all = { id: "site", kind: "site", name: words.allSites, detail: "", href: "./" } as const;
+  const others = sites.map(
+    ({ site, state, labels }): Entry => ({
+      id: `site ${site}`,
+      kind: "site",
+      name: site,
+      detail: [words.siteStates[state], ...Object.values(labels)].join(", "),
+      href: linkTo(path, { site }),
+    }),
+  );
+  return [all, ...others];
 }
 
 /** All that the palette can lead to, in no order. */

@@ -1,8 +1,10 @@
 import { effect, signal } from "@preact/signals";
-import type { PagePath } from "../../domain/words.ts";
+import type { SiteRecord } from "../../domain/site.ts";
 import { waitsUntil } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
+import { IS_FLEET, IS_HUB } from "../here.ts";
 import { firing, lastAlert, unhandledOf } from "../live/alerts.ts";
+import { firingCount, standing } from "../live/hub.ts";
 import { again, isFetching, isOpen, lostSince, now, polledAt, site, trouble } from "../live/live.ts";
 import { isOutdated } from "../live/version.ts";
 import { me } from "../me.ts";
@@ -11,24 +13,18 @@ import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
-import { PaletteButton } from "./palette.tsx";
+import { WITHIN } from "./entries.ts";
+import { PaletteButton, SiteButton } from "./palette.tsx";
 import { isShown, PLACES } from "./places.ts";
 import { FreeNote, Note } from "./watch-button.tsx";
 
-/** The page that a page belongs to. */
-const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
-  feature: "features",
-  person: "people",
-  server: "servers",
-  outages: "history",
-};
 /** Pages with a search of their own. */
 const SEARCHED: readonly string[] = ["features", "people", "servers"];
 /** From here on the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
 function Links({ isDock = false }) {
-  const current = WITHIN[page.value] ?? page.value;
+  const current = page.value === "outages" ? "history" : (WITHIN[page.value] ?? page.value);
   const places = PLACES.filter(
     ({ path, icon, isAside }) => isShown(path) && (isDock ? icon !== undefined : isAside !== true),
   );
@@ -46,11 +42,12 @@ const MOST_COUNTED = 999;
 /** How many alerts fire; red while a critical one waits for somebody to take note. */
 function Firing() {
   const all = [...(firing.value?.values() ?? [])];
-  if (all.length === 0) return null;
+  const count = firingCount.value ?? 0;
+  if (count === 0) return null;
   const { worst } = unhandledOf(all, now.value);
   return (
     <b class={worst === "critical" ? "n-crit" : worst === null ? "q" : "n-full"}>
-      {all.length > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(all.length)}
+      {count > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(count)}
       <span class="vh"> {words.firingWord}</span>
     </b>
   );
@@ -63,13 +60,14 @@ export function Header() {
         {words.skip}
       </a>
       <header class="top">
-        <a class="brand" href={linkTo("")}>
+        <a class="brand" href="./">
           <svg width="26" height="16" aria-hidden="true">
             <use href="#mark" />
           </svg>
           licmond
         </a>
-        {!SEARCHED.includes(page.value) && <PaletteButton />}
+        {IS_HUB && <SiteButton />}
+        {!SEARCHED.includes(page.value) && !IS_FLEET && <PaletteButton />}
         <nav class="nav" aria-label={words.pages}>
           <Links />
           <a class="api" href="./swagger">
@@ -117,13 +115,15 @@ const isLong = (since: number) => now.value - since >= TELL_AFTER_MS;
 export function Live() {
   const since = lostSince.value;
   const [icon, word] =
-    since !== null
-      ? (["warn", isLong(since) ? words.offline : words.reconnecting] as const)
-      : isFetching.value
-        ? (["partial", words.everyHalfMinute] as const)
-        : site.value !== null && isOpen.value
-          ? (["ok", words.live] as const)
-          : (["unknown", words.connecting] as const);
+    standing.value?.state === "silent" && since === null
+      ? (["stale", words.siteStates.silent] as const)
+      : since !== null
+        ? (["warn", isLong(since) ? words.offline : words.reconnecting] as const)
+        : isFetching.value
+          ? (["partial", words.everyHalfMinute] as const)
+          : site.value !== null && (isOpen.value || IS_FLEET)
+            ? (["ok", IS_FLEET ? words.everyTen : words.live] as const)
+            : (["unknown", words.connecting] as const);
   return (
     <span class={`live st st-${icon}`}>
       <Icon name={icon} />
@@ -151,6 +151,7 @@ function Notes() {
           <Reason />
         </Note>
       )}
+      {standing.value?.state === "silent" && <Note icon="stale">{silenceOf(standing.value)}</Note>}
       {isFetching.value && <Note icon="partial">{words.noStream}</Note>}
       {wait > 0 && <Note icon="warn">{words.tooMany(duration(wait + 999))}</Note>}
       {isOutdated.value && (
@@ -160,6 +161,12 @@ function Notes() {
       )}
     </>
   );
+}
+
+/** Since when nothing was heard of a site. */
+export function silenceOf({ site, lastPushAt }: Pick<SiteRecord, "site" | "lastPushAt">): string {
+  if (lastPushAt === null) return words.neverHeard(site);
+  return words.silentSince(site, moment(Date.parse(lastPushAt), now.value));
 }
 
 /** Why the picture cannot be read, in the daemon's words, with what an administrator finds in its log. */

@@ -1,10 +1,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { SiteRecord } from "../../domain/site.ts";
+import { IS_HUB, SITE } from "../here.ts";
+import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
 import { go } from "../router.ts";
 import { words } from "../words.ts";
 import { overlay } from "./actions.ts";
-import { entriesOf } from "./entries.ts";
+import { entriesOf, siteEntries } from "./entries.ts";
 import { type Entry, ranked } from "./rank.ts";
 
 /** On pages without a search of their own. */
@@ -22,15 +25,34 @@ const show = (what: typeof overlay.value) => {
   overlay.value = what;
 };
 
-/** Leads to every feature, server, person, host and page by a part of its name. */
+/** Leads to another site of the fleet. */
+export function SiteButton() {
+  return (
+    <button class="chip site" type="button" aria-label={words.searchSites} onClick={() => show("sites")}>
+      <b class="el">{SITE ?? words.allSites}</b>
+    </button>
+  );
+}
+
+/** Leads to every feature, server, person, host, page and site by a part of its name; or to sites alone. */
 export function Palette() {
+  const isOfSites = overlay.value === "sites";
+  const [sites, setSites] = useState<readonly SiteRecord[]>([]);
+  useEffect(() => {
+    // What cannot be read is not offered.
+    if (IS_HUB) readSites().then(setSites, () => {});
+  }, []);
   const box = useRef<HTMLDialogElement>(null);
   const [search, setSearch] = useState("");
   const [chosen, choose] = useState(0);
   const servers = site.value ?? new Map<string, never>();
-  const entries = useMemo(() => entriesOf(servers), [servers]);
-  const found = ranked(entries, search);
+  const entries = useMemo(() => {
+    const others = IS_HUB ? siteEntries(sites) : [];
+    return isOfSites ? others : [...entriesOf(servers), ...others];
+  }, [servers, sites, isOfSites]);
+  const found = isOfSites && search.trim() === "" ? entries : ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
+  const label = isOfSites ? words.searchSites : words.palette;
   // Before anything else is typed, which would be taken for single keys.
   useLayoutEffect(() => box.current?.showModal(), []);
   useEffect(() => document.getElementById(`entry-${at}`)?.scrollIntoView({ block: "nearest" }), [at]);
@@ -52,23 +74,18 @@ export function Palette() {
     event.preventDefault();
   };
   return (
-    <dialog
-      ref={box}
-      class="over"
-      aria-label={words.palette}
-      onClose={() => overlay.value === "palette" && show(null)}
-    >
+    <dialog ref={box} class="over" aria-label={label} onClose={() => overlay.value !== "keys" && show(null)}>
       <div class="find">
         <Icon name="find" size={16} />
         <input
           type="text"
           role="combobox"
-          aria-label={words.palette}
+          aria-label={label}
           aria-expanded={found.length > 0}
           aria-controls="entries"
           aria-autocomplete="list"
           {...(at >= 0 && { "aria-activedescendant": `entry-${at}` })}
-          placeholder={words.paletteHint}
+          placeholder={isOfSites ? label : words.paletteHint}
           maxLength={200}
           autocomplete="off"
           spellcheck={false}
@@ -80,7 +97,7 @@ export function Palette() {
           }}
         />
       </div>
-      <div id="entries" role="listbox" aria-label={words.palette}>
+      <div id="entries" role="listbox" aria-label={label}>
         {found.map((entry, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: The field has the focus and takes the keys.
           <div

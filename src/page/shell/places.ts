@@ -1,5 +1,6 @@
 import type { Permission } from "../../domain/keys.ts";
 import type { PagePath } from "../../domain/words.ts";
+import { IS_FLEET } from "../here.ts";
 import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
@@ -25,14 +26,20 @@ const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   denials: "holders",
   logs: "logs",
 };
+/** What needs no picture, which a fleet has none of. */
+const OF_FLEET: readonly string[] = [
+  ...(["", "expiry", "denials", "outages", "history", "alerts", "admin", "logs", "signin"] as const),
+];
+export const isOfFleet = (path: PagePath | ""): boolean => OF_FLEET.includes(path);
+
 /** False where the page could only say that it is not for the viewer. */
 export function isShown(path: PagePath | ""): boolean {
   const needed = NEEDS[path];
-  return needed === undefined || !mayNot(needed);
+  return (needed === undefined || !mayNot(needed)) && (!IS_FLEET || isOfFleet(path));
 }
 
 export const PLACES: readonly Place[] = [
-  { path: "", word: words.overview, letter: "o", icon: "home", short: words.home },
+  { path: "", word: IS_FLEET ? words.fleet : words.overview, letter: "o", icon: "home", short: words.home },
   { path: "features", word: words.features, letter: "f", icon: "find20", short: words.find },
   { path: "people", word: words.people, letter: "p", icon: "people" },
   { path: "servers", word: words.serversPage, letter: "s" },

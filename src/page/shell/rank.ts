@@ -2,7 +2,7 @@ import type { Identified } from "../rows.ts";
 
 /** Something that the palette leads to. */
 export interface Entry extends Identified {
-  readonly kind: "page" | "action" | "server" | "feature" | "person" | "host";
+  readonly kind: "page" | "site" | "action" | "server" | "feature" | "person" | "host";
   readonly name: string;
   /** What tells it from others of the same name; searched, too. */
   readonly detail: string;
@@ -14,7 +14,7 @@ export interface Entry extends Identified {
 /** Of one kind, so that the many do not hide the few. */
 const MOST_OF_KIND = 8;
 /** Among equals: what there is less of comes first. */
-const KINDS: readonly Entry["kind"][] = ["page", "server", "feature", "person", "host", "action"];
+const KINDS: readonly Entry["kind"][] = ["page", "site", "server", "feature", "person", "host", "action"];
 
 /** How well a word fits, 0 best: it is the name, begins it, begins a part of it, is within it, is in the detail; null = nowhere. */
 function fit(name: string, detail: string, word: string): number | null {

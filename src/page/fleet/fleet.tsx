@@ -1,0 +1,206 @@
+import { computed } from "@preact/signals";
+import type { SiteRecord } from "../../domain/site.ts";
+import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
+import { SEVERITY_MARKS } from "../daily/attention.ts";
+import { daily } from "../daily/words.ts";
+import { duration, moment, number } from "../format.ts";
+import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
+import { fleet } from "../live/hub.ts";
+import { now } from "../live/live.ts";
+import { may } from "../me.ts";
+import { Expiring } from "../pages/overview-lists.tsx";
+import { SeatBar } from "../parts/bar.tsx";
+import { Facts, FeatureLink, Known } from "../parts/cells.tsx";
+import { Outcome } from "../parts/dialog.tsx";
+import { Pending, useAnswer } from "../parts/figure.tsx";
+import { Icon, State, UsedOf } from "../parts/marks.tsx";
+import { SearchField } from "../parts/search-field.tsx";
+import { Section } from "../parts/section.tsx";
+import { linkTo, query } from "../router.ts";
+import { words } from "../words.ts";
+import { Found } from "./found.tsx";
+import { SITE_MARKS, Sites } from "./sites.tsx";
+import { fleetWords } from "./words.ts";
+
+/** Questions about every feature are asked once a minute. */
+const minute = computed(() => Math.floor(now.value / 60_000));
+const NO_SERVERS = new Map<string, never>();
+
+/** Whether all sites are heard of, and what is wrong at any of them. */
+export function Fleet() {
+  const { sites = [] } = fleet.value ?? {};
+  const search = (query.value.get("q") ?? "").trim();
+  if (sites.length === 0) return <NoSites />;
+  return (
+    <div class="fleet">
+      <Status sites={sites} />
+      <Outcome />
+      <SearchField label={fleetWords.search} hint={fleetWords.hint} />
+      {search === "" ? (
+        <div class="cols c3">
+          <Newest />
+          <Full />
+          <Expiring servers={NO_SERVERS} />
+        </div>
+      ) : (
+        <Found search={search} />
+      )}
+      <Sites sites={sites} search={search} />
+      <AlertDialog />
+    </div>
+  );
+}
+
+/** More sites than that are counted by state. */
+const MOST_NAMED = 3;
+
+function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
+  const { summary, open = 0 } = fleet.value ?? {};
+  if (summary === undefined) return null;
+  const of = Map.groupBy(sites, ({ state }) => state);
+  const connected = of.get("connected")?.length ?? 0;
+  const others = sites.filter(({ state }) => state !== "connected");
+  const worst = of.has("silent") ? "silent" : of.has("behind") ? "behind" : "connected";
+  const alerts = unhandledOf(firing.value?.values() ?? [], now.value).worst ?? "info";
+  const mark = worst === "connected" && alerts !== "info" ? SEVERITY_MARKS[alerts] : SITE_MARKS[worst];
+  const { up, degraded, down, unknown } = summary.servers;
+  const { seats, staleFeatures: stale } = summary;
+  return (
+    <section class="status" aria-label={fleetWords.state}>
+      <h1 class={`line st-${mark}`}>
+        <Icon name={mark} />
+        <span>
+          <b>{fleetWords.sites(connected, sites.length)}</b>
+          {fleetWords.areConnected(sites.length === 1 ? 1 : connected)}
+          {others.length > 0 && ". "}
+          {others.length > MOST_NAMED
+            ? [...of]
+                .filter(([state]) => state !== "connected")
+                .map(([state, all], at) => [at > 0 && ", ", fleetWords[state as "silent"](all.length)])
+            : others.map((site, at) => (
+                <span key={site.site}>
+                  {at > 0 && ", "}
+                  <a href={linkTo("", { site: site.site })}>{site.site}</a>
+                  {conditionOf(site)}
+                </span>
+              ))}
+          {others.length > 0 ? (
+            "."
+          ) : open === 0 ? (
+            daily.nothingWrong
+          ) : (
+            <>
+              , <a href={linkTo("alerts")}>{daily.things(open)}</a>
+              {daily.need(open)}
+            </>
+          )}
+        </span>
+      </h1>
+      <div class="figs">
+        <Facts
+          of={[
+            [
+              daily.seatsInUse + (stale > 0 ? daily.staleFeatures(stale) : ""),
+              <UsedOf {...seats} between=" of " />,
+            ],
+            [
+              fleetWords.serversUp,
+              <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />,
+            ],
+            [fleetWords.people, number(summary.users)],
+            [fleetWords.waiting, <Known value={summary.queued} />],
+          ]}
+        />
+      </div>
+    </section>
+  );
+}
+
+function conditionOf({ state, lastPushAt, lagSeconds }: SiteRecord): string {
+  if (state === "behind") return fleetWords.isBehind(duration(1000 * (lagSeconds ?? 0)));
+  return fleetWords.isSilent(lastPushAt === null ? null : moment(Date.parse(lastPushAt), now.value));
+}
+
+const MOST_ALERTS = 8;
+
+/** What fires and nobody has taken note of, of all sites and of the hub itself. */
+function Newest() {
+  const all = [...(firing.value?.values() ?? [])].filter((alert) => isUnhandled(alert, now.value));
+  const count = fleet.value?.open ?? 0;
+  return (
+    <Section
+      title={fleetWords.newest}
+      note={count > 0 && daily.firstOf(Math.min(MOST_ALERTS, all.length), count)}
+      more={[daily.allAlerts, { path: "alerts" }]}
+    >
+      {all.length === 0 && <State is="ok">{daily.nothing}</State>}
+      <ul class="rows need">
+        {all.slice(0, MOST_ALERTS).map((alert) => {
+          const { id, severity, message, site, startedAt } = alert;
+          const mark = SEVERITY_MARKS[severity];
+          return (
+            <li key={id}>
+              <State is={mark}>{daily.marks[mark]}</State>
+              <span class="el">
+                {site && <a href={linkTo("alerts", { site })}>{site}</a>} {message}
+              </span>
+              <span class="q r">{duration(now.value - Date.parse(startedAt))}</span>
+              {may("acknowledge") && (
+                <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
+                  {daily.ack}
+                  <span class="vh"> {targetOf(alert)}</span>
+                </button>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Section>
+  );
+}
+
+const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", limit: "8" };
+
+/** Features of which no seat is free, by figures that are fresh. */
+function Full() {
+  const { answer, error, again } = useAnswer("/api/licenses/features", FULL, minute.value);
+  return (
+    <Section title={fleetWords.full} note={answer !== null && words.featureCount(answer.total)}>
+      {answer === null && <Pending error={error} again={again} />}
+      {answer?.total === 0 && <p class="q">{fleetWords.nothingFull}</p>}
+      <ul class="rows tight">
+        {answer?.features.map((feature) => (
+          <li key={JSON.stringify([feature.server, feature.daemon, feature.name])}>
+            <span class="name">
+              <FeatureLink quiet {...feature} feature={feature.name} />
+            </span>
+            <span class="q el">{feature.server}</span>
+            <SeatBar feature={feature} />
+            <span class="r">
+              <UsedOf {...feature} />
+            </span>
+            <span class="el n-full">{(feature.queued ?? 0) > 0 && words.waiting(feature.queued ?? 0)}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+const KEY = "licmond keys create --name muc --role site --site muc";
+const SECTION = `[fleet]
+site = "muc"
+url = "https://hub.example"
+api_key_file = "/etc/licmond/hub.key"`;
+
+function NoSites() {
+  return (
+    <div class="empty">
+      <h1>{fleetWords.none}</h1>
+      <p>{fleetWords.addKey}</p>
+      <pre class="m">{KEY}</pre>
+      <p>{fleetWords.addSite}</p>
+      <pre class="m">{SECTION}</pre>
+    </div>
+  );
+}

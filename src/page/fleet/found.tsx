@@ -1,0 +1,102 @@
+import { useEffect, useState } from "preact/hooks";
+import { moment, number, shortIn } from "../format.ts";
+import { now } from "../live/live.ts";
+import { mayNot } from "../me.ts";
+import { SeatBar } from "../parts/bar.tsx";
+import { FeatureLink, Known } from "../parts/cells.tsx";
+import { Figure, Rows } from "../parts/figure.tsx";
+import { UsedOf } from "../parts/marks.tsx";
+import { linkTo, siteOf } from "../router.ts";
+import { words } from "../words.ts";
+import { fleetWords } from "./words.ts";
+
+const { columns } = words;
+const LIMIT = "50";
+/** A search is asked for when nobody types. */
+const SETTLES_MS = 250;
+
+function useSettled(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(settle, SETTLES_MS, text);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+/** Features and people of all sites in whose names a text is, as the hub finds them. */
+export function Found(props: { readonly search: string }) {
+  const search = useSettled(props.search);
+  return (
+    <div class="cols c2">
+      <Figure
+        title={fleetWords.foundFeatures}
+        path="/api/licenses/features"
+        query={{ search, sort: "-available", limit: LIMIT }}
+        note={({ total }) => words.featureCount(total)}
+      >
+        {({ features, total }) => (
+          <Rows
+            label={fleetWords.foundFeatures}
+            rows={features}
+            total={total}
+            columns={[
+              { head: columns.name, cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} /> },
+              { head: columns.server, cell: ({ server }) => <span class="q">{server}</span> },
+              { head: columns.seats, wide: true, cell: (feature) => <SeatBar feature={feature} /> },
+              { head: columns.used, right: true, cell: (feature) => <UsedOf {...feature} /> },
+              {
+                head: columns.free,
+                right: true,
+                cell: ({ available, unlimited, unit }) =>
+                  unlimited ? (
+                    words.noLimit
+                  ) : (
+                    <Known value={available && Math.max(0, available)} as={shortIn(unit)} />
+                  ),
+              },
+              { head: columns.note, wide: true, cell: ({ state }) => state !== "ok" && state },
+            ]}
+          />
+        )}
+      </Figure>
+      {!mayNot("holders") && (
+        <Figure title={fleetWords.foundPeople} path="/api/licenses/users" query={{ search, limit: LIMIT }}>
+          {({ users, total }) => (
+            <Rows
+              label={fleetWords.foundPeople}
+              rows={users}
+              total={total}
+              columns={[
+                { head: columns.user, cell: (row) => <Who of="user" name={row.user} server={row.server} /> },
+                {
+                  head: columns.host,
+                  wide: true,
+                  cell: (row) => <Who of="host" name={row.host} server={row.server} />,
+                },
+                { head: columns.feature, cell: (row) => <FeatureLink quiet {...row} /> },
+                { head: columns.server, cell: ({ server }) => <span class="q">{server}</span> },
+                { head: columns.count, right: true, cell: ({ count }) => number(count) },
+                {
+                  head: columns.since,
+                  right: true,
+                  wide: true,
+                  cell: ({ kind, startedAt }) =>
+                    kind === "queued"
+                      ? words.waitsNow
+                      : startedAt !== null && moment(Date.parse(startedAt), now.peek()),
+                },
+              ]}
+            />
+          )}
+        </Figure>
+      )}
+    </div>
+  );
+}
+
+/** What a person or a host has is shown at the site. */
+function Who(props: { readonly of: "user" | "host"; readonly name: string | null; readonly server: string }) {
+  const { of, name, server } = props;
+  return name === null ? null : <a href={linkTo("person", { site: siteOf(server), [of]: name })}>{name}</a>;
+}

@@ -1,0 +1,185 @@
+import type { SiteRecord } from "../../domain/site.ts";
+import { byName, day, duration, moment, number } from "../format.ts";
+import { now } from "../live/live.ts";
+import { compare } from "../model.ts";
+import { type ListColumn, ListTable } from "../parts/list-table.tsx";
+import { Age, State } from "../parts/marks.tsx";
+import { Section } from "../parts/section.tsx";
+import { linkTo, query } from "../router.ts";
+import { words } from "../words.ts";
+import { fleetWords as fleet } from "./words.ts";
+
+/** A site as the sheet shows it. */
+type Row = SiteRecord & { readonly id: string };
+
+/** The worst first: the order of an address that says none. */
+const FIRST = "state";
+export const SITE_MARKS = { silent: "stale", behind: "warn", connected: "ok" } as const;
+const STATES = Object.keys(SITE_MARKS);
+/** A clock that is off by more is told. */
+const CLOCK_MS = 60_000;
+const SOON_DAYS = 30;
+
+const time = (at: string | null) => (at === null ? null : Date.parse(at));
+const troubled = ({ statuses }: SiteRecord) => statuses.degraded + statuses.down + statuses.unknown;
+
+/** By the word of the address; null is last in both directions. */
+const ORDERS: Readonly<Record<string, (site: SiteRecord) => string | number | null>> = {
+  site: ({ site }) => site,
+  state: ({ state }) => STATES.indexOf(state),
+  heard: ({ lastPushAt }) => time(lastPushAt),
+  lag: ({ lagSeconds }) => lagSeconds,
+  servers: troubled,
+  features: ({ features }) => features,
+  full: ({ fullFeatures }) => fullFeatures,
+  alerts: ({ alerts }) => 1e6 * (alerts.critical ?? 0) + (alerts.warning ?? 0),
+  expiry: ({ nextExpiry }) => nextExpiry,
+  version: ({ version }) => version,
+};
+/** Among equals: what has more to look at. */
+const TIES: readonly (typeof ORDERS)[string][] = [
+  (site) => -Number(ORDERS.alerts?.(site)),
+  (site) => -troubled(site),
+];
+
+const column = (
+  order: keyof typeof fleet.columns,
+  width: string,
+  style: string,
+  cell: ListColumn<Row>["cell"],
+): ListColumn<Row> => ({
+  width,
+  cell,
+  head: fleet.columns[order],
+  class: style,
+  ...(order in ORDERS && { order }),
+});
+const COLUMNS: readonly ListColumn<Row>[] = [
+  column("site", "minmax(130px, 1.4fr)", "a-n el", ({ site, labels }) => (
+    <a class="name" href={linkTo("", { site })}>
+      {site} <span class="q">{Object.values(labels).join(", ")}</span>
+    </a>
+  )),
+  column("state", "minmax(150px, 1fr)", "a-s el", ({ state, lastPushAt }) => (
+    <State is={SITE_MARKS[state]}>
+      {words.siteStates[state]}
+      {state === "silent" && lastPushAt !== null && ` ${sinceOf(lastPushAt)}`}
+    </State>
+  )),
+  column("heard", "96px", "r q a-w", ({ lastPushAt }) =>
+    lastPushAt === null ? fleet.never : <Age at={Date.parse(lastPushAt)} />,
+  ),
+  column("lag", "minmax(90px, 120px)", "r opt", (site) => <Lag site={site} />),
+  column("servers", "84px", "r opt", ({ servers, statuses }) => (
+    <span class={statuses.up < servers ? "n-full" : undefined}>
+      {number(statuses.up)}
+      <span class="q">/{number(servers)}</span>
+    </span>
+  )),
+  column("features", "76px", "r opt", ({ features }) => number(features)),
+  column("full", "60px", "r a-b", ({ fullFeatures }) => (
+    <>
+      <Some count={fullFeatures} class="n-full" />
+      <span class="q card-word"> {fleet.full.toLowerCase()}</span>
+    </>
+  )),
+  column("alerts", "minmax(110px, 150px)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
+  column("expiry", "minmax(118px, 140px)", "r opt", ({ nextExpiry }) =>
+    nextExpiry === null ? null : <Expiry on={nextExpiry} />,
+  ),
+  column("version", "72px", "q opt pad el", ({ version }) => version),
+  column("note", "minmax(0, 1fr)", "q opt el", (site) => notesOf(site).join(", ")),
+];
+
+const sinceOf = (at: string) => `since ${moment(Date.parse(at), now.value)}`;
+
+function Lag({ site: { lagFacts, lagSeconds } }: { readonly site: SiteRecord }) {
+  if (lagFacts === null || lagSeconds === null) return <span class="q">{words.notKnown}</span>;
+  if (lagFacts === 0) return <span class="q">{fleet.nothingBehind}</span>;
+  return (
+    <>
+      {fleet.facts(lagFacts)}, {duration(1000 * lagSeconds)}
+    </>
+  );
+}
+
+const Some = (props: { readonly count: number; readonly class: string }) => (
+  <span class={props.count === 0 ? "q" : props.class}>{number(props.count)}</span>
+);
+
+function Alerts({ of: { critical, warning, info } }: { readonly of: SiteRecord["alerts"] }) {
+  const all = [
+    { count: critical ?? 0, is: "crit", word: fleet.critical },
+    { count: warning ?? 0, is: "warn", word: fleet.warning },
+    { count: info ?? 0, is: "info", word: fleet.info },
+  ] as const;
+  const some = all.filter(({ count }) => count > 0);
+  if (some.length === 0) return <span class="q">0</span>;
+  return (
+    <span class="counts">
+      {some.map(({ count, is, word }) => (
+        <State key={is} is={is}>
+          {number(count)}
+          <span class="vh"> {word}</span>
+        </State>
+      ))}
+    </span>
+  );
+}
+
+/** The day on which something expires, and how far that is. */
+function Expiry({ on }: { readonly on: string }) {
+  const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
+  return (
+    <>
+      {day(on, now.value)} <span class={left > SOON_DAYS ? "q" : "n-full"}>{words.inDays(left)}</span>
+    </>
+  );
+}
+
+function notesOf({ clockOffsetMs, refusedFacts, daysLeft }: SiteRecord): string[] {
+  const clock = clockOffsetMs ?? 0;
+  return [
+    ...(Math.abs(clock) > CLOCK_MS ? [fleet.clock(duration(Math.abs(clock)), clock > 0)] : []),
+    ...(refusedFacts > 0 ? [fleet.refused(refusedFacts)] : []),
+    ...((daysLeft ?? 0) > 0 ? [fleet.daysLeft(daysLeft ?? 0)] : []),
+  ];
+}
+
+/** All sites, or those in whose name or labels all words of a search are. */
+export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]; readonly search: string }) {
+  const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = sites.filter(({ site, labels }) => {
+    const text = [site, ...Object.entries(labels).flat()].join("\n").toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+  return (
+    <>
+      <Section title={fleet.sitesHead} note={fleet.siteCount(found.length)}>
+        {found.length === 0 && <p class="q">{fleet.noSite}</p>}
+      </Section>
+      {found.length > 0 && (
+        <ListTable
+          label={fleet.sitesHead}
+          class="si"
+          rows={sorted(found.map((site) => ({ ...site, id: site.site })))}
+          columns={COLUMNS}
+          first={FIRST}
+          rowClass={({ state }) => (state === "silent" ? "stale-row" : "")}
+        />
+      )}
+    </>
+  );
+}
+
+function sorted(rows: Row[]): Row[] {
+  const sort = query.value.get("sort") ?? FIRST;
+  const by = ORDERS[sort.replace("-", "")] ?? (() => null);
+  const ties = TIES.map((tie) => (a: Row, b: Row) => compare(tie(a), tie(b), false));
+  return rows.sort(
+    (a, b) =>
+      compare(by(a), by(b), sort.startsWith("-")) ||
+      ties.map((tie) => tie(a, b)).find((order) => order !== 0) ||
+      byName(a.site, b.site),
+  );
+}
