@@ -22,6 +22,8 @@ export interface Batch {
   readonly gone: number;
   /** More waits behind it. */
   readonly more: boolean;
+  /** Its answer may wait for a command. */
+  readonly held: boolean;
   /** The hub has taken the push: its states and days need not be sent again. */
   readonly acknowledged: () => void;
 }
@@ -32,6 +34,8 @@ interface AroundDeps {
   readonly now: () => number;
   /** When nothing waited last, epoch ms. */
   readonly waitingSince: () => number;
+  /** How long an answer may wait for a command. */
+  readonly holdMs: () => number;
 }
 
 interface BatchDeps extends AroundDeps {
@@ -119,7 +123,9 @@ export function createBatches(deps: BatchDeps) {
     const isDrained = to >= outbox.edges().head;
     const given = states.take(CHARS.states >> shrink, isDrained && outbox.daysLeft() === 0);
     const told = takeDays(CHARS.days >> shrink);
-    const around = aroundFacts(deps, to, false);
+    const more = !isDrained || given.more || told.telling !== null;
+    const holdMs = more ? 0 : deps.holdMs();
+    const around = { ...aroundFacts(deps, to), ...(holdMs > 0 && { holdMs }) };
     const parts = { facts: facts.texts, states: given.texts, days: told.texts };
     const { body, bytes } = await packed(around, parts);
     if (body === null) {
@@ -134,7 +140,8 @@ export function createBatches(deps: BatchDeps) {
       to,
       facts: facts.texts.length,
       gone: facts.gone,
-      more: !isDrained || given.more || told.telling !== null,
+      more,
+      held: holdMs > 0,
       acknowledged() {
         given.acknowledged();
         tookDays(told);
@@ -163,15 +170,18 @@ export function createBatches(deps: BatchDeps) {
   };
 }
 
-/** The first push of a process, which asks what the hub has. */
-export async function helloOf(deps: AroundDeps): Promise<Batch> {
+/** A push that brings nothing: the first one of a process, which asks what the hub has, or the last one. */
+export async function bareOf(
+  deps: AroundDeps,
+  what: Pick<Push, "stops"> & Partial<Pick<Push, "hello">>,
+): Promise<Batch> {
   const to = deps.outbox.cursor();
-  const { body } = await packed(aroundFacts(deps, to, true), { facts: [], states: [], days: [] });
-  if (body === null) throw new Error("A hello takes more than a push may");
-  return { body, to, facts: 0, gone: 0, more: true, acknowledged() {} };
+  const { body } = await packed({ ...aroundFacts(deps, to), ...what }, { facts: [], states: [], days: [] });
+  if (body === null) throw new Error("A push that brings nothing takes more than a push may");
+  return { body, to, facts: 0, gone: 0, more: true, held: false, acknowledged() {} };
 }
 
-function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number, hello: boolean) {
+function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number) {
   const { oldest, head: newest } = outbox.edges();
   const from = outbox.cursor() + 1;
   return {
@@ -184,7 +194,7 @@ function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number
     head: newest,
     waitingSince: to >= newest ? null : waitingSince(),
     daysLeft: outbox.daysLeft() || null,
-    hello,
+    hello: false,
     begins: !outbox.isMet(),
   } satisfies Omit<Push, "facts" | "states" | "days">;
 }

@@ -45,6 +45,7 @@ const NOTHING: Omit<Outcome, "outcome"> = { code: null, message: null, results: 
 /** Carries out what people asked for at the hub, each command once, and says what became of it as a fact. */
 export function createCommands({ actions, allow, outbox, wake, audit, log }: CommandDeps) {
   const known = new Set(outbox.commandsDone());
+  let running = 0;
 
   function report(command: Command, outcome: Outcome): void {
     try {
@@ -104,12 +105,17 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
     }
   }
 
-  return (commands: readonly Command[]): void => {
-    for (const command of commands) {
-      if (known.has(command.id) || command.expiresInMs === 0) continue;
-      known.add(command.id);
-      void carryOut(command);
-    }
+  return {
+    carryOut(commands: readonly Command[]): void {
+      for (const command of commands) {
+        if (known.has(command.id) || command.expiresInMs === 0) continue;
+        known.add(command.id);
+        running++;
+        void carryOut(command).finally(() => running--);
+      }
+    },
+    /** Whether outcomes are still to come. */
+    isBusy: () => running > 0,
   };
 }
 

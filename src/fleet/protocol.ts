@@ -361,6 +361,10 @@ export const Push = Type.Object({
    * `from - 1`. Without it an epoch that the hub does not know is a CONFLICT: the hub lost what it had.
    */
   begins: Type.Boolean(),
+  /** The last push of a process that ends: the next one need not wait until this one is silent. */
+  stops: Type.Optional(Type.Boolean()),
+  /** Where there are no commands, the hub may wait so long for one before it answers: nothing else waits for the answer. */
+  holdMs: Type.Optional(Count),
   facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) })),
   states: Type.Array(Type.Object({ kind: Type.String() })),
   days: Type.Array(Type.Object({ table: Type.String(), day: Type.Integer({ minimum: -1 }), part: Count })),

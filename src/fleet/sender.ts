@@ -40,6 +40,8 @@ export interface Talk {
 interface SenderDeps {
   readonly outbox: Outbox;
   readonly hello: () => Promise<Batch>;
+  /** Says that this process ends. */
+  readonly farewell: () => Promise<Batch>;
   /**
    * Begins with what the hub answered to a hello. Null = names are other ones from now on, in a new epoch: another hello is
    * needed. Throws an Error that says why nothing may leave.
@@ -80,6 +82,8 @@ export function createSender(deps: SenderDeps) {
   let sentFacts = 0;
   let sentBytes = 0;
   let stopped = false;
+  /** The hub may be waiting for a command, and nothing here for its answer. */
+  let isHeld = false;
   let running: Promise<void> | null = null;
 
   async function run(): Promise<void> {
@@ -103,7 +107,9 @@ export function createSender(deps: SenderDeps) {
     const batch = talk === null ? await deps.hello() : await talk.batches.next();
     if (batch.facts > 0) await toDisk(deps.logFile);
     const signal = AbortSignal.any([AbortSignal.timeout(SEND_TIMEOUT_MS), ending.signal]);
+    isHeld = batch.held;
     const pushed = await deps.post(settings(), batch.body, signal, clock.now);
+    isHeld = false;
     if (ending.signal.aborted) return 0;
     if (pushed.outcome !== "taken") return notTaken(pushed);
     return talk === null ? met(pushed.answer) : taken(talk, batch, pushed.answer, begun);
@@ -253,9 +259,13 @@ export function createSender(deps: SenderDeps) {
     async stop(): Promise<void> {
       stopped = true;
       pause.end();
+      if (isHeld) ending.abort();
       const cancel = timers.after(STOP_GRACE_MS, () => ending.abort());
       await running;
       cancel();
+      if (talk === null || state !== "connected") return;
+      const { body } = await deps.farewell();
+      await deps.post(settings(), body, AbortSignal.timeout(STOP_GRACE_MS), clock.now);
     },
   };
 }

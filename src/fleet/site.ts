@@ -4,11 +4,12 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
-import { createBatches, helloOf } from "./batch.ts";
+import { bareOf, createBatches } from "./batch.ts";
 import { type Actions, createCommands } from "./commands.ts";
 import { createOutbox } from "./outbox.ts";
 import { type Anonymizer, createPeople } from "./people.ts";
 import { postPush } from "./post.ts";
+import { HEARTBEAT_MS } from "./protocol.ts";
 import { createSender, type Talk } from "./sender.ts";
 import { createStates } from "./states.ts";
 
@@ -37,7 +38,8 @@ export function createSite(deps: SiteDeps) {
   const now = clock.now;
   const outbox = createOutbox(store, random);
   const head = { site: settings.site, instance: Buffer.from(random(8)).toString("hex") };
-  const around = { outbox, head, now, waitingSince: () => sender.drainedAt() };
+  const holdMs = () => (commands.isBusy() ? 0 : HEARTBEAT_MS);
+  const around = { outbox, head, now, waitingSince: () => sender.drainedAt(), holdMs };
 
   function siteState() {
     const { labels, formerly, notify, logs, allow } = settings;
@@ -70,19 +72,20 @@ export function createSite(deps: SiteDeps) {
     outbox,
     hello() {
       outbox.begin(now());
-      return helloOf(around);
+      return bareOf(around, { hello: true });
     },
+    farewell: () => bareOf(around, { stops: true }),
     begin,
     settings: () => settings,
     post: postPush,
-    carryOut: (commands) => carryOut(commands),
+    carryOut: (asked) => commands.carryOut(asked),
     logFile: `${store.path}-wal`,
     clock,
     timers,
     random: Math.random,
     log,
   });
-  const carryOut = createCommands({
+  const commands = createCommands({
     actions: deps.actions,
     allow: () => settings.allow,
     outbox,

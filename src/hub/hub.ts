@@ -21,6 +21,7 @@ import { createHubAccess } from "./access/access.ts";
 import { createHistoryWorker } from "./answers/history.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
+import { createHolds } from "./commands/held.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
@@ -80,6 +81,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const directory = createDirectory(pool, clock);
     await directory.renew();
     const commands = createCommands({ pool, directory, clock, timers: systemTimers });
+    const holds = createHolds({ pool, clock, timers: systemTimers });
     const host = createHostService("/", clock);
     const pseudonyms = createPseudonyms(secret);
     const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
@@ -104,6 +106,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await access.renew();
       await directory.renew();
       await commands.look();
+      await holds.look();
       await streams.look();
     };
     watch = teardown.part("watch", await createWatch(pool, look, log("store")));
@@ -113,6 +116,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const push = {
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
         takePush({ pool, partitions, clock, pseudonyms, secret: secret.toBase64() }, batch, address),
+      hold: holds.wait,
     };
     const schema = await schemaVersion(pool);
     const deps = hubDepsOf({
@@ -150,6 +154,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await closed;
     });
     manager?.ready(() => `${listening.host}:${listening.port}, ${sitesHealth(directory).message}`);
+    teardown.add("held answers", holds.stop);
     log("system").info("licmond hub started", {
       version: build.version,
       address: `${listening.host}:${listening.port}`,

@@ -1,8 +1,9 @@
 import type { TransactionSQL } from "bun";
 import { ApiError } from "../../domain/errors.ts";
 import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
-import { type Answer, type Command, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
+import { type Answer, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import { takeCommands } from "../commands/held.ts";
 import { isBadData, type Pool, type Sql, whole } from "../database/connect.ts";
 import type { Partitioned, Partitions } from "../database/partitions.ts";
 import type { Batch, Refused } from "./batch.ts";
@@ -97,16 +98,16 @@ async function store(
   const bad = await storeOrRefuse(tx, origin, news, now);
   await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad], now);
   await tx`
-    UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.instance},
+    UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.stops ? null : batch.instance},
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
-      waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}
+      waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}, stopped_at = ${batch.stops ? now : null}
     WHERE site = ${batch.site}`;
   if (now - (whole(site.last_push_at) ?? now) > SILENT_MS) await heardAgain(tx, batch.site, now);
   const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);
   const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
   if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))
     await settleAlerts(tx, origin, now);
-  const commands = await waitingCommands(tx, batch.site, now);
+  const commands = batch.stops ? [] : await takeCommands(tx, batch.site, now);
   await tx`SELECT pg_notify('licmond', 'push')`;
   return { cursor: reached, commands, wanted };
 }
@@ -173,12 +174,6 @@ async function refuse(
     await tx`
       INSERT INTO refused (site, epoch, seq, at, reason, body)
       VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${Buffer.from(JSON.stringify(fact))})`;
-}
-
-async function waitingCommands(tx: Sql, site: string, now: number): Promise<Command[]> {
-  const rows: { body: string; expires_at: string }[] = await tx`
-    SELECT body, expires_at FROM commands WHERE site = ${site} AND done_at IS NULL AND expires_at > ${now} ORDER BY asked_at`;
-  return rows.map(({ body, expires_at }) => ({ ...JSON.parse(body), expiresInMs: Number(expires_at) - now }));
 }
 
 /** The days of which a push has rows in tables that are in partitions. */

@@ -3,6 +3,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
+import type { Holds } from "../commands/held.ts";
 import type { Batch } from "../push/batch.ts";
 import { readBatch } from "../push/batch.ts";
 import { readPacked } from "../push/body.ts";
@@ -14,10 +15,12 @@ const RETRY_SECONDS = 2;
 
 export interface PushPort {
   take(batch: Batch, address: string): Promise<Answer>;
+  /** Waits for commands to a site before its push is answered, see `held.ts`. */
+  hold: Holds["wait"];
 }
 
 /** Where sites bring what they have. */
-export function pushRoutes({ take }: PushPort) {
+export function pushRoutes({ take, hold }: PushPort) {
   let running = 0;
   const waiting: (() => void)[] = [];
 
@@ -42,16 +45,24 @@ export function pushRoutes({ take }: PushPort) {
 
   return new Elysia({ name: "routes/push" }).use(gated).post(
     PUSH_PATH,
-    ({ request, exchange }) =>
-      inTurn(async () => {
+    async ({ request, exchange }) => {
+      const {
+        answer,
+        site,
+        holdMs = 0,
+      } = await inTurn(async () => {
         const batch = readBatch(await readPacked(request));
         if (exchange.caller?.site !== batch.site)
           throw new ApiError(
             "AUTH_INSUFFICIENT",
             "This key pushes for another site than the one that the push names.",
           );
-        return take(batch, exchange.address);
-      }),
+        return { ...batch, answer: await take(batch, exchange.address) };
+      });
+      if (holdMs === 0 || answer.commands.length > 0 || answer.wanted.length > 0) return answer;
+      exchange.listener?.timeout(request, 0);
+      return { ...answer, commands: await hold(site, holdMs, request.signal) };
+    },
     documented("push", "Fleet", "A site brings its facts, states and days", {
       description:
         "The body is JSON under Content-Encoding: zstd or gzip, at most 1 MiB packed and 8 MiB unpacked. CONFLICT says " +
