@@ -15,7 +15,7 @@ export interface TestHub extends AsyncDisposable {
   json<Body>(path: string, key: string): Promise<Body>;
 }
 
-/** A hub in this process. */
+/** A hub in this process. `more`: sections of its config. */
 export async function startHub(database: string, clock?: Clock, more = ""): Promise<TestHub> {
   const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n${more}`;
   const read = interpretConfig(toml, null, {});

@@ -1,0 +1,124 @@
+import { demoSite, makeDemoHistory } from "../../src/cli/demo/demo-site.ts";
+import { outcomeOf } from "../../src/cli/parse.ts";
+import type { MonitoredServer } from "../../src/domain/server.ts";
+import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
+import type { Audience } from "../../src/domain/words.ts";
+import { recordFacts } from "../../src/fleet/recording.ts";
+import { createSite } from "../../src/fleet/site.ts";
+import { createReader } from "../../src/history/reader.ts";
+import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
+import { managerOf } from "../../src/managers/registry.ts";
+import { SERVERS } from "../../src/simulator/servers.ts";
+import { createRig } from "../history/rig.ts";
+import { historyPort } from "../http/history-port.ts";
+import { bench } from "../http/make.ts";
+import { temporaryDirectory } from "../store/place.ts";
+import { recordingLog } from "../store/recording-log.ts";
+import { until } from "../until.ts";
+
+const INTERVAL_MS = 600_000;
+const HOUR = 3_600_000;
+/** Pauses of seconds take milliseconds. */
+const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
+
+interface SiteWanted {
+  readonly name: string;
+  readonly seed: number;
+  readonly days: number;
+  /** Epoch ms: the history ends here. */
+  readonly end: number;
+  readonly people?: Audience;
+}
+
+export type HistorySite = Awaited<ReturnType<typeof makeSite>>;
+
+/** A site with the demo's history of some days, and its own answers; what it says to a hub comes of its own store. */
+export async function makeSite({ name, seed, days, end, people = "names" }: SiteWanted) {
+  const directory = temporaryDirectory();
+  const demo = demoSite({ host: "127.0.0.1", port: 0, interval: "10m", directory, seed }, 0);
+  // Some hours before the end the site joins its fleet: what comes later it tells as it happens.
+  const joined = end - 3 * HOUR;
+  await makeDemoHistory(demo, days, joined, recordingLog(), () => true);
+  const servers = demo.config.servers.map(
+    (server): MonitoredServer => ({ ...server, intervalMs: INTERVAL_MS }),
+  );
+  const rig = createRig(servers, directory);
+  rig.clock.time = joined;
+  recordFacts(rig.store, false);
+
+  const daemon = bench({
+    history: historyPort(() => createReader(rig.store.sqlite, { now: rig.clock.time })),
+    settings: () => ({ ...bench().deps.settings(), products: demo.config.products }),
+  });
+
+  const live: MonitoredServer[] = [...servers];
+  async function poll(from: number, to: number): Promise<void> {
+    for (let at = from; at <= to; at += INTERVAL_MS)
+      for (const server of live) {
+        const spec = SERVERS.find(({ id }) => id === server.id);
+        if (spec === undefined) throw new Error(`There is no simulated server ${server.id}`);
+        const reading = demo.site.reading(spec, at);
+        const argv = server.tool ?? [];
+        const of = [server, managerOf(server.manager), server.address, argv, new Uint8Array(0)] as const;
+        await rig.poll(outcomeOf(...of, reading, at, 40));
+      }
+  }
+
+  return {
+    name,
+    rig,
+    daemon,
+    /** Joins a hub, goes on to the end, and waits until the hub has everything. */
+    async pushTo(url: string, key: string): Promise<void> {
+      const keyFile = `${temporaryDirectory()}/key`;
+      await Bun.write(keyFile, `${key}\n`);
+      const site = createSite({
+        store: rig.store,
+        settings: {
+          ...{ site: name, url, apiKeyFile: keyFile, caFile: null, certFile: null, certKeyFile: null, people },
+          ...{ allow: [], notify: "site", bytesPerSecond: 1e9, outboxBytes: 256e6, labels: {}, logs: false },
+          formerly: null,
+        },
+        snapshot: () => rig.live().snapshot(),
+        version: "0.0.0",
+        timezone: "UTC",
+        anonymizer(secret) {
+          const pseudonyms = createPseudonyms(secret);
+          return {
+            ...pseudonyms,
+            picture: (picture) => anonymousPicture(picture, pseudonyms),
+            event: (json) => anonymousEvent(json, pseudonyms),
+          };
+        },
+        actions: {
+          acknowledge: async () => {},
+          silence: async () => {},
+          rescan: async () => [],
+          execute: async () => ({ exitCode: 0, durationMs: 0 }),
+        },
+        clock: rig.clock,
+        timers: quickTimers,
+        log: () => recordingLog(),
+      });
+      const told = (what: string) =>
+        until(what, () => {
+          const { state, waitingFacts, daysLeft } = site.status();
+          return (state === "connected" && waitingFacts === 0 && daysLeft === 0) || undefined;
+        });
+      site.start();
+      await told(`${name} has told its past`);
+      await poll(joined + INTERVAL_MS, end);
+      rig.clock.time = end;
+      rig.history().packAll();
+      const polled = performance.now();
+      // The push that tells what holds now begins after the last poll.
+      await until(`${name} has told everything`, () => {
+        const { lastContactAt, waitingFacts } = site.status();
+        return (waitingFacts === 0 && lastContactAt === end && performance.now() - polled > 300) || undefined;
+      });
+      await site.stop();
+      daemon.now = end;
+      daemon.show(...rig.live().snapshot().servers);
+    },
+  };
+}
