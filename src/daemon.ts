@@ -282,7 +282,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     pseudonyms: Pseudonyms,
   ) {
     const hub = createHub({
-      encoder: createEncoder(pseudonyms),
+      encoder: createEncoder(pseudonyms, () => running.current().fleet?.site ?? null),
       bus,
       requestSample: sampler.request,
       keyHolds,

@@ -83,7 +83,7 @@ function snapshotOf(servers: number): Snapshot {
 /** The same numbers as the API tells them, made anew. */
 function asJson({ servers }: Snapshot): string {
   const rows = servers.flatMap(({ server, features }) =>
-    features.map((feature) => featureRecord(server.id, feature)),
+    features.map((feature) => featureRecord(server, feature)),
   );
   return JSON.stringify({ features: rows });
 }

@@ -134,8 +134,8 @@ export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
   const records = {
     servers: [serverRecord(picture)],
-    features: picture.features.map((feature) => featureRecord(id, feature)),
-    users: picture.features.flatMap((feature) => userRecords(id, feature)),
+    features: picture.features.map((feature) => featureRecord({ id }, feature)),
+    users: picture.features.flatMap((feature) => userRecords({ id }, feature)),
   };
   return printJson(records);
 }
@@ -158,14 +158,14 @@ export function printPicture(picture: ServerPicture, columns?: number): string {
     }),
   ];
   const features = picture.features.map((feature) => {
-    const record = featureRecord(server.id, feature);
+    const record = featureRecord(server, feature);
     const { daemon, name, total, used, available, queued, unlimited, permanent, state } = record;
     const [seats, free] = unlimited ? ["unlimited", ""] : [known(total), known(available)];
     const expiry = permanent ? "permanent" : (record.expiresOn ?? "?");
     return [daemon, name, seats, known(used), free, queued ? String(queued) : "", expiry, state];
   });
   const users = picture.features
-    .flatMap((feature) => userRecords(server.id, feature))
+    .flatMap((feature) => userRecords(server, feature))
     .map(({ kind, feature, user, host, count, startedAt, reservedFor }) => {
       const holder = user ?? (reservedFor === null ? "?" : `${reservedFor.type} ${reservedFor.name}`);
       return [kind, feature, holder, host ?? "", String(count), startedAt ?? ""];

@@ -50,7 +50,10 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     collector,
     /** The administrator's own, by what they wrote. */
     managers: file.managers ?? [],
-    servers: (file.servers ?? []).map((server) => buildServer(server, collector, environment)),
+    servers: (file.servers ?? []).map((server) => ({
+      ...buildServer(server, collector, environment),
+      ...(file.fleet && { site: file.fleet.site }),
+    })),
     retention: buildRetention(file.retention ?? {}),
     alerts: {
       ...ALERT_DEFAULTS,

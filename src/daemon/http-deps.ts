@@ -41,13 +41,14 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly reload: (print: (problem: Problem) => string) => Reloaded;
 }
 
-function settingsOf({ http, limits, collector, products, maintenance, page }: Config): HttpSettings {
+function settingsOf({ http, limits, collector, products, maintenance, page, fleet }: Config): HttpSettings {
   return {
     ...http,
     limits,
     products,
     maintenance,
     page,
+    ofSite: fleet?.site,
     rescanTimeoutMs: collector.rescanTimeoutMs,
     // Few routes ask for it: the data of all zones costs an idle daemon 4 MB.
     get timezone() {

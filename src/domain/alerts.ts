@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { count, nullable, record, Timestamp, words } from "./records.ts";
+import { count, nullable, OfHub, OfSite, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 import { UNITS, type Unit } from "./words.ts";
 
@@ -55,6 +55,7 @@ export function subjectKey({ rule, server, daemon, feature, detail }: AlertSubje
 }
 
 export const AlertFields = {
+  ...OfSite,
   rule: words(ALERT_RULES),
   severity: words(SEVERITIES),
   state: words(ALERT_STATES),
@@ -76,7 +77,7 @@ export const AlertFields = {
   silencedUntil: nullable(Timestamp),
 };
 
-export const AlertRecord = record("Alert", { id: Type.Integer({ minimum: 1 }), ...AlertFields });
+export const AlertRecord = record("Alert", { id: Type.Integer({ minimum: 1 }), ...OfHub, ...AlertFields });
 export type AlertRecord = Static<typeof AlertRecord>;
 
 /** A stored alert: its record with times as epoch ms, and what is never shown. */

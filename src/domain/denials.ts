@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { FeaturePicture, ServerPicture } from "./picture.ts";
-import { count, nullable, record, Timestamp, words } from "./records.ts";
+import { count, nullable, OfSite, record, Timestamp, words } from "./records.ts";
 import { DAY_MS, iso } from "./time/clock.ts";
 import { DENIAL_STATES } from "./words.ts";
 
@@ -10,6 +10,7 @@ export type DenialOutcome = (typeof DENIAL_OUTCOMES)[number];
 
 /** Requests that were denied: one row for a user who tries again and again. */
 export const DenialFields = {
+  ...OfSite,
   server: Type.String(),
   daemon: Type.String(),
   feature: nullable(Type.String({ description: "Null where the manager counts denials of a daemon alone" })),
@@ -32,6 +33,7 @@ export type DenialRecord = Static<typeof DenialRecord>;
 
 /** Whether denials of a server can be seen. */
 export const LoggingRecord = record("DenialLogging", {
+  ...OfSite,
   server: Type.String(),
   state: words(DENIAL_STATES),
   source: nullable(words(["debug_log", "counters"])),

@@ -3,7 +3,7 @@ import { ALERT_CHANGES, AlertFields } from "./alerts.ts";
 import { type Denial, DenialFields, denialRecord } from "./denials.ts";
 import { SessionFields } from "./history-records.ts";
 import { PATCH_FIELDS } from "./live-picture.ts";
-import { Count, nullable, record, Timestamp, words } from "./records.ts";
+import { Count, nullable, OfSite, record, Timestamp, words } from "./records.ts";
 import { LOG_LEVELS, LOG_SOURCES, PART_STATUSES, SERVER_STATUSES } from "./words.ts";
 
 /**
@@ -18,7 +18,11 @@ const event = <const Name extends string, Fields extends TProperties>(
   fields: Fields,
 ) => {
   const id = Type.String({ pattern: `^${type}-\\d+$`, examples: [`${type}-1769847330123`] });
-  return record(title, { type: Type.Literal(type), id, timestamp: Timestamp, ...fields }, description);
+  return record(
+    title,
+    { type: Type.Literal(type), id, timestamp: Timestamp, ...OfSite, ...fields },
+    description,
+  );
 };
 
 export const LogEvent = event("log", "LogEvent", "A line of the service's own log", {

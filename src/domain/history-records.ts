@@ -7,6 +7,8 @@ import {
   nullable,
   OfCounts,
   OfFeature,
+  OfHub,
+  OfSite,
   Percent,
   record,
   Timestamp,
@@ -107,7 +109,7 @@ export const SessionFields = {
   durationSeconds: Count,
 };
 
-export const SessionRecord = record("Session", { id: Type.Integer(), ...SessionFields });
+export const SessionRecord = record("Session", { id: Type.Integer(), ...OfHub, ...SessionFields });
 export type SessionRecord = Static<typeof SessionRecord>;
 
 export const PERSON_KINDS = ["user", "host"] as const;
@@ -257,6 +259,7 @@ export const WaitsRecord = record("WaitsRow", {
 export type WaitsRecord = Static<typeof WaitsRecord>;
 
 const UsageFields = {
+  ...OfSite,
   user: Type.Optional(
     nullable(Type.String({ description: "Null: seats whose holders the manager did not name" })),
   ),

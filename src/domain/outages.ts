@@ -1,12 +1,13 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { ServerPicture } from "./picture.ts";
 import { worstOfEach } from "./polls/server-status.ts";
-import { count, nullable, Percent, record, Timestamp, words } from "./records.ts";
+import { count, nullable, OfSite, Percent, record, Timestamp, words } from "./records.ts";
 import { iso } from "./time/clock.ts";
 
 export const OUTAGE_STATUSES = ["degraded", "down", "unknown"] as const;
 
 export const OutageRecord = record("Outage", {
+  ...OfSite,
   server: Type.String(),
   status: words(
     OUTAGE_STATUSES,
@@ -35,6 +36,7 @@ export function outageRecord({ server, status, reason, from, until }: Outage, no
 }
 
 export const AvailabilityRecord = record("Availability", {
+  ...OfSite,
   server: Type.String(),
   availability: nullable({
     ...Percent,

@@ -50,7 +50,19 @@ export const Percent = Type.Number({ minimum: 0, description: "Percent, two deci
 /** A count, or an amount, that says what it counts. */
 export const count = (description: string, minimum = 0) => Type.Integer({ minimum, description });
 export const amount = (description: string) => Type.Number({ minimum: 0, description });
-export const OfFeature = { server: Type.String(), daemon: Type.String(), feature: Type.String() };
+/** Stands in every record of something at a site of a fleet; without a fleet in none. */
+export const OfSite = {
+  site: Type.Optional(
+    Type.String({ description: "The site of a fleet; absent without a fleet", examples: ["muc"] }),
+  ),
+};
+/** Stands in records whose numeric id a hub gives. */
+export const OfHub = {
+  siteId: Type.Optional(
+    nullable(Type.Integer({ description: "At a hub: its id at the site; null of the hub's own" })),
+  ),
+};
+export const OfFeature = { ...OfSite, server: Type.String(), daemon: Type.String(), feature: Type.String() };
 
 export const ErrorBody = record("Error", {
   error: Type.String({ description: "HTTP reason phrase" }),
@@ -81,6 +93,7 @@ export const DaemonRecord = record("Daemon", {
 });
 
 export const ServerRecord = record("Server", {
+  ...OfSite,
   id: Type.String(),
   name: Type.String(),
   manager: Type.String({
@@ -148,6 +161,7 @@ export const PoolRecord = record("Pool", {
 export type PoolRecord = Static<typeof PoolRecord>;
 
 export const FeatureRecord = record("Feature", {
+  ...OfSite,
   server: Type.String(),
   daemon: Type.String(),
   name: Type.String(),
@@ -236,6 +250,7 @@ export const SummaryRecord = record("Summary", {
 export type SummaryRecord = Static<typeof SummaryRecord>;
 
 export const RescanResult = record("RescanResult", {
+  ...OfSite,
   server: Type.String(),
   status: words(["ok", "partial", "failed"]),
   durationMs: Count,
@@ -245,6 +260,7 @@ export type RescanResult = Static<typeof RescanResult>;
 
 /** What the last poll of a server ran and what that said; null before the first poll since the start. */
 export const RawOutput = record("RawOutput", {
+  ...OfSite,
   server: Type.String(),
   polledAt: nullable(Timestamp),
   argv: nullable(Type.Array(Type.String())),

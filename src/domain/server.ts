@@ -6,6 +6,8 @@ export type Labels = Readonly<Record<string, string>>;
 export interface MonitoredServer {
   /** `^[a-z0-9][a-z0-9._-]{0,63}$` */
   readonly id: string;
+  /** The site of a fleet that it stands at; absent without a fleet. */
+  readonly site?: string;
   readonly name: string;
   readonly manager: ManagerName;
   /** `27000@lic1,27000@lic2,27000@lic3` or the path of a license file. */

@@ -72,7 +72,7 @@ export interface OutageQuery {
   readonly servers: readonly string[] | null;
   readonly statuses: readonly Outage["status"][] | null;
   /** Null = the newest first. */
-  readonly sort: { readonly field: keyof OutageRecord; readonly descending: boolean } | null;
+  readonly sort: { readonly field: Exclude<keyof OutageRecord, "site">; readonly descending: boolean } | null;
   readonly limit: number;
   readonly offset: number;
 }
@@ -80,7 +80,7 @@ export interface OutageQuery {
 /** A stretch goes on while the next poll may still come in time. `?1` is now, `?2` and `?3` are the range. */
 const UNTIL = "iif(next_by > ?1, NULL, until_at)";
 const UNTIL_NOW = `ifnull(${UNTIL}, ?1)`;
-const COLUMNS: Readonly<Record<keyof OutageRecord, string>> = {
+const COLUMNS: Readonly<Record<Exclude<keyof OutageRecord, "site">, string>> = {
   server: "server_id",
   status: "status",
   reason: "reason",

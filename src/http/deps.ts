@@ -18,6 +18,7 @@ import type { BuildInfo } from "../system/build-info.ts";
 import type { HostInfo, NetworkInterface } from "../system/host-info.ts";
 import type { HostSample } from "../system/host-metrics.ts";
 import type { Pseudonyms } from "./anonymous/anonymous.ts";
+import type { OfSite } from "./answers/answer.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
 import type { Sent } from "./query.ts";
 
@@ -112,6 +113,8 @@ export interface HttpSettings
   /** How long one rescan or refresh may take altogether. */
   readonly rescanTimeoutMs: number;
   readonly timezone: string;
+  /** Of which site the rows of answers are. */
+  readonly ofSite?: OfSite;
   readonly products: Config["products"];
   readonly maintenance: Config["maintenance"];
   readonly page: Config["page"];

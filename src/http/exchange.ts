@@ -6,6 +6,7 @@ import type { Log, LogFields } from "../domain/log.ts";
 import { ROLES } from "../domain/words.ts";
 import type { KeyCheck } from "../store/keys.ts";
 import type { SignIn, SignInCheck } from "../store/sign-in-book.ts";
+import type { OfSite } from "./answers/answer.ts";
 import { createClientAddress } from "./client-address.ts";
 import type { HttpDeps, HttpSettings } from "./deps.ts";
 import { createRouteTable, type KnownRoute } from "./route-table.ts";
@@ -54,6 +55,8 @@ export interface Exchange {
   caller: KeyRecord | null;
   /** The sign-in of the browser that sent it, whose key is the caller; null when a key was sent, or a socket's caller. */
   signIn: SignIn | null;
+  /** Of which site the rows of its answer are. */
+  readonly ofSite: OfSite;
   /** At a hub: the sites that the query names, where it names no servers and labels besides. */
   sites?: readonly string[];
   /** What the route is about to do: should it fail, the gate writes that into the audit trail. */
@@ -115,6 +118,7 @@ export function createExchanges(root: Root, settings: HttpDeps["settings"]): (re
       get listener() {
         return arrival?.server ?? root.server;
       },
+      ofSite: settings().ofSite,
       caller: null,
       signIn: null,
       acting: null,

@@ -2,7 +2,7 @@ import { ApiError } from "../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import { HistoryTimeout } from "../history/client.ts";
 import type { QueryName, QueryParams, QueryResult } from "../history/serve.ts";
-import { formatOf, send } from "./answers/answer.ts";
+import { formOf, send } from "./answers/answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HistoryAnswers } from "./history-answers/answers.ts";
@@ -121,7 +121,7 @@ export function createHistoryReader(
           },
           timezone: query.timezone ?? settings().timezone,
           ...storedPage(query),
-          format: formatOf(query, exchange.request),
+          ...formOf(query, exchange),
           anonymize: exchange.caller?.anonymize === true,
         },
       };

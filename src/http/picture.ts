@@ -36,7 +36,7 @@ function keyOf({ daemon, name }: FeaturePicture): string {
 function featureJson(key: string, feature: FeaturePicture, { server, collectedAt: usual }: ServerPicture) {
   // That of the server stands there alone: it would change every feature at every poll.
   const collectedAt = feature.collectedAt === usual ? null : feature.collectedAt;
-  const fields = featureRecord(server.id, { ...feature, collectedAt, pools: [] });
+  const fields = featureRecord(server, { ...feature, collectedAt, pools: [] });
   return JSON.stringify([key, ...FEATURE_COLUMNS.map((name) => fields[name])]);
 }
 

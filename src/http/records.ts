@@ -18,6 +18,7 @@ import type {
   SummaryRecord,
   UserRecord,
 } from "../domain/records.ts";
+import type { MonitoredServer } from "../domain/server.ts";
 import { daysLeft } from "../domain/stats/calendar.ts";
 import { type PoolExpiry, summarise } from "../domain/summary.ts";
 import { iso } from "../domain/time/clock.ts";
@@ -29,6 +30,7 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
   const { server, collectedAt, pollDurationMs, error, features } = picture;
   const sets = seatSets(features).map((set) => poolOf(set));
   return {
+    ...ofSite(server),
     ...pick(server, "id", "name", "manager", "address"),
     ...(isExperimental(server.manager) && { experimental: true }),
     labels: { ...server.labels },
@@ -67,9 +69,15 @@ export function pick<T extends object, K extends keyof T>(of: T, ...names: reado
   return picked;
 }
 
-export function featureRecord(server: string, feature: FeaturePicture): FeatureRecord {
+/** What of a server stands in the records of what it has. */
+export type Place = Pick<MonitoredServer, "id" | "site">;
+
+const ofSite = ({ site }: Partial<Place>) => (site === undefined ? {} : { site });
+
+export function featureRecord(server: Place, feature: FeaturePicture): FeatureRecord {
   return {
-    server,
+    ...ofSite(server),
+    server: server.id,
     ...pick(feature, "daemon", "name", "total", "used", "available", "reserved", "queued", "unlimited"),
     ...pick(feature, "utilization", "shared"),
     ...expiryFields(feature.expiry),
@@ -96,12 +104,14 @@ function poolRecord(pool: PoolPicture): PoolRecord {
  * Checkouts, reservations, queue entries and assigned people of one feature, in the order in which the tool prints each
  * kind. Who is assigned holds nothing by that, and has no duration.
  */
-export function userRecords(server: string, feature: FeaturePicture): UserRecord[] {
+export function userRecords(server: Place, feature: FeaturePicture): UserRecord[] {
   const { daemon, name, state, collectedAt } = feature;
+  const site = ofSite(server);
   const row = (kind: UserRecord["kind"], count: number, more: Partial<UserRecord>): UserRecord => ({
+    ...site,
     kind,
     session: null,
-    server,
+    server: server.id,
     daemon,
     feature: name,
     user: null,
@@ -177,13 +187,15 @@ export function expirationRecords(
   servers: readonly ServerPicture[],
   asOf: number,
 ): ExpirationRecord[] {
-  const zones = new Map(servers.map(({ server }) => [server.id, server.timezone]));
+  const byId = new Map(servers.map(({ server }) => [server.id, server]));
   return expiries.map((found) => {
     const { permanent, ...expires } = expiryFields(found.expiry);
+    const server = byId.get(found.server);
     return {
+      ...ofSite(server ?? {}),
       ...pick(found, "server", "daemon", "feature", "pool", "total"),
       ...expires,
-      daysLeft: daysLeft(found.expiry, zones.get(found.server) ?? "UTC", asOf),
+      daysLeft: daysLeft(found.expiry, server?.timezone ?? "UTC", asOf),
       permanent,
       ...pick(found, "unit", "seatGroup"),
     };

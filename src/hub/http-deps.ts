@@ -77,6 +77,7 @@ function settingsOf(
     products,
     maintenance,
     page,
+    ofSite: null,
     rescanTimeoutMs: collector.rescanTimeoutMs,
     get timezone() {
       return zone();

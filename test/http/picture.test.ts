@@ -112,10 +112,10 @@ describe("keys", () => {
       reservations,
     });
     const { features, rows } = held(picture("eda", { features: [one] }), 1);
-    const { server, pools, ...record } = featureRecord("eda", one);
+    const { server, pools, ...record } = featureRecord({ id: "eda" }, one);
     expect([...features.values()]).toEqual([{ ...record, collectedAt: null }]);
     const since = { checkout: NOW, reservation: null, queued: NOW - 1000, assigned: null };
-    const expected = userRecords("eda", one).map((user) => ({
+    const expected = userRecords({ id: "eda" }, one).map((user) => ({
       ...Object.fromEntries(ROW_COLUMNS.flatMap((name) => (name === "since" ? [] : [[name, user[name]]]))),
       feature: "acmed/solver",
       since: iso(since[user.kind]),

@@ -75,7 +75,15 @@ export async function makeSite({ name, seed, days, end, people = "names" }: Site
       const site = createSite({
         store: rig.store,
         settings: {
-          ...{ site: name, url, apiKeyFile: keyFile, caFile: null, certFile: null, certKeyFile: null, people },
+          ...{
+            site: name,
+            url,
+            apiKeyFile: keyFile,
+            caFile: null,
+            certFile: null,
+            certKeyFile: null,
+            people,
+          },
           ...{ allow: [], notify: "site", bytesPerSecond: 1e9, outboxBytes: 256e6, labels: {}, logs: false },
           formerly: null,
         },

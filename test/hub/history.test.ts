@@ -56,7 +56,8 @@ const QUESTIONS = [
   `efficiency?limit=1000&product=Simulation&${RANGES.week}`,
   ...each(
     ["user", "host", "feature", "daemon", "server", "product", "day", "user,feature", "label:location,day"],
-    (by, at) => `usage?limit=1000&group_by=${by}&${ranges[at % ranges.length]}&timezone=${ZONES[at % ZONES.length]}`,
+    (by, at) =>
+      `usage?limit=1000&group_by=${by}&${ranges[at % ranges.length]}&timezone=${ZONES[at % ZONES.length]}`,
   ),
   `usage?limit=9&offset=4&sort=-peakHeld&group_by=feature&${RANGES.all}`,
   `usage?limit=1000&group_by=user&server=@eda&${RANGES.week}`,
@@ -76,14 +77,12 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   let postgres: Postgres;
   let hub: TestHub;
   let viewer: string;
-  let anonymous: string;
   const sites = new Map<string, HistorySite>();
 
   beforeAll(async () => {
     postgres = await startPostgres(await freePort(), ["fsync=off"]);
     const database = await postgres.database();
     viewer = await keyAt(database, { role: "viewer" });
-    anonymous = await keyAt(database, { role: "viewer", anonymize: true });
     const keys = new Map<string, string>();
     for (const name of NAMES) keys.set(name, await keyAt(database, { role: "site", site: name }));
     hub = await startHub(database, { now: () => NOW }, PRODUCTS);

@@ -61,7 +61,9 @@ export async function show(
   if (json) return io.out(printJson(answer));
   if (!csv) return people();
   const { columnsOf, csvHeading, csvRows } = await import("../../http/answers/list.ts");
-  const columns = columnsOf(await schema());
+  const [first = {}] = rows;
+  const ofSite = "siteId" in first ? null : "site" in first ? "" : undefined;
+  const columns = columnsOf(await schema(), ofSite);
   // Names of strangers: on a terminal nothing of it may act on that.
   io.out(toolWords(io, "out", csvHeading(columns, false) + csvRows(rows, columns)));
 }

@@ -75,7 +75,14 @@ export type Format = "json" | "csv" | "csv-bom";
 /** A question and the format of its answer. */
 export interface Formatted {
   readonly format: Format;
+  readonly ofSite?: OfSite;
 }
+
+/**
+ * Of which site of a fleet the rows of an answer are: all of one, or (null) each of the site that the id of its server
+ * begins with, as at a hub. Undefined = there is no fleet, and no row says a site.
+ */
+export type OfSite = string | null | undefined;
 
 /**
  * JSON or CSV. `format=` beats the Accept header; an Accept that names neither gets JSON, and `text/csv` must
@@ -90,6 +97,14 @@ export function formatOf(
   const accepted = csv > 0 && csv >= preference(accept, "application/json") ? "csv" : "json";
   if ((format ?? accepted) === "json") return "json";
   return bom === true ? "csv-bom" : "csv";
+}
+
+/** How the rows that a request asks for are written. */
+export function formOf(
+  query: Parameters<typeof formatOf>[0],
+  { request, ofSite }: { readonly request: Pick<Request, "headers">; readonly ofSite: OfSite },
+): Formatted {
+  return { format: formatOf(query, request), ofSite };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type TArray, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { nullable } from "../../domain/records.ts";
+import { nullable, OfHub, OfSite } from "../../domain/records.ts";
 import type { Schema } from "../../domain/text-types.ts";
-import { type Answer, encode, type Format, type Formatted, valueAnswer } from "./answer.ts";
+import { type Answer, encode, type Formatted, type OfSite as SiteOfRows, valueAnswer } from "./answer.ts";
 
 export interface Sort<F extends string> {
   readonly field: F;
@@ -38,13 +38,13 @@ export function listAnswer<R extends object>(
   kind: ListKind<R>,
   matched: readonly R[],
   query: ListQuery<R>,
-  format: Format,
+  form: Formatted,
 ): Answer {
   const { limit = null, offset = 0 } = query;
   const sort = sortOf(query.sort) ?? kind.sort;
   const sorted = sort === undefined ? matched : ordered(matched, sort, kind.identity);
   const rows = sorted.slice(offset, offset + (limit ?? sorted.length));
-  return rowsAnswer(kind.plural, kind.record, rows, matched.length, { limit, offset, format });
+  return rowsAnswer(kind.plural, kind.record, rows, matched.length, { ...form, limit, offset });
 }
 
 /** A page, and the format in which it was asked for. */
@@ -62,14 +62,15 @@ export function rowsAnswer(
   record: TSchema,
   rows: readonly object[],
   total: number,
-  { limit, offset, format }: Page,
+  { limit, offset, format, ofSite }: Page,
   beside: object = {},
   columns: readonly string[] | null = null,
 ): Answer {
-  if (format === "json") return valueAnswer({ [plural]: rows, total, limit, offset, ...beside });
-  const written = columnsOf(record as Schema).filter((path) => columns?.includes(headingOf(path)) ?? true);
+  const sited = hasSite(record) ? rows.map((row) => withSite(row, ofSite)) : rows;
+  if (format === "json") return valueAnswer({ [plural]: sited, total, limit, offset, ...beside });
+  const written = columnsOf(record, ofSite).filter((path) => columns?.includes(headingOf(path)) ?? true);
   return {
-    body: encode(csvHeading(written, format === "csv-bom") + csvRows(rows, written)),
+    body: encode(csvHeading(written, format === "csv-bom") + csvRows(sited, written)),
     headers: {
       "content-type": "text/csv; charset=utf-8",
       "content-disposition": `attachment; filename="licmond-${plural}.csv"`,
@@ -116,7 +117,10 @@ export const NOT_MODIFIED = { description: "The answer with this tag is still ri
 /** Fields of a record that can be sorted by: those with one plain value. */
 export function sortable<R extends object>(schema: Schema): readonly Field<R>[] {
   return Object.entries(schema.properties ?? {})
-    .filter(([, { type }]) => ["string", "integer", "number", "boolean"].includes(type ?? ""))
+    .filter(
+      ([, field]) =>
+        !isOfFleet(field) && ["string", "integer", "number", "boolean"].includes(field.type ?? ""),
+    )
     .map(([name]) => name as Field<R>);
 }
 
@@ -145,9 +149,28 @@ function compare(a: unknown, b: unknown, sign: 1 | -1): number {
 /** The way to the value of a column, e.g. to `counts.used`, as its heading has it. */
 type Column = readonly string[];
 
-/** Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out. */
-export function columnsOf(schema: Schema): readonly Column[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, { type, properties }]) => {
+const isOfFleet = (field: Schema) => field === OfSite.site || field === OfHub.siteId;
+
+/** Whether records of this schema say their site where there is a fleet. */
+const hasSite = ({ properties }: Schema) => properties?.site === OfSite.site;
+
+/** A row with its site. One that says it is left as it is, and at a hub one of no server. */
+export function withSite<R extends object>(row: R, ofSite: SiteOfRows): R & { site?: string } {
+  if (ofSite === undefined || "site" in row) return row;
+  const { server } = row as { readonly server?: string | null };
+  const site = ofSite ?? (server?.includes(":") ? server.slice(0, server.indexOf(":")) : null);
+  return site === null ? row : { site, ...row };
+}
+
+/**
+ * Columns of a record by its schema: nested objects one level deep as `a.b`, nested lists left out, and so are the site
+ * without a fleet and ids at a site but at a hub.
+ */
+export function columnsOf(schema: Schema, ofSite?: SiteOfRows): readonly Column[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    const { type, properties } = field;
+    if (field === OfSite.site && ofSite === undefined) return [];
+    if (field === OfHub.siteId && ofSite !== null) return [];
     if (type === "array") return [];
     return properties === undefined ? [[name]] : Object.keys(properties).map((inner) => [name, inner]);
   });

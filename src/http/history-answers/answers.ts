@@ -188,13 +188,15 @@ interface LogsAsked extends LogFilter, StoredPage {
 }
 
 function logsAnswer(read: Reader, asked: LogsAsked): Answer {
-  const { limit, offset, oldestFirst, format } = asked;
+  const { limit, offset, oldestFirst, format, ofSite } = asked;
   const { rows: newestFirst, total } = searchLogs(read, asked, limit, offset);
   const lines = oldestFirst ? newestFirst.toReversed() : newestFirst;
   // The lines are JSON texts already: they are joined, not parsed and written again.
+  const told =
+    ofSite == null ? lines : lines.map((line) => `{"site":${JSON.stringify(ofSite)},${line.slice(1)}`);
   if (format === "json")
     return jsonAnswer(
-      encode(`{"logs":[${lines.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
+      encode(`{"logs":[${told.join(",")}],"total":${total},"limit":${limit},"offset":${offset}}`),
     );
   const rows = lines.map((line) => JSON.parse(line) as LogEvent);
   return rowsAnswer("logs", LogEvent, rows, total, asked);

@@ -5,7 +5,7 @@ import { availabilityOf, type OutageQuery, outagesOf } from "../../history/outag
 import type { HistorySource, Reader } from "../../history/reader.ts";
 import { type WaitsQuery, waitsQuery } from "../../history/statistics/waits.ts";
 import type { Answer, Formatted } from "../answers/answer.ts";
-import { rowsAnswer } from "../answers/list.ts";
+import { rowsAnswer, withSite } from "../answers/list.ts";
 
 export interface OutagesAsked extends OutageQuery, Formatted {
   /** Epoch ms. */
@@ -21,7 +21,7 @@ export function outagesAnswer(read: Pick<Reader, "all" | "now" | "checkpoint">, 
   const records = rows.map((outage) => outageRecord(outage, now));
   const available = (servers ?? configured).map((server) => {
     read.checkpoint();
-    return availabilityOf(read, server, asked);
+    return withSite(availabilityOf(read, server, asked), asked.ofSite);
   });
   const beside = { servers: available, start: iso(start), end: iso(end) };
   return rowsAnswer("outages", OutageRecord, records, total, asked, beside);

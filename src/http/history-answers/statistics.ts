@@ -111,7 +111,7 @@ export async function usageAnswer(read: HistorySource, asked: UsageAsked, people
     unit,
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
-  const columns = [...keyColumns(groupBy), ...FIGURES, "unit"];
+  const columns = ["site", ...keyColumns(groupBy), ...FIGURES, "unit"];
   // Labels have names of their own, which no schema knows.
   const labels = groupBy.filter((key) => !FLEET_USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({

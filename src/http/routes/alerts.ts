@@ -15,7 +15,7 @@ import type { KeyRecord } from "../../domain/keys.ts";
 import { Timestamp } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { listDoc } from "../answers/list.ts";
+import { listDoc, withSite } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import type { HandledHere } from "../deps.ts";
 import { documented } from "../docs/documented.ts";
@@ -74,7 +74,8 @@ export function alertRoutes({ alerts, clock, audit, reader }: RouteDeps) {
     const { rule, server, feature } = changed.alert;
     audit.done(exchange, message, { alert, ...details, rule, server, feature });
     const record = { ...changed.of, ...alertRecord(changed.alert, clock.now()) };
-    return exchange.caller?.anonymize === true ? anonymousAlert(record) : record;
+    const answer = exchange.caller?.anonymize === true ? anonymousAlert(record) : record;
+    return withSite(answer, exchange.ofSite);
   }
 
   return new Elysia({ name: "routes/alerts" })

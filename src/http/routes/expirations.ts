@@ -49,9 +49,9 @@ export function expirationRoutes({ reader, settings }: RouteDeps) {
         const rows = expirationRecords(found, servers, asked.now).filter(
           ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
         );
-        const { limit, offset, format } = asked;
+        const { limit, offset } = asked;
         const page = { limit, offset, ...(sort !== undefined && { sort }) };
-        return send(request, listAnswer(EXPIRATIONS, rows, page, format));
+        return send(request, listAnswer(EXPIRATIONS, rows, page, asked));
       },
       documented("read", "Licenses", "What expires when", {
         description:

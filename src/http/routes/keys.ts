@@ -6,7 +6,7 @@ import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
-import { formatOf, responseOf } from "../answers/answer.ts";
+import { formOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
@@ -47,10 +47,10 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
     .use(gated)
     .get(
       "/api/keys",
-      ({ request, query }) => {
+      ({ exchange, query }) => {
         const rows = keys.list().map(keyRecord);
         return responseOf(
-          listAnswer(KEYS, rows, { ...query, ...storedPage(query) }, formatOf(query, request)),
+          listAnswer(KEYS, rows, { ...query, ...storedPage(query) }, formOf(query, exchange)),
         );
       },
       documented("keys", "Keys", "Keys", {

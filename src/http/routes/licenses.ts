@@ -18,7 +18,7 @@ const QUERY = queryOf({
 });
 const SUMMARY = queryOf({ server: NAMED.server, label: NAMED.label });
 
-const ServerWithFeatures = record("ServerWithFeatures", {
+export const ServerWithFeatures = record("ServerWithFeatures", {
   ...ServerRecord.properties,
   features: Type.Array(FeatureRecord),
 });
@@ -28,7 +28,7 @@ const Licenses = record("Licenses", { servers: Type.Array(ServerWithFeatures), s
 export function licenseRoutes(deps: RouteDeps) {
   const { alerts, snapshotFor, answers } = deps;
   const partOf = perPicture((picture) => {
-    const features = picture.features.map((feature) => featureRecord(picture.server.id, feature));
+    const features = picture.features.map((feature) => featureRecord(picture.server, feature));
     return JSON.stringify({ ...serverRecord(picture), features });
   });
 

@@ -7,7 +7,7 @@ import { text, textRule } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { HIDDEN_FROM_VIEWERS, LOG_LEVELS } from "../../domain/words.ts";
 import { wordsOf } from "../../store/log-words.ts";
-import { formatOf } from "../answers/answer.ts";
+import { formOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
@@ -74,8 +74,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
     const names = { start: "start_time", end: "end_time" };
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
     const filter = { levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
-    const format = formatOf(query, exchange.request);
-    return reader.answer(exchange, "logs", { ...filter, ...page, format });
+    return reader.answer(exchange, "logs", { ...filter, ...page, ...formOf(query, exchange) });
   }
 
   return new Elysia({ name: "routes/logs" })

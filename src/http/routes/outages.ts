@@ -20,7 +20,7 @@ const OUTAGES = queryOf({
   label: NAMED.label,
   status: wordList(OUTAGE_STATUSES, "What the server was; of the list alone."),
   ...RANGE,
-  sort: sortBy(sortable<OutageRecord>(OutageRecord)),
+  sort: sortBy(sortable<Omit<OutageRecord, "site">>(OutageRecord)),
   ...STORED_LIST,
 });
 

@@ -4,6 +4,7 @@ import type { RescanRow } from "../../collector/outcomes.ts";
 import { ApiError } from "../../domain/errors.ts";
 import { RescanResult } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
+import { withSite } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { callerOf, type Exchange, gated } from "../exchange.ts";
@@ -43,12 +44,11 @@ export function rescanRoutes(deps: PollDeps) {
       exchange.listener?.timeout(request, 0);
       const rows = await forcePoll(deps, exchange, body.servers ?? null);
       return {
-        results: rows.map(({ server: id, status, durationMs, error }) => ({
-          server: id,
-          status,
-          durationMs: Math.round(durationMs),
-          error: error && { code: error.code, message: error.message },
-        })),
+        results: rows.map(({ server, status, durationMs, error }) => {
+          const problem = error && { code: error.code, message: error.message };
+          const result = { server, status, durationMs: Math.round(durationMs), error: problem };
+          return withSite(result, exchange.ofSite);
+        }),
       };
     },
     documented("rescan", "Licenses", "Poll now", {

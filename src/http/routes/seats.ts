@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { DATA_STATES, USER_KINDS } from "../../domain/words.ts";
-import { formatOf } from "../answers/answer.ts";
+import { formOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, ordered, sortable } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
@@ -51,14 +51,14 @@ type UserQuery = Static<typeof USER_QUERY.schema>;
  */
 export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
   const featuresOf = perPicture(({ server, features }) => {
-    const records = features.map((feature) => featureRecord(server.id, feature));
+    const records = features.map((feature) => featureRecord(server, feature));
     return JSON.stringify(records).slice(1, -1);
   });
 
   async function asked(exchange: Exchange, query: FeatureQuery | UserQuery) {
     const snapshot = snapshotFor(exchange);
     const servers = await reader.servers(exchange, snapshot, query);
-    return { snapshot, servers, format: formatOf(query, exchange.request) };
+    return { snapshot, servers, form: formOf(query, exchange) };
   }
 
   return new Elysia({ name: "routes/seats" })
@@ -66,18 +66,18 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
     .get(
       "/api/licenses/features",
       async ({ exchange, query }) => {
-        const { snapshot, servers, format } = await asked(exchange, query);
-        return answers.respond(exchange, snapshot, format, (join) => {
-          if (format === "json" && isPlain(query)) {
+        const { snapshot, servers, form } = await asked(exchange, query);
+        return answers.respond(exchange, snapshot, form.format, (join) => {
+          if (form.format === "json" && isPlain(query)) {
             const total = servers.reduce((sum, { features }) => sum + features.length, 0);
             return join('{"features":[', servers.map(featuresOf), listEnd(total));
           }
           const matched = servers.flatMap(({ server, features }) =>
             features
               .filter((feature) => isWanted(feature, query))
-              .map((feature) => featureRecord(server.id, feature)),
+              .map((feature) => featureRecord(server, feature)),
           );
-          return listAnswer(FEATURES, matched, query, format);
+          return listAnswer(FEATURES, matched, query, form);
         });
       },
       documented("read", "Licenses", "Features of all servers", {
@@ -88,9 +88,9 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
     .get(
       "/api/licenses/users",
       async ({ exchange, query }) => {
-        const { snapshot, servers, format } = await asked(exchange, query);
-        return answers.respond(exchange, snapshot, format, (join) => {
-          if (format === "json" && isPlain(query)) {
+        const { snapshot, servers, form } = await asked(exchange, query);
+        return answers.respond(exchange, snapshot, form.format, (join) => {
+          if (form.format === "json" && isPlain(query)) {
             const rows = rowsByStart(servers);
             return join('{"users":[', rows, listEnd(rows.length));
           }
@@ -98,9 +98,9 @@ export function seatRoutes({ reader, snapshotFor, answers }: RouteDeps) {
           const matched = servers.flatMap(({ server, features }) =>
             features
               .filter(({ name }) => query.feature?.includes(name) ?? true)
-              .flatMap((feature) => userRecords(server.id, feature).filter(isAsked)),
+              .flatMap((feature) => userRecords(server, feature).filter(isAsked)),
           );
-          return listAnswer(USERS, matched, query, format);
+          return listAnswer(USERS, matched, query, form);
         });
       },
       documented("holders", "Licenses", "Checkouts, reservations, queue entries and assigned people", {
@@ -140,7 +140,7 @@ function userFilter({ daemon, user, host, kind }: UserQuery): (row: UserRecord) 
 
 /** Rows as they are kept: written out, with what they are sorted by. */
 const rowsOf = perPicture(({ server, features }) => {
-  const records = features.flatMap((feature) => userRecords(server.id, feature));
+  const records = features.flatMap((feature) => userRecords(server, feature));
   return ordered(records, BY_START, USERS.identity).map((record) => ({
     // An unknown start puts the row last.
     start: record.startedAt === null ? Infinity : Date.parse(record.startedAt),

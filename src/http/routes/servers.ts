@@ -7,8 +7,8 @@ import { iso } from "../../domain/time/clock.ts";
 import { DATA_STATES, SERVER_STATUSES } from "../../domain/words.ts";
 import { decodeOutput } from "../../managers/read-output.ts";
 import { MANAGERS } from "../../managers/registry.ts";
-import { formatOf, send, valueAnswer } from "../answers/answer.ts";
-import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable } from "../answers/list.ts";
+import { formOf, send, valueAnswer } from "../answers/answer.ts";
+import { type ListKind, listAnswer, listDoc, NOT_MODIFIED, sortable, withSite } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { LIVE_LIST, NAMED, names, queryOf, sortBy, wordList } from "../query.ts";
@@ -47,11 +47,11 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
     .get(
       "/api/licenses/servers",
       ({ exchange, query }) => {
-        const format = formatOf(query, exchange.request);
+        const form = formOf(query, exchange);
         const snapshot = snapshotFor(exchange);
         const servers = namedServers(snapshot, query.server, query.label);
         checkManagers(query.manager, snapshot);
-        return answers.respond(exchange, snapshot, format, () => {
+        return answers.respond(exchange, snapshot, form.format, () => {
           const matched = servers
             .map(recordOf)
             .filter(
@@ -60,7 +60,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
                 (query.status?.includes(status) ?? true) &&
                 (query.state?.includes(state) ?? true),
             );
-          return listAnswer(SERVERS, matched, query, format);
+          return listAnswer(SERVERS, matched, query, form);
         });
       },
       documented("read", "Licenses", "License servers", {
@@ -82,7 +82,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
     )
     .get(
       "/api/licenses/servers/:id/raw",
-      async ({ request, params }) => {
+      async ({ request, exchange, params }) => {
         const { unparsedLines, unparsed, lastPollAt } = knownServer(live.snapshot(), params.id);
         const raw = await collector.raw(params.id);
         const nothing = { argv: null, exitCode: null, signal: null, truncated: null };
@@ -95,7 +95,7 @@ export function serverRoutes({ live, collector, snapshotFor, answers }: RouteDep
           unparsedLines,
           unparsed: unparsed.map((line) => pick(line, "line", "text")),
         };
-        return send(request, valueAnswer(output));
+        return send(request, valueAnswer(withSite(output, exchange.ofSite)));
       },
       documented("raw", "Licenses", "The raw output of a server's last poll", {
         description:

@@ -2,9 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import type { Snapshot } from "../../domain/picture.ts";
-import { Count, nullable, record, Timestamp, words } from "../../domain/records.ts";
+import { Count, nullable, OfSite, record, Timestamp, words } from "../../domain/records.ts";
 import { HealthRecord, Reloaded, Status } from "../../domain/service/status.ts";
 import { iso } from "../../domain/time/clock.ts";
+import { withSite } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { pick } from "../records.ts";
@@ -131,18 +132,17 @@ export function serviceRoutes(deps: RouteDeps) {
     )
     .get(
       "/api/network",
-      ({ server }) => {
+      ({ server, exchange }) => {
         const configured = settings();
         const { servers } = live.snapshot();
         return {
           interfaces: host.interfaces().map((one) => ({ ...one, addresses: [...one.addresses] })),
           listening: [{ host: configured.host, port: server?.port ?? configured.port }],
           members: servers.flatMap(({ server: { id }, reachability }) =>
-            reachability.map((member) => ({
-              server: id,
-              ...pick(member, "host", "port", "reachable", "connectMs", "error"),
-              addresses: [...member.addresses],
-            })),
+            reachability.map((member) => {
+              const of = pick(member, "host", "port", "reachable", "connectMs", "error");
+              return withSite({ server: id, ...of, addresses: [...member.addresses] }, exchange.ofSite);
+            }),
           ),
         };
       },
@@ -194,6 +194,7 @@ const Network = record("Network", {
   listening: Type.Array(Type.Object({ host: Type.String(), port: Port })),
   members: Type.Array(
     Type.Object({
+      ...OfSite,
       server: Type.String(),
       host: Type.String(),
       port: nullable(Port),

@@ -5,7 +5,8 @@ import { SessionRecord } from "../../domain/history-records.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
-import { listDoc, sortOf } from "../answers/list.ts";
+import type { Formatted } from "../answers/answer.ts";
+import { listDoc, sortOf, withSite } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { NAMED, PEOPLE, queryOf, STORED_LIST, sortBy } from "../query.ts";
@@ -32,10 +33,13 @@ const DENIALS = queryOf({
 /** Sessions and denials. */
 export function sessionRoutes({ denials, reader }: RouteDeps) {
   /** Whether denials of these servers can be seen. Anonymized keys see no paths of the host. */
-  function loggingOf(ids: readonly string[], anonymize: boolean) {
+  function loggingOf(
+    ids: readonly string[],
+    { anonymize, ofSite }: { readonly anonymize: boolean } & Pick<Formatted, "ofSite">,
+  ) {
     const found = denials.logging().filter(({ server }) => ids.includes(server));
     return found.map(({ since, message, ...logging }) => ({
-      ...logging,
+      ...withSite(logging, ofSite),
       message: anonymize && logging.state === "unreadable" ? "The debug log cannot be read" : message,
       since: iso(since),
     }));
@@ -62,7 +66,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
       async ({ exchange, query }) => {
         const { asked, servers } = await reader.read(exchange, query, openRange);
         const ids = servers.map(({ server }) => server.id);
-        const logging = loggingOf(ids, asked.anonymize);
+        const logging = loggingOf(ids, asked);
         const question = { ...asked, ...asked.filter, sort: sortOf(query.sort), logging };
         return reader.answer(exchange, "denials", question);
       },

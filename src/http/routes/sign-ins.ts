@@ -8,7 +8,7 @@ import { iso } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { whenFree } from "../../store/database/busy.ts";
 import type { Grant, SignIn } from "../../store/sign-in-book.ts";
-import { formatOf, responseOf } from "../answers/answer.ts";
+import { formOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
@@ -171,10 +171,10 @@ export function signInRoutes(deps: RouteDeps) {
     )
     .get(
       "/api/signins",
-      ({ request, exchange, query }) => {
+      ({ exchange, query }) => {
         const rows = visibleTo(exchange).map((each) => signInRecord(each, exchange.signIn));
         const page = { ...query, ...storedPage(query) };
-        return responseOf(listAnswer(SIGN_INS, rows, page, formatOf(query, request)));
+        return responseOf(listAnswer(SIGN_INS, rows, page, formOf(query, exchange)));
       },
       documented("read", "Keys", "Browsers that are signed in", {
         description: "Those of the caller's key; all for an admin. Oldest first.",

@@ -67,12 +67,18 @@ export function twinOf(level: string | null) {
 
 export type EventEncoder = ReturnType<typeof createEncoder>;
 
-/** Encodes events; the pseudonyms are for clients with anonymized keys. */
-export function createEncoder(pseudonyms: Pseudonyms) {
+/** Encodes events; the pseudonyms are for clients with anonymized keys, the site is that of this licmond in a fleet. */
+export function createEncoder(pseudonyms: Pseudonyms, siteOf: () => string | null = () => null) {
+  /** With the site in a fleet: the store has events without. */
+  const sited: typeof encodedEvent = (row, text) => {
+    const site = siteOf();
+    if (site === null) return encodedEvent(row, text);
+    return encodedEvent(row, (parts) => `{"site":${JSON.stringify(site)},${text(parts).slice(1)}`);
+  };
   /** `event` is the parsed event where it is at hand, else its text. */
   const encoded = (row: EventRow, event: StoredEvent | string) => {
     let anonymous: string | null = null;
-    return encodedEvent(row, (parts) => {
+    return sited(row, (parts) => {
       if (parts !== SECOND || ANONYMOUS_FORM[row.type] !== "pseudonyms") return row.json;
       anonymous ??= anonymousEvent(event, pseudonyms);
       return anonymous;
@@ -93,10 +99,10 @@ export function createEncoder(pseudonyms: Pseudonyms) {
         ]);
         const whole = (part: Parts) => `${json.slice(0, -1)},${patch?.(audience.get(part) ?? "names")}}`;
         const texts = new Map<Parts, string>();
-        return encodedEvent(row, (part) => texts.getOrInsertComputed(part, whole));
+        return sited(row, (part) => texts.getOrInsertComputed(part, whole));
       }
       if (type !== "metrics") return encoded(row, event);
-      return encodedEvent(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
+      return sited(row, (parts) => (parts === BOTH ? json : metricsJson(event, parts)));
     },
   };
 }

@@ -1,6 +1,4 @@
-import { Type } from "@sinclair/typebox";
 import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
-import { nullable, record } from "../../domain/records.ts";
 import type { Answer, Formatted } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
 import type { AlertFilter } from "../../store/alert-queries.ts";
@@ -8,12 +6,6 @@ import { type AlertAtHubRow, alertOf, ownerOf } from "../alerts/rows.ts";
 import type { Pool } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { ofSites } from "./people.ts";
-
-export const AlertAtHub = record("AlertAtHub", {
-  site: Type.String(),
-  ...AlertRecord.properties,
-  siteId: nullable(Type.Integer({ description: "Id of the alert at its site; null of the hub's own" })),
-});
 
 export interface AlertsAsked extends AlertFilter, Formatted {
   readonly limit: number;
@@ -48,5 +40,5 @@ export async function alertsAnswer(pool: Pool, asked: AlertsAsked): Promise<Answ
     const shown = alertRecord(alertOf(row), asked.now);
     return { ...(asked.anonymize ? anonymousAlert(shown) : shown), ...ownerOf(row) };
   });
-  return rowsAnswer("alerts", AlertAtHub, records, total, asked);
+  return rowsAnswer("alerts", AlertRecord, records, total, asked);
 }

@@ -1,6 +1,4 @@
-import { Type } from "@sinclair/typebox";
 import { type Denial, type DenialOutcome, DenialRecord, denialRecord } from "../../domain/denials.ts";
-import { record } from "../../domain/records.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Answer, Formatted } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
@@ -9,8 +7,6 @@ import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
 import { peopleIn, personConditions } from "./people.ts";
-
-export const DenialAtHub = record("DenialAtHub", { site: Type.String(), ...DenialRecord.properties });
 
 export interface DenialsAsked extends DenialQuery, Formatted {
   readonly limit: number;
@@ -46,9 +42,9 @@ export async function denialsAnswer(
     const denial = denialOf(row);
     const user = denial.user === null ? null : people.user(denial.user);
     const shown = { ...denial, user, host: people.host(denial.host), reason: people.text(denial.reason) };
-    return { site: row.site, ...denialRecord(shown) };
+    return denialRecord(shown);
   });
-  return rowsAnswer("denials", DenialAtHub, records, total, asked, { logging: asked.logging });
+  return rowsAnswer("denials", DenialRecord, records, total, asked, { logging: asked.logging });
 }
 
 type Row = Readonly<Record<string, string | null>> & { readonly site: string };

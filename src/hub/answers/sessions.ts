@@ -1,6 +1,4 @@
-import { Type } from "@sinclair/typebox";
 import { SessionRecord } from "../../domain/history-records.ts";
-import { record } from "../../domain/records.ts";
 import type { EndReason, Session } from "../../domain/session.ts";
 import { holdingsAt } from "../../domain/stats/held-seats.ts";
 import { type SessionsQuery, sessionRecord } from "../../history/sessions/session-list.ts";
@@ -11,13 +9,6 @@ import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
 import { peopleIn, personConditions } from "./people.ts";
-
-/** A session at the hub: `id` is the hub's own, `siteId` the site's. */
-export const SessionAtHub = record("SessionAtHub", {
-  site: Type.String(),
-  ...SessionRecord.properties,
-  siteId: Type.Integer({ description: "Id of the session at its site" }),
-});
 
 const COLUMNS = `site, epoch, site_id, id, server, daemon, feature, user_name, host, version, count, handle, started_at, began_at,
   first_seen_at, last_seen_at`;
@@ -79,7 +70,7 @@ export async function sessionsAnswer(
       siteId: people.session(siteId),
     };
   });
-  return rowsAnswer("sessions", SessionAtHub, records, total, asked);
+  return rowsAnswer("sessions", SessionRecord, records, total, asked);
 }
 
 type Row = Readonly<Record<string, string | null>> & { readonly site: string; readonly site_id: string };

@@ -115,5 +115,5 @@ export function createDirectory(pool: Pool, clock: Clock) {
 
 /** A head under the hub's id, as a picture of a server without features. */
 export function pictureOf(site: string, head: PictureHead): ServerPicture {
-  return { ...head, server: { ...head.server, id: serverAt(site, head.server.id) }, features: [] };
+  return { ...head, server: { ...head.server, id: serverAt(site, head.server.id), site }, features: [] };
 }

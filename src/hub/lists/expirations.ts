@@ -56,7 +56,7 @@ export async function expirationPage(
     pool.unsafe(`SELECT * ${from} ORDER BY ${order} ${page}`, conditions.values),
   ]);
   const records = expirationRecords((rows as Record<string, unknown>[]).map(poolExpiry), heads, now);
-  return { total: total as number, rows: records.map((one) => ({ site: partsOf(one.server)[0], ...one })) };
+  return { total: total as number, rows: records };
 }
 
 /** The day on which so many days are left by a zone's calendar, `YYYY-MM-DD`. */
@@ -68,6 +68,7 @@ function lastDay(zone: string, days: number, now: number): string {
 }
 
 const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
+  site: "p.site",
   server: "p.site | p.server",
   daemon: "p.daemon",
   feature: "p.feature",

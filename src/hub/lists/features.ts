@@ -78,7 +78,7 @@ export async function featurePage(
     rows: (rows as Row[]).map(({ site, server, body, assigned, server_at, silent }) => {
       const feature = featureOf(body, whole(server_at), silent);
       const [shown = feature] = hide(bare(feature)).features;
-      return { site, ...featureRecord(serverAt(site, server), shown), assigned };
+      return { ...featureRecord({ id: serverAt(site, server), site }, shown), assigned };
     }),
   };
 }
@@ -120,6 +120,7 @@ const NOTHING = { members: [], daemons: [], error: null, unparsed: [] } as unkno
 >;
 
 const SORTS: Readonly<Record<FeatureSort, string>> = {
+  site: "f.site",
   server: "f.site | f.server",
   daemon: "f.daemon",
   name: "f.name",

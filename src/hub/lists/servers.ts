@@ -39,9 +39,8 @@ export async function serverRecords(pool: Pool, heads: readonly ServerPicture[])
   const counts = ids.length === 0 ? new Map() : await countsOf(pool, ids);
   return heads.map((head) => {
     const record = serverRecord(head);
-    const [site] = partsOf(record.id);
     const known = head.collectedAt === null ? record.counts : (counts.get(record.id) ?? record.counts);
-    return { site, ...record, counts: known };
+    return { ...record, counts: known };
   });
 }
 

@@ -115,15 +115,13 @@ function recordOf(
 ) {
   const picture = { ...featureOf(feature, whole(server_at), silent), [LIST_OF[kind]]: [JSON.parse(row)] };
   const [shown = picture] = hide(bare(picture)).features;
-  return userRecords(serverAt(site, server), shown).map((record) => ({
-    site,
-    ...record,
-    session: whole(session),
-  }));
+  const place = { id: serverAt(site, server), site };
+  return userRecords(place, shown).map((record) => ({ ...record, session: whole(session) }));
 }
 
 function sortsOf(user: string, host: string): Record<UserSort, string> {
   return {
+    site: "r.site",
     kind: "r.kind",
     session: "r.session",
     server: "r.site | r.server",

@@ -1,12 +1,12 @@
-import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { Picture } from "../../domain/live-picture.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { ExpirationRecord, FeatureRecord, record, ServerRecord, UserRecord } from "../../domain/records.ts";
+import { ExpirationRecord, FeatureRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
 import { FleetSummary } from "../../domain/site.ts";
 import { DATA_STATES, SERVER_STATUSES, USER_KINDS } from "../../domain/words.ts";
-import { encode, formatOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
+import { encode, formOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
 import { listDoc, ordered, rowsAnswer, type Sort, sortable, sortOf } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { type Exchange, gated, requirePermission } from "../../http/exchange.ts";
@@ -26,6 +26,7 @@ import {
 import { endTime, openRange, startTime } from "../../http/query-time.ts";
 import { serverRecord } from "../../http/records.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
+import { ServerWithFeatures } from "../../http/routes/licenses.ts";
 import { forcePoll, POLL_ERRORS } from "../../http/routes/rescan.ts";
 import { checkManagers } from "../../http/routes/servers.ts";
 import { knownServer } from "../../http/snapshot.ts";
@@ -39,18 +40,6 @@ import { fleetSummary } from "../lists/summary.ts";
 import { type UserSort, userPage } from "../lists/users.ts";
 import { numberedPictures } from "../streams/pictures.ts";
 
-/** A record of the daemon with the site that it is of. */
-function ofSite<R extends TSchema & { readonly properties: object; readonly title?: string }>(schema: R) {
-  return record(`${schema.title}AtHub`, { site: Type.String(), ...schema.properties });
-}
-const Feature = ofSite(FeatureRecord);
-const User = ofSite(UserRecord);
-const Server = ofSite(ServerRecord);
-const Expiration = ofSite(ExpirationRecord);
-const ServerWithFeatures = record("ServerWithFeaturesAtHub", {
-  ...Server.properties,
-  features: Type.Array(Feature),
-});
 const Licenses = { ...listDoc("servers", ServerWithFeatures, "Servers", { summary: FleetSummary }) };
 
 const FEATURES = queryOf({
@@ -58,7 +47,7 @@ const FEATURES = queryOf({
   search: text("Part of the name, whatever the case.", "schema"),
   min_utilization: decimal("Least utilization in percent.", { minimum: 0, maximum: 1_000_000 }),
   state: wordList(DATA_STATES, "How far the numbers can be trusted."),
-  sort: sortBy(sortable<FeatureRecord>(FeatureRecord) as readonly FeatureSort[]),
+  sort: sortBy(["site", ...sortable<FeatureRecord>(FeatureRecord)] as readonly FeatureSort[]),
   ...PAGE,
 });
 const USERS = queryOf({
@@ -66,7 +55,7 @@ const USERS = queryOf({
   ...PEOPLE,
   search: text("Part of the user or the host, whatever the case of a to z.", "ada"),
   kind: wordList(USER_KINDS, "Checkouts, reservations, queue entries, assigned people."),
-  sort: sortBy(sortable<UserRecord>(UserRecord) as readonly UserSort[]),
+  sort: sortBy(["site", ...sortable<UserRecord>(UserRecord)] as readonly UserSort[]),
   ...PAGE,
 });
 const SERVERS = queryOf({
@@ -76,7 +65,7 @@ const SERVERS = queryOf({
   manager: names("Names of license managers, as the configs of the sites have them.", "flexnet"),
   status: wordList(SERVER_STATUSES, "Reachability."),
   state: wordList(DATA_STATES, "Outcome of the last poll."),
-  sort: sortBy(sortable<ServerRecord>(ServerRecord)),
+  sort: sortBy(["site", ...sortable<ServerRecord>(ServerRecord)]),
   ...PAGE,
 });
 const EXPIRATIONS = queryOf({
@@ -88,7 +77,7 @@ const EXPIRATIONS = queryOf({
     maximum: 36_500,
   }),
   permanent: flag("Whether pools that never expire are listed too, at the end. Default: false."),
-  sort: sortBy(sortable<ExpirationRecord>(ExpirationRecord)),
+  sort: sortBy(["site", ...sortable<ExpirationRecord>(ExpirationRecord)]),
   ...PAGE,
 });
 const CHOSEN = { ...SITE, server: NAMED_AT_HUB.server, label: NAMED_AT_HUB.label };
@@ -179,12 +168,12 @@ export function listRoutes(
         );
         return send(
           request,
-          rowsAnswer("features", Feature, rows, total, { ...page, format: formatOf(query, request) }),
+          rowsAnswer("features", FeatureRecord, rows, total, { ...page, ...formOf(query, exchange) }),
         );
       },
       documented("read", "Licenses", "Features of all servers", {
         query: FEATURES,
-        answers: { 200: listDoc("features", Feature, "Features") },
+        answers: { 200: listDoc("features", FeatureRecord, "Features") },
       }),
     )
     .get(
@@ -206,13 +195,13 @@ export function listRoutes(
         );
         return send(
           request,
-          rowsAnswer("users", User, rows, total, { ...page, format: formatOf(query, request) }),
+          rowsAnswer("users", UserRecord, rows, total, { ...page, ...formOf(query, exchange) }),
         );
       },
       documented("holders", "Licenses", "Checkouts, reservations, queue entries and assigned people", {
         description: "Sorted by start unless told otherwise; rows whose start is not known come last.",
         query: USERS,
-        answers: { 200: listDoc("users", User, "Users") },
+        answers: { 200: listDoc("users", UserRecord, "Users") },
       }),
     )
     .get(
@@ -230,27 +219,27 @@ export function listRoutes(
         const rows = await serverRecords(pool, page);
         return send(
           request,
-          rowsAnswer("servers", Server, rows, matched.length, {
+          rowsAnswer("servers", ServerRecord, rows, matched.length, {
             limit,
             offset,
-            format: formatOf(query, request),
+            ...formOf(query, exchange),
           }),
         );
       },
       documented("read", "Licenses", "License servers", {
         query: SERVERS,
-        answers: { 200: listDoc("servers", Server, "Servers") },
+        answers: { 200: listDoc("servers", ServerRecord, "Servers") },
       }),
     )
     .get(
       "/api/licenses/servers/:id",
       async ({ exchange, params }) => {
         const [one] = await serverRecords(pool, [knownServer(snapshotFor(exchange), params.id)]);
-        return one as Static<typeof Server>;
+        return one as ServerRecord;
       },
       documented("read", "Licenses", "One license server", {
         params: ID,
-        answers: { 200: { description: "Server", schema: Server } },
+        answers: { 200: { description: "Server", schema: ServerRecord } },
       }),
     )
     .get(
@@ -277,14 +266,14 @@ export function listRoutes(
         const { total, rows } = await expirationPage(pool, asked, headsOf(exchange, servers), now);
         return send(
           request,
-          rowsAnswer("expirations", Expiration, rows, total, { ...page, format: formatOf(query, request) }),
+          rowsAnswer("expirations", ExpirationRecord, rows, total, { ...page, ...formOf(query, exchange) }),
         );
       },
       documented("read", "Licenses", "What expires when", {
         description:
           "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first.",
         query: EXPIRATIONS,
-        answers: { 200: listDoc("expirations", Expiration, "Expirations") },
+        answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
       }),
     )
     .get(

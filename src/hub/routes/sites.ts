@@ -5,7 +5,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { SITE_STATES, SiteRecord } from "../../domain/site.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { formatOf, send } from "../../http/answers/answer.ts";
+import { formOf, send } from "../../http/answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
@@ -64,11 +64,11 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { pool, director
     .use(gated)
     .get(
       "/api/fleet/sites",
-      async ({ request, query }) => {
+      async ({ request, exchange, query }) => {
         const matched = (await records(null)).filter(({ state }) => query.state?.includes(state) ?? true);
         return send(
           request,
-          listAnswer(SITES, matched, { ...query, ...storedPage(query) }, formatOf(query, request)),
+          listAnswer(SITES, matched, { ...query, ...storedPage(query) }, formOf(query, exchange)),
         );
       },
       documented("read", "Fleet", "Sites, and how the hub stands to each", {
