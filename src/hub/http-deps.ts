@@ -26,6 +26,7 @@ interface HubParts
   readonly pool: Pool;
   readonly keys: HubKeys;
   readonly signIns: HubSignIns;
+  readonly quotas: HubAppDeps["quotas"];
   readonly directory: Directory;
   readonly commands: Commands;
   readonly worker: HistoryWorker;
@@ -39,7 +40,7 @@ interface HubParts
 
 /** What the HTTP side asks of a hub, from its parts. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
-  const { running, pool, keys, signIns, directory, host, pseudonyms } = parts;
+  const { running, pool, keys, signIns, quotas, directory, host, pseudonyms } = parts;
   return {
     ...parts,
     settings: () => settingsOf(running.current(), parts.zone),
@@ -55,7 +56,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     keys,
     signIns,
     troubleOf: databaseTrouble,
-    quotas: { take: () => null },
+    quotas,
     health: async () => ({
       database: await databaseHealth(pool),
       collector: sitesHealth(directory),

@@ -15,28 +15,11 @@ export interface QuotaRefusal {
   readonly until: number;
 }
 
-type Counter = { dayAt: number; dayCount: number; monthAt: number; monthCount: number };
+export type Counter = { dayAt: number; dayCount: number; monthAt: number; monthCount: number };
 
-export type Quotas = ReturnType<typeof createQuotas>;
-
-/**
- * Counts in memory, so that a request costs no write: the daemon calls `flush` every second, and a kill forgets at most
- * that second. In memory are the keys that made a valid request this month.
- */
-export function createQuotas({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
-  const { sqlite } = store;
-  const stored = sqlite.query<Counter & { keyId: string }, []>(
-    `SELECT key_id AS keyId, day_at AS dayAt, day_count AS dayCount, month_at AS monthAt, month_count AS monthCount
-     FROM quota_counts`,
-  );
-  const counters = new Map(store.read(() => stored.all()).map(({ keyId, ...counter }) => [keyId, counter]));
-  const unwritten = new Set<string>();
-
-  // Prepared SQL: written every second for each key in use.
-  const write = sqlite.query<null, [Counter & { keyId: string }]>(
-    "INSERT OR REPLACE INTO quota_counts VALUES ($keyId, $dayAt, $dayCount, $monthAt, $monthCount)",
-  );
-  const forget = sqlite.query<null, [number]>("DELETE FROM quota_counts WHERE day_at < ?");
+/** Counts of requests by key: in memory, so that a request costs no write, wherever they are stored. */
+export function createQuotaBook(clock: Clock) {
+  const counters = new Map<string, Counter>();
 
   function current(keyId: string): Counter {
     const now = clock.now();
@@ -51,6 +34,8 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
   }
 
   return {
+    counters,
+    current,
     /** Counts one request of a key, unless a quota is used up: then nothing is counted and this says which. */
     take(keyId: string, { daily, monthly }: QuotaLimits): QuotaRefusal | null {
       const counter = current(keyId);
@@ -62,19 +47,49 @@ export function createQuotas({ store, clock }: { readonly store: Store; readonly
       counter.dayCount++;
       counter.monthCount++;
       counters.set(keyId, counter);
-      unwritten.add(keyId);
       return null;
+    },
+    /** Counters from before this time are of keys that were not used this month. */
+    outdated: () => monthStart(clock.now()) - DAY_MS,
+  };
+}
+
+export type Quotas = ReturnType<typeof createQuotas>;
+
+/** The daemon calls `flush` every second, and a kill forgets at most that second. */
+export function createQuotas({ store, clock }: { readonly store: Store; readonly clock: Clock }) {
+  const { sqlite } = store;
+  const stored = sqlite.query<Counter & { keyId: string }, []>(
+    `SELECT key_id AS keyId, day_at AS dayAt, day_count AS dayCount, month_at AS monthAt, month_count AS monthCount
+     FROM quota_counts`,
+  );
+  const book = createQuotaBook(clock);
+  const { counters } = book;
+  for (const { keyId, ...counter } of store.read(() => stored.all())) counters.set(keyId, counter);
+  const unwritten = new Set<string>();
+
+  // Prepared SQL: written every second for each key in use.
+  const write = sqlite.query<null, [Counter & { keyId: string }]>(
+    "INSERT OR REPLACE INTO quota_counts VALUES ($keyId, $dayAt, $dayCount, $monthAt, $monthCount)",
+  );
+  const forget = sqlite.query<null, [number]>("DELETE FROM quota_counts WHERE day_at < ?");
+
+  return {
+    take(keyId: string, limits: QuotaLimits): QuotaRefusal | null {
+      const refusal = book.take(keyId, limits);
+      if (refusal === null) unwritten.add(keyId);
+      return refusal;
     },
     /** Requests of a key counted in this UTC day and month. */
     used(keyId: string): { readonly day: number; readonly month: number } {
-      const { dayCount: day, monthCount: month } = current(keyId);
+      const { dayCount: day, monthCount: month } = book.current(keyId);
       return { day, month };
     },
     /** Writes what was counted since the last call. On a StoreError it stays to be written. */
     flush(): void {
       if (unwritten.size === 0) return;
       // Keys that were not used this month are forgotten, here and in the database.
-      const outdated = monthStart(clock.now()) - DAY_MS;
+      const outdated = book.outdated();
       store.transaction(() => {
         for (const keyId of unwritten) {
           const counter = counters.get(keyId);

@@ -6,6 +6,7 @@ import { type Clock, repeat } from "../../domain/time/clock.ts";
 import { keylessHolds, kindOf, socketCallerOf } from "../../http/without-key.ts";
 import { isAway, type Pool } from "../database/connect.ts";
 import { createHubKeys } from "./keys.ts";
+import { createHubQuotas } from "./quotas.ts";
 import { createHubSignIns } from "./sign-ins.ts";
 
 /** Uses of keys and sign-ins are written this often; a kill may forget the last ones. */
@@ -17,19 +18,23 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   const keys = await createHubKeys(pool, clock);
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
   const signIns = await createHubSignIns(pool, { keyOf, clock });
+  const quotas = await createHubQuotas(pool, clock);
   const flush = sayingOnce(log, "Uses of keys and sign-ins were not written", async () => {
     await keys.flush();
     await signIns.flush();
+    await quotas.renew();
   });
   const end = repeat(FLUSH_MS, () => void flush());
 
   return {
     keys,
     signIns,
+    quotas,
     /** Brings what other hubs and the command line have changed. */
     async renew(): Promise<void> {
       await keys.renew();
       await signIns.renew();
+      await quotas.renew();
     },
     /** Whether a key or a sign-in of this id holds, or a caller without one: what it opened may go on. */
     holds: (id: string, page: Config["page"]) =>

@@ -416,6 +416,15 @@ CREATE TABLE sign_in_codes (
   until_at bigint NOT NULL
 );
 
+-- Requests of keys in a UTC day and month, of all hubs together.
+CREATE TABLE quota_counts (
+  key_id text PRIMARY KEY,
+  day_at bigint NOT NULL,
+  day_count bigint NOT NULL,
+  month_at bigint NOT NULL,
+  month_count bigint NOT NULL
+) WITH (fillfactor = 50);
+
 -- How far retention has come, e.g. `sessions_from`: sessions that ended before it are dropped. Epoch ms.
 CREATE TABLE marks (
   name text PRIMARY KEY,
