@@ -22,7 +22,6 @@ export const words = {
   live: "live",
   connecting: "connecting",
   offline: "offline",
-  everyTen: "live, every 10 s",
   fleet: "Fleet",
   allSites: "All sites",
   searchSites: "Search sites",

@@ -1,5 +1,6 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
-import { isUnhandled } from "../live/alerts.ts";
+import { IS_FLEET } from "../here.ts";
+import { isUnhandled, type SitesAlert } from "../live/alerts.ts";
 import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
 import { conditionOf, isOld, isTroubled, type Kind, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { daily } from "./words.ts";
@@ -17,7 +18,7 @@ export interface Trouble {
   /** Until a license expires, or since it has (negative). */
   readonly days: number | null;
   /** The alert that can be acknowledged, where it is exactly one. */
-  readonly alert: AlertRecord | null;
+  readonly alert: SitesAlert | null;
 }
 
 /** How alerts are marked, the worst first. */
@@ -31,12 +32,12 @@ const rank = ({ mark, days }: Trouble) => 2 * ORDER.indexOf(mark) + (days === nu
  * What fires and was neither acknowledged nor silenced, and servers that are not fine although nothing fires for them (yet);
  * the worst first, expiries last. What expires on one day is one.
  */
-export function troublesOf(site: Site, firing: readonly AlertRecord[], now: number): Trouble[] {
+export function troublesOf(site: Site, firing: readonly SitesAlert[], now: number): Trouble[] {
   const isExpiring = ({ rule, value }: AlertRecord) => rule === "expiry" && (value ?? -1) >= 0;
   const open = firing.filter((alert) => isUnhandled(alert, now));
   const days = Map.groupBy(
     open.filter(isExpiring),
-    (alert) => rowOf(site, alert)?.feature.expiresOn ?? alert,
+    (alert) => rowOf(site, alert)?.feature.expiresOn ?? (IS_FLEET ? alert.value : alert),
   );
   const told = new Set(firing.filter(({ rule }) => OF_SERVER.has(rule)).map(({ server }) => server));
   return [
@@ -60,17 +61,28 @@ function rowOf(site: Site, { server, daemon, feature }: AlertRecord): FeatureRow
   );
 }
 
-function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
-  const { rule, server, daemon, feature, value } = alert;
+/** What a server is for which a rule fires, where there is no picture of it. */
+const KIND_BY_RULE: Readonly<Partial<Record<AlertRecord["rule"], Kind>>> = IS_FLEET
+  ? { server_down: "down", server_degraded: "degraded", stale: "stale" }
+  : {};
+
+function textOf({ rule, daemon, value, message }: AlertRecord): string {
+  const kind = KIND_BY_RULE[rule];
+  // A hub has rules of its own.
+  return kind === undefined ? (daily.alerts(value, daemon)[rule] ?? message) : daily.conditions[kind];
+}
+
+function troubleOf(site: Site, alert: SitesAlert, now: number): Trouble {
+  const { rule, server, feature, value } = alert;
   const held = site.get(server ?? "");
   const isOfServer = OF_SERVER.has(rule) && held !== undefined && kindOf(held) !== "fine";
   const row = rule === "expiry" ? rowOf(site, alert) : undefined;
   return {
     id: `${alert.id}`,
     mark: SEVERITY_MARKS[alert.severity],
-    subject: feature ?? server ?? "",
+    subject: feature ?? server ?? alert.site ?? "",
     to: subjectOf(alert),
-    text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : daily.alerts(value, daemon)[rule],
+    text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : textOf(alert),
     since: Date.parse(alert.startedAt),
     days: rule === "expiry" ? ((row && daysLeft(row, now)) ?? value) : null,
     alert,
@@ -78,14 +90,14 @@ function troubleOf(site: Site, alert: AlertRecord, now: number): Trouble {
 }
 
 /** Where the page shows what an alert is about. */
-export function subjectOf({ server, daemon, feature }: AlertRecord): Place | null {
-  if (server === null) return null;
+export function subjectOf({ server, daemon, feature, site }: SitesAlert): Place | null {
+  if (server === null) return site === undefined ? null : { path: "servers", query: { site } };
   if (feature === null || daemon === null) return placeOf({ id: server });
   return { path: "feature", query: { server, daemon, name: feature } };
 }
 
 /** What expires on the same day. */
-function togetherOf(site: Site, alerts: readonly AlertRecord[], now: number): Trouble {
+function togetherOf(site: Site, alerts: readonly SitesAlert[], now: number): Trouble {
   const troubles = alerts.map((alert) => troubleOf(site, alert, now)).sort((a, b) => rank(a) - rank(b));
   const [worst] = troubles as [Trouble, ...Trouble[]];
   if (alerts.length === 1) return worst;

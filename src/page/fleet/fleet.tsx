@@ -1,19 +1,19 @@
 import { computed } from "@preact/signals";
 import type { SiteRecord } from "../../domain/site.ts";
-import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
+import { AlertDialog } from "../daily/alert-dialog.tsx";
 import { SEVERITY_MARKS } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
+import { firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
-import { may } from "../me.ts";
+import { Attention, coloured } from "../pages/overview-attention.tsx";
 import { Expiring } from "../pages/overview-lists.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Facts, FeatureLink, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
 import { Pending, useAnswer } from "../parts/figure.tsx";
-import { Icon, State, UsedOf } from "../parts/marks.tsx";
+import { Icon, UsedOf } from "../parts/marks.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
@@ -36,16 +36,15 @@ export function Fleet() {
       <Status sites={sites} />
       <Outcome />
       <SearchField label={fleetWords.search} hint={fleetWords.hint} />
-      {search === "" ? (
+      {search === "" && (
         <div class="cols c3">
-          <Newest />
+          <Attention servers={NO_SERVERS} open={fleet.value?.open ?? 0} />
           <Full />
           <Expiring servers={NO_SERVERS} />
         </div>
-      ) : (
-        <Found search={search} />
       )}
       <Sites sites={sites} search={search} />
+      {search !== "" && <Found search={search} />}
       <AlertDialog />
     </div>
   );
@@ -108,7 +107,7 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
               <UsedOf used={up} total={up + degraded + down + unknown} between=" of " />,
             ],
             [fleetWords.people, number(summary.users)],
-            [fleetWords.waiting, <Known value={summary.queued} />],
+            [fleetWords.waiting, <Known value={summary.queued} as={coloured("n-full")} />],
           ]}
         />
       </div>
@@ -119,44 +118,6 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
 function conditionOf({ state, lastPushAt, lagSeconds }: SiteRecord): string {
   if (state === "behind") return fleetWords.isBehind(duration(1000 * (lagSeconds ?? 0)));
   return fleetWords.isSilent(lastPushAt === null ? null : moment(Date.parse(lastPushAt), now.value));
-}
-
-const MOST_ALERTS = 8;
-
-/** What fires and nobody has taken note of, of all sites and of the hub itself. */
-function Newest() {
-  const all = [...(firing.value?.values() ?? [])].filter((alert) => isUnhandled(alert, now.value));
-  const count = fleet.value?.open ?? 0;
-  return (
-    <Section
-      title={fleetWords.newest}
-      note={count > 0 && daily.firstOf(Math.min(MOST_ALERTS, all.length), count)}
-      more={[daily.allAlerts, { path: "alerts" }]}
-    >
-      {all.length === 0 && <State is="ok">{daily.nothing}</State>}
-      <ul class="rows need">
-        {all.slice(0, MOST_ALERTS).map((alert) => {
-          const { id, severity, message, site, startedAt } = alert;
-          const mark = SEVERITY_MARKS[severity];
-          return (
-            <li key={id}>
-              <State is={mark}>{daily.marks[mark]}</State>
-              <span class="el">
-                {site && <a href={linkTo("alerts", { site })}>{site}</a>} {message}
-              </span>
-              <span class="q r">{duration(now.value - Date.parse(startedAt))}</span>
-              {may("acknowledge") && (
-                <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
-                  {daily.ack}
-                  <span class="vh"> {targetOf(alert)}</span>
-                </button>
-              )}
-            </li>
-          );
-        })}
-      </ul>
-    </Section>
-  );
 }
 
 const FULL = { min_utilization: "100", state: "ok,partial", sort: "-queued", limit: "8" };
@@ -190,7 +151,7 @@ function Full() {
 const KEY = "licmond keys create --name muc --role site --site muc";
 const SECTION = `[fleet]
 site = "muc"
-url = "https://hub.example"
+url = "${new URL(".", document.baseURI)}"
 api_key_file = "/etc/licmond/hub.key"`;
 
 function NoSites() {

@@ -57,7 +57,7 @@ const column = (
 const COLUMNS: readonly ListColumn<Row>[] = [
   column("site", "minmax(130px, 1.4fr)", "a-n el", ({ site, labels }) => (
     <a class="name" href={linkTo("", { site })}>
-      {site} <span class="q">{Object.values(labels).join(", ")}</span>
+      {site} <span class="q">{labelsOf(site, labels)}</span>
     </a>
   )),
   column("state", "minmax(150px, 1fr)", "a-s el", ({ state, lastPushAt }) => (
@@ -91,6 +91,10 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   column("note", "minmax(0, 1fr)", "q opt el", (site) => notesOf(site).join(", ")),
 ];
 
+const labelsOf = (site: string, labels: SiteRecord["labels"]) =>
+  Object.values(labels)
+    .filter((value) => value !== site)
+    .join(", ");
 const sinceOf = (at: string) => `since ${moment(Date.parse(at), now.value)}`;
 
 function Lag({ site: { lagFacts, lagSeconds } }: { readonly site: SiteRecord }) {
@@ -153,21 +157,18 @@ export function Sites({ sites, search }: { readonly sites: readonly SiteRecord[]
     const text = [site, ...Object.entries(labels).flat()].join("\n").toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
+  if (found.length === 0) return null;
   return (
     <>
-      <Section title={fleet.sitesHead} note={fleet.siteCount(found.length)}>
-        {found.length === 0 && <p class="q">{fleet.noSite}</p>}
-      </Section>
-      {found.length > 0 && (
-        <ListTable
-          label={fleet.sitesHead}
-          class="si"
-          rows={sorted(found.map((site) => ({ ...site, id: site.site })))}
-          columns={COLUMNS}
-          first={FIRST}
-          rowClass={({ state }) => (state === "silent" ? "stale-row" : "")}
-        />
-      )}
+      <Section title={fleet.sitesHead} note={fleet.siteCount(found.length)} />
+      <ListTable
+        label={fleet.sitesHead}
+        class="si"
+        rows={sorted(found.map((site) => ({ ...site, id: site.site })))}
+        columns={COLUMNS}
+        first={FIRST}
+        rowClass={({ state }) => (state === "silent" ? "stale-row" : "")}
+      />
     </>
   );
 }

@@ -18,12 +18,10 @@ export const fleetWords = {
 
   search: "Search sites, features and people",
   hint: "Feature, person, host or site",
-  newest: "Newest alerts",
   full: "Full",
   nothingFull: "Nothing is full.",
   sitesHead: "Sites",
   siteCount: (count: number) => plural(count, "site"),
-  noSite: "No site has this in its name or labels.",
   foundFeatures: "Features",
   foundPeople: "People",
   seats: "Seats in use",

@@ -27,13 +27,14 @@ export const readSites = async () => (await get("/api/fleet/sites", { limit: MOS
 /** In the place of a picture, which would be too much. Throws as `get` does. */
 export async function readFleet(): Promise<[]> {
   const open = { state: "firing", acknowledged: "false", limit: NEWEST };
-  const [sites, summary, { alerts, total }] = await Promise.all([
+  const [sites, summary, worst, { alerts, total }] = await Promise.all([
     readSites(),
     get("/api/licenses/summary"),
+    get("/api/licenses/alerts", { ...open, severity: "critical" }),
     get("/api/licenses/alerts", open),
   ]);
   fleet.value = { sites, summary, open: total };
-  firing.value = new Map(alerts.map((alert) => [alert.id, alert]));
+  firing.value = new Map([...worst.alerts, ...alerts].map((alert) => [alert.id, alert]));
   changes.value++;
   return [];
 }

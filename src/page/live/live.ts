@@ -148,7 +148,8 @@ function nobody(): void {}
 /** Reads the picture, and who is signed in; then keeps the picture live as long as the tab is there. */
 export async function startLive(): Promise<void> {
   whoIsIt = loadMe();
-  void reader.reload();
+  // That of nobody is an answer without an error; what a fleet is asked for has none.
+  if (!IS_FLEET) void reader.reload();
   if (await whoIsIt) keepLive();
   else forget();
 }

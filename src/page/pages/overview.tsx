@@ -1,14 +1,13 @@
-import { AlertDialog, ask } from "../daily/alert-dialog.tsx";
-import { type Trouble, troublesOf } from "../daily/attention.ts";
+import { AlertDialog } from "../daily/alert-dialog.tsx";
 import { shortOf } from "../daily/condition.ts";
 import { figuresOf, groupsOf } from "../daily/figures.ts";
 import { sentenceOf } from "../daily/sentence.ts";
 import { Tile } from "../daily/tile.tsx";
 import { daily } from "../daily/words.ts";
-import { duration, moment, number } from "../format.ts";
-import { firing, isUnhandled, unhandledOf } from "../live/alerts.ts";
+import { moment, number } from "../format.ts";
+import { firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
-import { may, mayNot } from "../me.ts";
+import { mayNot } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
 import { Facts, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
@@ -18,6 +17,7 @@ import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
+import { Attention, coloured } from "./overview-attention.tsx";
 import { Denied, Expiring, Held, SiteChart, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
@@ -110,59 +110,6 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
         />
       </div>
     </section>
-  );
-}
-
-const coloured = (colour: string) => (count: number) =>
-  count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
-
-const MOST_TROUBLES = 20;
-
-function Attention({ servers }: { readonly servers: Site }) {
-  const alerts = [...(firing.value?.values() ?? [])];
-  const troubles = troublesOf(servers, alerts, now.value);
-  const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
-  const shown = troubles.slice(0, MOST_TROUBLES);
-  return (
-    <Section
-      title={daily.attention}
-      note={troubles.length > 0 && daily.firstOf(shown.length, troubles.length)}
-      more={[daily.allAlerts, { path: "alerts" }]}
-    >
-      {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}
-      {firing.value !== null && troubles.length === 0 && <State is="ok">{daily.nothing}</State>}
-      <ul class="rows need">
-        {shown.map((trouble) => (
-          <Row key={trouble.id} trouble={trouble} />
-        ))}
-      </ul>
-      {handled > 0 && <p class="q note">{daily.handled(handled)}</p>}
-    </Section>
-  );
-}
-
-function Row({ trouble }: { readonly trouble: Trouble }) {
-  const { mark, subject, to, text, since, days, alert } = trouble;
-  return (
-    <li>
-      <State is={mark}>{daily.marks[mark]}</State>
-      <span class="el">
-        {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
-      </span>
-      <span class="q r">
-        {days !== null ? words.inDays(days) : since !== null && duration(now.value - since)}
-      </span>
-      {may("acknowledge") && (
-        <span class="ack">
-          {alert !== null && (
-            <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
-              {daily.ack}
-              <span class="vh"> {`${subject} ${text}`}</span>
-            </button>
-          )}
-        </span>
-      )}
-    </li>
   );
 }
 

@@ -122,7 +122,7 @@ export function Live() {
         : isFetching.value
           ? (["partial", words.everyHalfMinute] as const)
           : site.value !== null && (isOpen.value || IS_FLEET)
-            ? (["ok", IS_FLEET ? words.everyTen : words.live] as const)
+            ? (["ok", words.live] as const)
             : (["unknown", words.connecting] as const);
   return (
     <span class={`live st st-${icon}`}>

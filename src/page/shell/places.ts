@@ -45,7 +45,7 @@ export const PLACES: readonly Place[] = [
   { path: "servers", word: words.serversPage, letter: "s" },
   { path: "expiry", word: words.expiry, letter: "e" },
   { path: "denials", word: words.denials, letter: "d" },
-  { path: "history", word: words.history, letter: "h" },
+  { path: "history", word: words.history, letter: "h", ...(IS_FLEET && { icon: "history" }) },
   { path: "wall", word: words.wall, letter: "w", isAside: true },
   { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
   { path: "admin", word: words.admin, letter: "m", isAside: true },
