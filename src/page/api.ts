@@ -24,7 +24,7 @@ import type { CommandList, CommandResult } from "../domain/service/commands.ts";
 import type { Maintenance } from "../domain/service/maintenance.ts";
 import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
 import type { FleetSummary, SiteRecord } from "../domain/site.ts";
-import { SITE } from "./here.ts";
+import { atHub, ownIds, SITE } from "./here.ts";
 
 interface Range {
   readonly start: string;
@@ -129,8 +129,12 @@ export async function get<P extends keyof Answers>(
   query: Query = {},
   signal: AbortSignal | null = null,
 ): Promise<Answers[P]> {
-  const response = await ask(addressOf(path, query), { signal, headers: PAGE });
-  return (response.status === 204 ? null : await response.json()) as Answers[P];
+  return read(await ask(addressOf(path, query), { signal, headers: PAGE }));
+}
+
+/** An answer as JSON; null where it is empty. */
+async function read<T>(response: Response): Promise<T> {
+  return JSON.parse(response.status === 204 ? "null" : ownIds(await response.text(), SITE));
 }
 
 /** Rejects when the signal aborts. */
@@ -147,8 +151,7 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
 /** Changes something. Throws as `get` does. */
 export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
   const headers = { "content-type": "application/json", ...PAGE };
-  const response = await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) });
-  return (response.status === 204 ? null : await response.json()) as Changes[P];
+  return read(await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) }));
 }
 
 /** Ends a key or a sign-in. Throws as `get` does. */
@@ -181,9 +184,16 @@ export async function ask(path: string, init: RequestInit): Promise<Response> {
 /** What a hub answers of one site. */
 const BY_SITE = /^\/api\/(picture|licenses\/[a-z.]+)$/;
 
-/** A question with its query: at a hub of the site that the page is of. */
-export function addressOf(path: string, query: Query): string {
-  return path + search(SITE !== null && BY_SITE.test(path) ? { site: SITE, ...query } : query);
+/** A question with its query; on a site's pages of that site, and of its servers by their ids at the hub. */
+export function addressOf(path: string, { server, ...query }: Query): string {
+  return (
+    path +
+    search({
+      ...(SITE !== null && BY_SITE.test(path) && { site: SITE }),
+      ...(server !== undefined && { server: [server].flat().map(atHub) }),
+      ...query,
+    })
+  );
 }
 
 /** `?a=1&b=2&b=3`, or nothing. */

@@ -26,9 +26,12 @@ export const siteOf = (server: string): string => server.slice(0, Math.max(0, se
 /** A link to a page, relative; at a hub of the same site, else of that of the server which it is about. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   if (!IS_HUB || isOfNoSite(path)) return `./${path}${search(parameters)}`;
-  const [id = ""] = [parameters.server ?? parameters.id ?? ""].flat();
-  const site = SITE ?? siteOf(id);
-  return `./${path}${search({ ...(site !== "" && { site }), ...parameters })}`;
+  if (SITE !== null) return `./${path}${search({ site: SITE, ...parameters })}`;
+  const entries = Object.entries(parameters).map(([name, value]) => {
+    const of = (name === "server" || name === "id") && typeof value === "string" ? siteOf(value) : "";
+    return of === "" ? { [name]: value } : { site: of, [name]: value.slice(of.length + 1) };
+  });
+  return `./${path}${search(Object.assign({}, ...entries))}`;
 }
 
 /** Another site has another document. */

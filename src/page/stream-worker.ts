@@ -10,7 +10,7 @@ let latest: StreamNews | null = null;
 const stream = openStream((news) => {
   if (news.type === "open" || news.type === "lost") latest = news;
   for (const tab of tabs) tab.postMessage(news);
-}, self.name);
+}, self.name || null);
 
 addEventListener("connect", (event) => {
   const [tab] = (event as MessageEvent).ports;

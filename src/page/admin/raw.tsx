@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { moment } from "../format.ts";
+import { atHub } from "../here.ts";
 import { now } from "../live/live.ts";
 import { may, me } from "../me.ts";
 import { Figure, Rows } from "../parts/figure.tsx";
@@ -33,7 +34,7 @@ function Read({ id }: { readonly id: string }) {
   return (
     <Figure
       title={admin.wasRun}
-      path={`/api/licenses/servers/${encodeURIComponent(id)}/raw`}
+      path={`/api/licenses/servers/${encodeURIComponent(atHub(id))}/raw`}
       query={{}}
       csv={false}
       note={({ polledAt, exitCode, signal }) =>

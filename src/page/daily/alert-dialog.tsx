@@ -1,15 +1,14 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import type { AlertRecord } from "../../domain/alerts.ts";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
-import { put } from "../live/alerts.ts";
+import { put, type SitesAlert } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { daily } from "./words.ts";
 
 interface Asked {
-  readonly alert: AlertRecord;
+  readonly alert: SitesAlert;
   readonly action: "acknowledge" | "silence";
 }
 const asked = signal<Asked | null>(null);
@@ -20,10 +19,10 @@ export function ask(what: Asked): void {
 }
 
 /** What an alert is about, for the one who acts on it. */
-export function targetOf({ feature, daemon, server, rule }: AlertRecord): string {
+export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {
   const subject = feature ?? daemon;
   if (subject !== null && server !== null) return `${subject} (${server})`;
-  return subject ?? server ?? rule.replaceAll("_", " ");
+  return subject ?? server ?? [rule.replaceAll("_", " "), site].filter(Boolean).join(" ");
 }
 
 const HOUR_MS = 3_600_000;

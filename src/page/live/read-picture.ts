@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import type { Picture, PictureServer } from "../../domain/live-picture.ts";
 import { addressOf, ask, PAGE, Refusal } from "../api.ts";
+import { ownIds, SITE } from "../here.ts";
 
 /** Bytes of the picture that have come while it is read. */
 export const loadedBytes = signal(0);
@@ -20,7 +21,7 @@ export async function readPicture(ids: readonly string[] | null): Promise<readon
   const response = await ask(path, { cache: "no-store", headers });
   if (response.status === 304) return null;
   if (response.status === 204) throw new Refusal(401, "AUTH_MISSING", "", null, null);
-  const { servers } = JSON.parse(await textOf(response)) as Picture;
+  const { servers } = JSON.parse(ownIds(await textOf(response), SITE)) as Picture;
   if (ids === null) tag = response.headers.get("etag") ?? "";
   return servers;
 }

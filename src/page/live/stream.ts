@@ -1,5 +1,6 @@
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import type { Patch } from "../../domain/live-picture.ts";
+import { ownIds } from "../here.ts";
 
 /** What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live. */
 export type StreamNews =
@@ -28,18 +29,18 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
   function connect(): void {
     clearTimeout(timer);
     source?.close();
-    const opened = new EventSource(site ? `${STREAM}&${new URLSearchParams({ site })}` : STREAM);
+    const opened = new EventSource(site !== null ? `${STREAM}&${new URLSearchParams({ site })}` : STREAM);
     source = opened;
     opened.addEventListener("open", () => {
       wait = FIRST_RETRY_MS;
       tell({ type: "open" });
     });
-    opened.addEventListener("picture", ({ data }) =>
-      tell({ type: "patch", patch: JSON.parse(data) as Patch }),
+    opened.addEventListener("picture", ({ data }: MessageEvent<string>) =>
+      tell({ type: "patch", patch: JSON.parse(ownIds(data, site)) as Patch }),
     );
     for (const name of ["alert", "denial"])
       opened.addEventListener(name, ({ data }: MessageEvent<string>) =>
-        tell(JSON.parse(data) as AlertEvent | DenialEvent),
+        tell(JSON.parse(ownIds(data, site)) as AlertEvent | DenialEvent),
       );
     opened.addEventListener("error", () => {
       tell({ type: "lost" });

@@ -14,7 +14,7 @@ import { Pending, useAnswer } from "../parts/figure.tsx";
 import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { Choice } from "../parts/search-field.tsx";
-import { hrefOf, linkTo, query, setQuery } from "../router.ts";
+import { hrefOf, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 
 /** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
@@ -137,14 +137,6 @@ function Row({ alert }: { readonly alert: SitesAlert }) {
       <div class="alert-words">
         <p>{message}</p>
         <p class="q">
-          {IS_FLEET && (
-            <>
-              <a class="ref" href={linkTo("alerts", { site: alert.site ?? "" })}>
-                {alert.site}
-              </a>
-              {" · "}
-            </>
-          )}
           {place !== null && (
             <>
               <a class="ref" href={hrefOf(place)}>

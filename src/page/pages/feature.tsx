@@ -1,4 +1,4 @@
-import { search } from "../api.ts";
+import { addressOf } from "../api.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot, me } from "../me.ts";
@@ -150,7 +150,7 @@ function Who(props: {
 
 /** Of wikis and portals. */
 const badgeOf = ({ server, feature: { daemon, name } }: FeatureRow) =>
-  new URL(`./badge.svg${search({ server: server.id, daemon, feature: name })}`, document.baseURI).href;
+  new URL(`.${addressOf("/badge.svg", { server: server.id, daemon, feature: name })}`, document.baseURI).href;
 
 const countOf = (rows: readonly HolderRow[], { feature: { unit } }: FeatureRow) =>
   words.peopleSeats(peopleOf(rows), sumOf(rows, unit), unit);

@@ -23,11 +23,13 @@ export function Attention({ servers, open }: { readonly servers: Site; readonly 
   const alerts = [...(firing.value?.values() ?? [])];
   const troubles = troublesOf(servers, alerts, now.value);
   const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
+  // Not all of a fleet's were read; those that were are told together where they expire together.
+  const count = open === undefined || open <= alerts.length ? troubles.length : open;
   const shown = troubles.slice(0, MOST_TROUBLES);
   return (
     <Section
       title={daily.attention}
-      note={troubles.length > 0 && daily.firstOf(shown.length, open ?? troubles.length)}
+      note={troubles.length > 0 && daily.firstOf(shown.length, count)}
       more={[daily.allAlerts, { path: "alerts" }]}
     >
       {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}

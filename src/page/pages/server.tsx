@@ -5,6 +5,7 @@ import { post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words.ts";
 import { duration, milliseconds, moment, number } from "../format.ts";
+import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
 import { may } from "../me.ts";
@@ -34,7 +35,7 @@ export function Server() {
       </div>
     );
   const rescan = async () => {
-    const [row] = (await post("/api/licenses/rescan", { servers: [id] })).results;
+    const [row] = (await post("/api/licenses/rescan", { servers: [atHub(id)] })).results;
     return daily.rescanned(id, milliseconds(row?.durationMs ?? 0));
   };
   const rows = sorted([...featuresOf(server)], query.value.get("sort") ?? FIRST);

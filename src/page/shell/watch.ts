@@ -1,4 +1,5 @@
 import { effect, signal } from "@preact/signals";
+import { SITE } from "../here.ts";
 import { site } from "../live/live.ts";
 import { type FeatureRow, featuresOf } from "../model.ts";
 import { linkTo } from "../router.ts";
@@ -6,7 +7,8 @@ import { keep, kept } from "../storage.ts";
 import { words } from "../words.ts";
 
 /** What comes free is told once, so a watch names a feature until then. Kept in this browser, as ids, one a line. */
-const idsKept = () => (kept("watches") ?? "").split("\n").filter(Boolean);
+const NAME = SITE === null ? "watches" : `watches-${SITE}`;
+const idsKept = () => (kept(NAME) ?? "").split("\n").filter(Boolean);
 export const watched = signal<readonly string[]>(idsKept());
 /** The one that came free last, until it is dismissed. */
 export const cameFree = signal<FeatureRow | null>(null);
@@ -19,7 +21,7 @@ export const canNotify = () =>
 
 const save = (ids: readonly string[]) => {
   watched.value = ids;
-  keep("watches", ids.join("\n") || null);
+  keep(NAME, ids.join("\n") || null);
 };
 
 /** Called by a click, without which a browser lets nobody ask for notifications or make a sound. */
@@ -68,6 +70,6 @@ export function startWatching(): void {
         if (ids.has(row.id) && (row.free ?? 0) > 0 && row.feature.state === "ok") tell(row);
   });
   addEventListener("storage", ({ key }) => {
-    if (key === "licmond-watches") watched.value = idsKept();
+    if (key === `licmond-${NAME}`) watched.value = idsKept();
   });
 }
