@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../free-port.ts";
-import { gather, until } from "../until.ts";
+import { until } from "../until.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
 import { startRelay } from "./relay.ts";
-import { keyAt, madeUpFacts, madeUpSite, open } from "./rig.ts";
+import { keyAt, madeUpFacts, madeUpSite, open, spawnHub } from "./rig.ts";
 
 const SLOW = process.env.SLOW_TESTS === "1";
 const SITES = 4;
@@ -14,32 +14,6 @@ const SITES = 4;
 const FACTS = SLOW ? 1_000_000 : 100_000;
 const BATCH = 2_000;
 const NOW = Date.now();
-
-/** A hub as a process of its own, that can be killed. */
-async function spawnHub(config: string, port: number) {
-  const argv = [process.execPath, join(import.meta.dir, "../../src/main.ts"), "hub", "--config", config];
-  const child = Bun.spawn(argv, {
-    env: { PATH: "/usr/bin:/bin", LICMOND_HTTP_PORT: String(port) },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const printed = gather(child.stdout, child.stderr);
-  await until(`a hub answers on port ${port}`, async () => {
-    if (child.exitCode !== null) throw new Error(`the hub ended:\n${printed.text()}`);
-    return (await fetch(`http://127.0.0.1:${port}/api/ping`).catch(() => null))?.ok || undefined;
-  });
-  return {
-    async kill() {
-      child.kill("SIGKILL");
-      await child.exited;
-    },
-    async stop() {
-      child.kill("SIGTERM");
-      expect(await child.exited).toBe(0);
-    },
-  };
-}
 
 /**
  * A site that brings `count` facts, batch after batch, again after whatever went wrong, from behind the hub's cursor. As a

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { interpretConfig } from "../../src/config/load.ts";
 import type { NewKey } from "../../src/domain/keys.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
@@ -7,7 +8,7 @@ import { openPool, type Pool } from "../../src/hub/database/connect.ts";
 import { migrate } from "../../src/hub/database/migrate.ts";
 import { createHub } from "../../src/hub/hub.ts";
 import { freePort } from "../free-port.ts";
-import { until } from "../until.ts";
+import { gather, until } from "../until.ts";
 
 export interface TestHub extends AsyncDisposable {
   readonly url: string;
@@ -29,6 +30,33 @@ export async function startHub(database: string, clock?: Clock, more = ""): Prom
     get,
     json: async <Body>(path: string, key: string) => (await (await get(path, key)).json()) as Body,
     [Symbol.asyncDispose]: () => hub.stop(),
+  };
+}
+
+/** A hub as a process of its own, that can be killed. */
+export async function spawnHub(config: string, port: number) {
+  const argv = [process.execPath, join(import.meta.dir, "../../src/main.ts"), "hub", "--config", config];
+  const child = Bun.spawn(argv, {
+    env: { PATH: "/usr/bin:/bin", LICMOND_HTTP_PORT: String(port) },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const printed = gather(child.stdout, child.stderr);
+  await until(`a hub answers on port ${port}`, async () => {
+    if (child.exitCode !== null) throw new Error(`the hub ended:\n${printed.text()}`);
+    return (await fetch(`http://127.0.0.1:${port}/api/ping`).catch(() => null))?.ok || undefined;
+  });
+  return {
+    async kill() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      const code = await child.exited;
+      if (code !== 0) throw new Error(`the hub ended with ${code}:\n${printed.text()}`);
+    },
   };
 }
 

@@ -42,14 +42,16 @@ export async function streamState(pool: Pool): Promise<StreamState> {
  */
 const LOCKED = `SELECT pg_advisory_xact_lock(${LOCK}, ${LOCKS.publish});`;
 
-// An id is the time by PostgreSQL's clock, or the next number where that was given already.
+// An id is the time by PostgreSQL's clock, or the next number where that was given already. Without JIT: 2,000 events took 560 ms
+// with it, of which it was 530 ms.
 const PUBLISH = `${LOCKED}
+  SET LOCAL jit = off;
   WITH taken AS (
     DELETE FROM new_events
     WHERE place <= (SELECT max(place) FROM (SELECT place FROM new_events ORDER BY place LIMIT ${ROUND_EVENTS}) AS first)
     RETURNING *
   ), given AS (
-    SELECT greatest(last, ${NOW_MS} - 1) + row_number() OVER (ORDER BY place) AS id, taken.* FROM taken, stream
+    SELECT (SELECT greatest(last, ${NOW_MS} - 1) FROM stream) + row_number() OVER (ORDER BY place) AS id, taken.* FROM taken
   ), kept AS (
     INSERT INTO events (id, received_at, at, site, type, level, source, server, body)
     SELECT id, received_at, at, site, type, level, source, server,
@@ -68,7 +70,7 @@ export async function publish(pool: Pool, partitions: Partitions, state: StreamS
   await partitions.ensure({ events: [day, day + 1] }, day);
   let published = 0;
   for (let round = ROUND_EVENTS; round === ROUND_EVENTS; published += round) {
-    const [, told] = (await pool.unsafe(PUBLISH)) as [unknown, { number: number }[]];
+    const [, , told] = (await pool.unsafe(PUBLISH)) as [unknown, unknown, { number: number }[]];
     round = told[0]?.number ?? 0;
   }
   return published;
