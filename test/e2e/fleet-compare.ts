@@ -1,0 +1,195 @@
+import { ROW_COLUMNS } from "../../src/domain/picture.ts";
+import type { Fleet, FleetSite } from "./fleet-rig.ts";
+
+/** Whether a hub says of a site what the site says of itself: one table of questions, one comparer. */
+
+/** A question that a daemon and a hub answer. */
+export interface Question {
+  /** Without `site=`; `{server}` stands for each server of the site. */
+  readonly path: string;
+  /** A hub has no answer today; one that has fails the test, so that the mark goes. */
+  readonly isMissing?: true;
+  /** A number at this place of the answer, summed over the sites, is the hub's over all of them. */
+  readonly adds?: readonly string[];
+}
+
+const START = "start={start}&end={end}";
+const missing = (path: string, adds?: readonly string[]): Question => ({
+  path,
+  isMissing: true,
+  ...(adds && { adds }),
+});
+
+/** Every list, session range and statistic that both have. Ranges end at an instant that is over. */
+export const QUESTIONS: readonly Question[] = [
+  { path: "/api/licenses/features?limit=10000", adds: ["total"] },
+  { path: "/api/licenses/features?limit=10000&sort=-utilization" },
+  { path: "/api/licenses/features?limit=3&offset=2&sort=name" },
+  { path: "/api/licenses/features?limit=10000&search=a&min_utilization=30&state=ok", adds: ["total"] },
+  { path: "/api/licenses/features?limit=10000&server={server}" },
+  { path: "/api/licenses/users?limit=10000", adds: ["total"] },
+  { path: "/api/licenses/users?limit=10000&kind=queued,reservation", adds: ["total"] },
+  { path: "/api/licenses/users?limit=10000&sort=-count&server={server}" },
+  { path: "/api/licenses/servers?limit=10000", adds: ["total"] },
+  { path: "/api/licenses/servers?limit=10000&sort=-name" },
+  { path: "/api/licenses/servers/{server}" },
+  { path: "/api/licenses" },
+  { path: "/api/licenses?server={server}" },
+  {
+    path: "/api/licenses/summary",
+    adds: [
+      ...["up", "degraded", "down", "unknown"].map((status) => `servers.${status}`),
+      ...["total", "used", "available"].map((what) => `seats.${what}`),
+      ...["info", "warning", "critical"].map((severity) => `alerts.${severity}`),
+      ...["features", "staleFeatures", "unlimitedFeatures", "queued", "reserved"],
+    ],
+  },
+  { path: "/api/licenses/expirations?limit=10000&permanent=true", adds: ["total"] },
+  { path: "/api/licenses/expirations?limit=10000&days=90&sort=-total", adds: ["total"] },
+  { path: "/api/picture" },
+  { path: `/api/licenses/sessions?limit=10000&${START}`, adds: ["total"] },
+  { path: `/api/licenses/sessions?limit=10000&${START}&sort=-startedAt` },
+  { path: `/api/licenses/sessions?limit=10000&${START}&server={server}` },
+  { path: `/api/licenses/sessions?limit=7&offset=5&${START}&sort=lastSeenAt` },
+  { path: `/api/licenses/sessions?limit=10000&start={middle}&end={end}`, adds: ["total"] },
+  { path: `/api/licenses/sessions?limit=10000&start={start}&end={middle}`, adds: ["total"] },
+  { path: `/api/licenses/denials?limit=10000&${START}`, adds: ["total"] },
+  { path: `/api/licenses/denials?limit=10000&start={middle}&end={end}&server={server}` },
+  { path: "/api/licenses/alerts?limit=10000", adds: ["total"] },
+  { path: "/api/licenses/alerts?limit=10000&state=firing", adds: ["total"] },
+  { path: "/api/licenses/alerts?limit=10000&severity=critical,warning&state=resolved", adds: ["total"] },
+  missing(`/api/licenses/outages?limit=10000&${START}`, ["total"]),
+  missing(`/api/licenses/outages?limit=10000&${START}&status=down&server={server}`),
+  missing(`/api/licenses/waits?limit=10000&${START}`, ["total"]),
+  missing(`/api/licenses/stats?limit=10000&${START}`, ["total"]),
+  missing(`/api/licenses/stats?limit=10000&${START}&interval=1h&series=true&server={server}`),
+  missing(`/api/licenses/stats?limit=10000&${START}&interval=1d&series=true&timezone=Europe/Berlin`),
+  missing(`/api/licenses/heatmap?${START}`),
+  missing(`/api/licenses/heatmap?${START}&server={server}&timezone=Asia/Kolkata`),
+  missing(`/api/licenses/efficiency?limit=10000&${START}`, ["total"]),
+  ...["user", "host", "feature", "daemon", "server", "day", "user,feature", "label:location"].map((keys) =>
+    missing(
+      `/api/licenses/usage?limit=10000&${START}&group_by=${keys}`,
+      ["feature", "server"].includes(keys) ? ["total"] : undefined,
+    ),
+  ),
+  missing("/api/licenses/people?limit=10000"),
+  missing(`/api/licenses/people?limit=10000&q=a&kind=user`),
+];
+
+export interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** What differs, a line each; empty when nothing does. */
+export async function differences(fleet: Fleet, range: Range, sites = fleet.sites): Promise<string[]> {
+  const found: string[] = [];
+  for (const question of QUESTIONS) {
+    const sums = new Map(question.adds?.map((place) => [place, 0]));
+    for (const site of sites) {
+      const answers: unknown[] = [];
+      for (const path of pathsOf(question, range, site)) {
+        const answer = await atHub(fleet, site, path);
+        if (question.isMissing) {
+          if (![404, 503].includes(answer.status)) found.push(`${path} is answered now: take the mark away`);
+          continue;
+        }
+        const own = await site.get<unknown>(path);
+        answers.push(own);
+        if (!answer.ok) found.push(`${site.name}: ${path}: ${answer.status} ${await answer.text()}`);
+        else
+          difference(
+            plain(own, site.name),
+            plain(await answer.json(), site.name),
+            `${site.name}: ${path}`,
+            found,
+          );
+      }
+      for (const [place, sum] of sums) sums.set(place, sum + Number(at(answers[0], place)));
+    }
+    if (question.isMissing || sums.size === 0 || sites.length < fleet.sites.length) continue;
+    const path = filled(question.path, range);
+    const whole = (await (await fleet.get(path)).json()) as unknown;
+    for (const [place, sum] of sums)
+      if (at(whole, place) !== sum)
+        found.push(`all: ${path}: ${place}: ${sum} at the sites, ${at(whole, place)} at the hub`);
+  }
+  return found;
+}
+
+const iso = (instant: number) => new Date(instant).toISOString();
+
+function filled(path: string, { start, end }: Range): string {
+  return path
+    .replace("{start}", iso(start))
+    .replace("{end}", iso(end))
+    .replace("{middle}", iso(Math.round((start + end) / 2)));
+}
+
+function pathsOf({ path }: Question, range: Range, { servers }: FleetSite): string[] {
+  const whole = filled(path, range);
+  return whole.includes("{server}") ? servers.map((id) => whole.replace("{server}", id)) : [whole];
+}
+
+/** The same question about the site at the hub, where ids of servers have a prefix. */
+function atHub(fleet: Fleet, { name }: FleetSite, path: string): Promise<Response> {
+  const prefixed = path.replace("/servers/", `/servers/${name}:`).replace("server=", `server=${name}:`);
+  if (/\/servers\//.test(path)) return fleet.get(prefixed);
+  return fleet.get(`${prefixed}${prefixed.includes("?") ? "&" : "?"}site=${name}`);
+}
+
+/** What a hub alone says, and its own numbers; what tools wrote does not travel, nor why a log is not read. */
+const LEFT_OUT = new Set(["site", "sites", "siteId", "session", "snapshot", "display", "qualifier"]);
+const COLUMNS_LEFT_OUT = new Set(["key", "session", "display", "qualifier"]);
+const ROWS = ["key", ...ROW_COLUMNS].map((name) => COLUMNS_LEFT_OUT.has(name));
+
+/** An answer without what may differ: `site`, the prefix of servers, numeric ids of the hub's own, free text. */
+function plain(value: unknown, site: string, name = ""): unknown {
+  if (Array.isArray(value)) {
+    // Of a picture; elsewhere rows are objects.
+    if (name === "rows")
+      return value.map((row: unknown[]) => row.map((cell, at) => (ROWS[at] ? null : cell)));
+    return value.map((one) => plain(one, site));
+  }
+  if (typeof value === "string" && value.startsWith(`${site}:`)) return value.slice(site.length + 1);
+  if (typeof value !== "object" || value === null) return value;
+  const id = "siteId" in value ? { id: value.siteId } : {};
+  const fields = Object.entries({ ...value, ...id }).filter(([key]) => !isLeftOut(key, value));
+  return Object.fromEntries(fields.map(([key, field]) => [key, plain(field, site, key)]));
+}
+
+function isLeftOut(key: string, record: object): boolean {
+  // A list at a hub has a limit also where the daemon answers everything.
+  if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
+  // Words of alerts and of errors are the same; of `logging` the hub has the state alone.
+  if (key === "message") return "since" in record;
+  return LEFT_OUT.has(key);
+}
+
+function at(value: unknown, place: string): unknown {
+  return place
+    .split(".")
+    .reduce<unknown>((found, key) => (found as Record<string, unknown> | undefined)?.[key], value);
+}
+
+/** Adds where two values differ, at most some places of one answer. */
+function difference(own: unknown, hub: unknown, where: string, found: string[]): void {
+  const before = found.length;
+  const walk = (x: unknown, y: unknown, path: string): void => {
+    if (Object.is(x, y) || found.length >= before + 5) return;
+    if (
+      typeof x !== "object" ||
+      typeof y !== "object" ||
+      x === null ||
+      y === null ||
+      Array.isArray(x) !== Array.isArray(y)
+    )
+      return void found.push(`${where}: ${path}: ${shown(x)} at the site, ${shown(y)} at the hub`);
+    for (const key of new Set([...Object.keys(x), ...Object.keys(y)]))
+      walk((x as Record<string, unknown>)[key], (y as Record<string, unknown>)[key], `${path}.${key}`);
+  };
+  walk(own, hub, "");
+}
+
+const shown = (value: unknown) => (JSON.stringify(value) ?? "nothing").slice(0, 200);

@@ -1,0 +1,16 @@
+import { describe, expect, test } from "bun:test";
+import { HAS_POSTGRES } from "../hub/postgres.ts";
+import { differences } from "./fleet-compare.ts";
+import { startFleet } from "./fleet-rig.ts";
+
+const DAY_MS = 86_400_000;
+
+describe.skipIf(!HAS_POSTGRES)("what a hub says of a site is what the site says", () => {
+  test("after no fault, over a past and polls of today", async () => {
+    await using fleet = await startFleet(2);
+    for (let round = 0; round < 3; round++) for (const site of fleet.sites) await site.poll(40);
+    await fleet.caughtUp();
+    const end = Date.now() - 1;
+    expect(await differences(fleet, { start: end - 3 * DAY_MS, end })).toEqual([]);
+  }, 180_000);
+});

@@ -1,0 +1,80 @@
+import { connect, createServer, type Socket } from "node:net";
+
+/**
+ * What a line does to connections from now on. `cut`: those that are open end, and new ones are refused. `half-open`: nobody
+ * says a word any more, and nobody is told. `swallow`: a request arrives and its answer is lost. `slow`: each piece is late.
+ */
+export type LineState = "fine" | "cut" | "half-open" | "swallow" | "slow";
+
+/** A line between a site and its hubs, and the balancer before these. */
+export interface Line extends AsyncDisposable {
+  readonly url: string;
+  be(state: LineState): void;
+}
+
+const LATE_MS = 400;
+
+/** Passes connections on to one of the ports, by turns; one that nobody listens on is passed over. */
+export async function startLine(port: number, ports: readonly number[]): Promise<Line> {
+  let state: LineState = "fine";
+  let turn = 0;
+  const clients = new Set<Socket>();
+
+  const server = createServer((client) => {
+    clients.add(client);
+    client.on("close", () => clients.delete(client)).on("error", () => {});
+    if (state === "cut") return void client.destroy();
+    const first = turn++;
+    reach(ports.map((_, at) => ports[(first + at) % ports.length] ?? 0)).then((hub) => {
+      if (hub === null || client.destroyed) {
+        hub?.destroy();
+        return void client.destroy();
+      }
+      hub.on("error", () => {}).on("close", () => client.destroy());
+      client.on("close", () => hub.destroy());
+      pass(client, hub, () => false);
+      pass(hub, client, () => state === "swallow");
+    });
+  });
+
+  /** Hands pieces over in their order, late on a slow line. */
+  function pass(from: Socket, to: Socket, isLost: () => boolean): void {
+    let last: Promise<void> = Promise.resolve();
+    from.on("data", (piece) => {
+      if (state === "half-open") return;
+      if (isLost()) return void to.destroy();
+      const late = state === "slow" ? LATE_MS : 0;
+      last = last.then(async () => {
+        if (late > 0) await Bun.sleep(late);
+        if (!to.destroyed) to.write(piece);
+      });
+    });
+  }
+
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${port}`,
+    be(next) {
+      // What was said into a dead line is lost: the connections of it are of no use afterwards.
+      if (next === "cut" || state === "half-open") for (const client of clients) client.destroy();
+      state = next;
+    },
+    async [Symbol.asyncDispose]() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const client of clients) client.destroy();
+      await closed;
+    },
+  };
+}
+
+/** A connection to the first of the ports that somebody listens on. */
+async function reach(ports: readonly number[]): Promise<Socket | null> {
+  for (const port of ports) {
+    const socket = connect(port, "127.0.0.1");
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    if (isOpen) return socket;
+  }
+  return null;
+}
