@@ -26,6 +26,11 @@ import type { AlertRow, Day, SessionRow, StatusRow } from "./protocol.ts";
 const ROWS = 500;
 const PART_CHARS = 200_000;
 
+/** About a hundred thousand sessions: a push takes a megabyte. */
+const MOST_HELD_BYTES = 700_000;
+
+const base64 = (data: Uint8Array) => Buffer.from(data).toString("base64");
+
 type StoredStep = Omit<Step, "unlimited"> & { readonly unlimited: number };
 interface PackedRow extends NamedFeature {
   readonly id: number;
@@ -67,6 +72,7 @@ export function createDayReader(store: Store, people: People) {
     hours: packed("rollup_hours"),
     rollups: packed("rollup_days"),
   };
+  const held = query<{ data: Uint8Array | null }, [number]>("SELECT data FROM session_days WHERE day = ?");
   const hasLoose = query<object, [number, number]>("SELECT 1 FROM samples WHERE at >= ? AND at < ? LIMIT 1");
   const loose = query<StoredStep, [number, number, number]>(
     `SELECT at, total, used, reserved, queued, unlimited FROM samples WHERE feature_id = ? AND at >= ? AND at < ?
@@ -125,9 +131,17 @@ export function createDayReader(store: Store, people: People) {
     const make = (row: PackedRow) => {
       const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
       if (data === null || data.length === 0) return null;
-      return { ...featureRow(row), data: Buffer.from(data).toString("base64") };
+      const said = table === "samples" ? data : people[table === "hours" ? "hours" : "rollup"](day * DAY_MS, data);
+      return { ...featureRow(row), data: base64(said) };
     };
     for (const part of parts(page, make)) yield { table, day, ...part };
+  }
+
+  /** A day of more than fits is not sent: the hub has its sessions. */
+  function heldOf(day: number): Day {
+    const data = held(day)[0]?.data ?? null;
+    const said = data === null || data.length > MOST_HELD_BYTES ? null : people.sessionDay(data);
+    return { table: "held", day, part: 0, rows: said === null ? [] : [{ data: base64(said) }] };
   }
 
   function* names(after: number): Generator<Day> {
@@ -171,6 +185,7 @@ export function createDayReader(store: Store, people: People) {
       yield* names(usersSent);
       if (whole) yield* rowsOf(day);
       for (const table of ["samples", "hours", "rollups"] as const) yield* packedTable(table, day);
+      yield heldOf(day);
     },
   };
 }

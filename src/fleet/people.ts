@@ -1,6 +1,9 @@
 import type { StoredEvent } from "../domain/events.ts";
 import type { ServerPicture } from "../domain/picture.ts";
+import { type Bucket, createRollupSum } from "../domain/stats/rollup.ts";
 import type { Audience } from "../domain/words.ts";
+import { packDayRollup, packHours, readDayRollup, unpackHours } from "../history/codec.ts";
+import { renamed } from "../history/session-day.ts";
 import type { DenialRow, SessionRow } from "./protocol.ts";
 
 /** Puts pseudonyms in the place of people and their machines; the same that anonymized keys get, under another secret. */
@@ -24,6 +27,20 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   return {
     audience,
     user: (name: string) => (named ? name : anonymizer.user(name)),
+    /** Packed as `history/session-day.ts` packs it. */
+    sessionDay(data: Uint8Array): Uint8Array | null {
+      if (audience === "counts") return null;
+      return named ? data : renamed(data, anonymizer.user, anonymizer.host);
+    },
+    /** Packed hours of a day that begins at `dayAt`, and the rollup of a day. Their users are numbers of people. */
+    hours: (dayAt: number, data: Uint8Array) =>
+      audience === "counts" ? packHours(dayAt, unpackHours(dayAt, data).map(withoutUsers)) : data,
+    rollup(dayAt: number, data: Uint8Array): Uint8Array {
+      if (audience !== "counts") return data;
+      const sum = createRollupSum();
+      readDayRollup(dayAt, data, { ...sum, user() {} });
+      return packDayRollup(dayAt, sum.take());
+    },
     session(row: SessionRow): SessionRow | null {
       if (audience === "counts") return null;
       if (named) return row;
@@ -52,6 +69,8 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
     },
   };
 }
+
+const withoutUsers = ({ at, rollup }: Bucket): Bucket => ({ at, rollup: { ...rollup, users: [] } });
 
 const NOTHING_OF_CONFIG = {
   tool: null,

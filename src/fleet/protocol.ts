@@ -299,9 +299,11 @@ export const DAY_ROWS = {
   alerts: AlertRow,
   /** `sample_days`: the steps of the day. */
   samples: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  /** `rollup_hours` and `rollup_days`; their users are the numbers in `users`. */
+  /** `rollup_hours` and `rollup_days`; their users are the numbers in `users`. Under `people = "counts"` they have none. */
   hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
+  /** `session_days`: the seats that were held on the day, one row; none of a day that is not made, or of counts alone. */
+  held: Type.Object({ data: Packed }),
   /** Names of the users in rollups: of the whole site, under day -1. None under `people = "counts"`. */
   users: Type.Object({ id: Count, name: Name }),
 };
@@ -326,6 +328,7 @@ export const DAY_SCHEMAS = {
   samples: dayOf("samples"),
   hours: dayOf("hours"),
   rollups: dayOf("rollups"),
+  held: dayOf("held"),
   users: dayOf("users"),
 };
 export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[DayTable];

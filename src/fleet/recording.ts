@@ -78,6 +78,7 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
   ...packed("sample_days"),
   ...packed("rollup_hours"),
   ...packed("rollup_days"),
+  ["AFTER UPDATE ON session_days WHEN NEW.data IS NOT NULL", mark("NEW.day", 0)],
 ];
 
 /**

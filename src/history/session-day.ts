@@ -35,18 +35,42 @@ export function packSessionDay(
     putNumber(bytes, place);
     last = to[place] ?? 0;
   }
-  const head = Bun.zstdCompressSync(JSON.stringify(names));
+  return Buffer.concat([packedNames(names), Uint8Array.from(bytes)]);
+}
+
+/** The same day with other names of people. */
+export function renamed(
+  data: Uint8Array,
+  user: (name: string) => string,
+  host: (name: string) => string,
+): Uint8Array {
+  const { names, body } = headOf(data);
+  const { features, users, hosts } = namesIn(names);
+  const change = (list: readonly (string | null)[], to: (name: string) => string) =>
+    list.map((name) => (name === null ? null : to(name)));
+  const changed = { features, users: change(users, user), hosts: change(hosts, host) };
+  return Buffer.concat([packedNames(changed), data.subarray(body)]);
+}
+
+function packedNames(names: HeldNames): Uint8Array {
+  const packed = Bun.zstdCompressSync(JSON.stringify(names));
   const length: number[] = [];
-  putNumber(length, head.length);
-  return Buffer.concat([Uint8Array.from(length), head, Uint8Array.from(bytes)]);
+  putNumber(length, packed.length);
+  return Buffer.concat([Uint8Array.from(length), packed]);
+}
+
+/** The names as JSON, and where the numbers begin. */
+function headOf(data: Uint8Array): { readonly names: string; readonly body: number } {
+  const head = new ByteReader(data);
+  const length = head.number();
+  const body = head.at + length;
+  return { names: Bun.zstdDecompressSync(data.subarray(head.at, body)).toString(), body };
 }
 
 /** The seats of those that a filter lets through. */
 export function unpackSessionDay(day: number, data: Uint8Array, filter: SessionFilter): HeldSeats {
-  const head = new ByteReader(data);
-  const length = head.number();
-  const body = head.at + length;
-  const names = namesIn(Bun.zstdDecompressSync(data.subarray(head.at, body)).toString());
+  const { names: json, body } = headOf(data);
+  const names = namesIn(json);
   const reader = new ByteReader(data, body);
   const wanted = wantedOf(names, filter);
   const size = reader.number();

@@ -1,5 +1,11 @@
 import type { FeatureId } from "../domain/history.ts";
-import type { HeldSeats, HeldSession, HeldSum } from "../domain/stats/held-seats.ts";
+import {
+  type HeldSeats,
+  type HeldSession,
+  type HeldSum,
+  type Holding,
+  heldSeatsOf,
+} from "../domain/stats/held-seats.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import {
   allOf,
@@ -9,7 +15,7 @@ import {
   type SessionFilter,
   sessionCondition,
 } from "../store/conditions.ts";
-import type { KnownFeature } from "./buckets.ts";
+import { dayOf, type KnownFeature } from "./buckets.ts";
 import { createFeatureCounts, oncePerRange } from "./feature-counts.ts";
 import { unpackSessionDay } from "./session-day.ts";
 
@@ -108,6 +114,30 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
     return all<{ user: string }>(known, ...values).map(({ user }) => user);
   }
 
+  function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
+    // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
+    // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
+    const soon = start + DAY_MS;
+    const parts = [
+      ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
+      ["sessions_long", `ended_at > ? AND first_seen_at < ? AND ${IS_LONG}`, soon, start],
+      ["sessions_open", "ended_at IS NULL AND first_seen_at < ?", start],
+      ["sessions_by_start", "first_seen_at >= ? AND first_seen_at < ?", start, end],
+    ] as const;
+    return parts.flatMap(([index, sql, ...values]) => {
+      checkpoint();
+      const where = allOf([filter && sessionCondition(filter), { sql, values }]);
+      const from = `sessions INDEXED BY ${index}`;
+      return all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM ${from} WHERE ${where.sql}`, ...where.values);
+    });
+  }
+
+  /** Null where the day is not packed. */
+  function heldDay(day: number, filter: SessionFilter): HeldSeats | null {
+    const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
+    return row?.data ? unpackSessionDay(day, row.data, filter) : null;
+  }
+
   return {
     holders,
     /** Their small ids in the rollups, ascending. */
@@ -129,23 +159,10 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       const rows = all<Omit<FeatureSession, "server">>(sql.slice(1, -1), ...values);
       return rows.map((row) => ({ ...row, server }));
     },
-    sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
-      // What ended more than a day after it was seen is a long one; the rest of what was held ended within a day. Of the
-      // long ones and the open ones there are as many as there are seats, at most: all were held at one moment.
-      const soon = start + DAY_MS;
-      const parts = [
-        ["sessions_by_end", "ended_at >= ? AND ended_at <= ? AND first_seen_at < ?", start, soon, start],
-        ["sessions_long", `ended_at > ? AND first_seen_at < ? AND ${IS_LONG}`, soon, start],
-        ["sessions_open", "ended_at IS NULL AND first_seen_at < ?", start],
-        ["sessions_by_start", "first_seen_at >= ? AND first_seen_at < ?", start, end],
-      ] as const;
-      return parts.flatMap(([index, sql, ...values]) => {
-        checkpoint();
-        const where = allOf([filter && sessionCondition(filter), { sql, values }]);
-        const from = `sessions INDEXED BY ${index}`;
-        return all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM ${from} WHERE ${where.sql}`, ...where.values);
-      });
-    },
+    sessions,
+    /** The seats held in a part of a UTC day, at least. */
+    held: (from: number, to: number, filter: SessionFilter, holdingOf: (session: HeldSession) => Holding) =>
+      heldDay(dayOf(from), filter) ?? heldSeatsOf(sessions(from, to, filter), holdingOf),
     /** Another monitor's counts were imported for some of the range: of then only logs tell who had the seats. */
     hasOthersCounts(server: string, start: number, end: number): boolean {
       const sql =
@@ -161,11 +178,6 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       // What is open now says nothing of what is still to come.
       const open = start < now ? openSessions(of, Number.MIN_SAFE_INTEGER, end) : 0;
       return (ended?.count ?? 0) + open;
-    },
-    /** Null where the day is not packed. */
-    heldDay(day: number, filter: SessionFilter): HeldSeats | null {
-      const [row] = all<{ data: Uint8Array | null }>("SELECT data FROM session_days WHERE day = ?", day);
-      return row?.data ? unpackSessionDay(day, row.data, filter) : null;
     },
     daysPacked(first: number, behind: number): ReadonlySet<number> {
       const sql = "SELECT day FROM session_days WHERE data IS NOT NULL AND day >= ? AND day < ?";

@@ -37,6 +37,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
       await dropEvents(pool, partitions, dayBefore(eventsMs)),
     ];
     await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
+    await pool`DELETE FROM session_days WHERE day < ${dayBefore(sessionsMs)}`;
     await pool`DELETE FROM last_seen WHERE at < ${now - sessionsMs}`;
     await pool`DELETE FROM coverage WHERE until_at < ${now - rollupsMs}`;
     await pool`DELETE FROM statuses WHERE greatest(until_at, next_by) < ${now - outagesMs}`;

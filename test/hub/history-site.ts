@@ -5,6 +5,7 @@ import { systemTimers, type Timers } from "../../src/domain/time/clock.ts";
 import type { Audience } from "../../src/domain/words.ts";
 import { recordFacts } from "../../src/fleet/recording.ts";
 import { createSite } from "../../src/fleet/site.ts";
+import { createDayKeeper, DAY_QUERIES, type DayQueries } from "../../src/history/day-keeper.ts";
 import { createReader } from "../../src/history/reader.ts";
 import { anonymousEvent, anonymousPicture, createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import { managerOf } from "../../src/managers/registry.ts";
@@ -28,12 +29,14 @@ interface SiteWanted {
   /** Epoch ms: the history ends here. */
   readonly end: number;
   readonly people?: Audience;
+  /** Whether the site has made its packed days of sessions. */
+  readonly packs?: boolean;
 }
 
 export type HistorySite = Awaited<ReturnType<typeof makeSite>>;
 
 /** A site with the demo's history of some days, and its own answers; what it says to a hub comes of its own store. */
-export async function makeSite({ name, seed, days, end, people = "names" }: SiteWanted) {
+export async function makeSite({ name, seed, days, end, people = "names", packs = false }: SiteWanted) {
   const directory = temporaryDirectory();
   const demo = demoSite({ host: "127.0.0.1", port: 0, interval: "10m", directory, seed }, 0);
   // Some hours before the end the site joins its fleet: what comes later it tells as it happens.
@@ -62,6 +65,20 @@ export async function makeSite({ name, seed, days, end, people = "names" }: Site
         const of = [server, managerOf(server.manager), server.address, argv, new Uint8Array(0)] as const;
         await rig.poll(outcomeOf(...of, reading, at, 40));
       }
+  }
+
+  if (packs) {
+    const ask = (kind: keyof DayQueries, asked: Parameters<DayQueries["session"]>[1]) =>
+      DAY_QUERIES[kind](createReader(rig.store.sqlite, { now: asked.now }), asked);
+    const keeper = createDayKeeper({
+      store: rig.store,
+      history: { query: ask as never },
+      clock: rig.clock,
+      timers: { after: () => () => {} },
+      log: recordingLog(),
+      intervals: () => Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs])),
+    });
+    while (await keeper.step());
   }
 
   return {

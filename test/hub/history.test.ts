@@ -50,7 +50,7 @@ const QUESTIONS = [
   `stats?limit=1000&product=LogicSim&${RANGES.cut}`,
   ...each(ranges, (range, at) => `heatmap?${range}&timezone=${ZONES[at % ZONES.length]}`),
   ...each(ranges, (range, at) => `heatmap?${SOME}&${range}&timezone=${ZONES[at % ZONES.length]}`),
-  `heatmap?server=@styling&${RANGES.week}`,
+  `heatmap?server=@styling&${RANGES.week}&timezone=UTC`,
   ...each(ranges, (range) => `efficiency?limit=1000&${range}`),
   `efficiency?limit=7&offset=2&sort=-total&${RANGES.week}`,
   `efficiency?limit=1000&product=Simulation&${RANGES.week}`,
@@ -61,7 +61,7 @@ const QUESTIONS = [
   ),
   `usage?limit=9&offset=4&sort=-peakHeld&group_by=feature&${RANGES.all}`,
   `usage?limit=1000&group_by=user&server=@eda&${RANGES.week}`,
-  `usage?limit=1000&group_by=day&${SOME}&${RANGES.week}`,
+  `usage?limit=1000&group_by=day&${SOME}&${RANGES.week}&timezone=UTC`,
   ...each(ranges, (range) => `waits?limit=1000&${range}`),
   `waits?limit=5&sort=-fullSeconds&${RANGES.all}`,
   ...each(ranges, (range) => `outages?limit=1000&${range}`),
@@ -87,7 +87,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     for (const name of NAMES) keys.set(name, await keyAt(database, { role: "site", site: name }));
     hub = await startHub(database, { now: () => NOW }, PRODUCTS);
     for (const [index, name] of NAMES.entries()) {
-      const site = await makeSite({ name, seed: index + 1, days: DAYS, end: NOW });
+      const site = await makeSite({ name, seed: index + 1, days: DAYS, end: NOW, packs: name === "muc" });
       sites.set(name, site);
       await site.pushTo(hub.url, keys.get(name) ?? "");
     }

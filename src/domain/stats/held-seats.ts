@@ -168,3 +168,67 @@ export function heldSeatsOf(
     byEnd: Uint32Array.from(to.keys()).sort((a, b) => (to[a] ?? 0) - (to[b] ?? 0)),
   };
 }
+
+/** Seats of several sites as one. */
+export function joinedSeats(parts: readonly HeldSeats[]): HeldSeats {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  const names: HeldNames = {
+    features: parts.flatMap((part) => part.names.features),
+    users: parts.flatMap((part) => part.names.users),
+    hosts: parts.flatMap((part) => part.names.hosts),
+  };
+  /** A column of all parts; `shift` of a part is added to its values. */
+  const column = (
+    of: (part: HeldSeats) => Uint32Array,
+    shift: ((part: HeldSeats) => number) | null,
+  ): Uint32Array => {
+    const joined = new Uint32Array(parts.reduce((sum, part) => sum + of(part).length, 0));
+    let at = 0;
+    let by = 0;
+    for (const part of parts) {
+      for (const value of of(part)) joined[at++] = value + by;
+      by += shift?.(part) ?? 0;
+    }
+    return joined;
+  };
+  const holders = {
+    feature: column(
+      (part) => part.holders.feature,
+      (part) => part.names.features.length,
+    ),
+    user: column(
+      (part) => part.holders.user,
+      (part) => part.names.users.length,
+    ),
+    host: column(
+      (part) => part.holders.host,
+      (part) => part.names.hosts.length,
+    ),
+    count: column((part) => part.holders.count, null),
+  };
+  const whose = column(
+    (part) => part.whose,
+    (part) => part.holders.feature.length,
+  );
+  const times = (of: (part: HeldSeats) => Float64Array) => {
+    const joined = new Float64Array(whose.length);
+    let at = 0;
+    for (const part of parts) {
+      joined.set(of(part), at);
+      at += part.whose.length;
+    }
+    return joined;
+  };
+  const [from, to] = [times((part) => part.from), times((part) => part.to)];
+  const order = Uint32Array.from(whose.keys()).sort((a, b) => (from[a] ?? 0) - (from[b] ?? 0));
+  const ends = Float64Array.from(order, (place) => to[place] ?? 0);
+  return {
+    names,
+    holders,
+    whose: Uint32Array.from(order, (place) => whose[place] ?? 0),
+    from: Float64Array.from(order, (place) => from[place] ?? 0),
+    to: ends,
+    byEnd: Uint32Array.from(ends.keys()).sort((a, b) => (ends[a] ?? 0) - (ends[b] ?? 0)),
+  };
+}

@@ -4,10 +4,7 @@ import { seatHours, shareOf } from "../../domain/stats/figures.ts";
 import {
   type Asked,
   clip,
-  type HeldSeats,
-  type HeldSession,
   type Holding,
-  heldSeatsOf,
   holdingsAt,
   sumsOf,
 } from "../../domain/stats/held-seats.ts";
@@ -86,7 +83,7 @@ export async function usageQuery(
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {
     source.checkpoint();
-    usage.add(await heldIn(source, from, to, filter, holdingOf), from, to);
+    usage.add(await source.held(from, to, filter, holdingOf), from, to);
   }
   const groups = usage.groups().map((group) => {
     const keys: UsageGroup["keys"] = Object.fromEntries(
@@ -135,7 +132,7 @@ export async function heldHours(
         if (part !== null) add(feature, session.count * (part.to - part.from));
       }
     if (few !== null) continue;
-    for (const sum of sumsOf(await heldIn(source, from, to, NO_FILTER, holdingOf), from, to))
+    for (const sum of sumsOf(await source.held(from, to, NO_FILTER, holdingOf), from, to))
       add(sum, sum.seatMs);
   }
   return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);
@@ -147,16 +144,4 @@ export function* daysOf(start: number, end: number): Generator<Holding> {
     to = Math.min((dayOf(from) + 1) * DAY_MS, end);
     yield { from, to };
   }
-}
-
-/** The seats held in a part of a UTC day, at least. */
-async function heldIn(
-  source: HistorySource,
-  from: number,
-  to: number,
-  filter: SessionFilter,
-  holdingOf: (session: HeldSession) => Holding,
-): Promise<HeldSeats> {
-  const packed = await source.heldDay(dayOf(from), filter);
-  return packed ?? heldSeatsOf(await source.sessions(from, to, filter), holdingOf);
 }

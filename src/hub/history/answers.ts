@@ -1,4 +1,5 @@
 import type { CountedFeature } from "../../domain/history.ts";
+import { siteOf } from "../../domain/server.ts";
 import type { HistorySource, Range } from "../../history/reader.ts";
 import type { Seen } from "../../history/sessions/people.ts";
 import { createPseudonyms, namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
@@ -31,13 +32,18 @@ const nowOf = ([only, ...others]: readonly SiteMarks[], now: number) =>
 /** Answers a question about a range by what answers it at a site. */
 const over =
   <Asked extends OfRange, Made>(
-    make: (source: HistorySource, asked: Asked, question: Question) => Promise<Made>,
+    make: (
+      source: HistorySource,
+      asked: Asked,
+      question: Question,
+      sites: readonly SiteMarks[],
+    ) => Promise<Made>,
   ) =>
   async (question: Question, asked: Asked): Promise<Made> => {
     const sites = await sitesOf(question.sql, asked.filter, question.now);
     const source = createFleetSource(question, sites, asked);
     try {
-      return await make(source, { ...asked, now: nowOf(sites, question.now) }, question);
+      return await make(source, { ...asked, now: nowOf(sites, question.now) }, question, sites);
     } finally {
       source.close();
     }
@@ -51,11 +57,15 @@ export const HUB_ANSWERS = {
   heatmap: over<Params<"heatmap">, Answer>(heatmapAnswer),
   efficiency: over<Params<"efficiency">, Answer>(efficiencyAnswer),
   waits: over<Params<"waits">, Answer>(waitsAnswer),
-  usage: over<Params<"usage">, Answer>(async (source, asked, { sql }) => {
+  usage: over<Params<"usage">, Answer>(async (source, asked, { sql }, sites) => {
     const pseudonyms = asked.anonymize ? await pseudonymsOf(sql) : null;
     const stored = await peopleIn(sql, asked.filter, pseudonyms, ["open_sessions", "sessions"]);
+    // Nobody is seen where counts alone are told.
+    const unseen = new Set(sites.flatMap(({ site, people }) => (people === "counts" ? [site] : [])));
+    const readMs: HistorySource["readMs"] = (server, ...range) =>
+      unseen.has(siteOf(server)) ? 0 : source.readMs(server, ...range);
     return usageAnswer(
-      source,
+      { ...source, readMs },
       asked,
       namesFor(pseudonyms, () => stored),
     );

@@ -1,31 +1,24 @@
-import type { FeatureId } from "../../domain/history.ts";
-import type { HeldSession } from "../../domain/stats/held-seats.ts";
 import { NO_ROLLUP, type Rollup } from "../../domain/stats/rollup.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Unit } from "../../domain/words.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
-import { oncePerRange } from "../../history/feature-counts.ts";
 import type { HistorySource, Range } from "../../history/reader.ts";
 import { TooMuch } from "../../history/serve.ts";
-import type { Named, SessionFilter } from "../../store/conditions.ts";
-import { ofSites, personConditions } from "../answers/people.ts";
+import type { Named } from "../../store/conditions.ts";
+import { ofSites } from "../answers/people.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import { serverAt } from "../lists/directory.ts";
-import { inPages, type Row } from "./pages.ts";
+import type { Row } from "./pages.ts";
+import { createSessionSource } from "./sessions.ts";
 import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
 import type { Question } from "./transaction.ts";
 
 /** What one question may read: its answer is made in memory. */
 const MAX_FEATURES = 100_000;
-const MAX_SESSIONS = 300_000;
 /** Sites whose scratch databases are open at once: half a megabyte each, more where a slice is large. */
 const OPEN_SITES = 24;
 
 const SERVER = "site || ':' || server";
-const HELD = `${SERVER}, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
-  last_seen_at::float8`;
-
 /** The history of some sites as one, for one question. Must be closed. */
 export type FleetSource = HistorySource & { close(): void };
 
@@ -34,10 +27,11 @@ export type FleetSource = HistorySource & { close(): void };
  * reader. `range` is what the question asks for.
  */
 export function createFleetSource(
-  { sql, checkpoint, keptFrom }: Question,
+  question: Question,
   sites: readonly SiteMarks[],
   range: Range,
 ): FleetSource {
+  const { sql, checkpoint, keptFrom } = question;
   const marks = new Map(sites.map((one) => [one.site, one]));
   const window = {
     start: Math.floor(range.start / DAY_MS) * DAY_MS,
@@ -78,72 +72,6 @@ export function createFleetSource(
       return site === null ? otherwise : await ask(site, ...asked);
     };
 
-  const names = new Map<string, string>();
-  /** Each name once in memory: rows repeat them. */
-  const same = <Name extends string | null>(name: Name): Name =>
-    name === null ? name : (names.getOrInsert(name, name) as Name);
-  const text = (value: Row[number] | undefined) => same(String(value ?? ""));
-  const nullableText = (value: Row[number] | undefined) => (value == null ? null : same(String(value)));
-
-  async function heldSessions(
-    filter: SessionFilter,
-    ended: string,
-    began: string,
-    ...values: readonly number[]
-  ) {
-    const conditions = createConditions();
-    const used = values.map(conditions.use);
-    const numbered = (sql: string) => sql.replaceAll(/\?(\d)/g, (_, which) => used[Number(which) - 1] ?? "");
-    personConditions(conditions, filter);
-    const where = `${numbered(began)} AND ${conditions.where()}`;
-    const statement = `SELECT ${HELD}, ended_at::float8, end_reason FROM sessions WHERE ${numbered(ended)} AND ${where}
-      UNION ALL SELECT ${HELD}, NULL, NULL FROM open_sessions WHERE ${where}`;
-    const found: HeldSession[] = [];
-    for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
-      for (const row of rows) found.push(sessionOf(row));
-      if (found.length > MAX_SESSIONS)
-        throw new TooMuch(
-          `The query of history would have to read more than ${MAX_SESSIONS} sessions at once`,
-        );
-    }
-    return found;
-  }
-
-  function sessionOf([server, daemon, feature, user, host, count, ...times]: Row): HeldSession {
-    const [beganAt, firstSeenAt, lastSeenAt, endedAt, endReason] = times;
-    return {
-      server: text(server),
-      daemon: text(daemon),
-      feature: text(feature),
-      user: nullableText(user),
-      host: nullableText(host),
-      count: Number(count),
-      beganAt: Number(beganAt),
-      firstSeenAt: Number(firstSeenAt),
-      lastSeenAt: Number(lastSeenAt),
-      endedAt: endedAt == null ? null : Number(endedAt),
-      endReason: nullableText(endReason) as HeldSession["endReason"],
-    };
-  }
-
-  /** How many sessions of each feature of a site overlapped a range, as the daemon counts them. */
-  const sessionCounts = (site: string, now: number) =>
-    oncePerRange(async (start, end) => {
-      checkpoint();
-      const began = `began_at < $3`;
-      const rows: (FeatureId & { readonly count: number })[] = await sql.unsafe(
-        `SELECT server, daemon, feature, count(*)::int AS count FROM (
-           SELECT server, daemon, feature FROM sessions WHERE site = $1 AND ended_at > $2 AND (ended_at < $3 OR ${began})
-           UNION ALL SELECT server, daemon, feature FROM open_sessions WHERE site = $1 AND ${began} AND $2 < $4) s
-         GROUP BY server, daemon, feature`,
-        [site, start, end, now],
-      );
-      return new Map(
-        rows.map((row) => [keyOf({ ...row, server: serverAt(site, row.server) }), row.count] as const),
-      );
-    });
-  const countsOf = new Map<string, ReturnType<typeof sessionCounts>>();
-
   return {
     checkpoint,
     close() {
@@ -176,11 +104,11 @@ export function createFleetSource(
       const found = rows.map(
         ([id, server, daemon, feature, unit, seatGroup]): KnownFeature => ({
           id: Number(id),
-          server: text(server),
-          daemon: text(daemon),
-          feature: text(feature),
-          unit: text(unit) as Unit,
-          seatGroup: nullableText(seatGroup),
+          server: String(server),
+          daemon: String(daemon),
+          feature: String(feature),
+          unit: unit as Unit,
+          seatGroup: seatGroup as string | null,
         }),
       );
       features = Map.groupBy(found, ({ server }) => partsOf(server)[0]);
@@ -199,8 +127,12 @@ export function createFleetSource(
       at((site) => site.series(feature, start, end), { feature, start, end, steps: [] })(feature.server),
     hours: (feature, start, end) => at((site) => site.hours(feature, start, end), [])(feature.server),
     days: (feature, start, end) => at((site) => site.days(feature, start, end), [])(feature.server),
+    // A site that tells counts alone is as one whose counts were imported: they name nobody.
     hasOthersCounts: (server, start, end) =>
-      at(({ reader }) => reader.hasOthersCounts(server, start, end), false)(server),
+      at(
+        ({ reader, people }) => people === "counts" || reader.hasOthersCounts(server, start, end),
+        false,
+      )(server),
     readMs: (server, start, end) => at(({ reader }) => reader.readMs(server, start, end), 0)(server),
     loggedMs: (server, start, end) => at(({ reader }) => reader.loggedMs(server, start, end), 0)(server),
     denials: (of, start, end) => at(({ reader }) => reader.denials(of, start, end), null)(of.server),
@@ -222,29 +154,9 @@ export function createFleetSource(
         .values()) as Row[];
       return new Map(rows.map(([server, readAt]) => [String(server), Number(readAt)]));
     },
-    sessions: (start, end, filter) =>
-      heldSessions(filter ?? EVERYTHING, "ended_at >= ?1", "first_seen_at < ?2", start, end),
-    featureSessions: ({ server, daemon, feature }, start, end) =>
-      heldSessions(
-        { servers: [server], daemons: [daemon], features: [feature], users: null, hosts: null },
-        "ended_at >= ?1",
-        "began_at < ?2",
-        start,
-        end,
-      ),
-    async sessionCount(of, start, end) {
-      const [site] = partsOf(of.server);
-      const now = marks.get(site)?.knownAt ?? 0;
-      const counts = await countsOf.getOrInsertComputed(site, () => sessionCounts(site, now))(start, end);
-      return counts.get(keyOf(of)) ?? 0;
-    },
-    heldDay: () => null,
+    ...createSessionSource(question, sites),
     daysPacked: () => new Set(),
     heldSums: () => [],
     siteDays: () => new Map(),
   };
 }
-
-const EVERYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
-
-const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;

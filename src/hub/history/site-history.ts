@@ -5,6 +5,7 @@ import { type Range, resolveRange } from "../../history/reader.ts";
 import type { Sql } from "../database/connect.ts";
 import { inPages } from "./pages.ts";
 import { openScratch } from "./scratch.ts";
+import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
 /** Packed days of features that are in the scratch database at once, of each kind: some hundred bytes each. */
@@ -49,6 +50,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
   await fillBase();
   return {
     reader,
+    people: marks.people,
     close: scratch.close,
     async series(feature: KnownFeature, start: number, end: number) {
       await loadSamples(feature, start, end);
@@ -253,14 +255,12 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     let id = 0;
     const columns = `site || ':' || server, daemon, feature, user_name, count::float8, began_at::float8, first_seen_at::float8,
       last_seen_at::float8`;
-    const where = `site = $1 AND user_name IS NOT NULL AND began_at < ${to}`;
-    const text = `SELECT ${columns}, ended_at::float8 FROM sessions WHERE ${where} AND ended_at > ${from}
-      UNION ALL SELECT ${columns}, NULL FROM open_sessions WHERE ${where}`;
+    const text = overlapping(columns, "site = $1 AND user_name IS NOT NULL", "began_at", from, to);
     for await (const rows of inPages(sql, text, [site], checkpoint)) {
       for (const row of rows) users.add(String(row[3]));
       scratch.fill(
         "sessions",
-        "server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, id",
+        "server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason, id",
         rows.map((row) => [...row, ++id]),
       );
     }

@@ -1,4 +1,5 @@
 import { DAY_MS } from "../../domain/time/clock.ts";
+import type { Audience } from "../../domain/words.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import { type Sql, whole } from "../database/connect.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
@@ -10,6 +11,8 @@ export interface SiteMarks {
   /** What lies behind has not been told: a silent site's coverage and sessions run to here, and no further. */
   readonly knownAt: number;
   readonly isSilent: boolean;
+  /** What it tells of people; null while that is not known. */
+  readonly people: Audience | null;
   /** Sessions that ended before this are not kept; 0 = all are. */
   readonly sessionsFrom: number;
   /** From where on there are counts, and hours of them. */
@@ -30,7 +33,7 @@ export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number):
   const edge = (which: "min" | "max", kind: string) =>
     `(SELECT ${which}(day) FROM packed_days p WHERE p.site = s.site AND kind = '${kind}')`;
   const rows: Record<string, string | number | null>[] = await sql.unsafe(
-    `SELECT s.site, known_at, last_push_at, coalesce(sessions_from, 0) AS sessions_from, rolled, sampled, houred,
+    `SELECT s.site, known_at, last_push_at, coalesce(sessions_from, 0) AS sessions_from, info::json ->> 'people' AS people, rolled, sampled, houred,
        CASE WHEN sampled IS NULL THEN (SELECT min(at) FROM steps WHERE steps.site = s.site) END AS stepped
      FROM sites s CROSS JOIN LATERAL (SELECT ${edge("max", "rollups")} AS rolled, ${edge("min", "samples")} AS sampled,
        ${edge("min", "hours")} AS houred) edges
@@ -45,6 +48,7 @@ export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number):
       site: String(row.site),
       knownAt: whole(row.known_at) ?? now,
       isSilent: now - (whole(row.last_push_at) ?? 0) > SILENT_MS,
+      people: row.people as Audience | null,
       sessionsFrom: Number(row.sessions_from),
       samplesFrom,
       hoursFrom: houred === null ? null : houred * DAY_MS,

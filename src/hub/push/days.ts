@@ -56,6 +56,9 @@ async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<vo
     case "rollups":
       await tx`DELETE FROM packed_days WHERE site = ${site} AND kind = ${table} AND day = ${day}`;
       return;
+    case "held":
+      await tx`DELETE FROM session_days WHERE site = ${site} AND day = ${day}`;
+      return;
     case "users":
       await tx`DELETE FROM history_users WHERE site = ${site}`;
       return;
@@ -76,6 +79,13 @@ async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
       return storeAlerts(tx, origin, day.rows);
     case "users":
       return writeRows(tx, USERS, origin, day.rows);
+    case "held":
+      return writeRows(
+        tx,
+        HELD,
+        origin,
+        day.rows.map((row) => ({ ...row, day: day.day })),
+      );
     default:
       await noteFeatures(tx, origin, day.rows);
       return writeRows(
@@ -91,6 +101,11 @@ const USERS = `
   INSERT INTO history_users (site, id, name)
   SELECT $1, r.id, r.name FROM json_to_recordset($3::text::json) AS r(id bigint, name text) WHERE $2::int IS NOT NULL
   ON CONFLICT (site, id) DO UPDATE SET name = excluded.name`;
+
+const HELD = `
+  INSERT INTO session_days (site, day, data)
+  SELECT $1, r.day, decode(r.data, 'base64') FROM json_to_recordset($3::text::json) AS r(day integer, data text)
+  WHERE $2::int IS NOT NULL ON CONFLICT (site, day) DO UPDATE SET data = excluded.data`;
 
 const PACKED = `
   INSERT INTO packed_days (site, kind, day, feature_id, data)

@@ -176,6 +176,9 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_by_seen ON sessions (first_seen_at);
 CREATE INDEX sessions_by_user ON sessions (user_name, ended_at);
 CREATE INDEX sessions_by_end ON sessions (site, ended_at);
+-- Of more than a day: what overlaps a range long ago ended within it, within a day after it, or is one of these.
+CREATE INDEX sessions_long ON sessions (site, ended_at)
+  WHERE ended_at - least(began_at, first_seen_at) > 86400000;
 
 -- A small id for each feature that history knows, with what its counts count and the set of seats that it shares with others.
 CREATE TABLE history_features (
@@ -211,6 +214,14 @@ CREATE TABLE packed_days (
   data bytea NOT NULL,
   PRIMARY KEY (site, kind, day, feature_id)
 ) PARTITION BY RANGE (day);
+
+-- The seats that a site's sessions held on a day, in the bytes of history/session-day.ts: the site's own.
+CREATE TABLE session_days (
+  site text COLLATE "C" NOT NULL,
+  day integer NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (site, day)
+);
 
 -- Names of the users in packed days, by the numbers that the site gave them.
 CREATE TABLE history_users (

@@ -1,0 +1,193 @@
+import type { FeatureId } from "../../domain/history.ts";
+import {
+  type HeldSeats,
+  type HeldSession,
+  type Holding,
+  heldSeatsOf,
+  joinedSeats,
+} from "../../domain/stats/held-seats.ts";
+import { DAY_MS } from "../../domain/time/clock.ts";
+import { dayOf } from "../../history/buckets.ts";
+import { oncePerRange } from "../../history/feature-counts.ts";
+import { TooMuch } from "../../history/serve.ts";
+import { unpackSessionDay } from "../../history/session-day.ts";
+import type { SessionFilter } from "../../store/conditions.ts";
+import { personConditions } from "../answers/people.ts";
+import { createConditions, partsOf } from "../lists/conditions.ts";
+import { serverAt } from "../lists/directory.ts";
+import { inPages, type Row } from "./pages.ts";
+import type { SiteMarks } from "./sites.ts";
+import type { Question } from "./transaction.ts";
+
+/** Sessions in memory at once, some hundred bytes each. */
+const MAX_SESSIONS = 200_000;
+
+const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
+  last_seen_at::float8`;
+/** As in the index `sessions_long`, word for word: else it is not used. */
+const IS_LONG = "ended_at - least(began_at, first_seen_at) > 86400000";
+
+/**
+ * Sessions that overlap [from, to), epoch ms, as columns with an end and a reason: those that ended in it or within a day
+ * after it, the long ones that ended later, and those that are open. `begin` is the column that counts as their begin.
+ * The times stand in the text, so that PostgreSQL leaves out partitions.
+ */
+export function overlapping(
+  columns: string,
+  where: string,
+  begin: "began_at" | "first_seen_at",
+  from: number,
+  to: number,
+): string {
+  const began = `${begin} < ${to} AND ${where}`;
+  const ended = (which: string) =>
+    `SELECT ${columns}, ended_at::float8, end_reason FROM sessions WHERE ${which} AND ${began}`;
+  return `${ended(`ended_at >= ${from} AND ended_at <= ${to + DAY_MS}`)}
+    UNION ALL ${ended(`ended_at > ${to + DAY_MS} AND ${IS_LONG}`)}
+    UNION ALL SELECT ${columns}, NULL, NULL FROM open_sessions WHERE ${began}`;
+}
+
+/** The part of the source that is about sessions: of all sites at once. */
+export function createSessionSource({ sql, checkpoint }: Question, sites: readonly SiteMarks[]) {
+  const marks = new Map(sites.map((one) => [one.site, one]));
+  const names = new Map<string, string>();
+  /** Each name once in memory: rows repeat them. */
+  const text = (value: Row[number] | undefined) => {
+    const name = String(value ?? "");
+    return names.getOrInsert(name, name);
+  };
+  const nullable = (value: Row[number] | undefined) => (value == null ? null : text(value));
+
+  function sessionOf([server, daemon, feature, user, host, count, ...times]: Row): HeldSession {
+    const [beganAt, firstSeenAt, lastSeenAt, endedAt, endReason] = times;
+    return {
+      server: text(server),
+      daemon: text(daemon),
+      feature: text(feature),
+      user: nullable(user),
+      host: nullable(host),
+      count: Number(count),
+      beganAt: Number(beganAt),
+      firstSeenAt: Number(firstSeenAt),
+      lastSeenAt: Number(lastSeenAt),
+      endedAt: endedAt == null ? null : Number(endedAt),
+      endReason: nullable(endReason) as HeldSession["endReason"],
+    };
+  }
+
+  async function sessionsBy(
+    begin: "began_at" | "first_seen_at",
+    start: number,
+    end: number,
+    filter: SessionFilter,
+  ): Promise<HeldSession[]> {
+    const conditions = createConditions();
+    personConditions(conditions, filter);
+    const statement = overlapping(HELD, conditions.where(), begin, start, end);
+    const found: HeldSession[] = [];
+    for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
+      for (const row of rows) found.push(sessionOf(row));
+      if (found.length > MAX_SESSIONS)
+        throw new TooMuch(`The query of history would have to read more than ${MAX_SESSIONS} sessions at once`);
+    }
+    return found;
+  }
+
+  const sessions = (start: number, end: number, filter: SessionFilter | null) =>
+    sessionsBy("first_seen_at", start, end, filter ?? EVERYTHING);
+
+  /** What sites have packed of a day, by site. */
+  async function packedDay(day: number, asked: readonly string[]) {
+    checkpoint();
+    const rows = (await sql
+      .unsafe(
+        `SELECT site, data FROM session_days
+         WHERE day = $1 AND site IN (SELECT json_array_elements_text($2::text::json))`,
+        [day, JSON.stringify(asked)],
+      )
+      .values()) as [string, Uint8Array][];
+    return new Map(rows);
+  }
+
+  /** How many sessions of each feature of a site overlapped a range, as the daemon counts them. */
+  const countsIn = ({ site, knownAt }: SiteMarks) =>
+    oncePerRange(async (start, end) => {
+      checkpoint();
+      // What is open says nothing of what is still to come.
+      if (start >= knownAt) return new Map<string, number>();
+      const counted = overlapping("server, daemon, feature", "site = $1", "began_at", start + 1, end);
+      const rows: (FeatureId & { readonly count: number })[] = await sql.unsafe(
+        `SELECT server, daemon, feature, count(*)::int AS count FROM (${counted}) s GROUP BY server, daemon, feature`,
+        [site],
+      );
+      return new Map(
+        rows.map((row) => [keyOf({ ...row, server: serverAt(site, row.server) }), row.count] as const),
+      );
+    });
+  const counts = new Map<string, ReturnType<typeof countsIn>>();
+
+  return {
+    sessions,
+    featureSessions: ({ server, daemon, feature }: FeatureId, start: number, end: number) => {
+      const of = { servers: [server], daemons: [daemon], features: [feature], users: null, hosts: null };
+      return sessionsBy("began_at", start, end, of);
+    },
+    async sessionCount(of: FeatureId, start: number, end: number): Promise<number> {
+      const site = marks.get(partsOf(of.server)[0]);
+      if (site === undefined) return 0;
+      const found = await counts.getOrInsertComputed(site.site, () => countsIn(site))(start, end);
+      return found.get(keyOf(of)) ?? 0;
+    },
+    async held(
+      from: number,
+      to: number,
+      filter: SessionFilter,
+      holdingOf: (session: HeldSession) => Holding,
+    ): Promise<HeldSeats> {
+      const day = dayOf(from);
+      const asked = filter.sites ?? sitesIn(filter.servers) ?? [...marks.keys()];
+      const packed = await packedDay(day, asked);
+      const parts = [...packed].map(([site, data]) => {
+        checkpoint();
+        return ofSite(site, unpackSessionDay(day, data, atSite(site, filter)));
+      });
+      const rest = asked.filter((site) => !packed.has(site) && marks.has(site));
+      if (rest.length > 0) {
+        const narrowed = isWhole(filter) ? { ...filter, sites: rest } : onlyAt(rest, filter);
+        parts.push(heldSeatsOf(await sessions(from, to, narrowed), holdingOf));
+      }
+      return joinedSeats(parts);
+    },
+  };
+}
+
+const EVERYTHING: SessionFilter = { servers: null, daemons: null, features: null, users: null, hosts: null };
+
+const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\0${feature}`;
+
+const sitesIn = (servers: readonly string[] | null) =>
+  servers && [...new Set(servers.map((id) => partsOf(id)[0]))];
+
+/** Whether a filter takes sites as a whole. */
+const isWhole = ({ sites, servers }: SessionFilter) => sites !== undefined || servers === null;
+
+const onlyAt = (sites: readonly string[], filter: SessionFilter): SessionFilter => ({
+  ...filter,
+  servers: filter.servers?.filter((id) => sites.includes(partsOf(id)[0])) ?? null,
+});
+
+/** A filter as it is at a site. */
+function atSite(site: string, filter: SessionFilter): SessionFilter {
+  if (isWhole(filter)) return { ...filter, servers: null };
+  const own = filter.servers?.map(partsOf).filter(([of]) => of === site) ?? [];
+  return { ...filter, servers: own.map(([, server]) => server) };
+}
+
+/** Seats of a site with the hub's ids of its servers. */
+function ofSite(site: string, seats: HeldSeats): HeldSeats {
+  const { users, hosts } = seats.names;
+  const features = seats.names.features.map(
+    ([server, daemon, name]) => [serverAt(site, server), daemon, name] as const,
+  );
+  return { ...seats, names: { features, users, hosts } };
+}
