@@ -14,6 +14,9 @@ import { settleAlerts, storeStates } from "./states.ts";
 /** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
+/** Another hub, whose clock differs a little, may have taken a site for silent that is as late. */
+const LATE_MS = 2 * HEARTBEAT_MS;
+
 interface PushDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
@@ -102,7 +105,7 @@ async function store(
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
       waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}, stopped_at = ${batch.stops ? now : null}
     WHERE site = ${batch.site}`;
-  if (now - (whole(site.last_push_at) ?? now) > SILENT_MS) await heardAgain(tx, batch.site, now);
+  if (now - (whole(site.last_push_at) ?? now) > LATE_MS) await heardAgain(tx, batch.site, now);
   const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);
   const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
   if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))

@@ -112,7 +112,6 @@ export function listRoutes(
     const wanted = new Set(ids);
     return servers.filter(({ server }) => wanted.has(server.id));
   };
-  const isSilent = directory.isSilent;
 
   return new Elysia({ name: "routes/fleet-lists" })
     .use(gated)
@@ -285,7 +284,7 @@ export function listRoutes(
             "The picture of a whole fleet is too much for one answer: name site= or server=.",
           );
         const ids = serversIn(directory, query) ?? [];
-        const whole = await numberedPictures(pool, ids, isSilent);
+        const whole = await numberedPictures(pool, ids, clock.now());
         const hasRows = exchange.caller?.countsOnly !== true;
         const hide = hideFrom(exchange);
         const parts = whole.map(({ number, picture }) => serverJson(hide(picture), number, hasRows));

@@ -1,10 +1,12 @@
 import type { ServerPicture } from "../../domain/picture.ts";
+import type { Clock } from "../../domain/time/clock.ts";
 import { NOTHING, patchBetween } from "../../http/streams/picture-feed.ts";
 import type { StreamFilter } from "../../http/streams/stream-filter.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { pictureOf, serverAt } from "../lists/directory.ts";
 import { wholePictures } from "../lists/servers.ts";
+import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
 /** Pictures read in one transaction. */
@@ -16,51 +18,56 @@ interface ServerRow {
   readonly site: string;
   readonly server: string;
   readonly changed_at: string;
+  /** Of the site: whether it is silent must be judged by what is read together with the picture. */
+  readonly last_push_at: string | null;
 }
+
+const isSilent = ({ last_push_at }: ServerRow, now: number) => now - Number(last_push_at) > SILENT_MS;
 
 /**
  * Number of a server's picture, the same at all hubs: each change has a higher one, and so has the picture that is stale because
  * its site is silent.
  */
-const numberOf = ({ changed_at }: ServerRow, isSilent: boolean) =>
-  2 * Number(changed_at) + (isSilent ? 1 : 0);
+const numberOf = (row: ServerRow, now: number) => 2 * Number(row.changed_at) + (isSilent(row, now) ? 1 : 0);
+
+interface Numbered {
+  readonly number: number;
+  readonly picture: ServerPicture;
+}
 
 /** Whole pictures with their numbers, as they are at one moment, in the order of the ids; those that are not there are left out. */
-export async function numberedPictures(
-  pool: Pool,
-  ids: readonly string[],
-  isSilent: (site: string) => boolean,
-): Promise<{ readonly number: number; readonly picture: ServerPicture }[]> {
+export async function numberedPictures(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
   if (ids.length === 0) return [];
-  const silent = new Map(ids.map((id) => partsOf(id)[0]).map((site) => [site, isSilent(site)]));
-  const isQuiet = (site: string) => silent.get(site) ?? false;
   return pool.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (tx) => {
-    const rows = new Map((await rowsOf(tx, ids)).map((row) => [serverAt(row.site, row.server), row]));
-    const found = ids.flatMap((id) => rows.get(id) ?? []);
-    const heads = found.map(({ site, head }) => pictureOf(site, JSON.parse(head)));
-    const pictures = await wholePictures(tx, heads, isQuiet);
-    return found.map((row, index) => {
-      return { number: numberOf(row, isQuiet(row.site)), picture: pictures[index] as ServerPicture };
-    });
+    const rows = await headsOf(tx, ids);
+    const silent = new Set(rows.filter((row) => isSilent(row, now)).map(({ site }) => site));
+    const heads = rows.map(({ site, head }) => pictureOf(site, JSON.parse(head)));
+    const pictures = await wholePictures(tx, heads, (site) => silent.has(site));
+    return pictures.map((picture, index) => ({ number: numberOf(rows[index] as ServerRow, now), picture }));
   });
 }
 
 /** The same without features. */
-async function numberedHeads(pool: Pool, ids: readonly string[], isSilent: (site: string) => boolean) {
-  const rows = await rowsOf(pool, ids);
+async function numberedHeads(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
+  const rows = await headsOf(pool, ids);
   return rows.map((row) => ({
-    number: numberOf(row, isSilent(row.site)),
+    number: numberOf(row, now),
     picture: pictureOf(row.site, JSON.parse(row.head)),
   }));
 }
 
-async function rowsOf(tx: Sql, ids: readonly string[]): Promise<(ServerRow & { readonly head: string })[]> {
+type HeadRow = ServerRow & { readonly head: string };
+
+async function headsOf(sql: Sql, ids: readonly string[]): Promise<HeadRow[]> {
   const conditions = createConditions();
   conditions.servers("s", ids);
-  return tx.unsafe(
-    `SELECT site, server, changed_at, head FROM servers s WHERE head IS NOT NULL AND ${conditions.where()}`,
+  const found: HeadRow[] = await sql.unsafe(
+    `SELECT s.site, s.server, s.changed_at, t.last_push_at, s.head FROM servers s JOIN sites t USING (site)
+     WHERE s.head IS NOT NULL AND ${conditions.where()}`,
     conditions.values,
   );
+  const rows = new Map(found.map((row) => [serverAt(row.site, row.server), row]));
+  return ids.flatMap((id) => rows.get(id) ?? []);
 }
 
 interface WatchDeps {
@@ -68,7 +75,7 @@ interface WatchDeps {
   readonly bus: Pick<Feed["bus"], "pass">;
   /** Filters of the clients that take pictures. */
   readonly watching: () => readonly Pick<StreamFilter, "sites" | "servers">[];
-  readonly isSilent: (site: string) => boolean;
+  readonly clock: Clock;
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
 }
 
@@ -83,7 +90,7 @@ interface Kept {
  * that is not known (the server was not watched before, or there are too many), the event says the number alone, from and to:
  * a reader that has another one reads the picture again.
  */
-export function createPictureWatch({ pool, bus, watching, isSilent, anonymous }: WatchDeps) {
+export function createPictureWatch({ pool, bus, watching, clock, anonymous }: WatchDeps) {
   const kept = new Map<string, Kept>();
   let keptRows = 0;
   /** Sites that were watched as a whole at the last look: their new servers are news. */
@@ -114,7 +121,7 @@ export function createPictureWatch({ pool, bus, watching, isSilent, anonymous }:
 
   async function tellGroup(ids: readonly string[]): Promise<void> {
     const hasRoom = keptRows < MAX_KEPT_ROWS;
-    const pictures = await (hasRoom ? numberedPictures : numberedHeads)(pool, ids, isSilent);
+    const pictures = await (hasRoom ? numberedPictures : numberedHeads)(pool, ids, clock.now());
     for (const { number, picture } of pictures) {
       const { id } = picture.server;
       tell(id, number, picture, hasRoom);
@@ -136,7 +143,7 @@ export function createPictureWatch({ pool, bus, watching, isSilent, anonymous }:
         JSON.stringify([...ids].map(partsOf)),
       ]);
       const numbers = new Map(
-        rows.map((row) => [serverAt(row.site, row.server), numberOf(row, isSilent(row.site))]),
+        rows.map((row) => [serverAt(row.site, row.server), numberOf(row, clock.now())]),
       );
       for (const id of [...kept.keys()]) {
         if (numbers.has(id)) continue;
@@ -157,6 +164,6 @@ const rowsIn = ({ features }: ServerPicture) =>
   features.reduce((sum, { checkouts }) => sum + 1 + checkouts.length, 0);
 
 const WATCHED = `
-  SELECT site, server, changed_at FROM servers
-  WHERE head IS NOT NULL AND (site IN (SELECT json_array_elements_text($1::text::json))
-    OR (site, server) IN (SELECT p ->> 0, p ->> 1 FROM json_array_elements($2::text::json) AS p))`;
+  SELECT s.site, s.server, s.changed_at, t.last_push_at FROM servers s JOIN sites t USING (site)
+  WHERE s.head IS NOT NULL AND (s.site IN (SELECT json_array_elements_text($1::text::json))
+    OR (s.site, s.server) IN (SELECT p ->> 0, p ->> 1 FROM json_array_elements($2::text::json) AS p))`;

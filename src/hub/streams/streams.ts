@@ -69,7 +69,7 @@ export async function createHubStreams(deps: StreamsDeps) {
     pool,
     bus,
     watching: hub.ofPictures,
-    isSilent: directory.isSilent,
+    clock,
     anonymous: deps.anonymous,
   });
 
