@@ -9,7 +9,7 @@ import type {
   StatusRow,
 } from "../../fleet/protocol.ts";
 import type { Sql } from "../database/connect.ts";
-import { eventsOf, newlyTold, storeNewEvents } from "../streams/new-events.ts";
+import { eventsOf, newlyTold, storeNewEvents } from "./new-events.ts";
 
 /** Whose rows these are. */
 export interface Origin {
@@ -74,7 +74,8 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     last("status", ({ server, from }) => `${from} ${server}`),
   );
   const denials = last("denial", ({ id }) => id);
-  const told = await newlyTold(tx, origin, denials);
+  const { site, epoch } = origin;
+  const told = await newlyTold(tx, site, epoch, denials);
   await storeDenials(tx, origin, denials);
   const events = facts.filter((fact) => fact.kind === "event");
   const alerts = events.flatMap(({ event }) =>
@@ -85,7 +86,7 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     origin,
     [...new Map(alerts)].map(([id, event]) => ({ ...event, id })),
   );
-  await storeNewEvents(tx, origin, await eventsOf(tx, origin, facts, told), now);
+  await storeNewEvents(tx, site, epoch, await eventsOf(tx, site, facts, told), now);
   await writeRows(
     tx,
     OUTCOMES,

@@ -3,8 +3,9 @@ import { durationSeconds } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { DenialRow, Fact } from "../../fleet/protocol.ts";
 import { type Sql, whole } from "../database/connect.ts";
-import { serverAt } from "../lists/directory.ts";
-import type { Origin } from "../push/facts.ts";
+
+/** As `serverAt` of the lists, which are made of what pushes store. */
+const serverAt = (site: string, server: string) => `${site}:${server}`;
 
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;
@@ -27,7 +28,8 @@ export interface NewEvent {
 /** In the transaction of what they tell of, which must be stored already: the hub's ids of sessions and alerts are there. */
 export async function storeNewEvents(
   tx: Sql,
-  { site, epoch }: Origin,
+  site: string,
+  epoch: number,
   events: readonly NewEvent[],
   now: number,
 ): Promise<void> {
@@ -65,7 +67,7 @@ const NEW_EVENTS = `
  */
 export async function eventsOf(
   tx: Sql,
-  { site }: Origin,
+  site: string,
   facts: readonly Fact[],
   told: ReadonlySet<number>,
 ): Promise<NewEvent[]> {
@@ -114,29 +116,22 @@ function sessionEvent(
   storedEnd: number | null,
   intervalMs: number,
 ): NewEvent {
-  const { server, daemon, feature, user, host, version, count, handle, startedAt, firstSeenAt } = fact;
-  const isEnd = fact.change === "ended";
-  const at = isEnd ? (fact.endedAt ?? fact.lastSeenAt) : firstSeenAt;
-  const session = {
-    ...{ id: fact.id, server: serverAt(site, server), daemon, feature, user, host, display: null, version },
-    ...{ count, handle, startedAt, firstSeenAt, lastSeenAt: isEnd ? fact.lastSeenAt : at },
-    ...{ endedAt: isEnd ? at : null, endReason: isEnd ? fact.endReason : null },
-  };
-  const seconds = durationSeconds({ ...session, qualifier: null, beganAt: fact.beganAt }, at, intervalMs);
-  const { id, ...fields } = session;
+  const { kind: _, seq: __, change, announced: ___, id, beganAt, ...row } = fact;
+  const server = serverAt(site, fact.server);
+  const hasEnded = change === "ended" && row.endedAt !== null;
+  const ends = hasEnded ? {} : { lastSeenAt: row.firstSeenAt, endedAt: null, endReason: null };
+  const stood = { ...row, ...ends, server, display: null };
+  const { startedAt, firstSeenAt, lastSeenAt, endedAt } = stood;
+  const at = endedAt ?? firstSeenAt;
+  const session = { ...stood, id, qualifier: null, beganAt };
+  const times = { startedAt: iso(startedAt), firstSeenAt: iso(firstSeenAt), lastSeenAt: iso(lastSeenAt) };
+  const durations = { endedAt: iso(endedAt), durationSeconds: durationSeconds(session, at, intervalMs) };
   return {
-    type: isEnd ? "checkin" : "checkout",
+    type: change === "ended" ? "checkin" : "checkout",
     at,
-    server,
+    server: fact.server,
     session: { id, endedAt: storedEnd },
-    fields: {
-      ...fields,
-      startedAt: iso(startedAt),
-      firstSeenAt: iso(firstSeenAt),
-      lastSeenAt: iso(session.lastSeenAt),
-      endedAt: iso(session.endedAt),
-      durationSeconds: seconds,
-    },
+    fields: { ...stood, ...times, ...durations },
   };
 }
 
@@ -173,7 +168,8 @@ function publishedEvent(site: string, { event: { id: _, timestamp, ...event } }:
 /** Ids of the denials whose outcome is final only now: before they are stored. */
 export async function newlyTold(
   tx: Sql,
-  { site, epoch }: Origin,
+  site: string,
+  epoch: number,
   denials: readonly DenialRow[],
 ): Promise<ReadonlySet<number>> {
   const told = denials.filter((row) => row.told).map(({ id, at }) => ({ id, at }));
