@@ -15,11 +15,16 @@ const EVENTS = SITES * FACTS * (2 / 3);
 const BATCH = 150;
 const CUTS = 20;
 
-/** Brings a site's facts in small pushes, at one hub after the other, whichever answers. */
-async function bring(site: ReturnType<typeof madeUpSite>, urls: readonly string[]): Promise<void> {
+/** Brings a site's facts in small pushes, at one hub after the other, whichever answers; no more than `upTo` for now. */
+async function bring(
+  site: ReturnType<typeof madeUpSite>,
+  urls: readonly string[],
+  upTo: () => number = () => FACTS,
+): Promise<void> {
   const now = Date.now();
   let cursor = 0;
   for (let turn = 0; cursor < FACTS; turn++) {
+    await until("more may come", () => cursor < upTo() || undefined);
     const to = Math.min(FACTS, cursor + BATCH);
     const facts = madeUpFacts(cursor + 1, to - cursor, now);
     const response = await site
@@ -117,13 +122,16 @@ describe.skipIf(!HAS_POSTGRES)("each event once", () => {
         const [row] = await pool`SELECT count(*)::int AS number FROM events`;
         return row.number >= EVENTS * share || undefined;
       });
-    const brought = Promise.all(sites.map((site) => bring(site, urls)));
+    let share = 0.2;
+    const brought = Promise.all(sites.map((site) => bring(site, urls, () => share * FACTS)));
     const reading = [7, 11].map((cuts) => readThrough(urls, key, EVENTS, EVENTS / (cuts + 1)));
-    for (const [index, share] of [0.1, 0.3, 0.5, 0.7].entries()) {
-      await past(share);
-      const which = index % 2;
+    // Each time while a fifth of all is being published.
+    for (const which of [0, 1, 0, 1] as const) {
+      await past(share - 0.15);
       await hubs[which]?.kill();
-      hubs[which] = await spawnHub(config, ports[which as 0 | 1]);
+      share += 0.2;
+      await past(share - 0.15);
+      hubs[which] = await spawnHub(config, ports[which]);
     }
     await brought;
     for (const { heard } of await Promise.all(reading)) expectEachOnce(heard);
