@@ -51,6 +51,7 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
   let site: Site | null = null;
   let settings: FleetSettings | null = null;
   let recorded = "";
+  let toldUntil: number | null = null;
   /** Changes are made one after the other. */
   let changing: Promise<void> = Promise.resolve();
   let stopped = false;
@@ -83,7 +84,8 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     const { live } = parts;
     const common = { store, settings: wanted, clock, timers, log, timezone: hostZone() };
     const actions = actionsOf(parts, config);
-    site = createSite({ ...common, snapshot: live.snapshot, version: build.version, anonymizer, actions });
+    const own = { snapshot: live.snapshot, version: build.version, toldUntil: () => toldUntil };
+    site = createSite({ ...common, ...own, anonymizer, actions });
     settings = wanted;
     site.start();
   }
@@ -105,9 +107,13 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     configured,
     /** Whether the hub notifies people of what became of an alert at an instant. */
     notifies(at: number): boolean {
-      if (config().fleet?.notify !== "hub") return false;
+      const { fleet, notifications } = config();
+      if (fleet?.notify !== "hub") return false;
       const heard = site?.lastContactAt() ?? startedAt;
-      return at <= heard || clock.now() - heard < ALONE_AFTER_MS;
+      // Without targets here nobody would be told.
+      if (at <= heard || clock.now() - heard < ALONE_AFTER_MS || notifications.length === 0) return true;
+      toldUntil = clock.now();
+      return false;
     },
     status(): FleetStatus | null {
       if (site === null || settings === null) return null;

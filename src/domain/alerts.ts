@@ -5,7 +5,8 @@ import { UNITS, type Unit } from "./words.ts";
 
 /** Alerts: the words, the record, and what makes two alerts the same trouble. */
 
-export const ALERT_RULES = [
+/** What a daemon watches. */
+export const DAEMON_RULES = [
   "server_down",
   "server_degraded",
   "daemon_down",
@@ -19,6 +20,17 @@ export const ALERT_RULES = [
   "disk",
   "clock",
 ] as const;
+/** What a hub watches of its sites. */
+export const SITE_RULES = [
+  "site_silent",
+  "site_behind",
+  "site_clock",
+  "site_version",
+  "site_refused",
+  "site_clone",
+] as const;
+export type SiteRuleName = (typeof SITE_RULES)[number];
+export const ALERT_RULES = [...DAEMON_RULES, ...SITE_RULES] as const;
 export type AlertRule = (typeof ALERT_RULES)[number];
 
 /** Names of versions before 0.2 for what `seats` is now: configs and filters may still have them. */

@@ -9,7 +9,7 @@ export const SiteRecord = record("Site", {
   site: Type.String(),
   state: words(
     SITE_STATES,
-    "silent: nothing was heard of it for 30 s; behind: it has facts that have waited for more than a minute",
+    "silent: nothing was heard of it for 30 s, or it was stopped; behind: it has facts that have waited for more than a minute",
   ),
   lagFacts: nullable(
     Type.Integer({
@@ -22,6 +22,7 @@ export const SiteRecord = record("Site", {
     Type.Integer({ minimum: 0, description: "Days of the past that are still to come; null: none" }),
   ),
   lastPushAt: nullable(Timestamp),
+  stoppedAt: nullable({ ...Timestamp, description: "When it said that it ends; null: it did not" }),
   joinedAt: Timestamp,
   version: nullable(Type.String({ description: "Of licmond there" })),
   clockOffsetMs: nullable(Type.Integer({ description: "The site's clock minus the hub's at its last push" })),

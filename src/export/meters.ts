@@ -1,4 +1,4 @@
-import { ALERT_RULES, type AlertRule, SEVERITIES, type Severity } from "../domain/alerts.ts";
+import { type AlertRule, DAEMON_RULES, SEVERITIES, type Severity } from "../domain/alerts.ts";
 import type { PollErrorCode } from "../domain/errors.ts";
 import type { DenialEvent } from "../domain/events.ts";
 import type { PollOutcome } from "../domain/poll.ts";
@@ -178,7 +178,7 @@ export function emitService(view: ServiceView, emit: Emit): void {
   const known = (family: Family, value: number | null) => emitKnown(emit, family, NO_LABELS, value);
   emit(SERVICE.build, labelsOf({ version, commit: commit ?? "", bun }), 1);
   const firing = Object.groupBy(view.firing, ({ rule, severity }) => `${rule} ${severity}` as const);
-  for (const rule of ALERT_RULES)
+  for (const rule of DAEMON_RULES)
     for (const severity of SEVERITIES)
       emit(SERVICE.alerts, labelsOf({ rule, severity }), firing[`${rule} ${severity}`]?.length ?? 0);
   known(SERVICE.polling, view.runningPolls);

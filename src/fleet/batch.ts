@@ -34,6 +34,8 @@ interface AroundDeps {
   readonly now: () => number;
   /** When nothing waited last, epoch ms. */
   readonly waitingSince: () => number;
+  /** Up to when the site told people of its alerts although its hub does; null = it never had to. */
+  readonly toldUntil: () => number | null;
   /** How long an answer may wait for a command. */
   readonly holdMs: () => number;
 }
@@ -181,7 +183,8 @@ export async function bareOf(
   return { body, to, facts: 0, gone: 0, more: true, held: false, acknowledged() {} };
 }
 
-function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number) {
+function aroundFacts({ outbox, head, now, waitingSince, toldUntil }: AroundDeps, to: number) {
+  const told = toldUntil();
   const { oldest, head: newest } = outbox.edges();
   const from = outbox.cursor() + 1;
   return {
@@ -196,6 +199,7 @@ function aroundFacts({ outbox, head, now, waitingSince }: AroundDeps, to: number
     daysLeft: outbox.daysLeft() || null,
     hello: false,
     begins: !outbox.isMet(),
+    ...(told !== null && { toldUntil: told }),
   } satisfies Omit<Push, "facts" | "states" | "days">;
 }
 

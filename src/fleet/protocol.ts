@@ -368,6 +368,8 @@ export const Push = Type.Object({
   stops: Type.Optional(Type.Boolean()),
   /** Where there are no commands, the hub may wait so long for one before it answers: nothing else waits for the answer. */
   holdMs: Type.Optional(Count),
+  /** With `notify = "hub"`: alerts that fired up to then the site has told people of itself, because it was alone. */
+  toldUntil: Type.Optional(Time),
   facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) })),
   states: Type.Array(Type.Object({ kind: Type.String() })),
   days: Type.Array(Type.Object({ table: Type.String(), day: Type.Integer({ minimum: -1 }), part: Count })),

@@ -22,6 +22,8 @@ export interface SiteDeps {
   /** Pseudonyms under a secret. */
   readonly anonymizer: (secret: Uint8Array) => Anonymizer;
   readonly actions: Actions;
+  /** Up to when people were told of alerts here although the hub does that, epoch ms; null = they never were. */
+  readonly toldUntil: () => number | null;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random?: RandomBytes;
@@ -39,7 +41,14 @@ export function createSite(deps: SiteDeps) {
   const outbox = createOutbox(store, random);
   const head = { site: settings.site, instance: Buffer.from(random(8)).toString("hex") };
   const holdMs = () => (commands.isBusy() ? 0 : HEARTBEAT_MS);
-  const around = { outbox, head, now, waitingSince: () => sender.drainedAt(), holdMs };
+  const around = {
+    outbox,
+    head,
+    now,
+    waitingSince: () => sender.drainedAt(),
+    toldUntil: deps.toldUntil,
+    holdMs,
+  };
 
   function siteState() {
     const { labels, formerly, notify, logs, allow } = settings;

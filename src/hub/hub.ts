@@ -18,6 +18,7 @@ import { installationId } from "../store/secrets.ts";
 import { type BuildInfo, buildInfo } from "../system/build-info.ts";
 import { type Logging, processLogging } from "../system/log.ts";
 import { createHubAccess } from "./access/access.ts";
+import { createHubAlerts } from "./alerts/service.ts";
 import { createHistoryWorker } from "./answers/history.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
@@ -110,6 +111,16 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await streams.look();
     };
     watch = teardown.part("watch", await createWatch(pool, look, log("store")));
+    const connection = openPool(config.hub, 1, 0);
+    const alerts = {
+      connection,
+      directory,
+      config: running.current,
+      environment,
+      version: build.version,
+      clock,
+    };
+    teardown.part("alerts", createHubAlerts({ ...alerts, timers: systemTimers, log: log("alerts") }));
     const worker = teardown.part("history", createHistoryWorker(config.hub, clock, log("store")));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());

@@ -11,7 +11,7 @@ import {
 } from "../../src/alerts/rules.ts";
 import { createSettings } from "../../src/alerts/settings.ts";
 import { UNWATCHED, type Watch } from "../../src/alerts/watch.ts";
-import { ALERT_RULES } from "../../src/domain/alerts.ts";
+import { DAEMON_RULES } from "../../src/domain/alerts.ts";
 import { percent } from "../../src/domain/polls/feature-picture.ts";
 import { HOUR_MS } from "../../src/domain/time/clock.ts";
 import { feature } from "../http/make.ts";
@@ -111,5 +111,5 @@ test.each<[string | null, number | null, boolean]>([
 
 test("the table has a row for each rule", () => {
   const rows = [...PICTURE_RULES, ...HOST_RULES, UNPARSED, UNPOLLED, TOTALS_CHANGED, DENIALS];
-  expect(new Set(rows.map(({ rule }) => rule))).toEqual(new Set(ALERT_RULES));
+  expect(new Set(rows.map(({ rule }) => rule))).toEqual(new Set(DAEMON_RULES));
 });

@@ -94,6 +94,7 @@ export async function createSiteRig(
         };
       },
       actions,
+      toldUntil: () => null,
       clock: rig.clock,
       timers: quickTimers,
       log: () => log,

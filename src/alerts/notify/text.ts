@@ -113,6 +113,12 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   totals_changed: ["its number of seats had changed"],
   disk: ["the disk was nearly full", (value) => `${value} % of it was in use`],
   clock: ["the clock was in doubt", (value) => `by ${countOf(value, "day")}`],
+  site_silent: ["the site was not heard of"],
+  site_behind: ["the hub was behind the site", (minutes) => countOf(minutes, "minute")],
+  site_clock: ["the site's clock was not the hub's", (seconds) => `by ${countOf(seconds, "second")}`],
+  site_version: ["the site's version was not the hub's"],
+  site_refused: ["facts of the site could not be taken", (value) => `${value} of them`],
+  site_clone: ["two processes pushed for the site"],
 };
 
 /** What a note says of an alert that is over: what was so, for how long, and the worst value. */

@@ -4,7 +4,7 @@ import { createReplay, type Firing, type Span } from "../../alerts/replay.ts";
 import type { Denied } from "../../alerts/rules.ts";
 import { createMaintenance, createSettings } from "../../alerts/settings.ts";
 import type { Config } from "../../config/config.ts";
-import { ALERT_RULES, type AlertRule } from "../../domain/alerts.ts";
+import { type AlertRule, DAEMON_RULES } from "../../domain/alerts.ts";
 import type { ServerStatusEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { countOf } from "../../domain/plain-text.ts";
@@ -265,7 +265,7 @@ function tableOf(firings: readonly Firing[], { notifications, servers }: Config,
     return [rule, where, countOf(list.length, "time"), `${(ms / HOUR_MS).toFixed(1)} h`, iso(last), told];
   };
   const byRule = Map.groupBy(firings, ({ rule }) => rule);
-  const rows = ALERT_RULES.filter((each) => !NOT_KEPT.includes(each)).flatMap((rule) => {
+  const rows = DAEMON_RULES.filter((each) => !NOT_KEPT.includes(each)).flatMap((rule) => {
     const own = byRule.get(rule);
     if (own === undefined) return [[rule, "", "never", "", "", ""]];
     const where = ({ server, daemon, feature }: Firing) =>

@@ -29,6 +29,8 @@ export interface AlertAtHubRow
   readonly fired_at: string;
   readonly silenced_until: string | null;
   readonly told: string;
+  /** What people were told last of it, see `notes.ts`. */
+  readonly noted: string | null;
 }
 
 /** The alert under the ids of the hub. */

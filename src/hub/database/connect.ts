@@ -10,15 +10,19 @@ export type Pool = SQL;
 const CONNECTIONS = 12;
 
 /** Opens a pool. Connects when it is first used. The password comes from its file, which is read now. */
-export function openPool({ database, passwordFile }: NonNullable<Config["hub"]>, max = CONNECTIONS): Pool {
+export function openPool(
+  { database, passwordFile }: NonNullable<Config["hub"]>,
+  max = CONNECTIONS,
+  // Behind a failover the address may lead to another machine.
+  lifetimeSeconds = 600,
+): Pool {
   const url = new URL(database);
   if (passwordFile !== null) url.password = encodeURIComponent(readFileSync(passwordFile, "utf8").trim());
   return new SQL(url.href, {
     max,
     idleTimeout: 60,
     connectionTimeout: 10,
-    // Behind a failover the address may lead to another machine.
-    maxLifetime: 600,
+    maxLifetime: lifetimeSeconds,
   });
 }
 

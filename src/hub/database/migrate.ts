@@ -3,7 +3,7 @@ import { MIGRATIONS } from "./migrations.ts";
 
 /** Locks of a hub in PostgreSQL: `pg_advisory_lock(LOCK, n)`. The first number keeps them apart from other programs'. */
 export const LOCK = 0x4c4d4f4e;
-export const LOCKS = { migrate: 1, partitions: 2, publish: 3, retention: 4 } as const;
+export const LOCKS = { migrate: 1, partitions: 2, publish: 3, retention: 4, alerts: 5 } as const;
 
 const OLDEST_SERVER = 14;
 

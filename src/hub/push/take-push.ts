@@ -103,7 +103,8 @@ async function store(
   await tx`
     UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.stops ? null : batch.instance},
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
-      waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}, stopped_at = ${batch.stops ? now : null}
+      waiting_since = ${batch.waitingSince}, days_left = ${batch.daysLeft}, stopped_at = ${batch.stops ? now : null},
+      told_until = greatest(told_until, ${batch.toldUntil ?? null})
     WHERE site = ${batch.site}`;
   if (now - (whole(site.last_push_at) ?? now) > LATE_MS) await heardAgain(tx, batch.site, now);
   const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);

@@ -98,7 +98,7 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { pool, director
 interface Row
   extends Readonly<
     Record<
-      "cursor" | "head" | "waiting_since" | "last_push_at" | "joined_at" | "clock_offset_ms",
+      "cursor" | "head" | "waiting_since" | "last_push_at" | "stopped_at" | "joined_at" | "clock_offset_ms",
       string | null
     >
   > {
@@ -122,7 +122,8 @@ function siteRecord(row: Row, servers: readonly ServerPicture[], now: number): S
   const lastPushAt = whole(row.last_push_at);
   const waitingSince = whole(row.waiting_since);
   const lagMs = waitingSince === null ? 0 : Math.max(0, now - waitingSince);
-  const isSilent = lastPushAt === null || now - lastPushAt > SILENT_MS;
+  const stoppedAt = whole(row.stopped_at);
+  const isSilent = stoppedAt !== null || lastPushAt === null || now - lastPushAt > SILENT_MS;
   return {
     site: row.site,
     state: isSilent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
@@ -131,6 +132,7 @@ function siteRecord(row: Row, servers: readonly ServerPicture[], now: number): S
     lagSeconds: isSilent ? null : Math.floor(lagMs / 1000),
     daysLeft: row.days_left,
     lastPushAt: iso(lastPushAt),
+    stoppedAt: iso(stoppedAt),
     joinedAt: iso(Number(row.joined_at)),
     version: info?.version ?? null,
     clockOffsetMs: whole(row.clock_offset_ms),

@@ -84,6 +84,12 @@ export const daily = {
     totals_changed: "has another total",
     disk: "The disk is nearly full",
     clock: "has another time than this host",
+    site_silent: "is silent",
+    site_behind: "is behind",
+    site_clock: "has another time than the hub",
+    site_version: "has a version that does not fit",
+    site_refused: "says what cannot be taken",
+    site_clone: "is there twice",
   }),
 
   tight: "Full or nearly full",

@@ -451,11 +451,13 @@ CREATE TABLE secrets (
 -- When a command first left with an answer to its site; null = it waits for the site's next push.
 ALTER TABLE commands ADD COLUMN handed_at bigint;
 -- When a site said that it ends; null once it has pushed again. And up to when, by its own clock, it told people of its alerts
--- itself although `[fleet] notify` is "hub": it was alone, or had another setting.
+-- itself although `[fleet] notify` is "hub", because it was alone.
 ALTER TABLE sites ADD COLUMN stopped_at bigint, ADD COLUMN told_until bigint;
 -- Of alerts that the hub tells people of: when each target heard last, as JSON, and what was told last (its severity, or `over`).
 ALTER TABLE alerts ADD COLUMN told text NOT NULL DEFAULT '{}', ADD COLUMN noted text COLLATE "C";
 -- The hub's own alerts have no id of a site: one of each rule fires for a site.
+CREATE INDEX alerts_to_tell ON alerts (id) WHERE resolved_at IS NULL OR (noted IS NOT NULL AND noted <> 'over');
+CREATE INDEX refused_by_time ON refused (at);
 CREATE UNIQUE INDEX alerts_own ON alerts (site, rule) WHERE site_id IS NULL AND resolved_at IS NULL;
 
 -- Messages to people that were not delivered yet; `alert` is what they say, as JSON.

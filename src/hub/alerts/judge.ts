@@ -1,0 +1,122 @@
+import { type AlertChange, isAtLeast } from "../../domain/alerts.ts";
+import { type Sql, whole } from "../database/connect.ts";
+import { publish } from "./publish.ts";
+import type { AlertAtHubRow } from "./rows.ts";
+import { REFUSED_MS, SITE_ALERT_RULES, type SiteFinding, type SiteLook, type SiteRule } from "./rules.ts";
+
+/** After so long without a look nothing is known of the time between: patience begins anew. */
+const GAP_MS = 60_000;
+
+export type Judge = ReturnType<typeof createJudge>;
+
+/**
+ * Applies the rules to all sites. What fires is in PostgreSQL alone, so that another hub goes on with it; since when something
+ * has been wrong that is not told yet is in memory, so that a hub that begins, or whose database was away, is as patient as ever.
+ */
+export function createJudge(hubVersion: string) {
+  const since = new Map<string, number>();
+  let lookedAt = 0;
+
+  /** One look, in a transaction. */
+  async function look(tx: Sql, now: number): Promise<void> {
+    if (Math.abs(now - lookedAt) > GAP_MS) since.clear();
+    lookedAt = now;
+    const sites = await looksOf(tx, now);
+    const rows: AlertAtHubRow[] = await tx`
+      SELECT * FROM alerts WHERE site_id IS NULL AND resolved_at IS NULL`;
+    const firing = new Map(rows.map((row) => [keyOf(row), row]));
+    for (const site of sites) {
+      for (const rule of SITE_ALERT_RULES) {
+        const key = keyOf({ ...site, ...rule });
+        await judge(tx, rule, site, firing.get(key) ?? null, key, now);
+        firing.delete(key);
+      }
+    }
+    // Their sites are gone.
+    for (const row of firing.values()) await resolve(tx, row, now);
+  }
+
+  async function judge(
+    tx: Sql,
+    rule: SiteRule,
+    site: SiteLook,
+    firing: AlertAtHubRow | null,
+    key: string,
+    now: number,
+  ): Promise<void> {
+    const found = rule.look(site, now, hubVersion);
+    if (found === "unknown") return;
+    if (found === null) {
+      since.delete(key);
+      if (firing !== null) await resolve(tx, firing, now);
+      return;
+    }
+    const seenAt = since.getOrInsert(key, now);
+    if (firing !== null) return change(tx, firing, found, now);
+    if (now - seenAt >= rule.patienceMs) await fire(tx, rule, site.site, found, found.since ?? seenAt, now);
+  }
+
+  return { look };
+}
+
+const keyOf = ({ site, rule }: { readonly site: string; readonly rule: string }) => `${rule} ${site}`;
+
+async function looksOf(tx: Sql, now: number): Promise<SiteLook[]> {
+  const rows: Record<string, string | number | null>[] = await tx`
+    SELECT t.site, t.last_push_at, t.stopped_at, t.waiting_since, t.head - t.cursor AS waiting, t.clock_offset_ms,
+      t.info::json ->> 'version' AS version, t.address, t.refused_at, t.refused_address,
+      coalesce(r.facts, 0)::int AS facts, r.reason
+    FROM sites t LEFT JOIN (
+      SELECT site, count(*) AS facts, (array_agg(reason ORDER BY at DESC))[1] AS reason
+      FROM refused WHERE at > ${now - REFUSED_MS} GROUP BY site) r USING (site)`;
+  return rows.map((row) => ({
+    site: row.site as string,
+    lastPushAt: whole(row.last_push_at),
+    stoppedAt: whole(row.stopped_at),
+    waitingSince: whole(row.waiting_since),
+    waitingFacts: Math.max(0, Number(row.waiting ?? 0)),
+    clockOffsetMs: whole(row.clock_offset_ms),
+    version: row.version as string | null,
+    address: row.address as string | null,
+    refusedAt: whole(row.refused_at),
+    refusedAddress: row.refused_address as string | null,
+    refusedFacts: Number(row.facts),
+    refusedReason: row.reason as string | null,
+  }));
+}
+
+/** A silence of before holds for the same trouble that comes again. */
+async function fire(
+  tx: Sql,
+  { rule }: SiteRule,
+  site: string,
+  { severity, message, value, threshold }: SiteFinding,
+  startedAt: number,
+  now: number,
+): Promise<void> {
+  const [row] = await tx`
+    INSERT INTO alerts (site, epoch, rule, severity, message, value, threshold, peak_value, started_at, fired_at, silenced_until)
+    VALUES (${site}, 0, ${rule}, ${severity}, ${message}, ${value}, ${threshold}, ${value}, ${startedAt}, ${now},
+      (SELECT max(silenced_until) FROM alerts WHERE site_id IS NULL AND site = ${site} AND rule = ${rule} AND silenced_until > ${now}))
+    RETURNING *`;
+  await publish(tx, row, "fired", now);
+}
+
+/** What is so now; an event only where the severity is another. */
+async function change(tx: Sql, before: AlertAtHubRow, found: SiteFinding, now: number): Promise<void> {
+  const { severity, message, value, threshold } = found;
+  if (severity === before.severity && message === before.message && value === before.value) return;
+  const [row] = await tx`
+    UPDATE alerts SET severity = ${severity}, message = ${message}, value = ${value}, threshold = ${threshold},
+      peak_value = greatest(peak_value, ${value})
+    WHERE id = ${before.id} RETURNING *`;
+  if (severity === before.severity) return;
+  const moved: AlertChange = isAtLeast(severity, before.severity) ? "raised" : "lowered";
+  await publish(tx, row, moved, now);
+}
+
+async function resolve(tx: Sql, { id, started_at }: AlertAtHubRow, now: number): Promise<void> {
+  const [row] = await tx`
+    UPDATE alerts SET resolved_at = ${Math.max(now, Number(started_at))} WHERE id = ${id} RETURNING *`;
+  await publish(tx, row, "resolved", now);
+}

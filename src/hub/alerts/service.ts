@@ -1,0 +1,114 @@
+import type { RunCommand } from "../../alerts/notify/command.ts";
+import { createDispatcher } from "../../alerts/notify/dispatcher.ts";
+import { createSender, createTargets, type Target } from "../../alerts/notify/targets.ts";
+import { createMaintenance, createSettings } from "../../alerts/settings.ts";
+import { createCommandRunner } from "../../collector/run-command.ts";
+import type { Config } from "../../config/config.ts";
+import type { Environment } from "../../config/environment.ts";
+import { messageOf } from "../../domain/error-code.ts";
+import type { Log } from "../../domain/log.ts";
+import type { Clock, Timers } from "../../domain/time/clock.ts";
+import type { NotificationRow } from "../../store/notifications.ts";
+import type { Pool } from "../database/connect.ts";
+import { LOCKS } from "../database/migrate.ts";
+import type { Directory } from "../lists/directory.ts";
+import { createDuty, type Shift } from "./duty.ts";
+import { createJudge } from "./judge.ts";
+import { createNotes, type NoteSettings } from "./notes.ts";
+
+const EVERY_MS = 5_000;
+
+export interface HubAlertDeps {
+  /** A connection of its own: it holds a lock for as long as it lives. */
+  readonly connection: Pool;
+  readonly directory: Pick<Directory, "snapshot" | "isSilent">;
+  /** The running one. */
+  readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
+  readonly environment: Environment;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly everyMs?: number;
+}
+
+/** The hub's own alerts, and the messages about alerts that are the hub's to send. One hub at a time has both. */
+export function createHubAlerts(deps: HubAlertDeps) {
+  const { connection, timers, log, everyMs = EVERY_MS } = deps;
+  const { PATH = "", HOME = "/" } = deps.environment;
+  const runner = createCommandRunner({ path: PATH, home: HOME });
+  const begin = (sql: Pool) => beginShift(deps, runner.run, sql);
+  const duty = createDuty({ connection, lock: LOCKS.alerts, everyMs, begin, timers, log });
+  return {
+    async stop() {
+      await duty.stop();
+      await runner.stop();
+    },
+  };
+}
+
+async function beginShift(
+  { directory, config, version, clock, timers, log }: HubAlertDeps,
+  run: RunCommand,
+  sql: Pool,
+): Promise<Shift> {
+  const queue = await openQueue(sql, clock, log);
+  const senderOf = ({ notification }: Target) => createSender(notification, { clock, run });
+  const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
+  const judge = createJudge(version);
+  let configured: ReturnType<typeof config> | null = null;
+  let settings: NoteSettings & { readonly targets: readonly Target[] };
+  const notes = createNotes({ directory, settings: () => settings, nextId: queue.nextId, clock });
+
+  function configure(): void {
+    const { alerts, http, maintenance, notifications } = config();
+    settings = {
+      settingsOf: createSettings(alerts),
+      inMaintenance: createMaintenance(maintenance),
+      targets: createTargets(notifications),
+      publicUrl: http.publicUrl,
+    };
+    dispatcher.configure(settings.targets);
+  }
+
+  return {
+    async turn() {
+      if (config() !== configured) {
+        configured = config();
+        configure();
+      }
+      const told = await sql.begin(async (tx) => {
+        await judge.look(tx, clock.now());
+        return settings.targets.length === 0 ? [] : notes.look(tx);
+      });
+      dispatcher.send(told);
+    },
+    stop: dispatcher.stop,
+  };
+}
+
+/** The queue of messages, as another hub left it. */
+async function openQueue(sql: Pool, clock: Clock, log: Log) {
+  const stored: (Omit<NotificationRow, "id" | "at"> & { readonly id: string; readonly at: string })[] =
+    await sql`SELECT * FROM notifications ORDER BY id`;
+  const rows = stored.map((row) => ({ ...row, id: Number(row.id), at: Number(row.at) }));
+  let last = Math.max(clock.now(), rows.at(-1)?.id ?? 0);
+  return {
+    load: () => rows,
+    nextId: () => ++last,
+    // Notes are stored with the alerts that they tell of.
+    write() {},
+    /** What stays because of a fault is sent once more by the next hub: better than never. */
+    remove(ids: readonly number[]): void {
+      if (ids.length === 0) return;
+      void sql`
+        DELETE FROM notifications WHERE id = ANY(
+          SELECT json_array_elements_text(${JSON.stringify(ids)}::text::json)::bigint)`.catch(
+        (error: unknown) =>
+          log.warn("Messages that were sent could not be removed from the queue", {
+            error: messageOf(error),
+          }),
+      );
+    },
+  };
+}
