@@ -364,6 +364,8 @@ export const Push = Type.Object({
    * `from - 1`. Without it an epoch that the hub does not know is a CONFLICT: the hub lost what it had.
    */
   begins: Type.Boolean(),
+  /** The name that the site had before: in a hello, the hub gives the site what it has of that one in the same epoch. */
+  formerly: Type.Optional(SiteName),
   /** The last push of a process that ends: the next one need not wait until this one is silent. */
   stops: Type.Optional(Type.Boolean()),
   /** Where there are no commands, the hub may wait so long for one before it answers: nothing else waits for the answer. */

@@ -39,7 +39,9 @@ export function createSite(deps: SiteDeps) {
   const log = deps.log("system");
   const now = clock.now;
   const outbox = createOutbox(store, random);
-  const head = { site: settings.site, instance: Buffer.from(random(8)).toString("hex") };
+  const { site, formerly } = settings;
+  const instance = Buffer.from(random(8)).toString("hex");
+  const head = { site, instance, ...(formerly !== null && { formerly }) };
   const holdMs = () => (commands.isBusy() ? 0 : HEARTBEAT_MS);
   const around = {
     outbox,

@@ -126,7 +126,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     await site.report(command?.id ?? "", { results: [row] }, { at: second });
     const response = await asked;
     expect(response.status).toBe(200);
-    expect(await response.json()).toEqual({ results: [{ ...row, server: "muc:eda" }] });
+    expect(await response.json()).toEqual({ results: [{ site: "muc", ...row, server: "muc:eda" }] });
     expect((await site.push()).commands).toEqual([]);
   });
 

@@ -28,6 +28,9 @@ export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
   readonly days: readonly Day[];
 }
 
+/** Why a fact or a day waits for another hub. */
+export const UNKNOWN_KIND = "of a kind that this hub does not know";
+
 /** Made at the first push of each kind. */
 const compiled = new Map<TSchema, TypeCheck<TSchema>>();
 const checkOf = (schema: TSchema) => compiled.getOrInsertComputed(schema, () => TypeCompiler.Compile(schema));
@@ -64,9 +67,13 @@ export function readBatch(body: unknown): Batch {
   };
 }
 
-function problemOf(schemas: Readonly<Record<string, TSchema>>, kind: string, value: unknown): string | null {
+export function problemOf(
+  schemas: Readonly<Record<string, TSchema>>,
+  kind: string,
+  value: unknown,
+): string | null {
   const schema = Object.hasOwn(schemas, kind) ? schemas[kind] : undefined;
-  if (schema === undefined) return "of a kind that this hub does not know";
+  if (schema === undefined) return UNKNOWN_KIND;
   const check = checkOf(schema);
   if (!check.Check(value)) {
     const first = check.Errors(value).First();

@@ -9,6 +9,8 @@ import type { Partitioned, Partitions } from "../database/partitions.ts";
 import type { Batch, Refused } from "./batch.ts";
 import { storeDays } from "./days.ts";
 import { type Origin, storeFacts } from "./facts.ts";
+import { takeOver } from "./rename.ts";
+import { type SetAside, setAside, takeOut, waitingOf } from "./set-aside.ts";
 import { settleAlerts, storeStates } from "./states.ts";
 
 /** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
@@ -38,14 +40,15 @@ export async function takePush(deps: PushDeps, batch: Batch, address: string): P
   const { pool, partitions, clock } = deps;
   const now = clock.now();
   if (batch.hello) return hello(deps, batch, address, now);
-  await partitions.ensure(daysIn(batch));
+  const waiting = await waitingOf(pool, batch.site);
+  for (const brought of [waiting, batch]) await partitions.ensure(daysIn(brought));
   await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
   const taken = await pool.begin(async (tx): Promise<Answer | Refusal> => {
     // One push of a site after the other, whichever hub has it.
     const [site] = await tx`SELECT * FROM sites WHERE site = ${batch.site} FOR UPDATE`;
     const cursor = cursorOf(site, batch, now);
     return typeof cursor === "number"
-      ? store(tx, site, batch, cursor, address, now, deps.pseudonyms)
+      ? store(tx, site, batch, waiting, cursor, address, now, deps.pseudonyms)
       : cursor;
   });
   if (typeof taken === "object" && "commands" in taken) return taken;
@@ -58,6 +61,8 @@ async function hello(
   address: string,
   now: number,
 ): Promise<Answer> {
+  if (!(await takeOver(pool, batch, now, SILENT_MS)))
+    return refusePush(pool, "instance", batch, address, now);
   const [site = null] = await pool`SELECT * FROM sites WHERE site = ${batch.site}`;
   const cursor = cursorOf(site, batch, now);
   if (typeof cursor !== "number") return refusePush(pool, cursor, batch, address, now);
@@ -86,6 +91,7 @@ async function store(
   tx: TransactionSQL,
   site: SiteRow,
   batch: Batch,
+  waiting: SetAside,
   cursor: number,
   address: string,
   now: number,
@@ -97,9 +103,20 @@ async function store(
   const news = batch.facts.filter(({ seq }) => seq > cursor);
   // In a new epoch people may have other names, and are told of anew.
   if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
+  // Before what is newer of the same kinds.
+  if (epoch === site.epoch_no && (await takeOut(tx, waiting))) {
+    await storeDays(tx, origin, waiting.days);
+    const still = await storeOrRefuse(tx, origin, waiting.facts, now);
+    await setAside(tx, origin, [...waiting.refused, ...still], now);
+  }
   await storeDays(tx, origin, batch.days);
   const bad = await storeOrRefuse(tx, origin, news, now);
-  await refuse(tx, origin, [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad], now);
+  await setAside(
+    tx,
+    origin,
+    [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad],
+    now,
+  );
   await tx`
     UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.stops ? null : batch.instance},
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
@@ -168,20 +185,8 @@ async function storeOrRefuse(
   }
 }
 
-async function refuse(
-  tx: Sql,
-  { site, epoch }: Origin,
-  refused: readonly Refused[],
-  now: number,
-): Promise<void> {
-  for (const { seq, reason, fact } of refused)
-    await tx`
-      INSERT INTO refused (site, epoch, seq, at, reason, body)
-      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${Buffer.from(JSON.stringify(fact))})`;
-}
-
 /** The days of which a push has rows in tables that are in partitions. */
-function daysIn({ facts, days }: Batch): Partial<Record<Partitioned, Set<number>>> {
+function daysIn({ facts, days }: Pick<Batch, "facts" | "days">): Partial<Record<Partitioned, Set<number>>> {
   const found = { sessions: new Set<number>(), denials: new Set<number>(), steps: new Set<number>() };
   const packed = new Set<number>();
   const dayOf = (at: number) => Math.floor(at / DAY_MS);

@@ -364,14 +364,18 @@ INSERT INTO stream VALUES (0, 0);
 
 -- Facts and days (whose `seq` is null) that could not be taken, as they came, and why: they wait for a hub that knows them.
 CREATE TABLE refused (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   site text COLLATE "C" NOT NULL,
   epoch integer NOT NULL,
   seq bigint,
   at bigint NOT NULL,
   reason text NOT NULL,
+  -- Where the kind of the fact, or the table of the day, was not known.
+  kind text,
   body bytea NOT NULL
 );
 CREATE INDEX refused_by_site ON refused (site);
+CREATE INDEX refused_waiting ON refused (site, id) WHERE kind IS NOT NULL;
 
 -- What goes back to a site with the answer to its next push.
 CREATE TABLE commands (

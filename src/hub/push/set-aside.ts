@@ -1,0 +1,64 @@
+import { DAY_SCHEMAS, type Day, FACT_SCHEMAS, type Fact } from "../../fleet/protocol.ts";
+import type { Pool, Sql } from "../database/connect.ts";
+import { problemOf, type Refused, UNKNOWN_KIND } from "./batch.ts";
+import type { Origin } from "./facts.ts";
+
+/** Of one site, so many are taken with one push. */
+const AT_ONCE = 2_000;
+
+/** What was set aside because a hub before an update did not know its kind, and is known here, as it came. */
+export interface SetAside {
+  readonly ids: readonly string[];
+  readonly facts: readonly Fact[];
+  readonly days: readonly Day[];
+  /** Those that still cannot be taken. */
+  readonly refused: readonly Refused[];
+}
+
+/** Sets aside what cannot be taken, and why. What is of an unknown kind waits for a hub that knows it. */
+export async function setAside(
+  tx: Sql,
+  { site, epoch }: Origin,
+  refused: readonly Refused[],
+  now: number,
+): Promise<void> {
+  for (const { seq, reason, fact } of refused) {
+    const { kind, table } = fact as { readonly kind?: string; readonly table?: string };
+    const waits = reason === UNKNOWN_KIND ? (kind ?? table ?? null) : null;
+    await tx`
+      INSERT INTO refused (site, epoch, seq, at, reason, kind, body)
+      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${waits}, ${Buffer.from(JSON.stringify(fact))})`;
+  }
+}
+
+/** Of the epoch that a site has now, the oldest first. */
+export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
+  const known = JSON.stringify([...Object.keys(FACT_SCHEMAS), ...Object.keys(DAY_SCHEMAS)]);
+  const rows: { id: string; seq: string | null; body: Buffer }[] = await pool`
+    SELECT r.id, r.seq, r.body FROM refused r JOIN sites t ON t.site = r.site AND t.epoch_no = r.epoch
+    WHERE r.site = ${site} AND r.kind IS NOT NULL
+      AND r.kind IN (SELECT json_array_elements_text(${known}::text::json))
+    ORDER BY r.id LIMIT ${AT_ONCE}`;
+  const facts: Fact[] = [];
+  const days: Day[] = [];
+  const refused: Refused[] = [];
+  for (const { seq, body } of rows) {
+    const fact = JSON.parse(body.toString());
+    const isFact = seq !== null;
+    const reason = isFact
+      ? problemOf(FACT_SCHEMAS, fact.kind, fact)
+      : problemOf(DAY_SCHEMAS, fact.table, fact);
+    if (reason !== null) refused.push({ seq: isFact ? Number(seq) : null, reason, fact });
+    else if (isFact) facts.push(fact);
+    else days.push(fact);
+  }
+  return { ids: rows.map(({ id }) => id), facts, days, refused };
+}
+
+/** Takes them out, to be stored in the same transaction; false when another hub was first. */
+export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
+  if (ids.length === 0) return false;
+  const taken = await tx`
+    DELETE FROM refused WHERE id IN (SELECT json_array_elements_text(${JSON.stringify(ids)}::text::json)::bigint) RETURNING id`;
+  return taken.length > 0;
+}

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import type { Pool } from "../../src/hub/database/connect.ts";
+import { freePort } from "../free-port.ts";
+import { until } from "../until.ts";
+import { pictureStates, simulatedPictures } from "./pictures.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+
+const AT = Date.now();
+
+describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  let pool: Pool;
+  let old: ReturnType<typeof madeUpSite>;
+  let site: ReturnType<typeof madeUpSite>;
+  let viewer: string;
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+  });
+  afterAll(() => postgres?.[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    database = await postgres.database();
+    old = madeUpSite("munich", await keyAt(database, { role: "site", site: "munich" }));
+    site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
+    viewer = await keyAt(database, { role: "viewer" });
+    hub = await startHub(database);
+    pool = open(database);
+  });
+  afterEach(async () => {
+    await hub[Symbol.asyncDispose]();
+    await pool.close();
+  });
+
+  const fill = async () => {
+    const states = pictureStates(simulatedPictures(1, AT));
+    await old.sends(hub.url, old.push({ to: 90, facts: madeUpFacts(1, 90, AT), states }));
+  };
+  /** The first push of the old site's database under its new name. */
+  const hello = (epoch = old.epoch) =>
+    site.push({ hello: true, begins: false, from: 91, to: 90, epoch, formerly: "munich" });
+  const named = async (list: string) => {
+    const { total } = await hub.json<{ total?: number }>(`/api/licenses/${list}`, viewer);
+    return total ?? null;
+  };
+  const silence = () => pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
+
+  test("is its own under its new name, and it goes on where it was", async () => {
+    await fill();
+    const sessions = await named("sessions");
+    const servers = await until(
+      "the pictures are there",
+      async () => (await named("servers?site=munich")) || undefined,
+    );
+    await silence();
+    expect(await site.sends(hub.url, hello())).toMatchObject({ cursor: 90 });
+    const more = { from: 91, to: 93, epoch: old.epoch, begins: false, facts: madeUpFacts(91, 3, AT) };
+    expect((await site.sends(hub.url, site.push(more))).cursor).toBe(93);
+    await until(
+      "lists have the new name",
+      async () => (await named("servers?site=muc")) === servers || undefined,
+    );
+    expect(await named("servers")).toBe(servers);
+    expect(await named("sessions?site=muc&limit=1000")).toBe((sessions ?? 0) + 1);
+    expect(await named("sessions?site=munich")).toBeNull();
+    const { sites } = await hub.json<{ sites: { site: string }[] }>("/api/fleet/sites", viewer);
+    expect(sites.map((each) => each.site)).toEqual(["muc"]);
+  });
+
+  test("stays the old one's while that was heard of: then one is a copy", async () => {
+    await fill();
+    const refused = await site.send(hub.url, hello());
+    expect([refused.status, ((await refused.json()) as { details: string }).details]).toEqual([
+      409,
+      "instance",
+    ]);
+    await old.sends(hub.url, old.push({ from: 91, to: 90, begins: false, stops: true }));
+    expect(await site.sends(hub.url, hello())).toMatchObject({ cursor: 90 });
+  });
+
+  test.each([
+    ["another database", () => hello("00000000000000ab")],
+    ["a name that is not known", () => ({ ...hello(), formerly: "berlin" })],
+  ])("stays the old one's: %s", async (_, wanted) => {
+    await fill();
+    await silence();
+    const answer = await site.send(hub.url, wanted());
+    expect([answer.status, ((await answer.json()) as { details: string }).details]).toEqual([409, "epoch"]);
+    await until("it is there", async () => (await named("sessions?site=munich")) === 30 || undefined);
+  });
+
+  test("stays as it is where the new name has facts already", async () => {
+    await fill();
+    await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, AT) }));
+    await silence();
+    expect((await site.send(hub.url, hello())).status).toBe(409);
+    await until("it is there", async () => (await named("sessions?site=munich")) === 30 || undefined);
+  });
+
+  test("of kinds that it did not know is taken once it knows them, before what is newer", async () => {
+    const [opened, ended] = [madeUpFacts(4, 1, AT)[0], madeUpFacts(5, 1, AT)[0]];
+    const facts = [
+      { ...opened, kind: "later", seq: 1 },
+      { kind: "later", seq: 2, of: "another one" },
+      { kind: "never", seq: 3 },
+    ];
+    const days = [{ table: "one day", day: 20_000, part: 0, rows: [] }];
+    await old.sends(hub.url, old.push({ to: 3, facts, days: days as never }));
+    expect(await named("sessions")).toBe(0);
+    // As if an older hub had refused what this one knows.
+    const good = Buffer.from(JSON.stringify({ ...opened, seq: 1 }));
+    await pool`UPDATE refused SET kind = 'session', body = ${good} WHERE seq = 1`;
+    const bad = Buffer.from(JSON.stringify({ ...opened, seq: 2, user: 5 }));
+    await pool`UPDATE refused SET kind = 'session', body = ${bad} WHERE seq = 2`;
+    const day = Buffer.from(JSON.stringify({ ...days[0], table: "sessions" }));
+    await pool`UPDATE refused SET kind = 'sessions', body = ${day} WHERE seq IS NULL`;
+    const again = { ...ended, seq: 4 };
+    await old.sends(hub.url, old.push({ from: 4, to: 4, begins: false, facts: [again] }));
+    expect(await named("sessions")).toBe(1);
+    const left = await pool`SELECT seq::int AS seq, kind FROM refused ORDER BY seq`;
+    expect([...left]).toEqual([
+      { seq: 2, kind: null },
+      { seq: 3, kind: "never" },
+    ]);
+    await old.sends(hub.url, old.push({ from: 5, to: 4, begins: false }));
+    expect(await named("sessions")).toBe(1);
+  });
+});
