@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { PAGE_PATHS, type PagePath } from "../domain/words.ts";
 import { type Query, search } from "./api.ts";
-import { IS_HUB, SITE } from "./here.ts";
+import { IS_FLEET, IS_HUB, SITE } from "./here.ts";
 import type { Place } from "./model.ts";
 
 const here = () => ({ path: location.pathname, query: location.search });
@@ -26,6 +26,9 @@ export const siteOf = (server: string): string => server.slice(0, Math.max(0, se
 /** A link to a page, relative; at a hub of the same site, else of that of the server which it is about. */
 export function linkTo(path: PagePath | "", parameters: Query = {}): string {
   if (!IS_HUB || isOfNoSite(path)) return `./${path}${search(parameters)}`;
+  // Of a person a fleet has a search.
+  if (IS_FLEET && path === "person" && !("site" in parameters))
+    return `./${search({ q: parameters.user ?? parameters.host ?? "" })}`;
   if (SITE !== null) return `./${path}${search({ site: SITE, ...parameters })}`;
   const entries = Object.entries(parameters).map(([name, value]) => {
     const of = (name === "server" || name === "id") && typeof value === "string" ? siteOf(value) : "";

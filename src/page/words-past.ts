@@ -80,6 +80,7 @@ export const past = {
   by: (key: string) => `By ${key.replace("label:", "label ")}`,
   without: (key: string) => `no ${key.replace("label:", "label ")}`,
   groups: {
+    site: "Site",
     user: "Person",
     host: "Host",
     feature: "Feature",

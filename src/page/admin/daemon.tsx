@@ -4,6 +4,7 @@ import type { Maintenance } from "../../domain/service/maintenance.ts";
 import type { Status } from "../../domain/service/status.ts";
 import { post } from "../api.ts";
 import { duration, moment } from "../format.ts";
+import { IS_HUB } from "../here.ts";
 import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { Facts, Known } from "../parts/cells.tsx";
@@ -51,17 +52,19 @@ export function Daemon() {
           <p>{admin.runs(status.version, at(startedAt))}</p>
           <p class="m file">{configFile ?? admin.noConfig}</p>
           <Reloads last={lastReload} />
-          <Facts
-            of={[
-              [admin.database, <Known value={database.sizeBytes} as={printBytes} />],
-              [
-                admin.oldest,
-                database.oldestSampleAt === null ? admin.noReading : at(database.oldestSampleAt),
-              ],
-              [admin.stateBackup, <Backup of={database.backups.state} />],
-              [admin.historyBackup, <Backup of={database.backups.history} />],
-            ]}
-          />
+          {!IS_HUB && (
+            <Facts
+              of={[
+                [admin.database, <Known value={database.sizeBytes} as={printBytes} />],
+                [
+                  admin.oldest,
+                  database.oldestSampleAt === null ? admin.noReading : at(database.oldestSampleAt),
+                ],
+                [admin.stateBackup, <Backup of={database.backups.state} />],
+                [admin.historyBackup, <Backup of={database.backups.history} />],
+              ]}
+            />
+          )}
         </>
       )}
     </Figure>

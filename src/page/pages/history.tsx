@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
 import { byName } from "../format.ts";
+import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { asDuration, asPercent, FeatureLink } from "../parts/cells.tsx";
@@ -28,11 +29,13 @@ const REPORTS: Readonly<Record<string, () => ComponentChildren>> = {
 };
 
 const KEYS = ["user", "host", "feature", "product", "server", "day"] as const;
+/** Of a fleet its sites, be they thousands of people together. */
+const FIRST_KEYS = IS_FLEET ? (["site"] as const) : [];
 
 function Usage() {
   const range = rangeHere("30d");
   const labels = [...new Set([...(site.value?.values() ?? [])].flatMap(({ labels }) => Object.keys(labels)))];
-  const [first = "feature", ...keys] = mayNot("holders") ? KEYS.slice(2) : KEYS;
+  const [first = "feature", ...keys] = [...FIRST_KEYS, ...(mayNot("holders") ? KEYS.slice(2) : KEYS)];
   const others = [...keys, ...labels.sort(byName).map((name) => `label:${name}`)];
   const by = query.value.get("group_by") ?? first;
   return (

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { PagePath } from "../../domain/words.ts";
 import type { Query } from "../api.ts";
 import { moment } from "../format.ts";
+import { IS_FLEET } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import {
   RANGES,
@@ -41,6 +42,9 @@ const PLACES: readonly { readonly path: PagePath; readonly report?: string; read
   { path: "expiry", word: words.expiry },
 ];
 
+/** Features are chosen from the picture. */
+const isHere = ({ report }: { readonly report?: string }) => !IS_FLEET || report !== "compare";
+
 /** What a place that looks back is of: its name, its neighbours, its range (null = it has none) and its filters. */
 export function PastHead(props: { readonly range: Range | null; readonly children?: ComponentChildren }) {
   const { range } = props;
@@ -59,7 +63,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
         </div>
       </div>
       <nav class="tabs" aria-label={past.lookingBack}>
-        {PLACES.map(({ path, report, word }) => (
+        {PLACES.filter(isHere).map(({ path, report, word }) => (
           <a
             key={word}
             href={linkTo(path, { ...(report && { report }), ...kept })}
@@ -70,7 +74,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
         ))}
       </nav>
       <div class="filters">
-        {here?.report !== "compare" && (
+        {here?.report !== "compare" && !IS_FLEET && (
           <Choice
             name="server"
             any={past.anyServer}

@@ -1,4 +1,5 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
+import { linkTo } from "../router.ts";
 import { past } from "../words-past.ts";
 import { FeatureLink, Person } from "./cells.tsx";
 import { type Column, Rows } from "./figure.tsx";
@@ -24,6 +25,7 @@ export function UsageRows(props: {
   const nameOf = (row: UsageRecord) => {
     if (by === "feature") return <FeatureLink {...row} />;
     const name = row[by as "user"] ?? null;
+    if (by === "site") return <a href={linkTo("history", { site: name ?? "" })}>{name}</a>;
     return by === "user" ? <Person user={name} /> : (name ?? <span class="q">{past.without(by)}</span>);
   };
   const shareOf = ({ heldSeatHours, unit }: UsageRecord) => (
