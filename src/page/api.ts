@@ -22,8 +22,8 @@ import type {
 } from "../domain/records.ts";
 import type { CommandList, CommandResult } from "../domain/service/commands.ts";
 import type { Maintenance } from "../domain/service/maintenance.ts";
+import type { FleetSummary, SiteRecord } from "../domain/service/sites.ts";
 import type { HealthRecord, Reloaded, Status } from "../domain/service/status.ts";
-import type { FleetSummary, SiteRecord } from "../domain/site.ts";
 import { atHub, ownIds, SITE } from "./here.ts";
 
 interface Range {

@@ -1,5 +1,5 @@
 import type { PictureFeature } from "../domain/polls/kept-picture.ts";
-import type { SiteRecord } from "../domain/site.ts";
+import type { SiteRecord } from "../domain/service/sites.ts";
 import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
 import type { State } from "./model.ts";

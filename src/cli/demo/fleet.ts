@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildConfig, type Config } from "../../config/config.ts";
 import type { NewKey } from "../../domain/keys.ts";
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import { systemClock } from "../../domain/time/clock.ts";
 import type { Role } from "../../domain/words.ts";
 import { createHubKeys } from "../../hub/access/keys.ts";

@@ -4,7 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { Picture } from "../../domain/live-picture.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { ExpirationRecord, FeatureRecord, ServerRecord, UserRecord } from "../../domain/records.ts";
-import { FleetSummary } from "../../domain/site.ts";
+import { FleetSummary } from "../../domain/service/sites.ts";
 import { DATA_STATES, SERVER_STATUSES, USER_KINDS } from "../../domain/words.ts";
 import { encode, formOf, jsonAnswer, send, valueAnswer } from "../../http/answers/answer.ts";
 import { listDoc, ordered, rowsAnswer, type Sort, sortable, sortOf } from "../../http/answers/list.ts";

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { closestNames } from "../../config/closest-word.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
-import { SITE_STATES, SiteRecord } from "../../domain/site.ts";
+import { SITE_STATES, SiteRecord } from "../../domain/service/sites.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { formOf, send } from "../../http/answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../../http/answers/list.ts";

@@ -1,5 +1,5 @@
 import { computed } from "@preact/signals";
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
 import { SEVERITY_MARKS } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
@@ -7,8 +7,7 @@ import { duration, moment, number } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
-import { Attention, coloured } from "../pages/overview-attention.tsx";
-import { Expiring } from "../pages/overview-lists.tsx";
+import { Attention, coloured, Expiring } from "../pages/overview-lists.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Facts, FeatureLink, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";

@@ -1,4 +1,4 @@
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import { byName, day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { compare } from "../model.ts";

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import type { FleetSummary, SiteRecord } from "../../domain/site.ts";
+import type { FleetSummary, SiteRecord } from "../../domain/service/sites.ts";
 import { get } from "../api.ts";
 import { IS_FLEET, SITE } from "../here.ts";
 import { changes, firing } from "./alerts.ts";

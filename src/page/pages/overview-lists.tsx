@@ -1,11 +1,14 @@
 import { useMemo } from "preact/hooks";
+import { ask } from "../daily/alert-dialog.tsx";
+import { type Trouble, troublesOf } from "../daily/attention.ts";
 import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
 import type { Day } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
 import { day as dayInWords, duration, moment, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
+import { firing, isUnhandled } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
-import { mayNot } from "../me.ts";
+import { may, mayNot } from "../me.ts";
 import { allFeatures, type FeatureRow, nameOf, type Site } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Person } from "../parts/cells.tsx";
@@ -15,6 +18,7 @@ import { State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { ZONE } from "../range.ts";
+import { hrefOf, siteOf } from "../router.ts";
 import { words } from "../words.ts";
 import { Note } from "./feature-table.tsx";
 import { type Denials, midnight, useExpiries } from "./overview-past.ts";
@@ -189,5 +193,63 @@ export function SiteChart({ day, why }: { readonly day: Day | null; readonly why
       {why !== null && <p class="q">{why}</p>}
       {series !== null && why === null && <Chart series={series} />}
     </Section>
+  );
+}
+
+/** A count that says something unless it is 0. */
+export const coloured = (colour: string) => (count: number) =>
+  count === 0 ? "0" : <span class={colour}>{number(count)}</span>;
+
+const MOST_TROUBLES = IS_FLEET ? 8 : 20;
+
+/** What a person should look at. Of a fleet only its newest alerts are known, of `open` ones. */
+export function Attention({ servers, open }: { readonly servers: Site; readonly open?: number }) {
+  const alerts = [...(firing.value?.values() ?? [])];
+  const troubles = troublesOf(servers, alerts, now.value);
+  const handled = alerts.filter((alert) => !isUnhandled(alert, now.value)).length;
+  // Not all of a fleet's were read; those that were are told together where they expire together.
+  const count = open === undefined || open <= alerts.length ? troubles.length : open;
+  const shown = troubles.slice(0, MOST_TROUBLES);
+  return (
+    <Section
+      title={daily.attention}
+      note={troubles.length > 0 && daily.firstOf(shown.length, count)}
+      more={[daily.allAlerts, { path: "alerts" }]}
+    >
+      {firing.value === null && <p class="st-warn">{daily.alertsUnknown}</p>}
+      {firing.value !== null && troubles.length === 0 && <State is="ok">{daily.nothing}</State>}
+      <ul class="rows need">
+        {shown.map((trouble) => (
+          <Row key={trouble.id} trouble={trouble} />
+        ))}
+      </ul>
+      {handled > 0 && <p class="q note">{daily.handled(handled)}</p>}
+    </Section>
+  );
+}
+
+function Row({ trouble }: { readonly trouble: Trouble }) {
+  const { mark, subject, to, text, since, days, alert } = trouble;
+  return (
+    <li>
+      <State is={mark}>{daily.marks[mark]}</State>
+      <span class="el">
+        {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
+        {IS_FLEET && alert?.server && <span class="q"> {siteOf(alert.server)}</span>}
+      </span>
+      <span class="q r">
+        {days !== null ? words.inDays(days) : since !== null && duration(now.value - since)}
+      </span>
+      {may("acknowledge") && (
+        <span class="ack">
+          {alert !== null && (
+            <button class="link" type="button" onClick={() => ask({ alert, action: "acknowledge" })}>
+              {daily.ack}
+              <span class="vh"> {`${subject} ${text}`}</span>
+            </button>
+          )}
+        </span>
+      )}
+    </li>
   );
 }

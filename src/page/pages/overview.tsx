@@ -17,8 +17,7 @@ import { Section } from "../parts/section.tsx";
 import { hrefOf, linkTo, query } from "../router.ts";
 import { words } from "../words.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
-import { Attention, coloured } from "./overview-attention.tsx";
-import { Denied, Expiring, Held, SiteChart, Tight } from "./overview-lists.tsx";
+import { Attention, coloured, Denied, Expiring, Held, SiteChart, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
 
 /** More servers than that are shown by group. */

@@ -1,4 +1,4 @@
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import type { PagePath } from "../../domain/words.ts";
 import type { Site } from "../model.ts";
 import { allFeatures, allHolders, sumOf } from "../model.ts";

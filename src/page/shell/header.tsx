@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals";
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import { waitsUntil } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";

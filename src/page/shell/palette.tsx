@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { SiteRecord } from "../../domain/site.ts";
+import type { SiteRecord } from "../../domain/service/sites.ts";
 import { IS_HUB, SITE } from "../here.ts";
 import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";

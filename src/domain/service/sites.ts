@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Count, nullable, record, SummaryRecord, Timestamp, words } from "./records.ts";
-import { AUDIENCES } from "./words.ts";
+import { Count, nullable, record, SummaryRecord, Timestamp, words } from "../records.ts";
+import { AUDIENCES } from "../words.ts";
 
 export const SITE_STATES = ["connected", "behind", "silent"] as const;
 
