@@ -1,0 +1,262 @@
+/** The page of a hub: the fleet, and the pages of each site, over PostgreSQL and sites that are the built binary. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import type { SiteRecord } from "../../src/domain/service/sites.ts";
+import { HAS_POSTGRES } from "../hub/postgres.ts";
+import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
+import { SLOW, until } from "./harness.ts";
+import { n } from "./page-figures.ts";
+import { type Fleet, SIMULATED, startFleet } from "./page-fleet-rig.ts";
+import { inspect, isLive, leads, listenTo, signIn } from "./page-rig.ts";
+import { belowPrefix } from "./prefix-proxy.ts";
+
+const SCRIPT = "<img/src=x/onerror=window.pwned=1>";
+/** As lmstat can print them: without a space. */
+const ODD = [
+  SCRIPT,
+  "ARC/INFO",
+  "=cmd()",
+  "\u202egnp.exe",
+  "x".repeat(2_000),
+  '"server":"odd:',
+  "a?b#c&d=e+f%2f",
+];
+/** A site is silent after 30 s, and asked for every 10 s; the machine may be busy. */
+const SILENT_WITHIN_MS = 45_000;
+
+const OF_FLEET = ["", "?q=e", "alerts", "expiry", "denials", "outages", "history", "admin", "#palette"];
+const FEATURE = "feature?site=muc&server=eda&daemon=siliqd&name=Synth-Ultra";
+const OF_SITE = [
+  ...["?site=muc", "features?site=muc", FEATURE, "people?site=muc", "person?site=muc&user=nobody"],
+  ...["servers?site=muc", "server?site=muc&id=eda", "alerts?site=muc", "expiry?site=muc", "denials?site=muc"],
+  ...["history?site=muc", "outages?site=muc", "wall?site=muc", "?site=odd", "features?site=odd#palette"],
+];
+
+describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () => {
+  let fleet: Fleet;
+  let browser: Browser;
+  let page: Page;
+  let heard: string[];
+  let lead: ReturnType<typeof leads>;
+
+  beforeAll(async () => {
+    fleet = await startFleet(ODD);
+    browser = await startBrowser({ keepPolicy: true });
+    page = await browser.blank();
+    heard = await listenTo(page, fleet.hub.url);
+    await page.goto(`${fleet.hub.url}/?x=y`);
+    await signIn(page, fleet.key);
+    await isLive(page);
+    lead = leads(page);
+  });
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]();
+    await fleet?.[Symbol.asyncDispose]();
+  });
+
+  const at = (path: string) => `${fleet.hub.url}/${path}`;
+  /** Cells of the sheet of sites, by site. */
+  const sheet = async () => {
+    const rows = await page
+      .getByRole("table", { name: "Sites" })
+      .getByRole("row")
+      .evaluateAll((all) =>
+        all.map((row) =>
+          [...(row as unknown as { children: Iterable<{ innerText: string }> }).children].map((cell) =>
+            cell.innerText.replaceAll(/\s+/g, " ").trim(),
+          ),
+        ),
+      );
+    const [heads = [], ...others] = rows;
+    return new Map(
+      others.map((cells) => [
+        (cells[0] ?? "").split(" ")[0] ?? "",
+        Object.fromEntries(cells.map((cell, index) => [heads[index], cell])),
+      ]),
+    );
+  };
+  const sites = async () => (await fleet.ask<{ sites: SiteRecord[] }>("/api/fleet/sites")).sites;
+  const rowOf = (name: string) => page.locator(".si [role=row]", { hasText: new RegExp(`^\\s*${name}\\b`) });
+
+  test("has in the fleet's view what the API says, and leads to each site and back", async () => {
+    await page.setViewportSize({ width: 1440, height: 1200 });
+    await lead(at(""));
+    await until("its figures are the API's", async () => {
+      const { seats, servers, users, queued } = await fleet.ask<{
+        seats: { used: number; total: number };
+        servers: { up: number; degraded: number; down: number; unknown: number };
+        users: number;
+        queued: number;
+      }>("/api/licenses/summary");
+      const all = servers.up + servers.degraded + servers.down + servers.unknown;
+      const said = (await page.locator(".status dd").allInnerTexts()).map((text) =>
+        text.replaceAll(/\s+/g, " "),
+      );
+      const wanted = [
+        `${n(seats.used)} of ${n(seats.total)}`,
+        `${servers.up} of ${all}`,
+        n(users),
+        n(queued),
+      ];
+      const rows = await sheet();
+      const isSame = (await sites()).every(({ site, statuses, servers, features, fullFeatures, alerts }) => {
+        const row = rows.get(site);
+        const counts = [alerts.critical, alerts.warning, alerts.info].filter((count) => count !== 0);
+        return (
+          row?.State === "connected" &&
+          row["Servers up"] === `${statuses.up}/${servers}` &&
+          row.Features === n(features) &&
+          row.Full?.split(" ")[0] === n(fullFeatures) &&
+          (counts.length === 0 ? row.Alerts === "0" : row.Alerts?.match(/\d+/g)?.join() === counts.join())
+        );
+      });
+      return (isSame && rows.size === 3 && Bun.deepEquals(said, wanted)) || undefined;
+    });
+
+    const site = page.getByRole("button", { name: "Search sites" });
+    await rowOf("stu").getByRole("link").click();
+    await isLive(page);
+    expect([new URL(page.url()).search, await site.textContent()]).toEqual(["?site=stu", "stu"]);
+    await page.getByRole("link", { name: "Features", exact: true }).first().click();
+    await page.locator('[role="rowgroup"] a.name').first().waitFor();
+    expect(new URL(page.url()).searchParams.get("site")).toBe("stu");
+    const names = await page.locator('[role="rowgroup"] .a-s').allTextContents();
+    expect(new Set(names)).toEqual(new Set(SIMULATED.stu));
+    await site.click();
+    await page.getByRole("option", { name: /^muc/ }).click();
+    await isLive(page);
+    await until("muc is shown", async () => (await site.textContent()) === "muc" || undefined);
+    expect(page.url()).toBe(at("features?site=muc"));
+    await page.goBack();
+    await until("stu is shown again", async () => (await site.textContent()) === "stu" || undefined);
+    await page.getByRole("link", { name: "licmond" }).click();
+    await rowOf("muc").waitFor();
+    expect(page.url()).toBe(at(""));
+    expect(heard).toEqual([]);
+  });
+
+  test("finds features and people of all sites", async () => {
+    const { features } = await fleet.ask<{ features: { name: string; server: string }[] }>(
+      "/api/licenses/features?site=muc&limit=1000",
+    );
+    const wanted = features[0];
+    await lead(at(""));
+    await page.keyboard.press("/");
+    await page.keyboard.type(wanted?.name.toLowerCase() ?? "");
+    const found = page.getByRole("table", { name: "Features" });
+    await found
+      .getByRole("link", { name: wanted?.name ?? "", exact: true })
+      .first()
+      .click();
+    await page.getByRole("heading", { level: 1, name: wanted?.name ?? "" }).waitFor();
+    await isLive(page);
+    const { searchParams } = new URL(page.url());
+    expect([searchParams.get("site"), `muc:${searchParams.get("server")}`]).toEqual([
+      "muc",
+      wanted?.server ?? "",
+    ]);
+
+    const { users } = await fleet.ask<{ users: { user: string; site: string }[] }>(
+      "/api/licenses/users?site=stu&kind=checkout&limit=1",
+    );
+    const { user = "" } = users[0] ?? {};
+    await lead(at(`?q=${user}`));
+    await page
+      .getByRole("table", { name: "People" })
+      .locator(`a[href*="user="][href*="site=stu"]`, { hasText: user })
+      .first()
+      .click();
+    await page.getByRole("heading", { level: 1, name: user }).waitFor();
+    await page.getByText("Has now").waitFor();
+    expect(heard).toEqual([]);
+  });
+
+  test("works below a prefix", async () => {
+    const prefix = "/tools/licenses/";
+    await using proxy = belowPrefix(fleet.hub.url, prefix);
+    const other = await browser.blank();
+    const complaints = await listenTo(other, proxy.url.origin + prefix);
+    // Cookies know no ports: the browser is signed in here, too.
+    await other.goto(proxy.url.origin + prefix);
+    await other.locator(".si").getByRole("link", { name: /^muc/ }).click();
+    await isLive(other);
+    await other.getByRole("link", { name: "People", exact: true }).first().click();
+    await other.locator('[role="rowgroup"] a.name').first().waitFor();
+    expect(other.url()).toBe(`${proxy.url.origin + prefix}people?site=muc`);
+    await other.getByRole("link", { name: "licmond" }).click();
+    await other.locator(".si").waitFor();
+    expect(complaints).toEqual([]);
+    await other.close();
+  });
+
+  test("shows names that want to be something else as text", async () => {
+    await page.setViewportSize({ width: 1440, height: 2_000 });
+    await lead(at(""));
+    expect(await rowOf("odd").textContent()).toContain(SCRIPT);
+    for (const name of ODD) {
+      await lead(at(`?q=${encodeURIComponent(name.slice(0, 200))}`));
+      const link = page.getByRole("table", { name: "Features" }).getByRole("link", { name, exact: true });
+      // By its event: the middle of 2,000 letters is not in the window.
+      await link.first().dispatchEvent("click");
+      await page.locator("h1", { hasText: name }).waitFor();
+      await isLive(page);
+      expect(await page.locator("h1").textContent()).toBe(name);
+      await lead(at(`features?site=odd&q=${encodeURIComponent(name.slice(0, 200))}`));
+      const shown = await page.locator('[role="rowgroup"] a.name').allTextContents();
+      expect(shown).toContain(name);
+      const [width, pwned] = await page.evaluate<[number, unknown]>(
+        "[document.documentElement.scrollWidth, window.pwned ?? null]",
+      );
+      expect([name, width, pwned]).toEqual([name, 1440, null]);
+    }
+    expect(heard).toEqual([]);
+  });
+
+  test("says of a site that was killed that it is silent, everywhere, and heals with it", async () => {
+    await page.setViewportSize({ width: 1440, height: 1200 });
+    await lead(at(""));
+    const other = await browser.open(at("servers?site=stu"));
+    await isLive(other);
+    await other
+      .getByRole("table", { name: "Servers" })
+      .getByText("Fine")
+      .or(other.getByText("members"))
+      .first()
+      .waitFor();
+    const complaints = await listenTo(other, fleet.hub.url);
+    await fleet.kill("stu");
+    const killedAt = performance.now();
+    await rowOf("stu")
+      .getByText(/^silent since/)
+      .waitFor();
+    await page.getByRole("heading", { level: 1 }).getByText("is silent since").waitFor();
+    await other
+      .locator(".bar-note", { hasText: "stu is silent: its hub has heard nothing of it since" })
+      .waitFor();
+    await other.locator(".live", { hasText: "silent" }).waitFor();
+    await until("its servers are stale", async () => {
+      const cells = await other.locator("[role=rowgroup] .st").allTextContents();
+      return (cells.length > 0 && cells.every((cell) => cell.toLowerCase().includes("stale"))) || undefined;
+    });
+    expect(performance.now() - killedAt).toBeLessThan(SILENT_WITHIN_MS);
+    expect((await sites()).map(({ site, state }) => [site, state])).toContainEqual(["stu", "silent"]);
+    for (const path of ["?site=stu", "features?site=stu", "wall?site=stu"]) {
+      await other.goto(at(path));
+      await other.locator(".live", { hasText: "silent" }).waitFor();
+      await other.locator(".stale-row").first().waitFor();
+    }
+    await other.goto(at("servers?site=stu"));
+    await other.locator(".live", { hasText: "silent" }).waitFor();
+    await fleet.start("stu");
+    await rowOf("stu").getByText("connected").waitFor();
+    await isLive(other);
+    await other.locator(".stale-row").first().waitFor({ state: "hidden" });
+    expect([await other.locator(".bar-note").count(), heard, complaints]).toEqual([0, [], []]);
+    await other.close();
+  });
+
+  test.each([...OF_FLEET, ...OF_SITE])("has nothing to complain of, and is accessible: /%s", async (path) => {
+    await inspect(page, at(""), path);
+    expect([path, heard.splice(0)]).toEqual([path, []]);
+  });
+});
