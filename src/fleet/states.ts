@@ -57,6 +57,8 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   const alerts = createAlerts(store);
   const marks = createMarks(store);
   const { sqlite, read } = store;
+  /** Of the picture made last: one that is made anew, since its answer was lost, must not pass for the one before. */
+  let made = 0;
   const coverage = sqlite.query<StoredCoverage, [string]>(
     `SELECT ${COVERAGE_ROW} FROM coverage WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
   );
@@ -98,7 +100,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
     }
     const keys = picture.features.map(({ daemon, name }): [string, string] => [daemon, name]);
     const order = more ? "" : [...now.keys()].join("\0");
-    const number = (before?.number ?? 0) + 1;
+    const number = ++made;
     const { features: sent, ...head } = people.picture({ ...picture, features: changed });
     const state: Extract<State, { kind: "picture" }> = {
       kind: "picture",

@@ -214,6 +214,8 @@ export function createFakeHub({ port = 0, secret = null }: { port?: number; secr
 
   function takePicture(state: Extract<State, { kind: "picture" }>): void {
     const before = pictures.get(state.server);
+    // The same once more: its answer was lost.
+    if (state.from !== null && state.to === before?.number) return;
     if (state.from !== null && state.from !== before?.number) {
       wanted.push(state.server);
       return;

@@ -273,6 +273,22 @@ describe("a picture", () => {
     await hub.stop();
   });
 
+  test("that is made anew after a lost answer does not pass for the one before", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.poll(USERS);
+    await site.told();
+    hub.faults((push) => (push.states.some(({ kind }) => kind === "picture") ? "lost" : null));
+    await site.poll(["ann", "ben"]);
+    const used = () => hub.pictures.get("eda")?.features.get("snpslmd\0compiler")?.used;
+    await until("the hub has it, and the site does not know", () => (used() === 2 ? true : undefined));
+    await site.poll(["ann"]);
+    hub.faults(() => null);
+    await site.told();
+    await until("the newest is there", () => (used() === 1 ? true : undefined));
+    await hub.stop();
+  });
+
   test("that the hub does not have comes whole", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
