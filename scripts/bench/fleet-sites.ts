@@ -54,7 +54,9 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     const site = madeUpSite(`site${index}`, key);
     const seats = shape.servers * shape.features * HELD;
     const servers = Array.from({ length: shape.servers }, (_, n) => `s${n}`);
-    const polledAt = servers.map(() => Number.NEGATIVE_INFINITY);
+    const polledAt = servers.map(() => 0);
+    /** States that the hub does not have yet. */
+    let untold: object[] = [];
     const numbers = servers.map(() => 1);
     let polls = 0;
     let cursor = 0;
@@ -84,6 +86,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     /** Pictures of servers whose poll is due: whole at first, then what has changed. */
     function states(now: number): object[] {
       if (cursor === 0) {
+        if (untold.length > 0) return [];
         polledAt.fill(now - Math.random() * POLL_MS);
         const features = Array.from({ length: shape.features }, (_, n) => featureAt(index, n, 0));
         const at = Date.now();
@@ -127,9 +130,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
         factAt(cursor + 1 + n, timeOf(cursor + 1 + n)),
       );
       const oldest = facts.length === 0 || cursor < seats ? null : timeOf(cursor + 1);
+      untold.push(...states(begun));
       const body = site.push({
         ...{ from: cursor + 1, to, head: made, waitingSince: to < made ? timeOf(to + 1) : null },
-        ...{ begins: cursor === 0, facts, states: states(begun) as never },
+        ...{ begins: cursor === 0, facts, states: untold as never },
       });
       const response = await site.send(url, body).catch(() => null);
       tally.pushes++;
@@ -138,7 +142,6 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
         tally.failures++;
         const status = response?.status ?? 0;
         tally.refusals.set(status, (tally.refusals.get(status) ?? 0) + 1);
-        polledAt.fill(Number.NEGATIVE_INFINITY);
         const seconds = Number(response?.headers.get("retry-after") ?? 0);
         await Bun.sleep(Math.max(seconds * 1000, 500 + Math.random() * 500));
         return true;
@@ -152,6 +155,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       tally.pushMs.push(performance.now() - begun);
       if (oldest !== null) tally.lagMs.push(Date.now() - oldest);
       cursor = answer.cursor;
+      untold = [];
       const kept = runs.findLastIndex(({ first }) => first <= cursor + 1);
       runs = runs.slice(Math.max(0, kept));
       return cursor < made;

@@ -131,7 +131,8 @@ export function createDayReader(store: Store, people: People) {
     const make = (row: PackedRow) => {
       const data = table === "samples" ? samplesOf(day, row, withLoose) : row.data;
       if (data === null || data.length === 0) return null;
-      const said = table === "samples" ? data : people[table === "hours" ? "hours" : "rollup"](day * DAY_MS, data);
+      const said =
+        table === "samples" ? data : people[table === "hours" ? "hours" : "rollup"](day * DAY_MS, data);
       return { ...featureRow(row), data: base64(said) };
     };
     for (const part of parts(page, make)) yield { table, day, ...part };

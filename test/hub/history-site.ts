@@ -105,6 +105,7 @@ export async function makeSite({ name, seed, days, end, people = "names", packs 
           formerly: null,
         },
         snapshot: () => rig.live().snapshot(),
+        toldUntil: () => null,
         version: "0.0.0",
         timezone: "UTC",
         anonymizer(secret) {

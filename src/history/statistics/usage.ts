@@ -1,13 +1,7 @@
 import type { FeatureId } from "../../domain/history.ts";
 import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
-import {
-  type Asked,
-  clip,
-  type Holding,
-  holdingsAt,
-  sumsOf,
-} from "../../domain/stats/held-seats.ts";
+import { type Asked, clip, type Holding, holdingsAt, sumsOf } from "../../domain/stats/held-seats.ts";
 import { createProductOf, type Product } from "../../domain/stats/products.ts";
 import { createUsage, nameOf, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";

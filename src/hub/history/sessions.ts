@@ -88,7 +88,9 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
     for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
       for (const row of rows) found.push(sessionOf(row));
       if (found.length > MAX_SESSIONS)
-        throw new TooMuch(`The query of history would have to read more than ${MAX_SESSIONS} sessions at once`);
+        throw new TooMuch(
+          `The query of history would have to read more than ${MAX_SESSIONS} sessions at once`,
+        );
     }
     return found;
   }

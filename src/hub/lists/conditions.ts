@@ -12,22 +12,22 @@ export function createConditions() {
     values,
     use,
     add: (condition: string) => void all.push(condition),
-    /** One of these texts; null or undefined = any. */
+    /** One of these texts; null or undefined = any. As arrays: PostgreSQL plans by what is in them. */
     oneOf(expression: string, list: readonly string[] | null | undefined): void {
-      if (list == null) return;
-      all.push(
-        `${expression} IN (SELECT json_array_elements_text(${use(JSON.stringify(list))}::text::json))`,
-      );
+      if (list != null) all.push(`${expression} = ANY(${use(list)}::text[])`);
     },
     /** One of these servers, by their ids at the hub; null = any. */
     servers(alias: string | null, ids: readonly string[] | null): void {
       if (ids === null) return;
       const of = alias === null ? "" : `${alias}.`;
-      const pairs = use(JSON.stringify(ids.map(partsOf)));
-      all.push(
-        `(${of}site, ${of}server) IN (SELECT p ->> 0, p ->> 1 FROM json_array_elements(${pairs}::text::json) AS p)`,
-      );
+      const parts = ids.map(partsOf);
+      const [sites, servers] = [0, 1].map((at) => [...new Set(parts.map((part) => part[at]))]);
+      all.push(`${of}site = ANY(${use(sites)}::text[])`, `${of}server = ANY(${use(servers)}::text[])`);
+      // Of several sites not each has each of these servers.
+      if (sites?.length !== 1) all.push(`${of}site || ':' || ${of}server = ANY(${use(ids)}::text[])`);
     },
+    /** How many there are so far. */
+    count: () => all.length,
     where: () => (all.length === 0 ? "true" : all.join(" AND ")),
   };
 }

@@ -4,10 +4,8 @@ import { markStale } from "../../domain/polls/apply-poll.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { PictureHead } from "../../fleet/protocol.ts";
 import { type Pool, whole } from "../database/connect.ts";
+import type { Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
-
-/** How far back a look asks again for what has changed: a push may be committed after one that began later. */
-const OVERLAP_MS = 60_000;
 
 export interface SiteRow {
   readonly site: string;
@@ -16,6 +14,13 @@ export interface SiteRow {
   readonly stoppedAt: number | null;
   /** What it lets a hub do: its `[fleet] allow`. */
   readonly allow: readonly string[];
+}
+
+interface Known {
+  readonly site: string;
+  readonly place: number;
+  readonly picture: ServerPicture;
+  readonly sums: Sums | null;
 }
 
 export type Directory = ReturnType<typeof createDirectory>;
@@ -30,16 +35,21 @@ export const siteOfServer = (id: string): string => id.slice(0, Math.max(0, id.i
  */
 export function createDirectory(pool: Pool, clock: Clock) {
   let sites = new Map<string, SiteRow>();
-  let heads = new Map<
-    string,
-    { readonly site: string; readonly place: number; readonly picture: ServerPicture }
-  >();
-  let since = 0;
+  let heads = new Map<string, Known>();
+  /** Transactions before this one were over at the last look, as PostgreSQL numbers them. */
+  let since = "0";
   let snapshot: Snapshot = { version: 0, servers: [] };
   let silent = "";
   let spans = new Map<string, { readonly from: number; readonly counted: boolean }>();
 
+  /** Reads what has changed; everything after it failed: it may have been another database since. */
   async function renew(): Promise<void> {
+    const from = since;
+    since = "0";
+    since = await renewSince(from);
+  }
+
+  async function renewSince(from: string): Promise<string> {
     const rows: Record<"site" | "last_push_at" | "stopped_at" | "allow", string | null>[] = await pool`
       SELECT site, last_push_at, stopped_at, info::json ->> 'allow' AS allow FROM sites`;
     sites = new Map(
@@ -53,15 +63,17 @@ export function createDirectory(pool: Pool, clock: Clock) {
         },
       ]),
     );
-    const changed: { site: string; server: string; place: number; head: string; changed_at: string }[] =
+    const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
+    // What is committed later has another number, or one from the horizon on.
+    const changed: { site: string; server: string; place: number; head: string; sums: string | null }[] =
       await pool`
-      SELECT site, server, place, head, changed_at FROM servers WHERE head IS NOT NULL AND changed_at > ${since - OVERLAP_MS}`;
+      SELECT site, server, place, head, sums FROM servers WHERE head IS NOT NULL AND changed >= ${from}::text::xid8`;
     const next = new Map(heads);
-    for (const { site, server, place, head, changed_at } of changed) {
-      const id = serverAt(site, server);
-      next.set(id, { site, place, picture: pictureOf(site, JSON.parse(head)) });
-      since = Math.max(since, Number(changed_at));
-    }
+    for (const { site, server, place, head, sums } of changed)
+      next.set(serverAt(site, server), {
+        ...{ site, place, picture: pictureOf(site, JSON.parse(head)) },
+        sums: sums === null ? null : JSON.parse(sums),
+      });
     const [count] = await pool`SELECT count(*)::int AS known FROM servers WHERE head IS NOT NULL`;
     if (count.known !== next.size) {
       const all: { site: string; server: string }[] =
@@ -78,12 +90,13 @@ export function createDirectory(pool: Pool, clock: Clock) {
       ]),
     );
     const quiet = [...sites.keys()].filter(isSilent).join(" ");
-    if (changed.length === 0 && next.size === heads.size && quiet === silent) return;
+    if (changed.length === 0 && next.size === heads.size && quiet === silent) return horizon;
     [heads, silent] = [next, quiet];
     const servers = [...heads.values()]
       .sort((a, b) => (a.site === b.site ? a.place - b.place : a.site < b.site ? -1 : 1))
       .map(({ site, picture }) => (isSilent(site) ? markStale(picture) : picture));
     snapshot = { version: snapshot.version + 1, servers };
+    return horizon;
   }
 
   function isSilent(site: string): boolean {
@@ -98,6 +111,14 @@ export function createDirectory(pool: Pool, clock: Clock) {
     sites: (): readonly SiteRow[] => [...sites.values()],
     siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
     isSilent,
+    /** What the features of some servers add up to, null = of all; those of a silent site are stale. */
+    sums(ids: readonly string[] | null): readonly Sums[] {
+      const found = ids === null ? [...heads.values()] : ids.flatMap((id) => heads.get(id) ?? []);
+      return found.flatMap(({ site, sums }) => {
+        if (sums === null || !isSilent(site)) return sums ?? [];
+        return { ...sums, stale: sums.features - sums.failed };
+      });
+    },
     /** Whether denials can be seen, as the sites last said. */
     logging: (): readonly DenialLogging[] =>
       snapshot.servers.map(({ server: { id } }) => {
@@ -111,6 +132,10 @@ export function createDirectory(pool: Pool, clock: Clock) {
     serversOf: (site: string): readonly string[] =>
       snapshot.servers.flatMap(({ server }) => (server.id.startsWith(`${site}:`) ? [server.id] : [])),
   };
+}
+
+export function sumOf(sums: readonly Sums[], name: keyof Sums): number {
+  return sums.reduce((sum, each) => sum + (each[name] ?? 0), 0);
 }
 
 /** A head under the hub's id, as a picture of a server without features. */

@@ -10,16 +10,16 @@ import { SILENT_MS } from "../push/take-push.ts";
 import { type Conditions, createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
 
-/** A feature with its server and site; `silent`: nothing was heard of its site. */
-export const FEATURES_FROM =
-  "current_features f JOIN servers s USING (site, server) JOIN sites t USING (site)";
 /** Before a statement that asks whether a site is silent: from when on. A value of a statement must be named in it. */
 export const withSilence = ({ use }: Conditions, now: number) =>
   `WITH asked AS (SELECT ${use(now - SILENT_MS)}::bigint AS silent)`;
 export const SILENT = "(t.last_push_at < (SELECT silent FROM asked))";
-/** What `staleFeature` makes of a state. */
-export const STATE = `CASE WHEN ${SILENT} AND f.state <> 'failed' THEN 'stale' ELSE f.state END`;
+/** What `staleFeature` makes of a state; those that join only features that are not `ok` find no state there. */
+export const STATE = `CASE WHEN ${SILENT} AND coalesce(f.state, 'ok') <> 'failed' THEN 'stale' ELSE coalesce(f.state, 'ok') END`;
 export const COLLECTED_AT = `CASE f.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(f.collected_at, s.collected_at) END`;
+const WITH_SERVER = "JOIN servers s USING (site, server) JOIN sites t USING (site)";
+/** Of what stands in another table; `null` is the order of the sites' tools. */
+const OF_SERVERS: readonly (FeatureSort | null)[] = ["state", "collectedAt", null];
 
 export type FeatureSort = Exclude<keyof FeatureRecord, "pools">;
 
@@ -56,6 +56,7 @@ export async function featurePage(
   const { use, add, oneOf } = conditions;
   const head = withSilence(conditions, now);
   conditions.servers("f", asked.servers);
+  const ofServers = conditions.count();
   oneOf("f.daemon", asked.daemon);
   oneOf("f.name", asked.feature);
   oneOf(STATE, asked.state);
@@ -63,13 +64,24 @@ export async function featurePage(
   if (asked.min_utilization !== undefined) add(`f.utilization >= ${use(asked.min_utilization)}`);
   const ties = ["f.site", "f.server", "f.daemon", "f.name"];
   const order = asked.sort === null ? "f.site, s.place, f.place" : orderBy(asked.sort, SORTS, ties);
-  const from = `FROM ${FEATURES_FROM} WHERE ${conditions.where()}`;
   const counted = [...conditions.values];
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
+  const where = conditions.where();
+  // Joins are for the page, unless it cannot be cut without them.
+  const ofState = asked.state === undefined ? "" : WITH_SERVER;
+  const ordered = OF_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : ofState;
+  const isAll = conditions.count() === ofServers;
   const [[{ total }], rows] = await Promise.all([
-    pool.unsafe(`${head} SELECT count(*)::int AS total ${from}`, counted),
+    isAll
+      ? countAll(pool, "features", asked.servers)
+      : pool.unsafe(
+          `${head} SELECT count(*)::int AS total FROM current_features f ${ofState} WHERE ${where}`,
+          counted,
+        ),
     pool.unsafe(
-      `${head} SELECT site, server, f.body, f.assigned, s.collected_at AS server_at, ${SILENT} AS silent ${from} ORDER BY ${order} ${page}`,
+      `${head} SELECT site, server, f.body, f.assigned, s.collected_at AS server_at, ${SILENT} AS silent
+       FROM (SELECT f.* FROM current_features f ${ordered} WHERE ${where} ORDER BY ${order} ${page}) f ${WITH_SERVER}
+       ORDER BY ${order}`,
       conditions.values,
     ),
   ]);
@@ -83,6 +95,16 @@ export async function featurePage(
   };
 }
 
+/** How many features or rows of people some servers have, null = all: kept with each server, so that nothing is counted. */
+export function countAll(pool: Pool, column: "features" | "listed", servers: readonly string[] | null) {
+  const conditions = createConditions();
+  conditions.servers("s", servers);
+  return pool.unsafe(
+    `SELECT coalesce(sum(${column}), 0)::int AS total FROM servers s WHERE ${conditions.where()}`,
+    conditions.values,
+  );
+}
+
 /** A feature as it was pushed, without who holds its seats and to whom it is assigned. */
 export function featureOf(body: string, serverAt: number | null, silent: boolean): FeaturePicture {
   const feature: FeaturePicture = {
@@ -94,19 +116,6 @@ export function featureOf(body: string, serverAt: number | null, silent: boolean
   };
   return silent ? staleFeature(feature) : feature;
 }
-
-/**
- * What counts where counts of these features are added up, each set with its site and its server: a feature of seats, or a
- * seat group of a server (`domain/polls/seat-groups.ts`).
- */
-export const seatSets = (where: string) => `
-  SELECT site, server, total, used, unlimited FROM current_features f
-  WHERE f.unit = 'seats' AND f.seat_group IS NULL AND ${where}
-  UNION ALL
-  SELECT site, server, CASE WHEN NOT bool_or(unlimited) THEN max(total) END, sum(used), bool_or(unlimited)
-  FROM current_features f
-  WHERE f.unit = 'seats' AND f.seat_group IS NOT NULL AND ${where}
-  GROUP BY site, server, seat_group`;
 
 /** A picture of nothing but a feature: what hides names in pictures can be asked about one. */
 export function bare(feature: FeaturePicture): ServerPicture {

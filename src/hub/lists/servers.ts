@@ -1,46 +1,19 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import { markStale } from "../../domain/polls/apply-poll.ts";
 import { serverRecord } from "../../http/records.ts";
-import { type Pool, type Sql, whole } from "../database/connect.ts";
+import type { Sql } from "../database/connect.ts";
 import { createConditions, partsOf } from "./conditions.ts";
-import { serverAt } from "./directory.ts";
-import { featureOf, seatSets } from "./features.ts";
+import { type Directory, serverAt } from "./directory.ts";
+import { featureOf } from "./features.ts";
 
-/** Sums over the features of servers, by the servers' ids. */
-async function countsOf(pool: Pool, ids: readonly string[]) {
-  const conditions = createConditions();
-  conditions.servers("f", ids);
-  const where = conditions.where();
-  const rows = await pool.unsafe(
-    `WITH sums AS (
-       SELECT site, server, sum(total) AS total, sum(used) FILTER (WHERE NOT unlimited) AS used
-       FROM (${seatSets(where)}) sets GROUP BY site, server), listed AS (
-       SELECT site, server, count(*)::int AS features, sum(checkouts) AS checkouts
-       FROM current_features f WHERE ${where} GROUP BY site, server)
-     SELECT * FROM listed LEFT JOIN sums USING (site, server)`,
-    conditions.values,
-  );
-  return new Map(
-    rows.map((row: Record<string, unknown>) => [
-      serverAt(row.site as string, row.server as string),
-      {
-        features: row.features as number,
-        checkouts: whole(row.checkouts) ?? 0,
-        total: whole(row.total),
-        used: whole(row.used),
-      },
-    ]),
-  );
-}
-
-/** Records of servers from their heads; what is counted over features comes from the database. */
-export async function serverRecords(pool: Pool, heads: readonly ServerPicture[]) {
-  const ids = heads.map(({ server }) => server.id);
-  const counts = ids.length === 0 ? new Map() : await countsOf(pool, ids);
+/** Records of servers from their heads, and what their features add up to. */
+export function serverRecords(directory: Directory, heads: readonly ServerPicture[]) {
   return heads.map((head) => {
     const record = serverRecord(head);
-    const known = head.collectedAt === null ? record.counts : (counts.get(record.id) ?? record.counts);
-    return { ...record, counts: known };
+    const [sums] = directory.sums([record.id]);
+    if (head.collectedAt === null || sums === undefined) return record;
+    const { features, checkouts, total, used } = sums;
+    return { ...record, counts: { features, checkouts, total, used } };
   });
 }
 

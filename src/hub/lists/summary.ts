@@ -5,86 +5,54 @@ import { iso } from "../../domain/time/clock.ts";
 import type { Unit } from "../../domain/words.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
-import { SILENT_MS } from "../push/take-push.ts";
+import type { Sums } from "../push/sums.ts";
 import { createConditions } from "./conditions.ts";
-import type { Directory } from "./directory.ts";
-import { serverAt } from "./directory.ts";
-import { FEATURES_FROM, STATE, seatSets, withSilence } from "./features.ts";
+import { type Directory, serverAt, sumOf } from "./directory.ts";
 
 /** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
-export async function fleetSummary(
-  pool: Pool,
-  directory: Directory,
-  servers: readonly string[] | null,
-  now: number,
-) {
+export async function fleetSummary(pool: Pool, directory: Directory, servers: readonly string[] | null) {
   const all = directory.snapshot().servers;
-  const chosen = servers === null ? all : all.filter(({ server }) => servers.includes(server.id));
+  const named = servers === null ? null : new Set(servers);
+  const chosen = named === null ? all : all.filter(({ server }) => named.has(server.id));
   const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
   for (const { status } of chosen) statuses[status]++;
-  const [sums, people, expiries, alerts, sites] = await Promise.all([
-    featureSums(pool, servers, now),
+  const sums = directory.sums(chosen.map(({ server }) => server.id));
+  const sum = (name: keyof Sums) => sumOf(sums, name);
+  const silent = directory
+    .sites()
+    .filter(({ site }) => directory.isSilent(site))
+    .map(({ site }) => site);
+  const [people, expiries, alerts] = await Promise.all([
     peopleCounts(pool, servers),
     nextExpiries(pool, servers),
     alertCounts(pool, servers),
-    siteCounts(pool, now),
   ]);
   const readAt = chosen.flatMap(({ collectedAt }) => collectedAt ?? []);
   const known = readAt.length > 0;
-  const useKnown = known && (sums.in_use > 0 || sums.counted === 0);
-  const [used, usedOf] = [Number(sums.used), Number(sums.used_of)];
+  const useKnown = known && (sum("setsInUse") > 0 || sum("sets") === 0);
+  const [used, usedOf] = [sum("seatsUsed"), sum("seatsOfUsed")];
   const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
   const collectedAt = known ? readAt.reduce((a, b) => Math.min(a, b)) : null;
   return {
     servers: statuses,
-    features: sums.features,
-    staleFeatures: sums.stale,
+    features: sum("features"),
+    staleFeatures: sum("stale"),
     seats: {
-      total: known ? Number(sums.total) : null,
+      total: known ? sum("seats") : null,
       used: useKnown ? used : null,
       available: useKnown ? usedOf - used : null,
     },
-    unlimitedFeatures: sums.unlimited,
+    unlimitedFeatures: sum("unlimited"),
     utilization: useKnown ? percent(used, usedOf) : null,
     users: people.users,
     hosts: people.hosts,
-    queued: Number(sums.queued),
-    reserved: Number(sums.reserved),
+    queued: sum("queued"),
+    reserved: sum("reserved"),
     alerts,
     expiries: expirationRecords(expiries, chosen, asOf || (collectedAt ?? 0)),
     collectedAt: iso(collectedAt),
-    sites,
+    sites: { total: directory.sites().length, silent: silent.length },
   };
-}
-
-async function siteCounts(pool: Pool, now: number) {
-  const [row] = await pool`
-    SELECT count(*)::int AS total, count(*) FILTER (WHERE last_push_at IS NULL OR last_push_at < ${now - SILENT_MS})::int AS silent
-    FROM sites`;
-  return { total: row.total as number, silent: row.silent as number };
-}
-
-async function featureSums(pool: Pool, servers: readonly string[] | null, now: number) {
-  const conditions = createConditions();
-  const head = withSilence(conditions, now);
-  conditions.servers("f", servers);
-  const where = conditions.where();
-  const known = "f.state <> 'failed'";
-  const seats = `${known} AND f.unit = 'seats'`;
-  const [row] = await pool.unsafe(
-    `${head}, sets AS (${seatSets(`${known} AND ${where}`)}), counted AS (
-       SELECT count(*)::int AS counted, count(used)::int AS in_use, coalesce(sum(total), 0) AS total,
-         coalesce(sum(used), 0) AS used, coalesce(sum(total) FILTER (WHERE used IS NOT NULL), 0) AS used_of
-       FROM sets WHERE NOT unlimited), features AS (
-     SELECT count(*)::int AS features, count(*) FILTER (WHERE ${STATE} = 'stale')::int AS stale,
-       count(*) FILTER (WHERE ${known} AND f.unlimited)::int AS unlimited,
-       coalesce(sum(f.queued) FILTER (WHERE ${seats}), 0) AS queued,
-       coalesce(sum(f.reserved) FILTER (WHERE ${seats}), 0) AS reserved
-     FROM ${FEATURES_FROM} WHERE ${where})
-     SELECT * FROM features, counted`,
-    conditions.values,
-  );
-  return row;
 }
 
 /** Users and hosts, also those whose lines a cut reading lacks. */
@@ -95,8 +63,8 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
     // Counting what is distinct would sort all rows; pairs are hashed, and few.
     `WITH held AS (
        SELECT r.user_name, r.lower_host FROM current_rows r
-       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND (site, server, daemon, feature) NOT IN
-         (SELECT site, server, daemon, name FROM current_features WHERE state = 'failed')
+       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND NOT EXISTS (SELECT 1 FROM current_features f
+         WHERE f.state = 'failed' AND f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature)
        GROUP BY r.user_name, r.lower_host)
      SELECT (SELECT count(*) FROM (SELECT DISTINCT user_name FROM held WHERE user_name IS NOT NULL) u)::int AS users,
        (SELECT count(*) FROM (SELECT DISTINCT lower_host FROM held WHERE lower_host IS NOT NULL) h)::int AS hosts`,

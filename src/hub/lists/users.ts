@@ -6,13 +6,18 @@ import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
-import { bare, COLLECTED_AT, featureOf, SILENT, STATE, withSilence } from "./features.ts";
+import { bare, COLLECTED_AT, countAll, featureOf, SILENT, STATE, withSilence } from "./features.ts";
 
 /** With what a row needs of its feature, its server and its site. */
-const withFeature = (
-  rows: string,
-) => `${rows} r JOIN current_features f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon
-  AND f.name = r.feature JOIN servers s ON s.site = r.site AND s.server = r.server JOIN sites t ON t.site = r.site`;
+const ofFeature = (join: string, features: string) =>
+  `${join} JOIN ${features} f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature`;
+const WITH_SERVER =
+  "JOIN servers s ON s.site = r.site AND s.server = r.server JOIN sites t ON t.site = r.site";
+/** Most features go with their server: to sort rows by their state and time, all others are asked for, and are few. */
+const WITH_OTHERS = `${ofFeature(
+  "LEFT",
+  "(SELECT * FROM current_features WHERE state <> 'ok' OR collected_at IS NOT NULL)",
+)} ${WITH_SERVER}`;
 
 export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
 /** Sorts by what stands in another table. */
@@ -59,6 +64,7 @@ export async function userPage(
   const [user, host] = asked.anonymize ? ["r.user_alias", "r.host_alias"] : ["r.user_name", "r.host"];
   conditions.servers("r", asked.servers);
   add("r.kind <> 'held'");
+  const ofServers = conditions.count();
   oneOf("r.daemon", asked.daemon);
   oneOf("r.feature", asked.feature);
   oneOf("r.kind", asked.kind);
@@ -84,18 +90,20 @@ export async function userPage(
   ];
   const order = orderBy(asked.sort, sortsOf(user, host), identity);
   const counted = [...conditions.values];
+  const isAll = conditions.count() === ofServers;
+  const where = conditions.where();
   // Most orders are of the rows alone: joins are for the page.
-  const rows = OF_FEATURES.includes(asked.sort.field) ? withFeature("current_rows") : "current_rows r";
+  const rows = `current_rows r ${OF_FEATURES.includes(asked.sort.field) ? WITH_OTHERS : ""}`;
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const [[{ total }], found] = await Promise.all([
-    pool.unsafe(
-      `${head} SELECT count(*)::int AS total FROM current_rows r WHERE ${conditions.where()}`,
-      counted,
-    ),
+    isAll
+      ? countAll(pool, "listed", asked.servers)
+      : pool.unsafe(`${head} SELECT count(*)::int AS total FROM current_rows r WHERE ${where}`, counted),
     pool.unsafe(
       `${head} SELECT r.site, r.server, r.kind, r.body AS row, f.body AS feature, s.collected_at AS server_at, ${SILENT} AS silent,
        (SELECT o.id FROM open_sessions o WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
-     FROM ${withFeature(`(SELECT r.* FROM ${rows} WHERE ${conditions.where()} ORDER BY ${order} ${page})`)} ORDER BY ${order}`,
+     FROM (SELECT r.* FROM ${rows} WHERE ${where} ORDER BY ${order} ${page}) r ${ofFeature("", "current_features")} ${WITH_SERVER}
+     ORDER BY ${order}`,
       conditions.values,
     ),
   ]);

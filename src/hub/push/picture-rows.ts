@@ -27,7 +27,7 @@ const FEATURE_COLUMNS =
   `lower_name text, place integer, total bigint, used bigint, available bigint, reserved bigint,
   queued bigint, checkouts integer, unlimited boolean, utilization double precision, shared boolean, expires_on text,
   expires_at bigint, permanent boolean, state text, error text, collected_at bigint, unit text, seat_group text,
-  assigned integer, body text`.split(/,\s+/);
+  assigned integer, listed integer, body text`.split(/,\s+/);
 
 export const FEATURES = `${insertInto("current_features", FEATURE_COLUMNS, "name")}
   ON CONFLICT (site, server, daemon, name) DO UPDATE SET ${FEATURE_COLUMNS.map(nameOf)
@@ -37,7 +37,7 @@ export const FEATURES = `${insertInto("current_features", FEATURE_COLUMNS, "name
 
 export function featureRow(
   server: string,
-  { checkouts, reservations: _, queue: __, assigned, ...feature }: FeatureState,
+  { checkouts, reservations, queue, assigned, ...feature }: FeatureState,
 ) {
   const { daemon, name, expiry, collectedAt } = feature;
   return {
@@ -55,6 +55,7 @@ export function featureRow(
     collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
     ...countedAs(feature),
     assigned: assigned?.length ?? null,
+    listed: checkouts.length + reservations.length + queue.length + (assigned?.length ?? 0),
     body: JSON.stringify(feature),
   };
 }

@@ -3,6 +3,7 @@ import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Sql } from "../database/connect.ts";
 import { type Origin, writeRows } from "./facts.ts";
 import { FEATURES, featureRow, heldRows, POOLS, poolRows, ROWS } from "./picture-rows.ts";
+import { SUMS } from "./sums.ts";
 
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
@@ -79,6 +80,7 @@ async function storeRound(
     now,
   }));
   await writeRows(tx, HEADS, origin, heads);
+  await writeRows(tx, SUMS, origin, heads);
   return wanted.map(({ server }) => server);
 }
 
@@ -96,7 +98,8 @@ const HEADS = `
   FROM json_to_recordset($3::text::json) AS r(server text, "to" bigint, more boolean, head json, at bigint, now bigint)
   WHERE $2::int IS NOT NULL
   ON CONFLICT (site, server) DO UPDATE SET picture = excluded.picture, partly = excluded.partly, head = excluded.head,
-    collected_at = excluded.collected_at, changed_at = greatest(excluded.changed_at, servers.changed_at + 1)`;
+    collected_at = excluded.collected_at, changed = excluded.changed,
+    changed_at = greatest(excluded.changed_at, servers.changed_at + 1)`;
 
 const PLACES = `
   UPDATE current_features f SET place = r.place

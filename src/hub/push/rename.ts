@@ -32,7 +32,7 @@ export async function takeOver(pool: Pool, { site, formerly, epoch }: Batch, now
     for (const { name } of tables)
       await tx.unsafe(`UPDATE ${name} SET site = $1 WHERE site = $2`, [site, formerly]);
     // Hubs read what has changed.
-    await tx`UPDATE servers SET changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
+    await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
     await tx`SELECT pg_notify('licmond', 'push')`;
     return true;
   });

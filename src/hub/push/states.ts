@@ -59,7 +59,7 @@ const SERVERS = `
   INSERT INTO servers (site, server, place, changed_at)
   SELECT $1, r.server, r.place, r.now FROM json_to_recordset($3::text::json) AS r(server text, place integer, now bigint)
   WHERE $2::int IS NOT NULL
-  ON CONFLICT (site, server) DO UPDATE SET place = excluded.place,
+  ON CONFLICT (site, server) DO UPDATE SET place = excluded.place, changed = excluded.changed,
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
 /**

@@ -135,7 +135,7 @@ async function store(
 
 /** The pictures of a site that was silent were shown as stale: these are others now, whether the site sends them or not. */
 async function heardAgain(tx: Sql, site: string, now: number): Promise<void> {
-  await tx`UPDATE servers SET changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
+  await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
 }
 
 async function refusePush(

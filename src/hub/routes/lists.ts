@@ -127,13 +127,13 @@ export function listRoutes(
         }
         const heads = headsOf(exchange, ids);
         const page = heads.slice(offset, offset + limit);
-        const [records, features, summary] = await Promise.all([
-          serverRecords(pool, page),
+        const records = serverRecords(directory, page);
+        const [features, summary] = await Promise.all([
           pageFeatures(
             page.map(({ server }) => server.id),
             exchange,
           ),
-          fleetSummary(pool, directory, ids, clock.now()),
+          fleetSummary(pool, directory, ids),
         ]);
         const byServer = Map.groupBy(features, ({ server }) => server);
         const servers = records.map((one) => ({ ...one, features: byServer.get(one.id) ?? [] }));
@@ -215,7 +215,7 @@ export function listRoutes(
             (query.state?.includes(state) ?? true),
         );
         const page = sorted(matched, sortOf(query.sort)).slice(offset, offset + limit);
-        const rows = await serverRecords(pool, page);
+        const rows = serverRecords(directory, page);
         return send(
           request,
           rowsAnswer("servers", ServerRecord, rows, matched.length, {
@@ -233,7 +233,7 @@ export function listRoutes(
     .get(
       "/api/licenses/servers/:id",
       async ({ exchange, params }) => {
-        const [one] = await serverRecords(pool, [knownServer(snapshotFor(exchange), params.id)]);
+        const [one] = serverRecords(directory, [knownServer(snapshotFor(exchange), params.id)]);
         return one as ServerRecord;
       },
       documented("read", "Licenses", "One license server", {
@@ -243,7 +243,7 @@ export function listRoutes(
     )
     .get(
       "/api/licenses/summary",
-      ({ query }) => fleetSummary(pool, directory, serversIn(directory, query), clock.now()),
+      ({ query }) => fleetSummary(pool, directory, serversIn(directory, query)),
       documented("read", "Licenses", "Totals over all servers, or over those named", {
         query: SUMMARY,
         answers: { 200: { description: "Totals", schema: FleetSummary } },

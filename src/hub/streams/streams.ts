@@ -83,7 +83,7 @@ export async function createHubStreams(deps: StreamsDeps) {
   async function seats(): Promise<MetricsEvent["licenses"]> {
     if (!isWatched()) return UNKNOWN;
     if (Math.abs(clock.now() - counted.at) > SEATS_MS) {
-      const { seats, utilization } = await fleetSummary(pool, directory, null, clock.now());
+      const { seats, utilization } = await fleetSummary(pool, directory, null);
       const licenses = { total: seats.total, used: seats.used, utilization };
       counted = { at: clock.now(), licenses };
     }

@@ -36,12 +36,19 @@ CREATE TABLE servers (
   -- Parts of the picture are still to come.
   partly boolean NOT NULL DEFAULT false,
   head text,
+  -- How many features it has in current_features and how many rows of lists in current_rows, and as JSON what its features
+  -- add up to: totals ask a row a server, not one a feature.
+  features integer NOT NULL DEFAULT 0,
+  listed bigint NOT NULL DEFAULT 0,
+  sums text,
   collected_at bigint,
   -- By the hub's clock; each change has a later one. It is the number of the picture at the hub, too, see hub/streams/pictures.ts.
   changed_at bigint NOT NULL DEFAULT 0,
+  -- The transaction that wrote the row: unlike times, these tell a reader what was committed since its last look.
+  changed xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (site, server)
 );
-CREATE INDEX servers_by_change ON servers (changed_at);
+CREATE INDEX servers_by_change ON servers (changed);
 
 -- The features of these pictures. `body` is the feature as JSON, without who holds its seats; what lists filter and sort by
 -- stands beside it. `collected_at` is null where it is the server's (else each poll would change every row), -1 where the feature was never read.
@@ -72,12 +79,16 @@ CREATE TABLE current_features (
   seat_group text COLLATE "C",
   -- How many people may use it by name; null where the manager names none.
   assigned integer,
+  -- How many rows of lists it has in current_rows.
+  listed integer NOT NULL,
   body text NOT NULL,
   PRIMARY KEY (site, server, daemon, name)
 ) WITH (fillfactor = 70);
 
 CREATE INDEX current_features_by_place ON current_features (site, server, place);
-CREATE INDEX current_features_by_group ON current_features (site, server, seat_group) WHERE seat_group IS NOT NULL;
+-- Those that do not simply go with their server: few, so that who asks for all rows need not join all features.
+CREATE INDEX current_features_of_their_own ON current_features (site, server, daemon, name)
+  WHERE state <> 'ok' OR collected_at IS NOT NULL;
 
 -- Their pools, as far as lists of expiries ask for them.
 CREATE TABLE current_pools (
@@ -128,6 +139,7 @@ CREATE TABLE current_rows (
 );
 CREATE INDEX current_rows_by_user ON current_rows (user_name) WHERE user_name IS NOT NULL;
 CREATE INDEX current_rows_by_host ON current_rows (lower_host) WHERE lower_host IS NOT NULL;
+CREATE INDEX current_rows_by_feature ON current_rows (feature);
 CREATE INDEX current_rows_by_start ON current_rows (started_at, site, server, daemon, feature);
 
 -- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's; `user_name` is null where the

@@ -1,0 +1,58 @@
+/**
+ * What the features of a server add up to. Seats are those of its sets of seats (`domain/polls/seat-groups.ts`); all but the
+ * first four leave out features that are `failed`, as totals do (`domain/summary.ts`).
+ */
+export interface Sums {
+  readonly features: number;
+  readonly checkouts: number;
+  /** Of every set; null = of none it is known. */
+  readonly total: number | null;
+  readonly used: number | null;
+  readonly failed: number;
+  readonly stale: number;
+  readonly unlimited: number;
+  readonly queued: number;
+  readonly reserved: number;
+  /** Sets with a limit, and those of them whose use is known. */
+  readonly sets: number;
+  readonly setsInUse: number;
+  readonly seats: number;
+  readonly seatsUsed: number;
+  /** Seats of the sets whose use is known. */
+  readonly seatsOfUsed: number;
+}
+
+const READ = "state <> 'failed'";
+const LIMITED = `FILTER (WHERE NOT read_unlimited)`;
+/** Members of a group say how large all of it is; where one of several has no limit, the group has none. */
+const sizeOf = (members: string) =>
+  `CASE WHEN count(*) ${members} = 1 OR NOT bool_or(unlimited) ${members} THEN max(total) ${members} END`;
+
+/** Adds up the features of these servers anew. */
+export const SUMS = `
+  WITH r AS (
+    SELECT server FROM json_to_recordset($3::text::json) AS r(server text) WHERE $2::int IS NOT NULL
+  ), own AS (
+    SELECT f.* FROM r JOIN current_features f ON f.site = $1 AND f.server = r.server
+  ), sets AS (
+    SELECT server, ${sizeOf("")} AS total, CASE WHEN NOT bool_or(unlimited) THEN sum(used) END AS used,
+      bool_or(unlimited) FILTER (WHERE ${READ}) AS read_unlimited, ${sizeOf(`FILTER (WHERE ${READ})`)} AS read_total,
+      sum(used) FILTER (WHERE ${READ}) AS read_used
+    FROM own WHERE unit = 'seats'
+    GROUP BY server, seat_group, CASE WHEN seat_group IS NULL THEN daemon END, CASE WHEN seat_group IS NULL THEN name END
+  ), seats AS (
+    SELECT r.server, sum(total) AS total, sum(used) AS used, count(*) ${LIMITED} AS sets,
+      count(read_used) ${LIMITED} AS "setsInUse", coalesce(sum(read_total) ${LIMITED}, 0) AS seats,
+      coalesce(sum(read_used) ${LIMITED}, 0) AS "seatsUsed",
+      coalesce(sum(CASE WHEN read_used IS NOT NULL THEN read_total END) ${LIMITED}, 0) AS "seatsOfUsed"
+    FROM r LEFT JOIN sets USING (server) GROUP BY r.server
+  ), features AS (
+    SELECT r.server, count(name) AS features, coalesce(sum(checkouts), 0) AS checkouts, coalesce(sum(listed), 0) AS listed,
+      count(*) FILTER (WHERE state = 'failed') AS failed, count(*) FILTER (WHERE state = 'stale') AS stale,
+      count(*) FILTER (WHERE ${READ} AND unlimited) AS unlimited,
+      coalesce(sum(queued) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS queued,
+      coalesce(sum(reserved) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS reserved
+    FROM r LEFT JOIN own USING (server) GROUP BY r.server
+  )
+  UPDATE servers s SET features = a.features, listed = a.listed, sums = row_to_json(a) FROM (SELECT * FROM features JOIN seats USING (server)) a
+  WHERE s.site = $1 AND s.server = a.server`;
