@@ -40,10 +40,16 @@ export async function expirationPage(
   if (asked.end !== null) add(`p.expires_at < ${use(asked.end)}`);
   const { days } = asked;
   if (days !== null) {
+    // Zones are a day apart at most: between the first and the last of their days it depends on the server's.
     const last = heads.map(({ server }) => [...partsOf(server.id), lastDay(server.timezone, days, now)]);
+    const [first = "", end = ""] = [last.map(([, , day]) => day ?? "").sort()].flatMap((all) => [
+      all[0],
+      all.at(-1),
+    ]);
     add(
-      `EXISTS (SELECT 1 FROM json_array_elements(${use(JSON.stringify(last))}::text::json) AS l
-         WHERE l ->> 0 = p.site AND l ->> 1 = p.server AND p.expires_on <= l ->> 2)`,
+      `(p.expires_on <= ${use(first)} OR p.expires_on <= ${use(end)} AND EXISTS (
+         SELECT 1 FROM json_array_elements(${use(JSON.stringify(last))}::text::json) AS l
+         WHERE l ->> 0 = p.site AND l ->> 1 = p.server AND p.expires_on <= l ->> 2))`,
     );
   }
   const ties = ["p.site", "p.server", "p.daemon", "p.feature", "p.pool"];

@@ -10,16 +10,18 @@ import { SILENT_MS } from "../push/take-push.ts";
 import { type Conditions, createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
 
-/** Before a statement that asks whether a site is silent: from when on. A value of a statement must be named in it. */
+/** Before a statement that asks which sites are silent. A value of a statement must be named in it. */
 export const withSilence = ({ use }: Conditions, now: number) =>
-  `WITH asked AS (SELECT ${use(now - SILENT_MS)}::bigint AS silent)`;
-export const SILENT = "(t.last_push_at < (SELECT silent FROM asked))";
-/** What `staleFeature` makes of a state; those that join only features that are not `ok` find no state there. */
-export const STATE = `CASE WHEN ${SILENT} AND coalesce(f.state, 'ok') <> 'failed' THEN 'stale' ELSE coalesce(f.state, 'ok') END`;
+  `WITH silent AS (SELECT site FROM sites WHERE last_push_at < ${use(now - SILENT_MS)})`;
+/** Of a feature or of a row that someone has of one. */
+export const isSilent = (of: "f" | "r") => `${of}.site IN (SELECT site FROM silent)`;
+/** What `staleFeature` makes of a state; where only features that are not `ok` are joined, all others have none. */
+export const stateOf = (of: "f" | "r") =>
+  `CASE WHEN coalesce(f.state, 'ok') <> 'failed' AND ${isSilent(of)} THEN 'stale' ELSE coalesce(f.state, 'ok') END`;
 export const COLLECTED_AT = `CASE f.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(f.collected_at, s.collected_at) END`;
-const WITH_SERVER = "JOIN servers s USING (site, server) JOIN sites t USING (site)";
-/** Of what stands in another table; `null` is the order of the sites' tools. */
-const OF_SERVERS: readonly (FeatureSort | null)[] = ["state", "collectedAt", null];
+const WITH_SERVER = "JOIN servers s USING (site, server)";
+/** What is sorted by with the servers' help; null is the order of the sites' tools. */
+const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
 
 export type FeatureSort = Exclude<keyof FeatureRecord, "pools">;
 
@@ -59,7 +61,7 @@ export async function featurePage(
   const ofServers = conditions.count();
   oneOf("f.daemon", asked.daemon);
   oneOf("f.name", asked.feature);
-  oneOf(STATE, asked.state);
+  oneOf(stateOf("f"), asked.state);
   if (asked.search !== undefined) add(`strpos(f.lower_name, ${use(asked.search.toLowerCase())}) > 0`);
   if (asked.min_utilization !== undefined) add(`f.utilization >= ${use(asked.min_utilization)}`);
   const ties = ["f.site", "f.server", "f.daemon", "f.name"];
@@ -67,21 +69,17 @@ export async function featurePage(
   const counted = [...conditions.values];
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const where = conditions.where();
-  // Joins are for the page, unless it cannot be cut without them.
-  const ofState = asked.state === undefined ? "" : WITH_SERVER;
-  const ordered = OF_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : ofState;
+  // Joins are for the page, unless it cannot be cut without them; and what is sorted are keys.
+  const ordered = BY_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : "";
   const isAll = conditions.count() === ofServers;
   const [[{ total }], rows] = await Promise.all([
     isAll
       ? countAll(pool, "features", asked.servers)
-      : pool.unsafe(
-          `${head} SELECT count(*)::int AS total FROM current_features f ${ofState} WHERE ${where}`,
-          counted,
-        ),
+      : pool.unsafe(`${head} SELECT count(*)::int AS total FROM current_features f WHERE ${where}`, counted),
     pool.unsafe(
-      `${head} SELECT site, server, f.body, f.assigned, s.collected_at AS server_at, ${SILENT} AS silent
-       FROM (SELECT f.* FROM current_features f ${ordered} WHERE ${where} ORDER BY ${order} ${page}) f ${WITH_SERVER}
-       ORDER BY ${order}`,
+      `${head} SELECT site, server, f.body, f.assigned, s.collected_at AS server_at, ${isSilent("f")} AS silent
+       FROM (SELECT site, server, daemon, name FROM current_features f ${ordered} WHERE ${where} ORDER BY ${order} ${page}) keys
+       JOIN current_features f USING (site, server, daemon, name) ${WITH_SERVER} ORDER BY ${order}`,
       conditions.values,
     ),
   ]);
@@ -144,7 +142,7 @@ const SORTS: Readonly<Record<FeatureSort, string>> = {
   expiresOn: "f.expires_on",
   expiresAt: "f.expires_at",
   permanent: "f.permanent",
-  state: STATE,
+  state: stateOf("f"),
   error: "f.error",
   collectedAt: COLLECTED_AT,
   unit: "f.unit",

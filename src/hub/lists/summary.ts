@@ -60,14 +60,13 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("r", servers);
   const [row] = await pool.unsafe(
-    // Counting what is distinct would sort all rows; pairs are hashed, and few.
-    `WITH held AS (
+    // One scan that hashes; counting what is distinct would sort all rows.
+    `SELECT count(user_name)::int AS users, count(lower_host)::int AS hosts FROM (
        SELECT r.user_name, r.lower_host FROM current_rows r
-       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND NOT EXISTS (SELECT 1 FROM current_features f
+       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND NOT EXISTS (
+         SELECT 1 FROM current_features f
          WHERE f.state = 'failed' AND f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature)
-       GROUP BY r.user_name, r.lower_host)
-     SELECT (SELECT count(*) FROM (SELECT DISTINCT user_name FROM held WHERE user_name IS NOT NULL) u)::int AS users,
-       (SELECT count(*) FROM (SELECT DISTINCT lower_host FROM held WHERE lower_host IS NOT NULL) h)::int AS hosts`,
+       GROUP BY GROUPING SETS ((r.user_name), (r.lower_host))) one`,
     conditions.values,
   );
   return row as { readonly users: number; readonly hosts: number };

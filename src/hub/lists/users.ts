@@ -6,18 +6,18 @@ import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
-import { bare, COLLECTED_AT, countAll, featureOf, SILENT, STATE, withSilence } from "./features.ts";
+import { bare, COLLECTED_AT, countAll, featureOf, isSilent, stateOf, withSilence } from "./features.ts";
 
-/** With what a row needs of its feature, its server and its site. */
+/** With what a row needs of its feature and its server. */
 const ofFeature = (join: string, features: string) =>
-  `${join} JOIN ${features} f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature`;
-const WITH_SERVER =
-  "JOIN servers s ON s.site = r.site AND s.server = r.server JOIN sites t ON t.site = r.site";
-/** Most features go with their server: to sort rows by their state and time, all others are asked for, and are few. */
-const WITH_OTHERS = `${ofFeature(
+  `${join} JOIN ${features} f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
+   JOIN servers s ON s.site = r.site AND s.server = r.server`;
+const KEY = "site, server, daemon, feature, kind, place";
+/** Most features go with their server: all others are few, so that rows can be sorted by states and times before joins. */
+const WITH_OTHERS = ofFeature(
   "LEFT",
   "(SELECT * FROM current_features WHERE state <> 'ok' OR collected_at IS NOT NULL)",
-)} ${WITH_SERVER}`;
+);
 
 export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
 /** Sorts by what stands in another table. */
@@ -100,10 +100,11 @@ export async function userPage(
       ? countAll(pool, "listed", asked.servers)
       : pool.unsafe(`${head} SELECT count(*)::int AS total FROM current_rows r WHERE ${where}`, counted),
     pool.unsafe(
-      `${head} SELECT r.site, r.server, r.kind, r.body AS row, f.body AS feature, s.collected_at AS server_at, ${SILENT} AS silent,
-       (SELECT o.id FROM open_sessions o WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
-     FROM (SELECT r.* FROM ${rows} WHERE ${where} ORDER BY ${order} ${page}) r ${ofFeature("", "current_features")} ${WITH_SERVER}
-     ORDER BY ${order}`,
+      `${head} SELECT r.site, r.server, r.kind, r.body AS row, f.body AS feature, s.collected_at AS server_at,
+         ${isSilent("r")} AS silent, (SELECT o.id FROM open_sessions o JOIN sites t USING (site)
+           WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
+       FROM (SELECT ${KEY.replaceAll(/\w+/g, "r.$&")} FROM ${rows} WHERE ${where} ORDER BY ${order} ${page}) keys
+       JOIN current_rows r USING (${KEY}) ${ofFeature("", "current_features")} ORDER BY ${order}`,
       conditions.values,
     ),
   ]);
@@ -149,7 +150,7 @@ function sortsOf(user: string, host: string): Record<UserSort, string> {
     durationSeconds: `greatest(0, floor((${COLLECTED_AT} - r.began_at) / 1000.0))`,
     lingerSeconds: "r.linger_seconds",
     borrowed: "r.borrowed",
-    state: STATE,
+    state: stateOf("r"),
     collectedAt: COLLECTED_AT,
   };
 }

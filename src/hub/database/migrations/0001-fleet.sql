@@ -140,7 +140,7 @@ CREATE TABLE current_rows (
 CREATE INDEX current_rows_by_user ON current_rows (user_name) WHERE user_name IS NOT NULL;
 CREATE INDEX current_rows_by_host ON current_rows (lower_host) WHERE lower_host IS NOT NULL;
 CREATE INDEX current_rows_by_feature ON current_rows (feature);
-CREATE INDEX current_rows_by_start ON current_rows (started_at, site, server, daemon, feature);
+CREATE INDEX current_rows_by_start ON current_rows (started_at);
 
 -- Sessions that are open, and those that have ended. `id` is the hub's own, `site_id` the site's; `user_name` is null where the
 -- manager does not name who it is.
