@@ -208,6 +208,8 @@ export function createSender(deps: SenderDeps) {
   }
 
   function notTaken(pushed: Exclude<Pushed, { outcome: "taken" }>): number {
+    // It may have been stored all the same, and facts behind it will be: the same rows once more would undo these.
+    talk?.batches.restartDays();
     switch (pushed.outcome) {
       case "gap": {
         const now = clock.now();

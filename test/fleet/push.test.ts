@@ -332,6 +332,25 @@ describe("what is not told as facts is told as days", () => {
     await hub.stop();
   });
 
+  test("what was read of a day is read anew where its answer was lost: facts were stored meanwhile", async () => {
+    const hub = hubFor();
+    let stage: "answer lost" | "line cut" | "lost again" | "fine" = "answer lost";
+    hub.faults((push) => {
+      if (stage === "line cut") return "cut";
+      if (stage === "fine" || push.days.length === 0) return null;
+      stage = stage === "answer lost" ? "line cut" : "fine";
+      return "lost";
+    });
+    await using site = await createSiteRig(hub);
+    await site.poll(["ann"]);
+    await until("the hub has the days, and the site does not know", () => stage === "line cut" || undefined);
+    await site.poll(["ann", "ben"]);
+    stage = "lost again";
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
   test("facts that were too many", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub, { outboxBytes: 2_000 });
