@@ -57,16 +57,13 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
   const at = (path: string) => `${fleet.hub.url}/${path}`;
   /** Cells of the sheet of sites, by site. */
   const sheet = async () => {
-    const rows = await page
-      .getByRole("table", { name: "Sites" })
-      .getByRole("row")
-      .evaluateAll((all) =>
-        all.map((row) =>
-          [...(row as unknown as { children: Iterable<{ innerText: string }> }).children].map((cell) =>
-            cell.innerText.replaceAll(/\s+/g, " ").trim(),
-          ),
-        ),
-      );
+    const lines = await page.getByRole("table", { name: "Sites" }).getByRole("row").all();
+    const rows = await Promise.all(
+      lines.map(async (line) => {
+        const cells = await line.locator(":scope > *").allInnerTexts();
+        return cells.map((text) => text.replaceAll(/\s+/g, " ").trim());
+      }),
+    );
     const [heads = [], ...others] = rows;
     return new Map(
       others.map((cells) => [
