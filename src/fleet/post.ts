@@ -25,17 +25,20 @@ const MAX_WORDS = 200;
 
 type Target = Pick<FleetSettings, "url" | "apiKeyFile" | "caFile" | "certFile" | "certKeyFile">;
 
-/** Sends one push. Files are read each time, so that a changed one holds at once. Never rejects. */
-export async function postPush(
+/** What a hub answers; `problem` says why there is no answer, and `key` is secret. */
+type Asked =
+  | { readonly problem: string }
+  | { readonly status: number; readonly headers: Headers; readonly text: string; readonly key: string };
+
+/** Posts a push, or gets what a path below the hub's URL has. Files are read each time, so that a changed one holds at once. */
+export async function askHub(
   target: Target,
-  body: Uint8Array<ArrayBuffer>,
+  path: string,
   signal: AbortSignal,
-  now: () => number,
-): Promise<Pushed> {
-  const failed = (why: string, retryAfterMs: number | null = null) =>
-    ({ outcome: "failed", why, retryAfterMs }) as const;
+  push: Uint8Array<ArrayBuffer> | null = null,
+): Promise<Asked> {
   const key = await readSecretFile(target.apiKeyFile);
-  if ("problem" in key) return failed(`The api_key_file ${key.problem}`);
+  if ("problem" in key) return { problem: `The api_key_file ${key.problem}` };
   const tls: Bun.TLSOptions & { rejectUnauthorized: boolean } = { rejectUnauthorized: true };
   for (const [name, file] of Object.entries({
     ca: target.caFile,
@@ -44,32 +47,47 @@ export async function postPush(
   })) {
     if (file === null) continue;
     const read = await readSecretFile(file);
-    if ("problem" in read) return failed(`The ${SETTINGS[name as keyof typeof SETTINGS]} ${read.problem}`);
+    if ("problem" in read)
+      return { problem: `The ${SETTINGS[name as keyof typeof SETTINGS]} ${read.problem}` };
     tls[name as keyof typeof SETTINGS] = read.text;
   }
-  let response: Response;
-  let text: string;
   try {
     const base = target.url.endsWith("/") ? target.url : `${target.url}/`;
-    response = await fetch(new URL(PUSH_PATH.slice(1), base), {
-      method: "POST",
-      body,
+    const ofPush = { "content-type": "application/json", "content-encoding": "zstd" };
+    const response = await fetch(new URL(path.slice(1), base), {
+      method: push === null ? "GET" : "POST",
+      body: push,
       signal,
       redirect: "manual",
       headers: {
         authorization: `Bearer ${key.text}`,
-        "content-type": "application/json",
-        "content-encoding": "zstd",
         "user-agent": "licmond",
+        ...(push !== null && ofPush),
       },
       tls,
     });
-    text = await response.text();
+    const { status, headers } = response;
+    return { status, headers, text: await response.text(), key: key.text };
   } catch (error) {
     // The words of the error may quote the URL.
-    return failed(signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`);
+    return {
+      problem: signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`,
+    };
   }
-  const { status, headers } = response;
+}
+
+/** Sends one push. Never rejects. */
+export async function postPush(
+  target: Target,
+  body: Uint8Array<ArrayBuffer>,
+  signal: AbortSignal,
+  now: () => number,
+): Promise<Pushed> {
+  const failed = (why: string, retryAfterMs: number | null = null) =>
+    ({ outcome: "failed", why, retryAfterMs }) as const;
+  const asked = await askHub(target, PUSH_PATH, signal, body);
+  if ("problem" in asked) return failed(asked.problem);
+  const { status, headers, text } = asked;
   if (status === 200) {
     const answer = answerIn(text);
     return answer === null ? failed("It answered what no hub answers") : { outcome: "taken", answer };
@@ -80,9 +98,9 @@ export async function postPush(
     const [, cursor] = /^cursor=(\d{1,15})$/.exec(details) ?? [];
     if (cursor !== undefined) return { outcome: "gap", cursor: Number(cursor) };
     if (details === "epoch") return { outcome: "unknown" };
-    if (details.startsWith("instance")) return { outcome: "twin", why: wordsOf(text, key.text) };
+    if (details.startsWith("instance")) return { outcome: "twin", why: wordsOf(text, asked.key) };
   }
-  const words = wordsOf(text, key.text);
+  const words = wordsOf(text, asked.key);
   const why = `It answered ${status}${words === "" ? "" : `: ${words}`}`;
   if (status >= 400 && status < 500 && status !== 429 && status !== 408) return { outcome: "refused", why };
   return failed(why, retryAfter(headers.get("retry-after"), now()));

@@ -34,6 +34,9 @@ export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
 /** A push at least this often, even an empty one: the site is silent after three of them. */
 export const HEARTBEAT_MS = 10_000;
 
+/** The instance of a hello by which `licmond check` asks whether a hub would take pushes: the hub notes nothing of it. */
+export const NO_INSTANCE = "0000000000000000";
+
 export const SiteName = text(siteName);
 
 const Time = Type.Integer();

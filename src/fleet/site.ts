@@ -23,7 +23,7 @@ export interface SiteDeps {
   readonly anonymizer: (secret: Uint8Array) => Anonymizer;
   readonly actions: Actions;
   /** Up to when people were told of alerts here although the hub does that, epoch ms; null = they never were. */
-  readonly toldUntil: () => number | null;
+  readonly toldUntil?: () => number | null;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random?: RandomBytes;
@@ -48,7 +48,7 @@ export function createSite(deps: SiteDeps) {
     head,
     now,
     waitingSince: () => sender.drainedAt(),
-    toldUntil: deps.toldUntil,
+    toldUntil: deps.toldUntil ?? (() => null),
     holdMs,
   };
 

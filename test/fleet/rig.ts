@@ -94,7 +94,6 @@ export async function createSiteRig(
         };
       },
       actions,
-      toldUntil: () => null,
       clock: rig.clock,
       timers: quickTimers,
       log: () => log,

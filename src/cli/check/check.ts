@@ -6,6 +6,7 @@ import { type CommandIo, Failure, problemLines, readConfig } from "../io.ts";
 import { createReport } from "../terminal.ts";
 import { checkAlerts } from "./alerts.ts";
 import { checkExposed, checkFiles, checkNames, checkStorage } from "./files.ts";
+import { checkFleet, checkHub } from "./fleet.ts";
 import { checkManagers } from "./managers.ts";
 import { checkExport, checkListening } from "./network.ts";
 import { checkAges, checkHosts, checkPolls, checkTools } from "./servers.ts";
@@ -39,10 +40,12 @@ export const check = command({
     if (loaded.ok) {
       const { config, file } = loaded;
       report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
-      if (config.servers.length === 0) report.warning("config", "no server is configured");
+      if (config.servers.length === 0 && config.hub === null)
+        report.warning("config", "no server is configured");
       const look = { config, file, env: io.env, now: io.now(), report };
       await checkNames(look);
-      checkStorage(look);
+      // A hub keeps nothing on its own disk.
+      if (config.hub === null) checkStorage(look);
       await checkListening(look);
       checkFiles(look);
       await checkManagers(look);
@@ -50,6 +53,8 @@ export const check = command({
       await checkHosts(look);
       checkExposed(look);
       await checkExport(look);
+      await checkFleet(look);
+      await checkHub(look);
       if (!options["no-poll"]) await checkPolls(look);
       await checkAges(look);
       await checkUnit(look, options.unit, io.out);

@@ -36,7 +36,8 @@ export async function schemaVersion(sql: Sql): Promise<number> {
   return row.version;
 }
 
-async function assertUsable(pool: Pool): Promise<void> {
+/** Throws an Error that names the fix. */
+export async function assertUsable(pool: Pool): Promise<void> {
   const [server] = await pool`
     SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding`;

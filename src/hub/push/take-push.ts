@@ -1,7 +1,7 @@
 import type { TransactionSQL } from "bun";
 import { ApiError } from "../../domain/errors.ts";
 import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
-import { type Answer, type Fact, HEARTBEAT_MS } from "../../fleet/protocol.ts";
+import { type Answer, type Fact, HEARTBEAT_MS, NO_INSTANCE } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { takeCommands } from "../commands/held.ts";
 import { isBadData, type Pool, type Sql, whole } from "../database/connect.ts";
@@ -64,6 +64,7 @@ async function hello(
   if (!(await takeOver(pool, batch, now, SILENT_MS)))
     return refusePush(pool, "instance", batch, address, now);
   const [site = null] = await pool`SELECT * FROM sites WHERE site = ${batch.site}`;
+  if (batch.instance === NO_INSTANCE) return { cursor: 0, commands: [], wanted: [], secret: null };
   const cursor = cursorOf(site, batch, now);
   if (typeof cursor !== "number") return refusePush(pool, cursor, batch, address, now);
   return { cursor, commands: [], wanted: [], secret };

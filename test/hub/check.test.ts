@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { createPlace, type Place, run } from "../cli/rig.ts";
+import { freePort } from "../free-port.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, known, open, startHub, type TestHub } from "./rig.ts";
+
+describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  let keys: { readonly muc: string; readonly viewer: string };
+  const clock = { ahead: 0, now: () => Date.now() + clock.ahead };
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+    database = await postgres.database();
+    keys = {
+      muc: await keyAt(database, { role: "site", site: "muc" }),
+      viewer: await keyAt(database, { role: "viewer" }),
+    };
+    hub = await startHub(database, clock);
+    await known(hub, keys.viewer);
+  });
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await postgres?.[Symbol.asyncDispose]();
+  });
+
+  const check = ({ config }: Place, env = {}) => run(["check", "--no-poll", "--config", config], { env });
+  const fleetAt = async (place: Place, url: string, key: string, site = "muc") => {
+    const file = join(place.folder, "key");
+    await Bun.write(file, key);
+    await place.write(`[fleet]\nsite = "${site}"\nurl = "${url}"\napi_key_file = "${file}"`);
+  };
+  const linesOf = (out: string, what: string) =>
+    out.split("\n").filter((line) => line.includes(` ${what}: `) || line.startsWith("         fix"));
+
+  test("a hub that takes the site's key, and nothing is left there of the question", async () => {
+    await using place = await createPlace();
+    await fleetAt(place, hub.url, keys.muc);
+    const { out } = await check(place);
+    expect(linesOf(out, "fleet")).toContain(`ok       fleet: ${new URL(hub.url).host} takes pushes of muc`);
+    await using pool = open(database);
+    expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
+  });
+
+  const REFUSED: [what: string, key: () => string, site: string, words: RegExp][] = [
+    ["another role's key", () => keys.viewer, "muc", /It answered 403/],
+    ["another site's key", () => keys.muc, "blr", /It answered 403: This key pushes for another site/],
+    ["no key of it", () => `lmk_${"a".repeat(12)}_${"b".repeat(43)}`, "muc", /It answered 401/],
+  ];
+  test.each(REFUSED)("%s is a problem whose fix makes one", async (_what, key, site, words) => {
+    await using place = await createPlace();
+    await fleetAt(place, hub.url, key(), site);
+    const { out, exitCode } = await check(place);
+    expect(exitCode).toBe(1);
+    const [problem = "", fix = ""] = linesOf(out, "fleet");
+    expect(problem).toStartWith("PROBLEM  fleet: ");
+    expect(problem).toMatch(words);
+    expect(fix).toContain(`licmond keys create --name ${site} --role site --site ${site}`);
+    expect(out).not.toContain(key());
+  });
+
+  test("a hub that is not there, one that is none, and one with another time", async () => {
+    await using place = await createPlace();
+    await fleetAt(place, "http://127.0.0.1:1", keys.muc);
+    expect(linesOf((await check(place)).out, "fleet")[0]).toMatch(
+      /^PROBLEM {2}fleet: the hub 127\.0\.0\.1:1 does not answer\. It cannot be reached \(\w+\)$/,
+    );
+    using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") });
+    await fleetAt(place, `http://127.0.0.1:${other.port}`, keys.muc);
+    expect(linesOf((await check(place)).out, "fleet")[0]).toEndWith("is no hub");
+    clock.ahead = 3_600_000;
+    await fleetAt(place, hub.url, keys.muc);
+    const { out } = await check(place);
+    clock.ahead = 0;
+    expect(linesOf(out, "fleet")[0]).toMatch(
+      /^warning {2}fleet: the clocks here and at the hub .+ are 1 h apart$/,
+    );
+  });
+
+  test("the database of a hub: filled, empty, of a newer hub, away", async () => {
+    await using place = await createPlace();
+    const at = async (url: string) => {
+      await place.write(`[hub]\ndatabase = "${url}"`);
+      return check(place);
+    };
+    const filled = await at(database);
+    expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema 1$/);
+    // It has no servers and no storage of its own, by intent.
+    expect(filled.out).not.toContain("no server");
+    expect(filled.out).not.toContain("storage:");
+    const empty = await postgres.database();
+    expect(linesOf((await at(empty)).out, "hub")[0]).toEndWith(
+      "empty: the hub makes its tables when it starts",
+    );
+    await using pool = open(empty);
+    await pool`CREATE TABLE schema_steps (step integer PRIMARY KEY, name text NOT NULL)`;
+    await pool`INSERT INTO schema_steps VALUES (99, 'later')`;
+    expect(linesOf((await at(empty)).out, "hub")[0]).toMatch(
+      /^PROBLEM {2}hub: .+ a newer hub has written it \(schema 99/,
+    );
+    const away = await at("postgres://licmond@127.0.0.1:1/licmond");
+    expect(away.exitCode).toBe(1);
+    expect(linesOf(away.out, "hub")[0]).toStartWith(
+      "PROBLEM  hub: the database at 127.0.0.1:1 cannot be used: ",
+    );
+  });
+
+  test("notify --test tells the targets of a hub", async () => {
+    await using place = await createPlace();
+    const got: unknown[] = [];
+    using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(request) {
+        got.push(await request.json());
+        return new Response();
+      },
+    });
+    const target = `[[notifications]]\ntype = "webhook"\nurl = "http://127.0.0.1:${server.port}/"`;
+    await place.write(`[hub]\ndatabase = "${database}"\n${target}`);
+    const { exitCode } = await run(["notify", "--test", "--config", place.config]);
+    expect(exitCode).toBe(0);
+    expect(got).toMatchObject([{ type: "test" }]);
+  });
+});
