@@ -29,8 +29,8 @@ export class HistoryTimeout extends Error {
 }
 
 interface HistoryClientDeps {
-  /** The database file, or what else tells the worker where history is. */
-  readonly path: string;
+  /** The database file, or what tells the worker where history is now. */
+  readonly path: string | (() => string);
   /** How messages call it. */
   readonly title?: string;
   readonly clock: Clock;
@@ -57,7 +57,7 @@ export function startWorkerOf(name: "history" | "hub-history"): Worker {
 /** `Queries` is what the worker serves. */
 export function createHistoryClient<Queries extends QueryTable>({
   path,
-  title = path,
+  title = String(path),
   clock,
   log,
   startWorker = () => startWorkerOf("history"),
@@ -198,7 +198,15 @@ export function createHistoryClient<Queries extends QueryTable>({
         const timer = setTimeout(() => giveUp(new HistoryTimeout(late)), timeoutMs);
         signal?.addEventListener("abort", abort, { once: true });
         waiting.set(id, {
-          message: { id, path, name, params, timeoutMs, cancelled, now: clock.now() },
+          message: {
+            id,
+            path: typeof path === "string" ? path : path(),
+            name,
+            params,
+            timeoutMs,
+            cancelled,
+            now: clock.now(),
+          },
           settle(outcome) {
             waiting.delete(id);
             clearTimeout(timer);

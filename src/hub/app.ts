@@ -24,6 +24,7 @@ import type { HubSignIns } from "./access/sign-ins.ts";
 import type { Commands } from "./commands/commands.ts";
 import { executeAtSiteRoutes } from "./commands/execute.ts";
 import type { Pool } from "./database/connect.ts";
+import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { listRoutes } from "./routes/lists.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
@@ -40,6 +41,7 @@ export interface HubAppDeps extends Omit<AppDeps, NotHere | "pictures"> {
   readonly push: PushPort;
   readonly signIns: HubSignIns;
   readonly pool: Pool;
+  readonly reads: Reads;
   readonly directory: Directory;
   readonly commands: Commands;
 }

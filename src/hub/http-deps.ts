@@ -12,6 +12,7 @@ import type { HubAppDeps } from "./app.ts";
 import type { Commands } from "./commands/commands.ts";
 import { createRescan } from "./commands/rescan.ts";
 import type { Pool } from "./database/connect.ts";
+import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { serversIn } from "./lists/scope.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
@@ -27,6 +28,7 @@ interface HubParts
   readonly keys: HubKeys;
   readonly signIns: HubSignIns;
   readonly quotas: HubAppDeps["quotas"];
+  readonly reads: Reads;
   readonly directory: Directory;
   readonly commands: Commands;
   readonly worker: HistoryWorker;
@@ -47,7 +49,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     live: directory,
     denials: directory,
     alerts: createAlertHandling(parts),
-    history: createHubHistory(pool, pseudonyms, parts.worker),
+    history: createHubHistory(parts.reads, pseudonyms, parts.worker),
     narrowed: (sent, exchange) => narrowed(directory, sent, exchange),
     collector: { ...collectorPort(directory), rescan: createRescan(parts.commands, directory) },
     pictures: { anonymous: parts.anonymous },
@@ -58,7 +60,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     troubleOf: databaseTrouble,
     quotas,
     health: async () => ({
-      database: await databaseHealth(pool),
+      database: parts.reads.health(await databaseHealth(pool)),
       collector: sitesHealth(directory),
       disk: { status: "healthy", message: "A hub keeps nothing on its own disk" },
       clock: { status: "healthy", message: "Nothing speaks against the clock" },

@@ -26,6 +26,7 @@ import { createHolds } from "./commands/held.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
+import { createReads } from "./database/reads.ts";
 import { hubDepsOf } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
 import { sitesHealth } from "./ports.ts";
@@ -79,6 +80,8 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const keep = () => running.current().retention;
     teardown.part("retention", createRetention({ pool, partitions, clock, keep, log: log("store") }));
     const access = teardown.part("keys", await createHubAccess(pool, clock, log("store")));
+    const reads = teardown.part("replica", createReads({ hub: config.hub, pool, clock, log: log("store") }));
+    await reads.look();
     const directory = createDirectory(pool, clock);
     await directory.renew();
     const commands = createCommands({ pool, directory, clock, timers: systemTimers });
@@ -121,7 +124,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       clock,
     };
     teardown.part("alerts", createHubAlerts({ ...alerts, timers: systemTimers, log: log("alerts") }));
-    const worker = teardown.part("history", createHistoryWorker(config.hub, clock, log("store")));
+    const worker = teardown.part("history", createHistoryWorker(reads, clock, log("store")));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const push = {
@@ -139,6 +142,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       begun,
       pool,
       ...access,
+      reads,
       directory,
       commands,
       worker,

@@ -42,32 +42,27 @@ export interface Postgres extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** `settings`: of postgresql.conf, e.g. `shared_buffers=64MB`. `through`: a program that starts its programs, with its arguments. */
+/**
+ * `settings`: of postgresql.conf, e.g. `shared_buffers=64MB`. `through`: a program that starts its programs, with its arguments.
+ * `primary`: that of which this is a standby.
+ */
 export async function startPostgres(
   port: number,
   settings: readonly string[] = [],
   through: readonly string[] = [],
+  primary: Pick<Postgres, "port"> | null = null,
 ): Promise<Postgres> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-postgres-"));
   if (account !== null) await chown(folder, account.uid, account.gid);
   await chmod(folder, 0o700);
   const data = join(folder, "data");
-  const made = Bun.spawnSync(
-    as([
-      bin("initdb"),
-      "-D",
-      data,
-      "-U",
-      "licmond",
-      "-A",
-      "trust",
-      "--encoding=UTF8",
-      "--locale=C.UTF-8",
-      "--no-sync",
-    ]),
-    { cwd: folder },
-  );
-  if (made.exitCode !== 0) throw new Error(`initdb: ${made.stderr.toString()}`);
+  const common = ["-U", "licmond", "-D", data, "--no-sync"];
+  const make =
+    primary === null
+      ? [bin("initdb"), ...common, "-A", "trust", "--encoding=UTF8", "--locale=C.UTF-8"]
+      : [bin("pg_basebackup"), ...common, "-h", "127.0.0.1", "-p", String(primary.port), "-R", "-c", "fast"];
+  const made = Bun.spawnSync(as(make), { cwd: folder });
+  if (made.exitCode !== 0) throw new Error(`${make[0]}: ${made.stderr.toString()}`);
   const url = (name: string) => `postgres://licmond@127.0.0.1:${port}/${name}`;
   let databases = 0;
   let child: Bun.Subprocess<"ignore", "pipe", "pipe"> | null = null;

@@ -1,5 +1,4 @@
 import { closestNames } from "../../config/closest-word.ts";
-import type { Config } from "../../config/config.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock } from "../../domain/time/clock.ts";
@@ -7,6 +6,7 @@ import { createHistoryClient, type HistoryClient, startWorkerOf } from "../../hi
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import type { Pool } from "../database/connect.ts";
+import type { Reads } from "../database/reads.ts";
 import type { HubAnswers } from "../history/answers.ts";
 import { type AlertsAsked, alertsAnswer } from "./alerts.ts";
 import { type DenialsAsked, denialsAnswer } from "./denials.ts";
@@ -28,9 +28,15 @@ const MAX_NAMES = 50_000;
 export type HistoryWorker = HistoryClient<HubAnswers>;
 
 /** Connects when it is first asked. */
-export function createHistoryWorker(hub: NonNullable<Config["hub"]>, clock: Clock, log: Log): HistoryWorker {
+export function createHistoryWorker(reads: Pick<Reads, "config">, clock: Clock, log: Log): HistoryWorker {
   const startWorker = () => startWorkerOf("hub-history");
-  return createHistoryClient({ path: JSON.stringify(hub), title: "the hub", clock, log, startWorker });
+  return createHistoryClient({
+    path: () => JSON.stringify(reads.config()),
+    title: "the hub",
+    clock,
+    log,
+    startWorker,
+  });
 }
 
 /**
@@ -38,7 +44,7 @@ export function createHistoryWorker(hub: NonNullable<Config["hub"]>, clock: Cloc
  * answered yet is said so.
  */
 export function createHubHistory(
-  pool: Pool,
+  reads: Pick<Reads, "pool">,
   pseudonyms: Pseudonyms,
   worker: HistoryWorker,
 ): HttpDeps["history"] {
@@ -46,13 +52,13 @@ export function createHubHistory(
   const query = (name: string, asked: unknown, options: object): Promise<unknown> => {
     switch (name) {
       case "unknownName":
-        return unknownName(pool, asked as NamesAsked);
+        return unknownName(reads.pool(), asked as NamesAsked);
       case "sessions":
-        return sessionsAnswer(pool, asked as SessionsAsked, aliases(asked as Audience));
+        return sessionsAnswer(reads.pool(), asked as SessionsAsked, aliases(asked as Audience));
       case "denials":
-        return denialsAnswer(pool, asked as DenialsAsked, aliases(asked as Audience));
+        return denialsAnswer(reads.pool(), asked as DenialsAsked, aliases(asked as Audience));
       case "alerts":
-        return alertsAnswer(pool, asked as AlertsAsked);
+        return alertsAnswer(reads.pool(), asked as AlertsAsked);
       case "stats":
       case "heatmap":
       case "efficiency":

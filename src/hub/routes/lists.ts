@@ -31,6 +31,7 @@ import { forcePoll, POLL_ERRORS } from "../../http/routes/rescan.ts";
 import { checkManagers } from "../../http/routes/servers.ts";
 import { knownServer } from "../../http/snapshot.ts";
 import type { Pool } from "../database/connect.ts";
+import type { Reads } from "../database/reads.ts";
 import type { Directory } from "../lists/directory.ts";
 import { expirationPage } from "../lists/expirations.ts";
 import { type FeatureSort, featurePage } from "../lists/features.ts";
@@ -90,7 +91,9 @@ const PICTURE = queryOf({ ...SITE, server: NAMED_AT_HUB.server });
 const ID = Type.Object({ id: Type.String({ description: "Id of the server", example: "muc:eda" }) });
 
 interface ListDeps {
+  /** What must be as new as the stream. */
   readonly pool: Pool;
+  readonly reads: Pick<Reads, "pool">;
   readonly directory: Directory;
 }
 
@@ -100,7 +103,7 @@ export function listRoutes(
     RouteDeps,
     "audit" | "clock" | "collector" | "live" | "pictures" | "reader" | "settings" | "snapshotFor"
   >,
-  { pool, directory }: ListDeps,
+  { pool, reads, directory }: ListDeps,
 ) {
   const { clock, snapshotFor, pictures, reader } = deps;
   const same = (picture: ServerPicture) => picture;
@@ -127,13 +130,16 @@ export function listRoutes(
         }
         const heads = headsOf(exchange, ids);
         const page = heads.slice(offset, offset + limit);
+        // What was just polled may not have reached a replica yet.
+        const from = query.refresh === true ? pool : reads.pool();
         const records = serverRecords(directory, page);
         const [features, summary] = await Promise.all([
           pageFeatures(
+            from,
             page.map(({ server }) => server.id),
             exchange,
           ),
-          fleetSummary(pool, directory, ids),
+          fleetSummary(from, directory, ids),
         ]);
         const byServer = Map.groupBy(features, ({ server }) => server);
         const servers = records.map((one) => ({ ...one, features: byServer.get(one.id) ?? [] }));
@@ -160,7 +166,7 @@ export function listRoutes(
         });
         const page = storedPage(query);
         const { total, rows } = await featurePage(
-          pool,
+          reads.pool(),
           { ...query, ...page, servers, sort: sortOf(query.sort) },
           clock.now(),
           hideFrom(exchange),
@@ -187,7 +193,7 @@ export function listRoutes(
         const sort = sortOf(query.sort) ?? { field: "startedAt", descending: false };
         const anonymize = exchange.caller?.anonymize === true;
         const { total, rows } = await userPage(
-          pool,
+          reads.pool(),
           { ...query, ...page, servers, sort, anonymize },
           clock.now(),
           hideFrom(exchange),
@@ -243,7 +249,7 @@ export function listRoutes(
     )
     .get(
       "/api/licenses/summary",
-      ({ query }) => fleetSummary(pool, directory, serversIn(directory, query)),
+      ({ query }) => fleetSummary(reads.pool(), directory, serversIn(directory, query)),
       documented("read", "Licenses", "Totals over all servers, or over those named", {
         query: SUMMARY,
         answers: { 200: { description: "Totals", schema: FleetSummary } },
@@ -262,7 +268,7 @@ export function listRoutes(
         const page = storedPage(query);
         const { days = null, permanent = false } = query;
         const asked = { ...query, ...page, ...range, servers, days, permanent, sort: sortOf(query.sort) };
-        const { total, rows } = await expirationPage(pool, asked, headsOf(exchange, servers), now);
+        const { total, rows } = await expirationPage(reads.pool(), asked, headsOf(exchange, servers), now);
         return send(
           request,
           rowsAnswer("expirations", ExpirationRecord, rows, total, { ...page, ...formOf(query, exchange) }),
@@ -297,10 +303,10 @@ export function listRoutes(
       }),
     );
 
-  async function pageFeatures(ids: readonly string[], exchange: Exchange) {
+  async function pageFeatures(from: Pool, ids: readonly string[], exchange: Exchange) {
     if (ids.length === 0) return [];
     const all = { servers: ids, sort: null, limit: 1_000_000, offset: 0 };
-    return (await featurePage(pool, all, clock.now(), hideFrom(exchange))).rows;
+    return (await featurePage(from, all, clock.now(), hideFrom(exchange))).rows;
   }
 }
 

@@ -12,7 +12,8 @@ import { gated } from "../../http/exchange.ts";
 import { queryOf, shown, sortBy, storedPage, wordList } from "../../http/query.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { closestWords } from "../../http/snapshot.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import { whole } from "../database/connect.ts";
+import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import type { Directory } from "../lists/directory.ts";
 import { PAGE } from "../lists/scope.ts";
@@ -30,18 +31,18 @@ const QUERY = queryOf({
 const ID = Type.Object({ id: Type.String({ description: "Name of the site", example: "muc" }) });
 
 interface SitesDeps {
-  readonly pool: Pool;
+  readonly reads: Pick<Reads, "pool">;
   readonly directory: Directory;
 }
 
 /** The sites of a fleet, and how far the hub is behind each. */
-export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { pool, directory }: SitesDeps) {
+export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { reads, directory }: SitesDeps) {
   /** Of these sites, null = of all. */
   async function records(sites: readonly string[] | null): Promise<SiteRecord[]> {
     const now = clock.now();
     const { oneOf, use, values, where } = createConditions();
     oneOf("t.site", sites);
-    const rows: Row[] = await pool.unsafe(
+    const rows: Row[] = await reads.pool().unsafe(
       `SELECT t.*, (SELECT count(*)::int FROM servers s WHERE s.site = t.site) AS servers,
         (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, f.*, a.*,
         (SELECT min(expires_on) FROM current_pools p WHERE p.site = t.site AND expires_at >= ${use(now)}) AS next_expiry

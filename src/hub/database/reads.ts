@@ -1,0 +1,91 @@
+import type { Config } from "../../config/config.ts";
+import { messageOf } from "../../domain/error-code.ts";
+import type { Log } from "../../domain/log.ts";
+import type { HealthCheck } from "../../domain/service/status.ts";
+import { type Clock, repeat } from "../../domain/time/clock.ts";
+import { openPool, type Pool } from "./connect.ts";
+
+const LOOK_MS = 1_000;
+/** A replica that has not answered by then is away. */
+const PATIENCE_MS = 3_000;
+/** One that is further behind answers nothing: its lists would look like those of sites that are silent. */
+const BEHIND_MS = 10_000;
+/** The row by which a replica shows how far it is behind, whatever kind of replica it is. */
+const MARK = "replica";
+
+type HubConfig = NonNullable<Config["hub"]>;
+type State = { readonly usable: boolean; readonly message: string };
+
+interface ReadsDeps {
+  readonly hub: HubConfig;
+  readonly pool: Pool;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export type Reads = ReturnType<typeof createReads>;
+
+/** Where lists, sessions and statistics are read: at the replica of the config while it keeps up, else where all is written. */
+export function createReads({ hub, pool, clock, log }: ReadsDeps) {
+  const { readDatabase } = hub;
+  const replica = readDatabase === null ? null : openPool({ ...hub, database: readDatabase });
+  let state: State = { usable: false, message: "The replica was not asked yet" };
+  let running: Promise<void> | null = null;
+
+  async function ask(from: Pool): Promise<State> {
+    await pool`
+      INSERT INTO marks (name, value) VALUES (${MARK}, ${clock.now()})
+      ON CONFLICT (name) DO UPDATE SET value = greatest(marks.value, excluded.value)`;
+    const answer = from`SELECT value FROM marks WHERE name = ${MARK}`;
+    const rows: { value: string }[] | null = await Promise.race([
+      answer,
+      Bun.sleep(PATIENCE_MS).then(() => null),
+    ]);
+    if (rows === null) return { usable: false, message: "The replica does not answer" };
+    const behindMs = clock.now() - Number(rows[0]?.value ?? 0);
+    if (behindMs <= BEHIND_MS) return { usable: true, message: "The replica keeps up" };
+    const seconds = Math.floor(behindMs / 1000);
+    return {
+      usable: false,
+      message: rows.length === 0 ? "The replica is empty" : `The replica is ${seconds} s behind`,
+    };
+  }
+
+  async function look(from: Pool): Promise<void> {
+    const before = state;
+    let error: string | null = null;
+    state = await ask(from).catch((thrown) => {
+      error = messageOf(thrown);
+      return { usable: false, message: "The replica does not answer" };
+    });
+    if (before.usable === state.usable) return;
+    if (state.usable) log.info("Lists are read at the replica");
+    else log.warn("Lists are read at the primary", { reason: state.message, error });
+  }
+
+  function lookOnce(): Promise<void> {
+    if (replica === null) return Promise.resolve();
+    running ??= look(replica).finally(() => {
+      running = null;
+    });
+    return running;
+  }
+
+  const end = replica === null ? () => {} : repeat(LOOK_MS, () => void lookOnce());
+  return {
+    look: lookOnce,
+    pool: (): Pool => (state.usable && replica) || pool,
+    /** The same as a config, for a worker with a connection of its own. */
+    config: (): HubConfig => (state.usable ? { ...hub, database: readDatabase ?? hub.database } : hub),
+    /** The health of the database, with what is to be said of the replica. */
+    health(primary: HealthCheck): HealthCheck {
+      if (replica === null || state.usable || primary.status !== "healthy") return primary;
+      return { status: "degraded", message: `${state.message}: lists are read at the primary` };
+    },
+    async stop(): Promise<void> {
+      end();
+      await running;
+      await replica?.close({ timeout: 1 });
+    },
+  };
+}
