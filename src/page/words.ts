@@ -23,6 +23,7 @@ export const words = {
   connecting: "connecting",
   offline: "offline",
   fleet: "Fleet",
+  site: "Site: ",
   allSites: "All sites",
   searchSites: "Search sites",
   silentSince: (site: string, since: string) =>

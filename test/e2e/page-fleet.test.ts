@@ -5,7 +5,7 @@ import type { SiteRecord } from "../../src/domain/service/sites.ts";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
 import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW, until } from "./harness.ts";
-import { n } from "./page-figures.ts";
+import { n, readFigures } from "./page-figures.ts";
 import { type Fleet, SIMULATED, startFleet } from "./page-fleet-rig.ts";
 import { inspect, isLive, leads, listenTo, signIn } from "./page-rig.ts";
 import { belowPrefix } from "./prefix-proxy.ts";
@@ -55,29 +55,12 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
   });
 
   const at = (path: string) => `${fleet.hub.url}/${path}`;
-  /** Cells of the sheet of sites, by site. */
-  const sheet = async () => {
-    const lines = await page.getByRole("table", { name: "Sites" }).getByRole("row").all();
-    const rows = await Promise.all(
-      lines.map(async (line) => {
-        const cells = await line.locator(":scope > *").allInnerTexts();
-        return cells.map((text) => text.replaceAll(/\s+/g, " ").trim());
-      }),
-    );
-    const [heads = [], ...others] = rows;
-    return new Map(
-      others.map((cells) => [
-        (cells[0] ?? "").split(" ")[0] ?? "",
-        Object.fromEntries(cells.map((cell, index) => [heads[index], cell])),
-      ]),
-    );
-  };
   const sites = async () => (await fleet.ask<{ sites: SiteRecord[] }>("/api/fleet/sites")).sites;
   const rowOf = (name: string) => page.locator(".si [role=row]", { hasText: new RegExp(`^\\s*${name}\\b`) });
 
   test("has in the fleet's view what the API says, and leads to each site and back", async () => {
-    await page.setViewportSize({ width: 1440, height: 1200 });
-    await lead(at(""));
+    const { show, texts, rows: rowsOf } = await readFigures(page, { ...fleet.hub, key: fleet.key });
+    await show("");
     await until("its figures are the API's", async () => {
       const { seats, servers, users, queued } = await fleet.ask<{
         seats: { used: number; total: number };
@@ -86,31 +69,29 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
         queued: number;
       }>("/api/licenses/summary");
       const all = servers.up + servers.degraded + servers.down + servers.unknown;
-      const said = (await page.locator(".status dd").allInnerTexts()).map((text) =>
-        text.replaceAll(/\s+/g, " "),
-      );
+      const said = await texts(".status dd");
       const wanted = [
         `${n(seats.used)} of ${n(seats.total)}`,
         `${servers.up} of ${all}`,
         n(users),
         n(queued),
       ];
-      const rows = await sheet();
+      const rows = await rowsOf("Sites");
       const isSame = (await sites()).every(({ site, statuses, servers, features, fullFeatures, alerts }) => {
-        const row = rows.get(site);
+        const row = rows.find((each) => each.Site?.split(" ")[0] === site);
         const counts = [alerts.critical, alerts.warning, alerts.info].filter((count) => count !== 0);
         return (
           row?.State === "connected" &&
           row["Servers up"] === `${statuses.up}/${servers}` &&
           row.Features === n(features) &&
-          row.Full?.split(" ")[0] === n(fullFeatures) &&
+          row.Full === n(fullFeatures) &&
           (counts.length === 0 ? row.Alerts === "0" : row.Alerts?.match(/\d+/g)?.join() === counts.join())
         );
       });
-      return (isSame && rows.size === 3 && Bun.deepEquals(said, wanted)) || undefined;
+      return (isSame && rows.length === 3 && Bun.deepEquals(said, wanted)) || undefined;
     });
 
-    const site = page.getByRole("button", { name: "Search sites" });
+    const site = page.getByRole("button", { name: /^Site: / }).locator("b");
     await rowOf("stu").getByRole("link").click();
     await isLive(page);
     expect([new URL(page.url()).search, await site.textContent()]).toEqual(["?site=stu", "stu"]);

@@ -28,7 +28,8 @@ const show = (what: typeof overlay.value) => {
 /** Leads to another site of the fleet. */
 export function SiteButton() {
   return (
-    <button class="chip site" type="button" aria-label={words.searchSites} onClick={() => show("sites")}>
+    <button class="chip site" type="button" onClick={() => show("sites")}>
+      <span class="vh">{words.site}</span>
       <b class="el">{SITE ?? words.allSites}</b>
     </button>
   );
