@@ -13,12 +13,13 @@ import { serverAt } from "./directory.ts";
 /** Before a statement that asks which sites are silent. A value of a statement must be named in it. */
 export const withSilence = ({ use }: Conditions, now: number) =>
   `WITH silent AS (SELECT site FROM sites WHERE last_push_at < ${use(now - SILENT_MS)})`;
-/** Of a feature or of a row that someone has of one. */
+/** Of a feature, or of a row of people. */
 export const isSilent = (of: "f" | "r") => `${of}.site IN (SELECT site FROM silent)`;
-/** What `staleFeature` makes of a state; where only features that are not `ok` are joined, all others have none. */
+/** What `staleFeature` makes of a state. */
 export const stateOf = (of: "f" | "r") =>
-  `CASE WHEN coalesce(f.state, 'ok') <> 'failed' AND ${isSilent(of)} THEN 'stale' ELSE coalesce(f.state, 'ok') END`;
-export const COLLECTED_AT = `CASE f.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(f.collected_at, s.collected_at) END`;
+  `CASE WHEN ${of}.state <> 'failed' AND ${isSilent(of)} THEN 'stale' ELSE ${of}.state END`;
+export const collectedAtOf = (of: "f" | "r") =>
+  `CASE ${of}.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(${of}.collected_at, s.collected_at) END`;
 const WITH_SERVER = "JOIN servers s USING (site, server)";
 /** What is sorted by with the servers' help; null is the order of the sites' tools. */
 const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
@@ -144,7 +145,7 @@ const SORTS: Readonly<Record<FeatureSort, string>> = {
   permanent: "f.permanent",
   state: stateOf("f"),
   error: "f.error",
-  collectedAt: COLLECTED_AT,
+  collectedAt: collectedAtOf("f"),
   unit: "f.unit",
   seatGroup: "f.seat_group",
   assigned: "f.assigned",

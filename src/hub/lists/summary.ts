@@ -63,9 +63,7 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
     // One scan that hashes; counting what is distinct would sort all rows.
     `SELECT count(user_name)::int AS users, count(lower_host)::int AS hosts FROM (
        SELECT r.user_name, r.lower_host FROM current_rows r
-       WHERE r.kind IN ('checkout', 'held') AND ${conditions.where()} AND NOT EXISTS (
-         SELECT 1 FROM current_features f
-         WHERE f.state = 'failed' AND f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature)
+       WHERE r.kind IN ('checkout', 'held') AND r.state <> 'failed' AND ${conditions.where()}
        GROUP BY GROUPING SETS ((r.user_name), (r.lower_host))) one`,
     conditions.values,
   );

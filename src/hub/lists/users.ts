@@ -6,22 +6,14 @@ import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
-import { bare, COLLECTED_AT, countAll, featureOf, isSilent, stateOf, withSilence } from "./features.ts";
+import { bare, collectedAtOf, countAll, featureOf, isSilent, stateOf, withSilence } from "./features.ts";
 
-/** With what a row needs of its feature and its server. */
-const ofFeature = (join: string, features: string) =>
-  `${join} JOIN ${features} f ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature
-   JOIN servers s ON s.site = r.site AND s.server = r.server`;
 const KEY = "site, server, daemon, feature, kind, place";
-/** Most features go with their server: all others are few, so that rows can be sorted by states and times before joins. */
-const WITH_OTHERS = ofFeature(
-  "LEFT",
-  "(SELECT * FROM current_features WHERE state <> 'ok' OR collected_at IS NOT NULL)",
-);
+const WITH_SERVER = "JOIN servers s ON s.site = r.site AND s.server = r.server";
 
 export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
-/** Sorts by what stands in another table. */
-const OF_FEATURES: readonly UserSort[] = ["state", "collectedAt", "durationSeconds"];
+/** Sorts that need the server's time. */
+const BY_SERVERS: readonly UserSort[] = ["collectedAt", "durationSeconds"];
 
 export interface UsersAsked {
   /** Ids at the hub; null = all. */
@@ -88,12 +80,13 @@ export async function userPage(
     "r.handle",
     "r.place",
   ];
-  const order = orderBy(asked.sort, sortsOf(user, host), identity);
+  const isFew = [asked.servers, asked.feature, asked.user, asked.host].some((named) => named != null);
+  const order = orderBy(asked.sort, sortsOf(user, host, isFew), identity);
   const counted = [...conditions.values];
   const isAll = conditions.count() === ofServers;
   const where = conditions.where();
   // Most orders are of the rows alone: joins are for the page.
-  const rows = `current_rows r ${OF_FEATURES.includes(asked.sort.field) ? WITH_OTHERS : ""}`;
+  const rows = `current_rows r ${BY_SERVERS.includes(asked.sort.field) ? WITH_SERVER : ""}`;
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const [[{ total }], found] = await Promise.all([
     isAll
@@ -104,7 +97,8 @@ export async function userPage(
          ${isSilent("r")} AS silent, (SELECT o.id FROM open_sessions o JOIN sites t USING (site)
            WHERE o.site = r.site AND o.epoch = t.epoch_no AND o.site_id = r.session) AS session
        FROM (SELECT ${KEY.replaceAll(/\w+/g, "r.$&")} FROM ${rows} WHERE ${where} ORDER BY ${order} ${page}) keys
-       JOIN current_rows r USING (${KEY}) ${ofFeature("", "current_features")} ORDER BY ${order}`,
+       JOIN current_rows r USING (${KEY}) ${WITH_SERVER} JOIN current_features f
+         ON f.site = r.site AND f.server = r.server AND f.daemon = r.daemon AND f.name = r.feature ORDER BY ${order}`,
       conditions.values,
     ),
   ]);
@@ -128,7 +122,7 @@ function recordOf(
   return userRecords(place, shown).map((record) => ({ ...record, session: whole(session) }));
 }
 
-function sortsOf(user: string, host: string): Record<UserSort, string> {
+function sortsOf(user: string, host: string, isFew: boolean): Record<UserSort, string> {
   return {
     site: "r.site",
     kind: "r.kind",
@@ -145,12 +139,13 @@ function sortsOf(user: string, host: string): Record<UserSort, string> {
     count: "r.count",
     handle: "r.handle",
     pid: "r.pid",
-    startedAt: "r.started_at",
+    // PostgreSQL would rather look for few rows among all by their start.
+    startedAt: isFew ? "r.started_at + 0" : "r.started_at",
     firstSeenAt: "r.first_seen_at",
-    durationSeconds: `greatest(0, floor((${COLLECTED_AT} - r.began_at) / 1000.0))`,
+    durationSeconds: `greatest(0, (${collectedAtOf("r")} - r.began_at) / 1000)`,
     lingerSeconds: "r.linger_seconds",
     borrowed: "r.borrowed",
     state: stateOf("r"),
-    collectedAt: COLLECTED_AT,
+    collectedAt: collectedAtOf("r"),
   };
 }

@@ -39,7 +39,7 @@ export function featureRow(
   server: string,
   { checkouts, reservations, queue, assigned, ...feature }: FeatureState,
 ) {
-  const { daemon, name, expiry, collectedAt } = feature;
+  const { daemon, name, expiry } = feature;
   return {
     server,
     daemon,
@@ -52,13 +52,16 @@ export function featureRow(
     expires_on: expiry.expiresOn,
     expires_at: expiry.expiresAt,
     permanent: expiry.permanent,
-    collected_at: collectedAt === null ? NEVER : (collectedAt ?? null),
+    collected_at: collectedAt(feature),
     ...countedAs(feature),
     assigned: assigned?.length ?? null,
     listed: checkouts.length + reservations.length + queue.length + (assigned?.length ?? 0),
     body: JSON.stringify(feature),
   };
 }
+
+const collectedAt = ({ collectedAt: at }: Pick<FeatureState, "collectedAt">) =>
+  at === null ? NEVER : (at ?? null);
 
 const countedAs = ({ unit = "seats", seatGroup }: Pick<FeaturePicture, "unit" | "seatGroup">) => ({
   unit,
@@ -88,16 +91,15 @@ export function poolRows(server: string, { daemon, name: feature, pools, ...coun
 const ROW_COLUMNS =
   `kind text, place integer, session bigint, user_name text, user_alias text, host text, lower_host text,
   host_alias text, version text, count bigint, handle text, pid bigint, started_at bigint, first_seen_at bigint,
-  began_at bigint, linger_seconds bigint, borrowed boolean, body text`.split(/,\s+/);
+  began_at bigint, linger_seconds bigint, borrowed boolean,
+  state text, collected_at bigint, body text`.split(/,\s+/);
 export const ROWS = insertInto("current_rows", ROW_COLUMNS);
 
-export function heldRows(
-  server: string,
-  { daemon, name: feature, checkouts, reservations, queue, alsoHeldBy = [], assigned = [] }: FeatureState,
-  pseudonyms: Pseudonyms,
-) {
+export function heldRows(server: string, picture: FeatureState, pseudonyms: Pseudonyms) {
+  const { daemon, name, state, checkouts, reservations, queue, alsoHeldBy = [], assigned = [] } = picture;
+  const of = { server, daemon, feature: name, state, collected_at: collectedAt(picture), borrowed: false };
   const row = (kind: string, place: number, count: number, body: object) => {
-    return { server, daemon, feature, kind, place, count, borrowed: false, body: JSON.stringify(body) };
+    return { ...of, kind, place, count, body: JSON.stringify(body) };
   };
   const person = ({ user, host }: Holder) => ({
     user_name: user,

@@ -86,9 +86,6 @@ CREATE TABLE current_features (
 ) WITH (fillfactor = 70);
 
 CREATE INDEX current_features_by_place ON current_features (site, server, place);
--- Those that do not simply go with their server: few, so that who asks for all rows need not join all features.
-CREATE INDEX current_features_of_their_own ON current_features (site, server, daemon, name)
-  WHERE state <> 'ok' OR collected_at IS NOT NULL;
 
 -- Their pools, as far as lists of expiries ask for them.
 CREATE TABLE current_pools (
@@ -134,6 +131,9 @@ CREATE TABLE current_rows (
   began_at bigint,
   linger_seconds bigint,
   borrowed boolean NOT NULL,
+  -- The feature's, so that all rows are counted and sorted without their features.
+  state text COLLATE "C" NOT NULL,
+  collected_at bigint,
   body text NOT NULL,
   PRIMARY KEY (site, server, daemon, feature, kind, place)
 );
