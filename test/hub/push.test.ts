@@ -77,6 +77,19 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await site.sends(hub.url, told)).cursor).toBe(452);
   });
 
+  test("a push that comes behind a later one undoes nothing of it", async () => {
+    const openSession = madeUpFacts(1, 1, NOW)[0];
+    const users = { table: "sessions", day: -1, part: 0, rows: [] };
+    const early = site.push({ days: [users] as never });
+    await site.sends(hub.url, site.push({ to: 1, facts: [openSession] }));
+    expect((await counts()).open).toBe(1);
+    expect(await errorOf(await site.send(hub.url, early))).toEqual([409, "CONFLICT", "cursor=1"]);
+    expect((await counts()).open).toBe(1);
+    // Made anew, as the site does it then, it is taken.
+    await site.sends(hub.url, site.push({ from: 2, to: 1, days: [users] as never }));
+    expect((await counts()).open).toBe(0);
+  });
+
   test("a session keeps the hub's id from its begin to its end", async () => {
     await site.sends(hub.url, site.push({ to: 1, facts: madeUpFacts(1, 1, NOW) }));
     const [{ id }] = await pool`SELECT id FROM open_sessions`;

@@ -28,7 +28,7 @@ interface PushDeps {
   readonly pseudonyms: Pseudonyms;
 }
 
-/** Why a push is not taken. */
+/** Why a push is not taken; with a cursor: from where on the site is to send. */
 type Refusal = "instance" | "epoch" | { readonly cursor: number };
 
 /**
@@ -85,6 +85,8 @@ function cursorOf(site: SiteRow | null, batch: Batch, now: number): number | Ref
     return "instance";
   if (site?.epoch !== batch.epoch) return batch.begins ? batch.from - 1 : "epoch";
   const cursor = Number(site.cursor);
+  // A push that comes late, behind a later one: its rows of days and its states are older than facts that are stored.
+  if (batch.to < cursor && batch.days.length + batch.states.length > 0) return { cursor };
   return batch.from > cursor + 1 && !batch.gap && !batch.hello ? { cursor } : cursor;
 }
 
@@ -150,7 +152,7 @@ async function refusePush(
     throw conflict("The hub does not know this site's database: it lost what it had of the site.", "epoch");
   if (why !== "instance")
     throw conflict(
-      "Facts before these are missing here: send from behind the cursor.",
+      "The hub has other facts than those before these: send from behind the cursor.",
       `cursor=${why.cursor}`,
     );
   await pool`UPDATE sites SET refused_at = ${now}, refused_address = ${address} WHERE site = ${batch.site}`;
