@@ -12,7 +12,7 @@ import { alertRoutes } from "./routes/alerts.ts";
 import { badgeRoutes } from "./routes/badge.ts";
 import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
-import { expirationRoutes } from "./routes/expirations.ts";
+import { calendarRoutes, expirationRoutes } from "./routes/expirations.ts";
 import { keyRoutes } from "./routes/keys.ts";
 import { licenseRoutes } from "./routes/licenses.ts";
 import { logRoutes } from "./routes/logs.ts";
@@ -77,6 +77,7 @@ function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, aud
     .use(outageRoutes(deps))
     .use(peopleRoutes(deps))
     .use(expirationRoutes(deps))
+    .use(calendarRoutes(deps))
     .use(alertRoutes(deps))
     .use(executeRoutes(deps))
     .use(maintenanceRoutes(deps))

@@ -9,8 +9,11 @@ import { createLimits, type Limits } from "../http/limits.ts";
 import { pageRoutes } from "../http/page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
 import { alertRoutes } from "../http/routes/alerts.ts";
+import { badgeRoutes } from "../http/routes/badge.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
+import { calendarRoutes } from "../http/routes/expirations.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
+import { maintenanceRoutes } from "../http/routes/maintenance.ts";
 import { outageRoutes } from "../http/routes/outages.ts";
 import { peopleRoutes } from "../http/routes/people.ts";
 import { rescanRoutes } from "../http/routes/rescan.ts";
@@ -26,6 +29,7 @@ import { executeAtSiteRoutes } from "./commands/execute.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
+import { createFinders } from "./lists/finders.ts";
 import { listRoutes } from "./routes/lists.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
@@ -73,6 +77,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   // No route below asks for the ports that are not here.
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
+  const find = createFinders(http);
   return new Elysia({ name: "api" })
     .use(pushRoutes(http.push))
     .use(siteRoutes(deps, http))
@@ -83,6 +88,9 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(outageRoutes(deps))
     .use(peopleRoutes(deps))
     .use(alertRoutes(deps))
+    .use(badgeRoutes(deps, find.features))
+    .use(calendarRoutes(deps, find.expiries))
+    .use(maintenanceRoutes(deps))
     .use(rescanRoutes(deps))
     .use(executeAtSiteRoutes(deps, http.commands))
     .use(serviceRoutes(deps))

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import type { FeaturePicture } from "../../domain/picture.ts";
+import type { ServerPicture } from "../../domain/picture.ts";
 import { cutText, escapeControls } from "../../domain/plain-text.ts";
-import { isSeats } from "../../domain/polls/seat-groups.ts";
-import { iso } from "../../domain/time/clock.ts";
+import type { FeatureRecord } from "../../domain/records.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { queryOf, shown, text } from "../query.ts";
+import { featureRecord } from "../records.ts";
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -18,8 +18,30 @@ const QUERY = queryOf({
 /** Seconds for which a wiki may show the same. */
 const MAX_AGE = 30;
 
+/** What a badge says of a feature. */
+type Shown = Pick<
+  FeatureRecord,
+  "state" | "total" | "used" | "available" | "unlimited" | "queued" | "unit" | "collectedAt"
+>;
+/** Features of these servers with this name, and this daemon if one is named. */
+type FindFeatures = (
+  servers: readonly ServerPicture[],
+  feature: string,
+  daemon: string | undefined,
+) => readonly Shown[] | Promise<readonly Shown[]>;
+
+const inPictures: FindFeatures = (servers, feature, daemon) =>
+  servers.flatMap(({ server, features }) =>
+    features
+      .filter((each) => each.name === feature && (daemon === undefined || each.daemon === daemon))
+      .map((each) => featureRecord(server, each)),
+  );
+
 /** A picture of a feature's free seats, for pages that show no more than an image. */
-export function badgeRoutes({ reader, snapshotFor }: RouteDeps) {
+export function badgeRoutes(
+  { reader, snapshotFor }: Pick<RouteDeps, "reader" | "snapshotFor">,
+  find: FindFeatures = inPictures,
+) {
   return new Elysia({ name: "routes/badge" }).use(gated).get(
     "/badge.svg",
     async ({ exchange, query: { server, daemon, feature } }) => {
@@ -34,9 +56,7 @@ export function badgeRoutes({ reader, snapshotFor }: RouteDeps) {
         ...(daemon !== undefined && { daemon: [daemon] }),
       };
       const servers = await reader.servers(exchange, snapshotFor(exchange), named);
-      const found = servers.flatMap(({ features }) =>
-        features.filter((each) => each.name === feature && (daemon === undefined || each.daemon === daemon)),
-      );
+      const found = await find(servers, feature, daemon);
       if (found.length > 1)
         throw new ApiError(
           "INVALID_QUERY",
@@ -66,9 +86,10 @@ export function badgeRoutes({ reader, snapshotFor }: RouteDeps) {
 const [FREE, FULL, UNSURE] = ["#0b6b75", "#a34a00", "#5f6872"];
 
 /** What the numbers of a feature say, and how sure that is. */
-function wordsOf(feature: FeaturePicture | undefined): readonly [words: string, fill: string] {
+function wordsOf(feature: Shown | undefined): readonly [words: string, fill: string] {
   const { state = "failed", total = null, used = null, available = null, unlimited, queued } = feature ?? {};
-  const of = feature === undefined || isSeats(feature) ? "" : ` ${feature.unit}`;
+  const { unit = "seats" } = feature ?? {};
+  const of = unit === "seats" ? "" : ` ${unit}`;
   if (state === "failed" || (unlimited !== true && (total === null || available === null)))
     return ["unknown", UNSURE];
   const waiting = queued ? `, ${queued} waited for` : "";
@@ -83,13 +104,13 @@ const LONGEST_NAME = 60;
 const PAD = 8;
 const EM = 6.6;
 
-function badge(name: string, feature: FeaturePicture | undefined): string {
+function badge(name: string, feature: Shown | undefined): string {
   const safe = cutText(escapeControls(name), LONGEST_NAME);
   const label = Bun.escapeHTML(safe);
   const [words, fill] = wordsOf(feature);
   const [left, right] = [widthOf(safe), widthOf(words)];
   const width = left + right;
-  const at = feature?.collectedAt == null ? "never read" : `as of ${iso(feature.collectedAt)}`;
+  const at = feature?.collectedAt == null ? "never read" : `as of ${feature.collectedAt}`;
   const part = (x: number, of: number, text: string) =>
     `<text x="${x + of / 2}" y="14" textLength="${of - 2 * PAD}" lengthAdjust="spacingAndGlyphs">${text}</text>`;
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="20" role="img" aria-label="${label}: ${words}">

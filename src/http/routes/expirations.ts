@@ -36,55 +36,69 @@ const QUERY = queryOf({
   ...STORED_LIST,
 });
 
-/** What expires when, as a list and as a calendar. */
-export function expirationRoutes({ reader, settings }: RouteDeps) {
-  return new Elysia({ name: "routes/expirations" })
-    .use(gated)
-    .get(
-      "/api/licenses/expirations",
-      async ({ request, exchange, query }) => {
-        const { servers, asked } = await reader.read(exchange, query, openRange);
-        const { days = Infinity, sort } = query;
-        const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
-        const rows = expirationRecords(found, servers, asked.now).filter(
-          ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
-        );
-        const { limit, offset } = asked;
-        const page = { limit, offset, ...(sort !== undefined && { sort }) };
-        return send(request, listAnswer(EXPIRATIONS, rows, page, asked));
-      },
-      documented("read", "Licenses", "What expires when", {
-        description:
-          "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
-        query: QUERY,
-        answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
-      }),
-    )
-    .get(
-      "/api/licenses/expirations.ics",
-      async ({ request, exchange, query }) => {
-        const { servers, asked } = await reader.read(exchange, query, openRange);
-        return send(request, {
-          body: encode(calendarOf(servers, expiryFilter(asked), settings().publicUrl)),
-          headers: {
-            "content-type": "text/calendar; charset=utf-8",
-            "content-disposition": 'inline; filename="licmond-expirations.ics"',
-          },
-        });
-      },
-      documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
-        keyInQuery: true,
-        description: "RFC 5545: an all-day event for each pool that has a date.",
-        query: queryOf(FILTER),
-        answers: {
-          200: {
-            description: "The calendar",
-            content: { "text/calendar": { schema: { type: "string" } } },
-            headers: { "Content-Disposition": "File name" },
-          },
+/** What expires when, as a list. */
+export function expirationRoutes({ reader }: Pick<RouteDeps, "reader">) {
+  return new Elysia({ name: "routes/expirations" }).use(gated).get(
+    "/api/licenses/expirations",
+    async ({ request, exchange, query }) => {
+      const { servers, asked } = await reader.read(exchange, query, openRange);
+      const { days = Infinity, sort } = query;
+      const found = poolExpiries(servers, query.permanent === true).filter(expiryFilter(asked));
+      const rows = expirationRecords(found, servers, asked.now).filter(
+        ({ daysLeft }) => (daysLeft ?? Infinity) <= days,
+      );
+      const { limit, offset } = asked;
+      const page = { limit, offset, ...(sort !== undefined && { sort }) };
+      return send(request, listAnswer(EXPIRATIONS, rows, page, asked));
+    },
+    documented("read", "Licenses", "What expires when", {
+      description:
+        "Every pool that has a date, and with `permanent=true` those that never expire, the soonest first unless told otherwise. Days are counted in the server's zone.",
+      query: QUERY,
+      answers: { 200: listDoc("expirations", ExpirationRecord, "Expirations") },
+    }),
+  );
+}
+
+/** The expiries of these servers, those of one feature in their order. */
+type FindExpiries = (
+  servers: readonly ServerPicture[],
+  asked: Asked & OpenRange,
+) => readonly PoolExpiry[] | Promise<readonly PoolExpiry[]>;
+
+const inPictures: FindExpiries = (servers) => poolExpiries(servers);
+
+/** What expires when, as a calendar. */
+export function calendarRoutes(
+  { reader, settings }: Pick<RouteDeps, "reader" | "settings">,
+  find: FindExpiries = inPictures,
+) {
+  return new Elysia({ name: "routes/calendar" }).use(gated).get(
+    "/api/licenses/expirations.ics",
+    async ({ request, exchange, query }) => {
+      const { servers, asked } = await reader.read(exchange, query, openRange);
+      const expiries = await find(servers, asked);
+      return send(request, {
+        body: encode(calendarOf(servers, expiries, expiryFilter(asked), settings().publicUrl)),
+        headers: {
+          "content-type": "text/calendar; charset=utf-8",
+          "content-disposition": 'inline; filename="licmond-expirations.ics"',
         },
-      }),
-    );
+      });
+    },
+    documented("calendar", "Licenses", "What expires when, as a calendar to subscribe to", {
+      keyInQuery: true,
+      description: "RFC 5545: an all-day event for each pool that has a date.",
+      query: queryOf(FILTER),
+      answers: {
+        200: {
+          description: "The calendar",
+          content: { "text/calendar": { schema: { type: "string" } } },
+          headers: { "Content-Disposition": "File name" },
+        },
+      },
+    }),
+  );
 }
 
 type Asked = Awaited<ReturnType<RouteDeps["reader"]["read"]>>["asked"];
@@ -101,6 +115,7 @@ function expiryFilter({ filter: { features, daemons }, start, end }: Asked & Ope
 /** Equal pictures give equal bytes: no days left, and the time of the newest reading as stamp. */
 function calendarOf(
   servers: readonly ServerPicture[],
+  expiries: readonly PoolExpiry[],
   isAsked: (found: PoolExpiry) => boolean,
   publicUrl: string | null,
 ): string {
@@ -111,7 +126,7 @@ function calendarOf(
     name: "License expirations",
     productId: "-//licmond//License expirations//EN",
     stamp: Math.max(0, ...servers.map(({ collectedAt }) => collectedAt ?? 0)),
-    events: poolExpiries(servers).flatMap((found) => {
+    events: expiries.flatMap((found) => {
       const { server, daemon, feature, pool, total, expiry, unit } = found;
       const of = JSON.stringify([server, daemon, feature]);
       const ordinal = (pools.get(of) ?? 0) + 1;
