@@ -24,7 +24,9 @@ export interface NamedFeature extends FeatureId {
 
 /** A feature as it travels: that it counts seats of its own is not said. */
 export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFeature) => ({
-  ...{ server, daemon, feature },
+  server,
+  daemon,
+  feature,
   ...(unit !== "seats" && { unit }),
   ...(seatGroup !== null && { seatGroup }),
 });

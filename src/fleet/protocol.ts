@@ -273,7 +273,10 @@ export const STATE_SCHEMAS = {
     denialSpans: nullable(
       Type.Array(
         Type.Object({
-          ...{ server: Name, from: Time, to: nullable(Time), counted: Type.Boolean() },
+          server: Name,
+          from: Time,
+          to: nullable(Time),
+          counted: Type.Boolean(),
           byFeature: Type.Optional(Type.Boolean()),
         }),
       ),

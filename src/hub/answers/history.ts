@@ -3,6 +3,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { Log } from "../../domain/log.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { createHistoryClient, type HistoryClient, startWorkerOf } from "../../history/client.ts";
+import type { QueryParams } from "../../history/serve.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { HttpDeps } from "../../http/deps.ts";
 import type { Pool } from "../database/connect.ts";
@@ -66,7 +67,7 @@ export function createHubHistory(
       case "waits":
       case "outages":
       case "people":
-        return worker.query(name, asked as never, options);
+        return worker.query(name, asked as QueryParams<HubAnswers, typeof name>, options);
       default:
         return Promise.reject(notThere(name));
     }

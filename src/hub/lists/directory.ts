@@ -71,7 +71,9 @@ export function createDirectory(pool: Pool, clock: Clock) {
     const next = new Map(heads);
     for (const { site, server, place, head, sums } of changed)
       next.set(serverAt(site, server), {
-        ...{ site, place, picture: pictureOf(site, JSON.parse(head)) },
+        site,
+        place,
+        picture: pictureOf(site, JSON.parse(head)),
         sums: sums === null ? null : JSON.parse(sums),
       });
     const [count] = await pool`SELECT count(*)::int AS known FROM servers WHERE head IS NOT NULL`;
