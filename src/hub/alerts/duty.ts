@@ -37,6 +37,11 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
     return row.held;
   }
 
+  /** Has PostgreSQL notice within half a minute that this host is gone, and not after the two hours of TCP. */
+  const watchConnection = () => connection`
+    SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+      set_config('tcp_keepalives_count', '3', false)`;
+
   async function end(): Promise<void> {
     const ended = shift;
     shift = null;
@@ -48,6 +53,7 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
     if (shift === null) {
       const [row] = await connection`SELECT pg_try_advisory_lock(${LOCK}::int, ${lock}::int) AS held`;
       if (!row.held) return;
+      await watchConnection();
       shift = await begin(connection);
     }
     await shift.turn();
