@@ -68,7 +68,8 @@ async function clear(tx: Sql, { site }: Origin, { table, day }: Day): Promise<vo
 async function fill(tx: Sql, origin: Origin, day: Day): Promise<void> {
   switch (day.table) {
     case "sessions":
-      return storeSessions(tx, origin, day.rows);
+      await storeSessions(tx, origin, day.rows);
+      return;
     case "denials":
       return storeDenials(tx, origin, day.rows);
     case "coverage":

@@ -23,10 +23,20 @@ type FactOf<Kind extends FactKind> = Extract<Fact, { readonly kind: Kind }>;
 export async function writeRows(
   tx: Sql,
   sql: string,
-  { site, epoch }: Origin,
+  origin: Origin,
   rows: readonly unknown[],
 ): Promise<void> {
-  if (rows.length > 0) await tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
+  await writtenRows(tx, sql, origin, rows);
+}
+
+/** The same; answers what the statement returns. */
+async function writtenRows<Returned>(
+  tx: Sql,
+  sql: string,
+  { site, epoch }: Origin,
+  rows: readonly unknown[],
+): Promise<readonly Returned[]> {
+  return rows.length === 0 ? [] : tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
 }
 
 /** Stores facts in their order. Each replaces what is there under the same id. `now`: epoch ms of the hub. */
@@ -53,7 +63,7 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     const rows = facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
     return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
   };
-  await storeSessions(
+  const sessionIds = await storeSessions(
     tx,
     origin,
     last("session", ({ id }) => id),
@@ -86,7 +96,7 @@ async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: nu
     origin,
     [...new Map(alerts)].map(([id, event]) => ({ ...event, id })),
   );
-  await storeNewEvents(tx, site, epoch, await eventsOf(tx, site, facts, told), now);
+  await storeNewEvents(tx, site, epoch, await eventsOf(tx, site, facts, sessionIds, told), now);
   await writeRows(
     tx,
     OUTCOMES,
@@ -108,7 +118,7 @@ const REPLACE_SESSION = SESSION_COLUMNS.split(",")
 const OPEN_SESSIONS = `
   INSERT INTO open_sessions (site, epoch, site_id, ${SESSION_COLUMNS})
   SELECT $1, $2, r.id, ${SESSION_VALUES} FROM json_to_recordset($3::text::json) AS r(id bigint, ${SESSION})
-  ON CONFLICT (site, epoch, site_id) DO UPDATE SET ${REPLACE_SESSION}`;
+  ON CONFLICT (site, epoch, site_id) DO UPDATE SET ${REPLACE_SESSION} RETURNING site_id, id`;
 
 /** A session keeps the id that the hub gave it while it was open. */
 const ENDED_SESSIONS = `
@@ -121,7 +131,8 @@ const ENDED_SESSIONS = `
   INSERT INTO sessions (site, epoch, site_id, id, ${SESSION_COLUMNS}, ended_at, end_reason)
   SELECT $1, $2, r.id, coalesce(closed.id, nextval('session_ids')), ${SESSION_VALUES}, r."endedAt", r."endReason"
   FROM r LEFT JOIN closed ON closed.site_id = r.id
-  ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE SET ${REPLACE_SESSION}, end_reason = excluded.end_reason`;
+  ON CONFLICT (site, epoch, site_id, ended_at) DO UPDATE SET ${REPLACE_SESSION}, end_reason = excluded.end_reason
+  RETURNING site_id, id`;
 
 const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
 /** When each user and each host was seen last. */
@@ -138,11 +149,13 @@ const LAST_SEEN = `
 const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 
+/** Answers the hub's ids of these sessions by the site's. */
 export async function storeSessions(
   tx: Sql,
   origin: Origin,
   rows: readonly (SessionRow & { change?: string })[],
-) {
+): Promise<ReadonlyMap<number, number>> {
+  type Ids = { readonly site_id: string; readonly id: string };
   // One that was changed after its end may have had another end, which is part of where its row lies.
   await writeRows(
     tx,
@@ -150,15 +163,14 @@ export async function storeSessions(
     origin,
     rows.filter(({ change }) => change === "changed"),
   );
-  await writeRows(
-    tx,
-    OPEN_SESSIONS,
-    origin,
-    rows.filter(({ endedAt }) => endedAt === null),
-  );
+  const open = rows.filter(({ endedAt }) => endedAt === null);
   const ended = rows.filter(({ endedAt }) => endedAt !== null);
-  await writeRows(tx, ENDED_SESSIONS, origin, ended);
+  const ids = [
+    await writtenRows<Ids>(tx, OPEN_SESSIONS, origin, open),
+    await writtenRows<Ids>(tx, ENDED_SESSIONS, origin, ended),
+  ];
   await writeRows(tx, LAST_SEEN, origin, ended);
+  return new Map(ids.flat().map(({ site_id, id }) => [Number(site_id), Number(id)]));
 }
 
 const FEATURES = `

@@ -3,6 +3,7 @@ import { durationSeconds } from "../../domain/session.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { DenialRow, Fact } from "../../fleet/protocol.ts";
 import { type Sql, whole } from "../database/connect.ts";
+import { MAX_PACKED, packEvents } from "./packed-events.ts";
 
 /** As `serverAt` of the lists, which are made of what pushes store. */
 const serverAt = (site: string, server: string) => `${site}:${server}`;
@@ -10,22 +11,21 @@ const serverAt = (site: string, server: string) => `${site}:${server}`;
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;
 
-/** An event that is to be published, by the site's own ids. `at`: epoch ms by the site's clock. */
+/** An event that is to be published. `at`: epoch ms by the site's clock. */
 export interface NewEvent {
   readonly type: string;
   readonly at: number;
   readonly level?: string;
   readonly source?: string;
+  /** The site's id. */
   readonly server: string | null;
-  /** The site's id of the session that it is about. `endedAt` says where the hub has it: null = among the open ones. */
-  readonly session?: { readonly id: number; readonly endedAt: number | null };
   /** The site's id of the alert that it is about. */
   readonly alert?: number;
   /** All other fields, but `site`, as the hub shows them. */
   readonly fields: object;
 }
 
-/** In the transaction of what they tell of, which must be stored already: the hub's ids of sessions and alerts are there. */
+/** In the transaction of what they tell of; alerts must be stored already: the hub's ids of them are there. */
 export async function storeNewEvents(
   tx: Sql,
   site: string,
@@ -34,59 +34,71 @@ export async function storeNewEvents(
   now: number,
 ): Promise<void> {
   if (events.length === 0) return;
-  const rows = events.map(({ session, alert, fields, ...event }, n) => ({
-    ...event,
-    n,
-    session: session?.id ?? null,
-    ended: session?.endedAt ?? null,
-    alert: alert ?? null,
-    head: `{"timestamp":"${iso(event.at)}","site":${JSON.stringify(site)}`,
-    rest: `,${JSON.stringify(fields).slice(1)}`,
-  }));
+  const rows = rowsOf(events, site).map((row, n) => ({ ...row, n }));
   await tx.unsafe(NEW_EVENTS, [site, epoch, JSON.stringify(rows), now]);
 }
 
-const OF_SITE = (of: string, id: string) =>
-  `${of}.site = $1 AND ${of}.epoch = $2 AND ${of}.site_id = r.${id}`;
-// A session or an alert that is not there makes the body null, which no row takes.
+/** Runs of seats taken and given back are packed; every other event has a row. */
+function rowsOf(events: readonly NewEvent[], site: string): object[] {
+  const name = JSON.stringify(site);
+  const headOf = (at: number) => `{"timestamp":"${iso(at)}","site":${name}`;
+  const restOf = (fields: object) => `,${JSON.stringify(fields).slice(1)}`;
+  const rows: object[] = [];
+  for (let at = 0; at < events.length; ) {
+    const run = events.slice(at, at + MAX_PACKED);
+    const end = run.findIndex(({ type }) => !isOfSeats(type));
+    const seats = end === -1 ? run : run.slice(0, end);
+    const [first] = run;
+    if (first !== undefined && seats.length === 0) {
+      const { fields, ...row } = first;
+      rows.push({ ...row, number: 1, head: headOf(row.at), rest: restOf(fields) });
+    } else {
+      const packed = packEvents(
+        seats.map(({ type, at, fields }) => ({ type, body: headOf(at) + restOf(fields) })),
+      );
+      rows.push({ type: "seats", at: first?.at, number: seats.length, packed: packed.toBase64() });
+    }
+    at += Math.max(1, seats.length);
+  }
+  return rows;
+}
+
+const isOfSeats = (type: string) => type === "checkout" || type === "checkin";
+
+// An alert that is not there makes the body null, which the check of the table refuses.
 const NEW_EVENTS = `
-  INSERT INTO new_events (received_at, at, site, type, level, source, server, body)
+  INSERT INTO new_events (received_at, at, site, type, level, source, server, body, number, packed)
   SELECT $4, r.at, $1, r.type, r.level, r.source, r.server, r.head || CASE
-    WHEN r.session IS NOT NULL THEN ',"session":' || coalesce(
-      (SELECT o.id FROM open_sessions o WHERE ${OF_SITE("o", "session")}),
-      (SELECT s.id FROM sessions s WHERE ${OF_SITE("s", "session")} AND s.ended_at = r.ended))
-    WHEN r.alert IS NOT NULL THEN ',"alert":' || (SELECT a.id FROM alerts a WHERE ${OF_SITE("a", "alert")})
-    ELSE '' END || r.rest
+    WHEN r.alert IS NOT NULL THEN ',"alert":' ||
+      (SELECT a.id FROM alerts a WHERE a.site = $1 AND a.epoch = $2 AND a.site_id = r.alert)
+    ELSE '' END || r.rest, r.number, decode(r.packed, 'base64')
   FROM json_to_recordset($3::text::json) AS r(n integer, at bigint, type text, level text, source text, server text,
-    session bigint, ended bigint, alert bigint, head text, rest text)
+    alert bigint, head text, rest text, number integer, packed text)
   ORDER BY r.n`;
 
 /**
  * What the site published, made of its facts: of sessions and denials it sends none of its events, only how they stand.
- * `told` are denials of which it has published an event since the hub heard of them last.
+ * `sessionIds` are the hub's by the site's; `told` are denials of which the site has published an event since the hub heard of
+ * them last.
  */
 export async function eventsOf(
   tx: Sql,
   site: string,
   facts: readonly Fact[],
+  sessionIds: ReadonlyMap<number, number>,
   told: ReadonlySet<number>,
 ): Promise<NewEvent[]> {
   const sessions = facts.filter((fact): fact is SessionFact => fact.kind === "session" && isPublished(fact));
   const intervals = await intervalsOf(tx, site, new Set(sessions.map(({ server }) => server)));
-  // Of several facts about a session the last one says where it is stored.
-  const ends = new Map(facts.flatMap((fact) => (fact.kind === "session" ? [[fact.id, fact.endedAt]] : [])));
   const denials = new Map(facts.flatMap((fact) => (fact.kind === "denial" ? [[fact.id, fact]] : [])));
   return facts.flatMap((fact) => {
     if (fact.kind === "event") return publishedEvent(site, fact);
     if (fact.kind === "denial")
       return told.has(fact.id) && denials.get(fact.id) === fact ? denialEvent(site, fact) : [];
     if (fact.kind !== "session" || !isPublished(fact)) return [];
-    return sessionEvent(
-      site,
-      fact,
-      ends.get(fact.id) ?? null,
-      intervals.get(fact.server) ?? USUAL_INTERVAL_MS,
-    );
+    const session = sessionIds.get(fact.id);
+    if (session === undefined) throw new Error("A session that was just stored has no id");
+    return sessionEvent(site, fact, session, intervals.get(fact.server) ?? USUAL_INTERVAL_MS);
   });
 }
 
@@ -110,29 +122,19 @@ async function intervalsOf(
 }
 
 /** As the poll published it that saw the change: an opened session's fact may say that it has ended since. */
-function sessionEvent(
-  site: string,
-  fact: SessionFact,
-  storedEnd: number | null,
-  intervalMs: number,
-): NewEvent {
-  const { kind: _, seq: __, change, announced: ___, id, beganAt, ...row } = fact;
-  const server = serverAt(site, fact.server);
-  const hasEnded = change === "ended" && row.endedAt !== null;
-  const ends = hasEnded ? {} : { lastSeenAt: row.firstSeenAt, endedAt: null, endReason: null };
-  const stood = { ...row, ...ends, server, display: null };
-  const { startedAt, firstSeenAt, lastSeenAt, endedAt } = stood;
+function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
+  const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;
+  const isEnd = change === "ended";
+  const stood = isEnd ? fact : { ...fact, lastSeenAt: firstSeenAt, endedAt: null, endReason: null };
+  const { startedAt, lastSeenAt, endedAt, endReason } = stood;
   const at = endedAt ?? firstSeenAt;
-  const session = { ...stood, id, qualifier: null, beganAt };
-  const times = { startedAt: iso(startedAt), firstSeenAt: iso(firstSeenAt), lastSeenAt: iso(lastSeenAt) };
-  const durations = { endedAt: iso(endedAt), durationSeconds: durationSeconds(session, at, intervalMs) };
-  return {
-    type: change === "ended" ? "checkin" : "checkout",
-    at,
-    server: fact.server,
-    session: { id, endedAt: storedEnd },
-    fields: { ...stood, ...times, ...durations },
-  };
+  const seconds = durationSeconds({ ...stood, display: null, qualifier: null }, at, intervalMs);
+  const server = serverAt(site, fact.server);
+  const who = { session, server, daemon, feature, user, host, display: null, version, count, handle };
+  const seen = { startedAt: iso(startedAt), firstSeenAt: iso(firstSeenAt), lastSeenAt: iso(lastSeenAt) };
+  const ended = { endedAt: iso(endedAt), endReason, durationSeconds: seconds };
+  const fields = Object.assign(who, seen, ended);
+  return { type: isEnd ? "checkin" : "checkout", at, server: fact.server, fields };
 }
 
 function denialEvent(site: string, { server, ...row }: DenialRow): NewEvent {

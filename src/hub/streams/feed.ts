@@ -5,6 +5,7 @@ import type { Bus, Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Partitions } from "../database/partitions.ts";
+import { unpackEvents } from "../push/packed-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
 /** Events read at a time for the clients that are live. */
@@ -53,19 +54,10 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     for (const listener of listeners) listener(batch);
   }
 
-  async function readRows(after: number, upTo: number, limit: number, only?: EventType): Promise<EventRow[]> {
-    const ofType = only === undefined ? "" : `AND type = '${only}'`;
-    const rows: (Omit<EventRow, "id"> & { id: string })[] = await pool.unsafe(
-      `SELECT id, type, level, source, body AS json FROM events WHERE id > $1 AND id <= $2 ${ofType} ORDER BY id LIMIT $3`,
-      [after, upTo, limit],
-    );
-    return rows.map((row) => ({ ...row, id: Number(row.id) }));
-  }
-
   /** Tells the events up to an id; all of them can be read. */
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
-      const rows = await readRows(last, id, READ_EVENTS);
+      const rows = await readEvents(pool, last, id, READ_EVENTS);
       // Who has come meanwhile is live behind `last`.
       last = rows.length < READ_EVENTS ? id : (rows.at(-1)?.id ?? id);
       if (rows.length > 0) tell(rows.map(publishedRow));
@@ -94,7 +86,10 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
 
   async function look(): Promise<void> {
     state = await streamState(pool);
-    if (state.hasNews && (await publish(pool, partitions, state)) > 0) state = await streamState(pool);
+    if (state.hasNews) {
+      await publish(pool, partitions, state);
+      state = await streamState(pool);
+    }
     await tellUpTo(state.last);
     if (waiting.length > 0) await tellWaiting();
   }
@@ -132,7 +127,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     page(after, limit, only) {
       // What is not told yet comes live.
       const upTo = last;
-      const page = pages.then(() => readRows(after, upTo, limit, only));
+      const page = pages.then(() => readEvents(pool, after, upTo, limit, only));
       pages = page.catch(() => {});
       return page;
     },
@@ -142,6 +137,40 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
   };
 
   return { bus, history, look: lookOnce };
+}
+
+/**
+ * Events above `after` up to an id, in order: at least `limit` of them where there are so many, and no more than a packed row
+ * beyond that.
+ */
+async function readEvents(
+  pool: Pool,
+  after: number,
+  upTo: number,
+  limit: number,
+  only?: EventType,
+): Promise<EventRow[]> {
+  const ofType = only === undefined ? "" : `AND type = '${only}'`;
+  const rows: StoredRow[] = await pool.unsafe(
+    `SELECT id, type, level, source, body AS json, packed FROM (
+       SELECT *, sum(least(number, id - $1)) OVER (ORDER BY id) - least(number, id - $1) AS before
+       FROM (SELECT * FROM events WHERE id > $1 AND id <= $2 ${ofType} ORDER BY id LIMIT $3) AS first
+     ) AS counted WHERE before < $3 ORDER BY id`,
+    [after, upTo, limit],
+  );
+  return rows.flatMap(eventsIn).filter(({ id }) => id > after);
+}
+
+type StoredRow = Omit<EventRow, "id"> & { readonly id: string; readonly packed: Uint8Array | null };
+
+function eventsIn({ packed, ...row }: StoredRow): EventRow[] {
+  if (packed === null) return [{ ...row, id: Number(row.id) }];
+  const events = unpackEvents(packed);
+  return events.map(({ type, body }, index) => {
+    const id = Number(row.id) - events.length + 1 + index;
+    const json = `{"type":"${type}","id":"${type}-${id}",${body.slice(1)}`;
+    return { id, type: type as EventType, level: null, source: null, json };
+  });
 }
 
 function publishedRow({ id, json }: EventRow): Published {

@@ -338,8 +338,9 @@ CREATE TABLE alerts (
 );
 CREATE INDEX alerts_firing ON alerts (site) WHERE resolved_at IS NULL;
 
--- Events of the sites that are not published yet: pushes write them, in the order of `place` for each site. `body` is the
--- event as JSON but for `type` and `id`; `at` is its time at the site, `server` the site's id.
+-- Events of the sites that are not published yet: pushes write them, in the order of `place` for each site. `body` is an
+-- event as JSON but for `type` and `id`; `at` is its time at the site, `server` the site's id. Seats taken and given back, of
+-- which there are many, stand packed in rows of the type `seats`, `number` of them, see hub/push/packed-events.ts.
 CREATE SEQUENCE event_places;
 CREATE TABLE new_events (
   place bigint PRIMARY KEY DEFAULT nextval('event_places'),
@@ -350,10 +351,14 @@ CREATE TABLE new_events (
   level text COLLATE "C",
   source text COLLATE "C",
   server text COLLATE "C",
-  body text NOT NULL
+  body text,
+  number integer NOT NULL DEFAULT 1,
+  packed bytea
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+ALTER TABLE new_events ALTER packed SET STORAGE EXTERNAL;
 
--- Published events, whole. `id` is the hub's: one hub at a time gives it, when it publishes.
+-- Published events; `body` is whole. `id` is the hub's: one hub at a time gives it, when it publishes. Of packed events it is the
+-- last one's, and those before it have the numbers before it.
 CREATE TABLE events (
   id bigint PRIMARY KEY,
   received_at bigint NOT NULL,
@@ -363,8 +368,12 @@ CREATE TABLE events (
   level text COLLATE "C",
   source text COLLATE "C",
   server text COLLATE "C",
-  body text NOT NULL
+  body text,
+  number integer NOT NULL DEFAULT 1,
+  packed bytea,
+  CHECK ((body IS NULL) <> (packed IS NULL))
 ) PARTITION BY RANGE (id);
+ALTER TABLE events ALTER packed SET STORAGE EXTERNAL;
 CREATE INDEX events_of_logs ON events (id) WHERE type = 'log';
 
 -- One row: the highest id that was given, and the highest that retention has deleted; 0 = none.
