@@ -75,8 +75,9 @@ function createPacker(
     const denials = known.length === 0 ? null : Math.max(...known);
     let users: readonly number[] = [];
     if (counted.groups.length > 0) {
-      for (const name of reader.holders(feature, at, end)) addUser.run(name);
-      const held = [...reader.users(feature, at, end), ...(before?.users ?? [])];
+      const holders = reader.holders(feature, at, end);
+      for (const name of new Set(holders.map(({ user }) => user))) addUser.run(name);
+      const held = [...reader.usersAmong(holders, at, end), ...(before?.users ?? [])];
       users = [...new Set(held)].sort((a, b) => a - b);
     }
     const rolled = withHourRollup(dayAt, hours, { at, rollup: { ...counted, users, denials } });

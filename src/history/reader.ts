@@ -8,6 +8,7 @@ import {
   type RollupSink,
   rollupOf,
 } from "../domain/stats/rollup.ts";
+import type { Series } from "../domain/history.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { allOf, type Named, oneOf } from "../store/conditions.ts";
 import {
@@ -58,7 +59,7 @@ export type Reader = ReturnType<typeof createReader>;
 type Later<Method> = Method extends (...asked: infer Asked) => infer Answer
   ? (...asked: Asked) => Answer | Promise<Answer>
   : never;
-type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "users";
+type OfSqlite = "all" | "now" | "checkpoint" | "coverage" | "samples" | "holders" | "usersAmong";
 
 /** What statistics read, and all that they know of the store: another one than SQLite may answer later. */
 export type HistorySource = Pick<Reader, "checkpoint"> & {
@@ -112,12 +113,23 @@ export function createReader(
   const sessionsFrom = () =>
     all<{ value: number }>("SELECT value FROM event_marks WHERE name = 'deleted_sessions'")[0]?.value ?? 0;
 
-  /** The range in one rollup, from the samples alone. */
-  function fromSamples(feature: KnownFeature, start: number, end: number, withUsers: boolean): Rollup {
-    const rollup = rollupOf(samples.series(feature, start, end), start, end);
-    const users =
-      rollup.groups.length === 0 || !withUsers ? rollup.users : sessions.users(feature, start, end);
-    return { ...rollup, users, denials: denials.denials(feature, start, end) };
+  /**
+   * Rollups of parts of a range, from the samples alone: the range is read once. `withUsers` says of a part whether it has its
+   * users.
+   */
+  function fromSamples(feature: KnownFeature, start: number, end: number) {
+    let series: Series | null = null;
+    let holders: ReturnType<typeof sessions.holders> | null = null;
+    return (from: number, to: number, withUsers: boolean): Rollup => {
+      series ??= samples.series(feature, start, end);
+      const rollup = rollupOf(series, from, to);
+      let { users } = rollup;
+      if (withUsers && rollup.groups.length > 0) {
+        holders ??= sessions.holders(feature, start, end);
+        users = sessions.usersAmong(holders, from, to);
+      }
+      return { ...rollup, users, denials: denials.denials(feature, from, to) };
+    };
   }
 
   /** Adds the hours that begin in [from, until) to the sink that each has. */
@@ -130,9 +142,11 @@ export function createReader(
       const isWanted = (at: number) => at >= from && at < until && !unsettled.has(at);
       if (packed !== undefined) readHours(dayAt, packed.data, (at) => (isWanted(at) ? sinkOf(at) : null));
     }
-    for (const at of unsettled) {
+    const hours = [...unsettled];
+    const rolled = fromSamples(feature, hours[0] ?? from, (hours.at(-1) ?? from) + HOUR_MS);
+    for (const at of hours) {
       const to = sinkOf(at);
-      if (to !== null) addRollup(to, fromSamples(feature, at, at + HOUR_MS, to !== counts));
+      if (to !== null) addRollup(to, rolled(at, at + HOUR_MS, to !== counts));
     }
   }
 
@@ -153,7 +167,8 @@ export function createReader(
     if (from >= until) return;
     const [low, high] = [hourEnd(from), hourStart(until)];
     const parts = low > high ? [[from, until] as const] : [[from, low] as const, [high, until] as const];
-    for (const [a, b] of parts) if (a < b) addRollup(sum, fromSamples(feature, a, b, users === "exact"));
+    for (const [a, b] of parts)
+      if (a < b) addRollup(sum, fromSamples(feature, a, b)(a, b, users === "exact"));
     addHours(feature, hourStart(from), hourEnd(until), (at) => {
       if (at >= low && at < high) return users === "none" ? counts : sum;
       return users === "hours" ? usersAlone : null;

@@ -89,6 +89,12 @@ type FeatureSession = Pick<
   "server" | "count" | "firstSeenAt" | "lastSeenAt" | "endedAt" | "endReason"
 >;
 
+interface Holder {
+  readonly user: string;
+  readonly beganAt: number;
+  readonly endedAt: number | null;
+}
+
 /** The part of the source that is about sessions. */
 export function createSessionReader({ all }: Rows, now: number, checkpoint: () => void) {
   const openSessions = createFeatureCounts(
@@ -107,11 +113,11 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
       return stored?.id ?? UNSTORED_USERS + userIds.size;
     });
 
-  /** The names of those who had a session of a feature in [start, end), as sessions are counted. */
-  function holders(feature: KnownFeature, start: number, end: number): string[] {
-    const { sql, values } = overlapping("user", ofFeature(feature), start, end, now);
-    const known = `SELECT DISTINCT user FROM ${sql} WHERE user IS NOT NULL`;
-    return all<{ user: string }>(known, ...values).map(({ user }) => user);
+  /** Who had a session of a feature in [start, end), as sessions are counted, and when; a name may come several times. */
+  function holders(feature: KnownFeature, start: number, end: number): Holder[] {
+    const columns = "user, began_at AS beganAt, ended_at AS endedAt";
+    const { sql, values } = overlapping(columns, ofFeature(feature), start, end, now);
+    return all<Holder>(`SELECT * FROM ${sql} WHERE user IS NOT NULL`, ...values);
   }
 
   function sessions(start: number, end: number, filter: SessionFilter | null): HeldSession[] {
@@ -140,11 +146,13 @@ export function createSessionReader({ all }: Rows, now: number, checkpoint: () =
 
   return {
     holders,
-    /** Their small ids in the rollups, ascending. */
-    users: (feature: KnownFeature, start: number, end: number) =>
-      holders(feature, start, end)
-        .map(idOf)
-        .sort((a, b) => a - b),
+    /** The small ids in the rollups of those who had one in [start, end), ascending. */
+    usersAmong(list: readonly Holder[], start: number, end: number): number[] {
+      const isThere = ({ beganAt, endedAt }: Holder) =>
+        beganAt < end && (endedAt === null ? start < now : endedAt > start);
+      const names = new Set(list.filter(isThere).map(({ user }) => user));
+      return [...names].map(idOf).sort((a, b) => a - b);
+    },
     lastReadings() {
       const sql = "SELECT server_id AS server, max(read_at) AS readAt FROM coverage GROUP BY server_id";
       return new Map(

@@ -7,7 +7,7 @@ import { keyAt, startHub, type TestHub } from "./rig.ts";
 
 /** A Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
-const DAYS = 9;
+const DAYS = 5;
 const NAMES = ["muc", "blr"] as const;
 const PRODUCTS = `
 [[products]]
@@ -25,8 +25,8 @@ currency = "EUR"
 const RANGES = {
   day: "start=2026-03-03T10:25:00Z&end=2026-03-04T10:25:00Z",
   cut: "start=2026-03-03T10:37:21Z&end=2026-03-04T09:12:05Z",
-  week: "start=2026-02-25&end=2026-03-03",
-  past: "start=2026-02-10&end=2026-02-26T11:30:00Z",
+  week: "start=2026-02-28&end=2026-03-03",
+  past: "start=2026-02-10&end=2026-02-28T11:30:00Z",
   today: "start=2026-03-04&end=2026-03-04T10:00:00Z",
   all: "start=2026-02-01&end=2026-03-05",
 };
@@ -77,21 +77,27 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   let postgres: Postgres;
   let hub: TestHub;
   let viewer: string;
+  let anonymous: string;
+  let now = NOW;
   const sites = new Map<string, HistorySite>();
 
   beforeAll(async () => {
     postgres = await startPostgres(await freePort(), ["fsync=off"]);
     const database = await postgres.database();
     viewer = await keyAt(database, { role: "viewer" });
+    anonymous = await keyAt(database, { role: "viewer", anonymize: true });
     const keys = new Map<string, string>();
-    for (const name of NAMES) keys.set(name, await keyAt(database, { role: "site", site: name }));
-    hub = await startHub(database, { now: () => NOW }, PRODUCTS);
+    for (const name of [...NAMES, "sha"]) keys.set(name, await keyAt(database, { role: "site", site: name }));
+    hub = await startHub(database, { now: () => now }, PRODUCTS);
     for (const [index, name] of NAMES.entries()) {
       const site = await makeSite({ name, seed: index + 1, days: DAYS, end: NOW, packs: name === "muc" });
       sites.set(name, site);
       await site.pushTo(hub.url, keys.get(name) ?? "");
     }
-  }, 180_000);
+    const silent = await makeSite({ name: "sha", seed: 3, days: 2, end: NOW, people: "counts", packs: true });
+    sites.set("sha", silent);
+    await silent.pushTo(hub.url, keys.get("sha") ?? "");
+  }, 400_000);
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
     await postgres?.[Symbol.asyncDispose]();
@@ -125,4 +131,111 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
       expect(text.replaceAll(/^(site|blr),/gm, "")).toBe(await own.text());
     },
   );
+
+  type Rows = Record<string, Record<string, number | string | null>[]> & { total: number; coverage: number };
+  const ask = (path: string, key = viewer) => hub.json<Rows>(`/api/licenses/${path}`, key);
+  const sum = (rows: Rows[string] = [], field: string) =>
+    rows.reduce((total, row) => total + Number(row[field] ?? 0), 0);
+  const BOTH = "site=muc&site=blr";
+
+  test("what adds up over sites is the fleet's", async () => {
+    const plain = `limit=10000&${RANGES.week}`;
+    for (const [path, plural, fields] of [
+      [`stats?${plain}`, "features", ["usedSeatHours", "heldSeatHours", "sessions", "denials", "saturatedSeconds"]],
+      [`waits?${plain}`, "waits", ["count", "fullSeconds"]],
+      [`outages?${plain}`, "outages", ["durationSeconds"]],
+      [`usage?group_by=feature&${plain}&timezone=UTC`, "groups", ["heldSeatHours", "sessions"]],
+    ] as const) {
+      const all = await ask(`${path}&${BOTH}`);
+      const own = await Promise.all(NAMES.map((name) => ask(`${path}&site=${name}`)));
+      expect(all.total).toBe(own.reduce((total, one) => total + one.total, 0));
+      for (const field of fields) {
+        const total = own.reduce((all, one) => all + sum(one[plural], field), 0);
+        expect(total).toBeGreaterThan(0);
+        expect([path, field, sum(all[plural], field)]).toEqual([path, field, expect.closeTo(total, 2)]);
+      }
+    }
+    const [cells, ...of] = await Promise.all(
+      [BOTH, ...NAMES.map((name) => `site=${name}`)].map((which) =>
+        ask(`heatmap?${RANGES.week}&timezone=Europe/Berlin&${which}`),
+      ),
+    );
+    for (const [index, cell] of (cells?.cells ?? []).entries())
+      if (of.every((one) => one.cells?.[index]?.coverage === 1))
+        expect(cell.averageUsed).toBeCloseTo(sum(of.map((one) => one.cells?.[index] ?? {}), "averageUsed"), 2);
+  });
+
+  test("usage goes by site too, and one person at two sites is one", async () => {
+    const range = `limit=10000&${RANGES.week}&timezone=UTC&${BOTH}`;
+    const bySite = await ask(`usage?group_by=site&${range}`);
+    expect(new Set(bySite.groups?.map(({ site }) => site))).toEqual(new Set(NAMES));
+    for (const { site, heldSeatHours } of bySite.groups ?? []) {
+      const own = await ask(`usage?group_by=day&limit=1000&${RANGES.week}&timezone=UTC&site=${site}`);
+      expect(heldSeatHours).toBeCloseTo(sum(own.groups, "heldSeatHours"), 2);
+    }
+    const people = async (which: string) =>
+      (await ask(`usage?group_by=user&limit=10000&${RANGES.week}&${which}`)).groups?.map(({ user }) => user) ?? [];
+    const each = (await Promise.all(NAMES.map((name) => people(`site=${name}`)))).flat();
+    expect((await people(BOTH)).sort()).toEqual([...new Set(each)].sort());
+    expect(new Set(each).size).toBeLessThan(each.length);
+    expect((await hub.get("/api/licenses/usage?group_by=place", viewer)).status).toBe(400);
+    expect((await siteNamed("muc").daemon.get("/api/licenses/usage?group_by=site")).status).toBe(400);
+  });
+
+  test("what features count, and what they share, is known of the past", async () => {
+    const { features = [] } = await ask(`stats?limit=10000&${RANGES.week}&site=muc`);
+    expect(features.some(({ unit }) => unit === "tokens")).toBe(true);
+    expect(features.some(({ seatGroup }) => seatGroup !== null)).toBe(true);
+  });
+
+  test("an anonymized key sees no name, and finds people by the fleet's pseudonyms", async () => {
+    const path = `usage?group_by=user&limit=10000&sort=-sessions&${RANGES.week}&${BOTH}`;
+    const [open, masked] = [await ask(path), await ask(path, anonymous)];
+    const names = new Set(open.groups?.map(({ user }) => user));
+    expect(masked.groups?.map(({ sessions }) => sessions)).toEqual(open.groups?.map(({ sessions }) => sessions));
+    for (const { user } of masked.groups ?? []) expect(names.has(user as string) && user !== null).toBe(false);
+    const [{ user = "", sessions = 0 } = {}] = masked.groups ?? [];
+    const found = await ask(`${path}&user=${user}`, anonymous);
+    expect(found.groups?.map((group) => [group.user, group.sessions])).toEqual([[user, sessions]]);
+    const people = await (await hub.get("/api/licenses/people?limit=10000", anonymous)).text();
+    for (const name of names) expect(people).not.toContain(`"${name}"`);
+  });
+
+  test("of a site that tells counts alone nobody is known, and that is not nobody", async () => {
+    const range = "start=2026-03-03&end=2026-03-04";
+    const { features = [] } = await ask(`stats?limit=1000&${range}&site=sha`);
+    const own = await siteNamed("sha").daemon.json<Rows>(`/api/licenses/stats?limit=1000&${range}`);
+    expect(features.map(({ usedSeatHours }) => usedSeatHours)).toEqual(
+      own.features?.map(({ usedSeatHours }) => usedSeatHours) ?? [],
+    );
+    for (const { sessions, uniqueUsers, heldSeatHours } of features)
+      expect([sessions, uniqueUsers, heldSeatHours]).toEqual([null, null, null]);
+    const usage = await ask(`usage?${range}&site=sha`);
+    expect([usage.total, usage.coverage]).toEqual([0, 0]);
+    expect((await ask("people?site=sha")).total).toBe(0);
+    expect((await ask(`efficiency?${range}&site=sha&limit=3`)).features?.[0]?.whatIf).toMatchObject([
+      { affectedSessions: null },
+    ]);
+  });
+
+  test("a silent site's past stays as it is, and nothing is said of the time since", async () => {
+    const path = `stats?limit=1000&${RANGES.day}&site=muc`;
+    const before = await ask(path);
+    now = NOW + 3 * 86_400_000;
+    expect(await ask(path)).toEqual(before);
+    expect((await ask("stats?site=muc&start=-2d")).total).toBe(0);
+    const since = await ask(`usage?site=muc&start=-2d`);
+    expect([since.total, since.coverage]).toEqual([0, 0]);
+    const { servers = [], outages = [] } = await ask("outages?site=muc&start=-2d");
+    expect(servers.every(({ availability, coverage }) => availability === null && coverage === 0)).toBe(true);
+    expect(outages).toEqual([]);
+  });
+
+  test("without its database the hub says so at once, and answers when it is back", async () => {
+    await postgres.kill();
+    const away = await hub.get("/api/licenses/heatmap?site=muc", viewer);
+    expect(away.status).toBe(503);
+    await postgres.start();
+    expect((await hub.get("/api/licenses/heatmap?site=muc", viewer)).status).toBe(200);
+  });
 });

@@ -4,6 +4,7 @@ import { ApiError } from "../../domain/errors.ts";
 import type { Log } from "../../domain/log.ts";
 import { type Clock, repeat } from "../../domain/time/clock.ts";
 import { keylessHolds, kindOf, socketCallerOf } from "../../http/without-key.ts";
+import { StoreError } from "../../store/database/store-error.ts";
 import { isAway, type Pool } from "../database/connect.ts";
 import { createHubKeys } from "./keys.ts";
 import { createHubQuotas } from "./quotas.ts";
@@ -63,7 +64,8 @@ function sayingOnce(log: Log, message: string, work: () => Promise<void>): () =>
 
 /** What a database that is away, full or read-only is to clients; null for another error. */
 export function databaseTrouble(error: unknown): ApiError | null {
-  if (!isAway(error)) return null;
+  // The worker of history says it in words of the store.
+  if (!isAway(error) && !(error instanceof StoreError)) return null;
   return new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not take or answer anything now.", {
     retryAfterSeconds: AWAY_SECONDS,
     cause: error,

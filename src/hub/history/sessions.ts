@@ -12,7 +12,7 @@ import { oncePerRange } from "../../history/feature-counts.ts";
 import { TooMuch } from "../../history/serve.ts";
 import { unpackSessionDay } from "../../history/session-day.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
-import { personConditions } from "../answers/people.ts";
+import { arrayText, personConditions } from "../answers/people.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
 import { inPages, type Row } from "./pages.ts";
@@ -83,6 +83,8 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
   ): Promise<HeldSession[]> {
     const conditions = createConditions();
     personConditions(conditions, filter);
+    // Also where servers are named: the index begins with the site.
+    conditions.add(`site = ANY(${conditions.use(arrayText([...marks.keys()]))}::text::text[])`);
     const statement = overlapping(HELD, conditions.where(), begin, start, end);
     const found: HeldSession[] = [];
     for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
