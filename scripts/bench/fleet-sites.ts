@@ -185,7 +185,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
 
     return {
       push,
-      isBehind: () => cursor < made && timeOf(cursor + 1) < Date.now() - 2 * HEARTBEAT_MS,
+      isBehind: () => cursor < seats || (cursor < made && timeOf(cursor + 1) < Date.now() - 2 * HEARTBEAT_MS),
       /** Begins to make facts so long ago. */
       rewind: (ms: number) => {
         madeUntil -= ms;
