@@ -22,8 +22,9 @@ export interface StreamState {
 const NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 export async function streamState(pool: Pool): Promise<StreamState> {
+  // EXISTS would read past all that was published since the last vacuum: 3.5 ms a look at 80 events a second.
   const [row] = await pool.unsafe(`
-    SELECT last, deleted, (SELECT min(id) FROM events) AS oldest, EXISTS (SELECT FROM new_events) AS news,
+    SELECT last, deleted, (SELECT min(id) FROM events) AS oldest, (SELECT min(place) FROM new_events) IS NOT NULL AS news,
       ${NOW_MS} AS now FROM stream`);
   const { last, deleted, oldest, news, now } = row;
   return {
