@@ -9,6 +9,8 @@ export interface Sums {
   readonly total: number | null;
   readonly used: number | null;
   readonly failed: number;
+  /** Without a free seat, as far as that is known. */
+  readonly full: number;
   readonly stale: number;
   readonly unlimited: number;
   readonly queued: number;
@@ -48,6 +50,7 @@ export const SUMS = `
     FROM r LEFT JOIN sets USING (server) GROUP BY r.server
   ), features AS (
     SELECT r.server, count(name) AS features, coalesce(sum(checkouts), 0) AS checkouts, coalesce(sum(listed), 0) AS listed,
+      count(*) FILTER (WHERE available <= 0 AND own.total > 0 AND state NOT IN ('stale', 'failed')) AS "full",
       count(*) FILTER (WHERE state = 'failed') AS failed, count(*) FILTER (WHERE state = 'stale') AS stale,
       count(*) FILTER (WHERE ${READ} AND unlimited) AS unlimited,
       coalesce(sum(queued) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS queued,

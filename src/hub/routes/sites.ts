@@ -43,13 +43,11 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { reads, directo
     const { oneOf, use, values, where } = createConditions();
     oneOf("t.site", sites);
     const rows: Row[] = await reads.pool().unsafe(
-      `SELECT t.*, (SELECT count(*)::int FROM servers s WHERE s.site = t.site) AS servers,
-        (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, f.*, a.*,
+      `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, f.*, a.*,
         (SELECT min(expires_on) FROM current_pools p WHERE p.site = t.site AND expires_at >= ${use(now)}) AS next_expiry
       FROM sites t,
-        LATERAL (SELECT count(*)::int AS features, count(*) FILTER (
-          WHERE available <= 0 AND total > 0 AND state NOT IN ('stale', 'failed'))::int AS full_features
-          FROM current_features WHERE site = t.site) f,
+        LATERAL (SELECT count(*)::int AS servers, coalesce(sum(features), 0)::int AS features,
+          coalesce(sum((sums::json ->> 'full')::int), 0)::int AS full_features FROM servers WHERE site = t.site) f,
         LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
           count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
           count(*) FILTER (WHERE severity = 'critical')::int AS criticals
