@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { Series } from "../domain/history.ts";
 import {
   addRollup,
   type Bucket,
@@ -8,7 +9,6 @@ import {
   type RollupSink,
   rollupOf,
 } from "../domain/stats/rollup.ts";
-import type { Series } from "../domain/history.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { allOf, type Named, oneOf } from "../store/conditions.ts";
 import {

@@ -141,7 +141,11 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   test("what adds up over sites is the fleet's", async () => {
     const plain = `limit=10000&${RANGES.week}`;
     for (const [path, plural, fields] of [
-      [`stats?${plain}`, "features", ["usedSeatHours", "heldSeatHours", "sessions", "denials", "saturatedSeconds"]],
+      [
+        `stats?${plain}`,
+        "features",
+        ["usedSeatHours", "heldSeatHours", "sessions", "denials", "saturatedSeconds"],
+      ],
       [`waits?${plain}`, "waits", ["count", "fullSeconds"]],
       [`outages?${plain}`, "outages", ["durationSeconds"]],
       [`usage?group_by=feature&${plain}&timezone=UTC`, "groups", ["heldSeatHours", "sessions"]],
@@ -162,7 +166,13 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     );
     for (const [index, cell] of (cells?.cells ?? []).entries())
       if (of.every((one) => one.cells?.[index]?.coverage === 1))
-        expect(cell.averageUsed).toBeCloseTo(sum(of.map((one) => one.cells?.[index] ?? {}), "averageUsed"), 2);
+        expect(cell.averageUsed).toBeCloseTo(
+          sum(
+            of.map((one) => one.cells?.[index] ?? {}),
+            "averageUsed",
+          ),
+          2,
+        );
   });
 
   test("usage goes by site too, and one person at two sites is one", async () => {
@@ -174,7 +184,9 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
       expect(heldSeatHours).toBeCloseTo(sum(own.groups, "heldSeatHours"), 2);
     }
     const people = async (which: string) =>
-      (await ask(`usage?group_by=user&limit=10000&${RANGES.week}&${which}`)).groups?.map(({ user }) => user) ?? [];
+      (await ask(`usage?group_by=user&limit=10000&${RANGES.week}&${which}`)).groups?.map(
+        ({ user }) => user,
+      ) ?? [];
     const each = (await Promise.all(NAMES.map((name) => people(`site=${name}`)))).flat();
     expect((await people(BOTH)).sort()).toEqual([...new Set(each)].sort());
     expect(new Set(each).size).toBeLessThan(each.length);
@@ -192,8 +204,11 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     const path = `usage?group_by=user&limit=10000&sort=-sessions&${RANGES.week}&${BOTH}`;
     const [open, masked] = [await ask(path), await ask(path, anonymous)];
     const names = new Set(open.groups?.map(({ user }) => user));
-    expect(masked.groups?.map(({ sessions }) => sessions)).toEqual(open.groups?.map(({ sessions }) => sessions));
-    for (const { user } of masked.groups ?? []) expect(names.has(user as string) && user !== null).toBe(false);
+    expect(masked.groups?.map(({ sessions }) => sessions)).toEqual(
+      open.groups?.map(({ sessions }) => sessions),
+    );
+    for (const { user } of masked.groups ?? [])
+      expect(names.has(user as string) && user !== null).toBe(false);
     const [{ user = "", sessions = 0 } = {}] = masked.groups ?? [];
     const found = await ask(`${path}&user=${user}`, anonymous);
     expect(found.groups?.map((group) => [group.user, group.sessions])).toEqual([[user, sessions]]);

@@ -4,7 +4,7 @@ import { markStale } from "../../domain/polls/apply-poll.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { PictureHead } from "../../fleet/protocol.ts";
 import { type Pool, whole } from "../database/connect.ts";
-import type { Sums } from "../push/sums.ts";
+import type { Sum, Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
 export interface SiteRow {
@@ -136,7 +136,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
   };
 }
 
-export function sumOf(sums: readonly Sums[], name: keyof Sums): number {
+export function sumOf(sums: readonly Sums[], name: Sum): number {
   return sums.reduce((sum, each) => sum + (each[name] ?? 0), 0);
 }
 

@@ -5,7 +5,7 @@ import { iso } from "../../domain/time/clock.ts";
 import type { Unit } from "../../domain/words.ts";
 import { expirationRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
-import type { Sums } from "../push/sums.ts";
+import type { Sum } from "../push/sums.ts";
 import { createConditions } from "./conditions.ts";
 import { type Directory, serverAt, sumOf } from "./directory.ts";
 
@@ -17,7 +17,7 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
   const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
   for (const { status } of chosen) statuses[status]++;
   const sums = directory.sums(chosen.map(({ server }) => server.id));
-  const sum = (name: keyof Sums) => sumOf(sums, name);
+  const sum = (name: Sum) => sumOf(sums, name);
   const silent = directory
     .sites()
     .filter(({ site }) => directory.isSilent(site))

@@ -22,7 +22,11 @@ export interface Sums {
   readonly seatsUsed: number;
   /** Seats of the sets whose use is known. */
   readonly seatsOfUsed: number;
+  /** The first day from the picture's on that licenses expire on, as YYYY-MM-DD. */
+  readonly nextExpiry: string | null;
 }
+/** What can be added up over servers. */
+export type Sum = Exclude<keyof Sums, "nextExpiry">;
 
 const READ = "state <> 'failed'";
 const LIMITED = `FILTER (WHERE NOT read_unlimited)`;
@@ -33,7 +37,7 @@ const sizeOf = (members: string) =>
 /** Adds up the features of these servers anew. */
 export const SUMS = `
   WITH r AS (
-    SELECT server FROM json_to_recordset($3::text::json) AS r(server text) WHERE $2::int IS NOT NULL
+    SELECT server, now FROM json_to_recordset($3::text::json) AS r(server text, now bigint) WHERE $2::int IS NOT NULL
   ), own AS (
     SELECT f.* FROM r JOIN current_features f ON f.site = $1 AND f.server = r.server
   ), sets AS (
@@ -52,10 +56,12 @@ export const SUMS = `
     SELECT r.server, count(name) AS features, coalesce(sum(checkouts), 0) AS checkouts, coalesce(sum(listed), 0) AS listed,
       count(*) FILTER (WHERE available <= 0 AND own.total > 0 AND state NOT IN ('stale', 'failed')) AS "full",
       count(*) FILTER (WHERE state = 'failed') AS failed, count(*) FILTER (WHERE state = 'stale') AS stale,
+      (SELECT min(expires_on) FROM current_pools p
+        WHERE p.site = $1 AND p.server = r.server AND p.expires_at >= r.now) AS "nextExpiry",
       count(*) FILTER (WHERE ${READ} AND unlimited) AS unlimited,
       coalesce(sum(queued) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS queued,
       coalesce(sum(reserved) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS reserved
-    FROM r LEFT JOIN own USING (server) GROUP BY r.server
+    FROM r LEFT JOIN own USING (server) GROUP BY r.server, r.now
   )
   UPDATE servers s SET features = a.features, listed = a.listed, sums = row_to_json(a) FROM (SELECT * FROM features JOIN seats USING (server)) a
   WHERE s.site = $1 AND s.server = a.server`;

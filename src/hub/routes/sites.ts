@@ -15,8 +15,9 @@ import { closestWords } from "../../http/snapshot.ts";
 import { whole } from "../database/connect.ts";
 import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import type { Directory } from "../lists/directory.ts";
+import { type Directory, sumOf } from "../lists/directory.ts";
 import { PAGE } from "../lists/scope.ts";
+import type { Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
 /** A site with facts that wait for longer is behind. */
@@ -40,23 +41,23 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { reads, directo
   /** Of these sites, null = of all. */
   async function records(sites: readonly string[] | null): Promise<SiteRecord[]> {
     const now = clock.now();
-    const { oneOf, use, values, where } = createConditions();
+    const { oneOf, values, where } = createConditions();
     oneOf("t.site", sites);
     const rows: Row[] = await reads.pool().unsafe(
-      `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, f.*, a.*,
-        (SELECT min(expires_on) FROM current_pools p WHERE p.site = t.site AND expires_at >= ${use(now)}) AS next_expiry
-      FROM sites t,
-        LATERAL (SELECT count(*)::int AS servers, coalesce(sum(features), 0)::int AS features,
-          coalesce(sum((sums::json ->> 'full')::int), 0)::int AS full_features FROM servers WHERE site = t.site) f,
-        LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
-          count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
-          count(*) FILTER (WHERE severity = 'critical')::int AS criticals
-          FROM alerts WHERE site = t.site AND resolved_at IS NULL) a
+      `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, a.*
+      FROM sites t, LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
+        count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
+        count(*) FILTER (WHERE severity = 'critical')::int AS criticals
+        FROM alerts WHERE site = t.site AND resolved_at IS NULL) a
       WHERE ${where()} ORDER BY t.site`,
       values,
     );
     const servers = Map.groupBy(directory.snapshot().servers, ({ server }) => partsOf(server.id)[0]);
-    return rows.map((row) => siteRecord(row, servers.get(row.site) ?? [], now));
+    const of = (pictures: readonly ServerPicture[]) => ({
+      pictures,
+      sums: directory.sums(pictures.map(({ server }) => server.id)),
+    });
+    return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
   }
 
   return new Elysia({ name: "routes/sites" })
@@ -104,19 +105,21 @@ interface Row
   readonly site: string;
   readonly days_left: number | null;
   readonly info: string | null;
-  readonly servers: number;
   readonly refused: number;
-  readonly features: number;
-  readonly full_features: number;
   readonly infos: number;
   readonly warnings: number;
   readonly criticals: number;
-  readonly next_expiry: string | null;
 }
 
-function siteRecord(row: Row, servers: readonly ServerPicture[], now: number): SiteRecord {
+/** The servers of a site, and what their features add up to. */
+interface Servers {
+  readonly pictures: readonly ServerPicture[];
+  readonly sums: readonly Sums[];
+}
+
+function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRecord {
   const statuses = { up: 0, degraded: 0, down: 0, unknown: 0 };
-  for (const { status } of servers) statuses[status]++;
+  for (const { status } of pictures) statuses[status]++;
   const info = row.info === null ? null : JSON.parse(row.info);
   const lastPushAt = whole(row.last_push_at);
   const waitingSince = whole(row.waiting_since);
@@ -135,15 +138,24 @@ function siteRecord(row: Row, servers: readonly ServerPicture[], now: number): S
     joinedAt: iso(Number(row.joined_at)),
     version: info?.version ?? null,
     clockOffsetMs: whole(row.clock_offset_ms),
-    servers: row.servers,
+    servers: pictures.length,
     statuses,
-    features: row.features,
-    fullFeatures: row.full_features,
+    features: sumOf(sums, "features"),
+    fullFeatures: sumOf(sums, "full"),
     alerts: { info: row.infos, warning: row.warnings, critical: row.criticals },
-    nextExpiry: row.next_expiry,
+    nextExpiry: nextOf(sums, now),
     refusedFacts: row.refused,
     timezone: info?.timezone ?? null,
     people: info?.people ?? null,
     labels: info?.labels ?? {},
   };
+}
+
+/** The first day that is not over; a site that is silent says none anew. */
+function nextOf(sums: readonly Sums[], now: number): string | null {
+  const today = new Date(now).toISOString().slice(0, 10);
+  const days = sums.flatMap(({ nextExpiry }) =>
+    nextExpiry !== null && nextExpiry >= today ? nextExpiry : [],
+  );
+  return days.sort()[0] ?? null;
 }
