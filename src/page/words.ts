@@ -28,6 +28,7 @@ export const words = {
   searchSites: "Search sites",
   silentSince: (site: string, since: string) =>
     `${site} is silent: its hub has heard nothing of it since ${since}. Shown is what was known then.`,
+  stoppedAt: (site: string, at: string) => `${site} was stopped at ${at}. Shown is what was known then.`,
   neverHeard: (site: string) => `${site} is silent: its hub has never heard of it.`,
   siteStates: {
     connected: "connected",

@@ -1,4 +1,3 @@
-import { IS_HUB } from "../here.ts";
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { linkTo, page } from "../router.ts";
@@ -43,7 +42,7 @@ export function Admin() {
         <Daemon />
         <Checks />
       </div>
-      {!IS_HUB && <Windows />}
+      <Windows />
       {may("keys") && <Keys />}
       {me.value?.via !== "public" && <SignIns />}
       {may("execute_operator") && <Commands />}

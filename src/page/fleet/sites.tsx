@@ -141,9 +141,10 @@ function Expiry({ on }: { readonly on: string }) {
   );
 }
 
-function notesOf({ clockOffsetMs, refusedFacts, daysLeft }: SiteRecord): string[] {
+function notesOf({ clockOffsetMs, refusedFacts, daysLeft, stoppedAt }: SiteRecord): string[] {
   const clock = clockOffsetMs ?? 0;
   return [
+    ...(stoppedAt !== null ? [fleet.stopped] : []),
     ...(Math.abs(clock) > CLOCK_MS ? [fleet.clock(duration(Math.abs(clock)), clock > 0)] : []),
     ...(refusedFacts > 0 ? [fleet.refused(refusedFacts)] : []),
     ...((daysLeft ?? 0) > 0 ? [fleet.daysLeft(daysLeft ?? 0)] : []),

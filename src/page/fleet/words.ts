@@ -45,6 +45,7 @@ export const fleetWords = {
   warning: "warning",
   info: "info",
   never: "never",
+  stopped: "stopped",
   clock: (span: string, isAhead: boolean) => `clock ${span} ${isAhead ? "ahead" : "behind"}`,
   refused: (count: number) => `${plural(count, "fact")} refused`,
   daysLeft: (count: number) => `${plural(count, "day")} of the past to come`,

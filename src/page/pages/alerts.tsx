@@ -3,7 +3,7 @@ import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
 import { SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
-import { IS_FLEET } from "../here.ts";
+import { IS_FLEET, IS_HUB } from "../here.ts";
 import { changes, firing, isUnhandled, type SitesAlert } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
@@ -19,7 +19,7 @@ import { words } from "../words.ts";
 
 /** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
 const SEVERITIES = Object.keys(daily.severities);
-const RULES = Object.keys(daily.alerts(null, null));
+const RULES = Object.keys(daily.alerts(null, null)).filter((rule) => IS_HUB || !rule.startsWith("site_"));
 const PAGE_ROWS = 50;
 const FILTERS = ["severity", "server", "rule"] as const;
 

@@ -164,7 +164,8 @@ function Notes() {
 }
 
 /** Since when nothing was heard of a site. */
-export function silenceOf({ site, lastPushAt }: Pick<SiteRecord, "site" | "lastPushAt">): string {
+function silenceOf({ site, lastPushAt, stoppedAt }: SiteRecord): string {
+  if (stoppedAt !== null) return words.stoppedAt(site, moment(Date.parse(stoppedAt), now.value));
   if (lastPushAt === null) return words.neverHeard(site);
   return words.silentSince(site, moment(Date.parse(lastPushAt), now.value));
 }
