@@ -5,12 +5,13 @@ import { mayNot } from "../me.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
-import { UsedOf } from "../parts/marks.tsx";
+import { State, UsedOf } from "../parts/marks.tsx";
 import { linkTo, siteOf } from "../router.ts";
 import { words } from "../words.ts";
 import { fleetWords } from "./words.ts";
 
 const { columns } = words;
+const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
 /** A search is asked for when nobody types. */
 const SETTLES_MS = 250;
@@ -55,7 +56,11 @@ export function Found(props: { readonly search: string }) {
                     <Known value={available && Math.max(0, available)} as={shortIn(unit)} />
                   ),
               },
-              { head: columns.note, wide: true, cell: ({ state }) => state !== "ok" && state },
+              {
+                head: columns.note,
+                wide: true,
+                cell: ({ state }) => state !== "ok" && <State is={MARKS[state]}>{state}</State>,
+              },
             ]}
           />
         )}

@@ -235,7 +235,7 @@ function Row({ trouble }: { readonly trouble: Trouble }) {
       <State is={mark}>{daily.marks[mark]}</State>
       <span class="el">
         {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
-        {IS_FLEET && alert?.server && <span class="q"> {siteOf(alert.server)}</span>}
+        {IS_FLEET && alert?.feature && alert.server && <span class="q"> {siteOf(alert.server)}</span>}
       </span>
       <span class="q r">
         {days !== null ? words.inDays(days) : since !== null && duration(now.value - since)}
