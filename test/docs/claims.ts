@@ -24,6 +24,8 @@ export const RUNNERS: Readonly<Record<string, string>> = {
   config: "test/docs/documents.test.ts",
   /** Saved outputs, profiles for them, and what licmond makes of these. */
   managers: "test/docs/managers.test.ts",
+  /** A fleet: PostgreSQL, hubs, a site, a proxy. */
+  fleet: "test/e2e/fleet-document.test.ts",
   /** Commands for who works on the project, of which `scripts/test` is one. */
   develop: "test/docs/documents.test.ts",
 };

@@ -164,8 +164,12 @@ function isLeftOut(key: string, record: object): boolean {
   if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
   // Words of alerts and of errors are the same; of `logging` the hub has the state alone.
   if (key === "message") return "since" in record;
+  // Of what goes on it grows from one question to the next.
+  if (key === "durationSeconds") return isOpen(record, "endedAt") || isOpen(record, "resolvedAt");
   return LEFT_OUT.has(key);
 }
+
+const isOpen = (record: object, end: string) => end in record && record[end as keyof typeof record] === null;
 
 function at(value: unknown, place: string): unknown {
   return place

@@ -8,9 +8,14 @@ import { type Postgres, startPostgres } from "../hub/postgres.ts";
 import { recordingLog } from "../store/recording-log.ts";
 import { type Line, startLine } from "./fleet-line.ts";
 import { BINARY, type Daemon, freePort, run, start, until } from "./harness.ts";
+import { flexnetSays } from "./lmstat.ts";
 
 /** PostgreSQL, two hubs behind a balancer, and sites on simulated servers with a past: the built binary, all over. */
 
+/** Seats of the feature of the server `bulk`. */
+export const BULK_SEATS = 4000;
+/** A site waits for up to a minute after failures, and as long for an answer. */
+const PATIENCE_MS = 240_000;
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 const SITES = { muc: ["eda", "plm"], stu: ["cae", "optim"], tor: ["styling", "media"] } as const;
 
@@ -28,6 +33,8 @@ export interface FleetSite {
   configure(fleet?: string): Promise<void>;
   /** Moves the simulated people on by so many minutes and polls all servers. */
   poll(minutes?: number): Promise<void>;
+  /** What the lmstat of its server `bulk` prints from now on. */
+  bulk(output: string): Promise<void>;
   get<Body>(path: string): Promise<Body>;
 }
 
@@ -41,7 +48,7 @@ export interface Fleet extends AsyncDisposable {
   readonly sites: readonly FleetSite[];
   /** Of an admin of the hubs. */
   readonly key: string;
-  /** An answer of a hub, past the line. */
+  /** An answer of the hubs by turns, past the line. */
   get(path: string): Promise<Response>;
   /** A key of role site. */
   siteKey(site: string): Promise<string>;
@@ -109,9 +116,10 @@ export async function startFleet(days: number): Promise<Fleet> {
     started.defer(() => site.daemon[Symbol.asyncDispose]());
     sites.push(site);
   }
-  const get = async (path: string) => {
-    const alive = hubs.map(({ daemon }) => daemon);
-    return (alive[0] ?? alive[1])?.get(path, key) ?? Promise.reject(new Error("there is no hub"));
+  let turn = 0;
+  const get = (path: string) => {
+    const hub = hubs[turn++ % hubs.length];
+    return hub === undefined ? Promise.reject(new Error("there is no hub")) : hub.daemon.get(path, key);
   };
   const ends = started.move();
   return {
@@ -157,6 +165,8 @@ async function makeSite({ name, servers, folder, hub, hubKey, days }: SiteParts)
   // How far its people are ahead: polls of the same minute see other people at work.
   const moved = join(own, "ahead");
   const tool = join(own, "tool");
+  const bulk = join(own, "bulk");
+  await Bun.write(bulk, flexnetSays({ features: { bulk: { total: BULK_SEATS } } }));
   let shift = 0;
   await Bun.write(moved, `${ahead}`);
   await Bun.write(
@@ -170,6 +180,10 @@ async function makeSite({ name, servers, folder, hub, hubKey, days }: SiteParts)
     const pairs = Object.entries(labels).map(([label, value]) => `${label} = "${value}"`);
     return `[[servers]]\nid = "${id}"\nname = "${name}"\nmanager = "${manager}"\naddress = "${address}"\ntimezone = "UTC"\ninterval = "24h"\ntool = ${argv}\nlabels = { ${pairs.join(", ")} }\n${log}`;
   });
+  // Its address is never looked up: the tool is `cat`.
+  serversToml.push(
+    `[[servers]]\nid = "bulk"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntimezone = "UTC"\ninterval = "24h"\ntool = ["/bin/sh", "-c", "cat '${bulk}'"]\n`,
+  );
   const configure = (fleet = "") =>
     Bun.write(
       config,
@@ -186,8 +200,9 @@ async function makeSite({ name, servers, folder, hub, hubKey, days }: SiteParts)
     config,
     storage,
     key,
-    servers,
+    servers: [...servers, "bulk"],
     daemon: await begin(),
+    bulk: (output) => Bun.write(bulk, output).then(() => {}),
     async start(env) {
       site.daemon = await begin(env);
     },
@@ -221,22 +236,26 @@ interface Polled {
 async function hasEverything(site: FleetSite, get: Fleet["get"]): Promise<void> {
   let seen: unknown;
   try {
-    await until(`the hub has everything of ${site.name}`, async () => {
-      const { fleet } = await site.get<{ fleet: Heard }>("/api/status");
-      seen = fleet;
-      if (fleet.state !== "connected" || fleet.waitingFacts > 0 || fleet.daysLeft > 0) return undefined;
-      const polls = ({ servers }: Polled) =>
-        servers
-          .map(({ lastPollAt }) => lastPollAt)
-          .sort()
-          .join();
-      const own = polls(await site.get<Polled>("/api/licenses/servers"));
-      const answer = await get(`/api/licenses/servers?limit=1000&site=${site.name}`);
-      if (!answer.ok) return undefined;
-      const known = polls((await answer.json()) as Polled);
-      seen = { fleet, own, known };
-      return own === known || undefined;
-    });
+    await until(
+      `the hub has everything of ${site.name}`,
+      async () => {
+        const { fleet } = await site.get<{ fleet: Heard }>("/api/status");
+        seen = fleet;
+        if (fleet.state !== "connected" || fleet.waitingFacts > 0 || fleet.daysLeft > 0) return undefined;
+        const polls = ({ servers }: Polled) =>
+          servers
+            .map(({ lastPollAt }) => lastPollAt)
+            .sort()
+            .join();
+        const own = polls(await site.get<Polled>("/api/licenses/servers"));
+        const answer = await get(`/api/licenses/servers?limit=1000&site=${site.name}`);
+        if (!answer.ok) return undefined;
+        const known = polls((await answer.json()) as Polled);
+        seen = { fleet, own, known };
+        return own === known || undefined;
+      },
+      PATIENCE_MS,
+    );
   } catch (cause) {
     throw new Error(`${site.name} does not catch up: ${JSON.stringify(seen)}`, { cause });
   }

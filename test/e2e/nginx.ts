@@ -7,6 +7,7 @@ import { freePort, until } from "./harness.ts";
 /** `scripts/lib/packages.sh` unpacks it where it is not installed. */
 const PROGRAM = [join(import.meta.dir, "../../.cache/nginx/nginx"), "/usr/sbin/nginx"].find(existsSync);
 export const HAS_NGINX = PROGRAM !== undefined;
+export const NGINX = PROGRAM ?? "";
 
 if (!HAS_NGINX)
   console.error("tests behind nginx are skipped: there is no nginx (Debian: apt-get install nginx)");

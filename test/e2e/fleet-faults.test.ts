@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cp, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { HAS_POSTGRES } from "../hub/postgres.ts";
+import { differences } from "./fleet-compare.ts";
+import type { LineState } from "./fleet-line.ts";
+import { BULK_SEATS, type Fleet, type FleetSite, startFleet } from "./fleet-rig.ts";
+import { freePort, run, SLOW, start, until } from "./harness.ts";
+import { flexnetSays } from "./lmstat.ts";
+import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
+
+/** Whatever happens: once a site has caught up, the hub says of it what the site says. One fleet, one fault after the other. */
+
+const DAY_MS = 86_400_000;
+const ROUNDS = 10;
+const chance = (ms: number) => Math.floor(Math.random() * ms);
+
+interface Status {
+  readonly fleet: {
+    readonly state: string;
+    readonly problem: string | null;
+    readonly waitingFacts: number;
+    readonly daysLeft: number;
+  };
+}
+
+describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () => {
+  let started: Fleet | null = null;
+  beforeAll(async () => {
+    started = await startFleet(2);
+  }, 300_000);
+  afterAll(() => started?.[Symbol.asyncDispose]());
+  const fleet = (): Fleet => {
+    if (started === null) throw new Error("there is no fleet");
+    return started;
+  };
+  const site = (name: string): FleetSite => {
+    const found = fleet().sites.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`there is no site ${name}`);
+    return found;
+  };
+  const pollAll = () => Promise.all(fleet().sites.map((one) => one.poll(30 + chance(90))));
+
+  async function expectEquality(until = Date.now()): Promise<void> {
+    await fleet().caughtUp();
+    const end = Math.max(Date.now(), until);
+    expect(await differences(fleet(), { start: end - 4 * DAY_MS, end })).toEqual([]);
+  }
+
+  test("after ten cuts of the line, silent ones, late and lost answers among them", async () => {
+    const states: readonly LineState[] = ["cut", "half-open", "swallow", "slow", "cut"];
+    for (let round = 0; round < ROUNDS; round++) {
+      const polled = pollAll();
+      await Bun.sleep(chance(1500));
+      fleet().line.be(states[round % states.length] ?? "cut");
+      await Promise.all([polled, Bun.sleep(chance(2500))]);
+      fleet().line.be("fine");
+    }
+    await expectEquality();
+  }, 900_000);
+
+  test("after kill -9 of a hub, PostgreSQL and a site at random moments", async () => {
+    const { hubs, postgres, sites } = fleet();
+    for (let round = 0; round < ROUNDS; round++) {
+      const victim = round % 3;
+      // A site that dies while it polls answers nobody.
+      const polled = pollAll().catch(() => {});
+      await Bun.sleep(chance(1500));
+      const [hub, dying] = [hubs[round % hubs.length], sites[round % sites.length]];
+      if (victim === 0) await hub?.daemon.kill();
+      else if (victim === 1) await postgres.kill();
+      else await dying?.daemon.kill();
+      await Promise.all([polled, Bun.sleep(chance(1500))]);
+      if (victim === 0) await hub?.start();
+      else if (victim === 1) await postgres.start();
+      else await dying?.start();
+    }
+    await pollAll();
+    await expectEquality();
+  }, 900_000);
+
+  test("after more facts than the outbox holds: whole days make up for them", async () => {
+    const muc = site("muc");
+    await muc.daemon.stop();
+    await muc.configure('outbox_size = "1MB"\n');
+    fleet().line.be("cut");
+    await muc.start();
+    const full = /Too many facts wait for the hub/;
+    for (let round = 0; !full.test(muc.daemon.output()); round++) {
+      // 1 MB is 31,250 facts: two of each seat a round, and the site looks at its next try to send.
+      expect(round).toBeLessThan(40);
+      const holders = Array.from({ length: BULK_SEATS }, (_, at) => ({
+        user: `u${round}-${at}`,
+        host: `h${at % 50}`,
+        since: new Date(Date.now() - 3_600_000),
+      }));
+      await muc.bulk(flexnetSays({ features: { bulk: { total: BULK_SEATS, holders } } }));
+      await muc.poll(30);
+    }
+    fleet().line.be("fine");
+    await expectEquality();
+    await muc.bulk(flexnetSays({ features: { bulk: { total: BULK_SEATS } } }));
+    await muc.poll();
+    await expectEquality();
+  }, 900_000);
+
+  test("after a restore of a site's backup", async () => {
+    const stu = site("stu");
+    const file = join(fleet().folder, "stu.backup");
+    expect(await run(["backup", file, "--config", stu.config])).toMatchObject({ exitCode: 0 });
+    await stu.poll(300);
+    await stu.poll(300);
+    await fleet().caughtUp();
+    await stu.daemon.stop();
+    expect(await run(["restore", file, "--config", stu.config])).toMatchObject({ exitCode: 0 });
+    await stu.start();
+    await stu.poll(120);
+    await expectEquality();
+  }, 600_000);
+
+  test("after a second daemon of a site: it is refused and told", async () => {
+    const tor = site("tor");
+    const [port, config, storage] = [await freePort(), `${tor.config}.clone`, `${tor.storage}-clone`];
+    await tor.daemon.stop();
+    await cp(tor.storage, storage, { recursive: true });
+    await tor.start();
+    const text = await Bun.file(tor.config).text();
+    const cloned = text
+      .replaceAll(`"${tor.storage}"`, `"${storage}"`)
+      .replace(/port = \d+/, `port = ${port}`);
+    await Bun.write(config, cloned);
+    await fleet().caughtUp();
+    {
+      await using clone = await start({ args: ["serve", "--config", config], port });
+      const { fleet: heard } = await until("the clone is told", async () => {
+        const status = await clone.json<Status>("/api/status", tor.key);
+        return status.fleet.state === "conflict" ? status : undefined;
+      });
+      expect(heard.problem).toContain("Another licmond pushes for this site");
+      await tor.poll(60);
+      await expectEquality();
+    }
+    // Whoever is left may push, once the other was not heard of for a while.
+    await tor.poll(60);
+    await expectEquality();
+  }, 600_000);
+
+  test.skipIf(!HAS_COMPILER)(
+    "after a clock that was a day wrong, either way",
+    async () => {
+      const stu = site("stu");
+      for (const days of [1, -1]) {
+        await stu.daemon.stop();
+        const folder = join(fleet().folder, `clock${days}`);
+        await mkdir(folder);
+        const clock = await createWrongClock(folder);
+        await clock.set(days * 86_400);
+        await stu.start({ ...clock.env, PATH: `${clock.env.PATH}:/usr/bin:/bin` });
+        await stu.poll(60);
+        await fleet().caughtUp([stu]);
+        const { clockOffsetMs } = (await (await fleet().get("/api/fleet/sites/stu")).json()) as {
+          clockOffsetMs: number;
+        };
+        expect(Math.round(clockOffsetMs / DAY_MS)).toBe(days);
+        await stu.daemon.stop();
+        await stu.start();
+        await stu.poll(60);
+        await expectEquality(Date.now() + 2 * DAY_MS);
+      }
+    },
+    900_000,
+  );
+});
