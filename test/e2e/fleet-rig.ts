@@ -52,8 +52,8 @@ export interface Fleet extends AsyncDisposable {
   get(path: string): Promise<Response>;
   /** A key of role site. */
   siteKey(site: string): Promise<string>;
-  /** Waits until the hubs have everything that the sites have. */
-  caughtUp(sites?: readonly FleetSite[]): Promise<void>;
+  /** Waits until the hubs have everything that the sites have; answers an instant up to which they know it all, epoch ms. */
+  caughtUp(sites?: readonly FleetSite[]): Promise<number>;
 }
 
 /** `days`: of history that each site begins with. */
@@ -133,7 +133,10 @@ export async function startFleet(days: number): Promise<Fleet> {
     get,
     siteKey,
     async caughtUp(which = sites) {
+      const asked = Date.now();
       for (const site of which) await hasEverything(site, get);
+      for (const { name } of which) await isHeardAfter(name, asked, get);
+      return asked;
     },
     [Symbol.asyncDispose]: () => ends.disposeAsync(),
   };
@@ -259,4 +262,20 @@ async function hasEverything(site: FleetSite, get: Fleet["get"]): Promise<void> 
   } catch (cause) {
     throw new Error(`${site.name} does not catch up: ${JSON.stringify(seen)}`, { cause });
   }
+}
+
+/** A push is made some moments before it is taken. */
+const UNDER_WAY_MS = 2_000;
+
+/** Readings hold up to the next one: that no other came a hub knows by a heartbeat. */
+async function isHeardAfter(site: string, instant: number, get: Fleet["get"]): Promise<void> {
+  await until(
+    `the hub hears of ${site}`,
+    async () => {
+      const answer = await get(`/api/fleet/sites/${site}`);
+      const { lastPushAt } = (await answer.json()) as { lastPushAt?: string };
+      return Date.parse(lastPushAt ?? "") > instant + UNDER_WAY_MS || undefined;
+    },
+    PATIENCE_MS,
+  );
 }
