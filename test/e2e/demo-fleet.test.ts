@@ -48,6 +48,13 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
         key,
       );
       expect(sessions).toHaveLength(5);
+      const [, code = ""] = /\/signin#code=(\S+)/.exec(daemon.output()) ?? [];
+      const signedIn = await daemon.get("/api/signin", undefined, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-Licmond": "page" },
+        body: JSON.stringify({ code }),
+      });
+      expect([signedIn.ok, signedIn.headers.get("set-cookie")]).toEqual([true, expect.any(String)]);
       // Each line to try is answered, and so is each site's page, without a key.
       const tried = daemon.output().match(/^ {2}curl .*$/gm) ?? [];
       expect(tried).toHaveLength(4);

@@ -9,6 +9,7 @@ export interface Question {
   readonly path: string;
   /** A number at this place of the answer, summed over the sites, is the hub's over all of them. */
   readonly adds?: readonly string[];
+  readonly mayBeEmpty?: true;
 }
 
 const START = "start={start}&end={end}";
@@ -99,6 +100,8 @@ export async function differences(fleet: Fleet, range: Range, sites = fleet.site
     if (sums.size === 0 || sites.length < fleet.sites.length) continue;
     const path = filled(question.path, range);
     const whole = (await (await fleet.get(path)).json()) as unknown;
+    if (sums.get("total") === 0 && !question.mayBeEmpty)
+      found.push(`all: ${path}: there is nothing to compare`);
     for (const [place, sum] of sums)
       if (at(whole, place) !== sum)
         found.push(`all: ${path}: ${place}: ${sum} at the sites, ${at(whole, place)} at the hub`);

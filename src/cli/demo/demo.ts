@@ -81,8 +81,7 @@ export function demoCommand(deps: DemoDeps): Command {
         try {
           if (port !== wanted && wanted !== 0)
             io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
-          // A hub that does not sign browsers in yet: its page takes the key.
-          const link = await deps.signInLink(running.url, running.key).catch(() => running.url);
+          const link = await deps.signInLink(running.url, running.key);
           const data = `${directory}${temporary ? " (removed at the end)" : ""}`;
           io.out(welcome(running, link, data));
           await end.wanted;
