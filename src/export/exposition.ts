@@ -4,7 +4,7 @@ import { braces, type Emit, type Family, head, type Labels, line, type TextForma
 import { emitServer } from "./server-metrics.ts";
 
 /** Lines of one server, by their family. */
-type Fragments = readonly (readonly [Family, Uint8Array])[];
+export type Fragments = readonly (readonly [Family, Uint8Array])[];
 
 const encoder = new TextEncoder();
 
@@ -41,18 +41,24 @@ export function createExposition() {
       await writing;
       const own = createLines();
       service(own.emit);
-      const parts = new Map<Family, Uint8Array[]>();
-      for (const fragments of [...snapshot.servers.map((picture) => kept.get(picture) ?? []), own.encoded()])
-        for (const [family, bytes] of fragments) parts.getOrInsertComputed(family, () => []).push(bytes);
-      const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
-      // Its end shows that an answer in OpenMetrics was not cut.
-      return Buffer.concat([...pieces, encoder.encode(format === "openmetrics" ? "# EOF\n" : "")]);
+      const ofServers = snapshot.servers.map((picture) => kept.get(picture) ?? []);
+      return joined([...ofServers, [...own.encoded()]], format);
     },
   };
 }
 
+/** All lines of each family together, under its head. */
+export function joined(all: readonly Fragments[], format: TextFormat) {
+  const parts = new Map<Family, Uint8Array[]>();
+  for (const fragments of all)
+    for (const [family, bytes] of fragments) parts.getOrInsertComputed(family, () => []).push(bytes);
+  const pieces = [...parts].flatMap(([family, list]) => [encoder.encode(head(family, format)), ...list]);
+  // Its end shows that an answer in OpenMetrics was not cut.
+  return Buffer.concat([...pieces, encoder.encode(format === "openmetrics" ? "# EOF\n" : "")]);
+}
+
 /** Puts samples together by family, as both formats want them. */
-function createLines() {
+export function createLines() {
   const families = new Map<Family, string[]>();
   // A feature's families share their labels.
   let last: { readonly labels: Labels; readonly braced: string } | null = null;

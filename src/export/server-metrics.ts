@@ -2,7 +2,7 @@ import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { isSeats, poolOf, seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
-import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, labelsOf, seconds } from "./family.ts";
+import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
 
 /**
  * Families about features and their pools. Those of seats are of features of seats alone, so that no sum over them adds up
@@ -57,8 +57,8 @@ export const FEATURE = {
 } as const;
 
 /** Hands out one feature. Its expiry dates stay while its numbers are stale: a date is no measurement. */
-function emitFeature(server: string, feature: FeaturePicture, emit: Emit): void {
-  const labels = labelsOf({ server, daemon: feature.daemon, feature: feature.name });
+function emitFeature(server: Labels, feature: FeaturePicture, emit: Emit): void {
+  const labels: Labels = [...server, ["daemon", feature.daemon], ["feature", feature.name]];
   const fresh = isFresh(feature);
   const { unit = "seats", seatGroup } = feature;
   emit(FEATURE.info, [...labels, ["unit", unit], ["seat_group", seatGroup ?? ""]], 1);
@@ -137,11 +137,11 @@ const FEATURES_A_STEP = 50;
 
 /**
  * Hands out everything there is to measure of one server; every step is short. What is not fresh is not handed out:
- * a number that repeats looks fresh. States, times of reading and expiry dates always are.
+ * a number that repeats looks fresh. States, times of reading and expiry dates always are. `of`: labels of every sample.
  */
-export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void> {
+export function* emitServer(picture: ServerPicture, emit: Emit, of: Labels = []): Generator<void> {
   const { server, features, status, state } = picture;
-  const labels: Labels = [["server", server.id]];
+  const labels: Labels = [...of, ["server", server.id]];
   const own = Object.entries(server.labels).map(([name, value]) => [`label_${name}`, value] as const);
   emit(SERVER.info, [...labels, ["name", server.name], ["manager", server.manager], ...own], 1);
   emit(SERVER.enabled, labels, server.enabled ? 1 : 0);
@@ -159,7 +159,7 @@ export function* emitServer(picture: ServerPicture, emit: Emit): Generator<void>
   for (const [index, feature] of features.entries()) {
     states[feature.state]++;
     checkouts += feature.checkouts.length;
-    emitFeature(server.id, feature, emit);
+    emitFeature(labels, feature, emit);
     if (index % FEATURES_A_STEP === FEATURES_A_STEP - 1) yield;
   }
   for (const state of DATA_STATES) emit(SERVER.features, [...labels, ["state", state]], states[state]);

@@ -31,6 +31,7 @@ import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { createFinders } from "./lists/finders.ts";
 import { listRoutes } from "./routes/lists.ts";
+import { metricsAtHubRoutes } from "./routes/metrics.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 import { hubStreams } from "./streams/form.ts";
@@ -93,6 +94,7 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(maintenanceRoutes(deps))
     .use(rescanRoutes(deps))
     .use(executeAtSiteRoutes(deps, http.commands))
+    .use(metricsAtHubRoutes(deps, http))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

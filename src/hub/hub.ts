@@ -29,6 +29,7 @@ import { createPartitions } from "./database/partitions.ts";
 import { createReads } from "./database/reads.ts";
 import { hubDepsOf } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
+import { createPushMeter } from "./metrics/families.ts";
 import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
 import { createRetention } from "./retention.ts";
@@ -127,11 +128,12 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const worker = teardown.part("history", createHistoryWorker(reads, clock, log("store")));
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
-    const push = {
+    const pushes = createPushMeter();
+    const push = pushes.counted({
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
         takePush({ pool, partitions, clock, pseudonyms, secret: secret.toBase64() }, batch, address),
       hold: holds.wait,
-    };
+    });
     const schema = await schemaVersion(pool);
     const deps = hubDepsOf({
       clock,
@@ -154,7 +156,10 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       streams,
       schemaVersion: schema,
       installationId: installationId(secret),
-      meters: requests.emit,
+      meters(emit) {
+        requests.emit(emit);
+        pushes.emit(emit);
+      },
       zone: hostZone,
     });
     const app = createHubApp(deps, requests);

@@ -9,13 +9,37 @@ import { documented } from "../docs/documented.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** Bodies of a text answer, for the document. */
-const TEXT_CONTENT = {
+export const TEXT_CONTENT = {
   "text/plain": { schema: { type: "string", description: "Prometheus text format 0.0.4" } },
   "application/openmetrics-text": { schema: { type: "string", description: "OpenMetrics 1.0" } },
 };
 
+/** One sample of the host, of the daemon's own counters and of these seats. */
+export function sampleOf(
+  { clock, host, daemon, requests }: Pick<RouteDeps, "clock" | "host" | "daemon" | "requests">,
+  licenses: Metrics["licenses"],
+): Metrics {
+  const { cpu, memory, disk } = host.sample();
+  const { polls, parseProblems, streamClients, ...process } = daemon.counters();
+  const byStatus = requests.byStatus();
+  return {
+    type: "metrics",
+    timestamp: iso(clock.now()),
+    cpu,
+    memory,
+    system: { cpu, memory, disk },
+    licenses,
+    requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
+    polls,
+    parseProblems,
+    streamClients,
+    process,
+  };
+}
+
 /** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
-export function metricsRoutes({ clock, host, live, daemon, meters, requests }: RouteDeps) {
+export function metricsRoutes(deps: RouteDeps) {
+  const { live, meters } = deps;
   const exposition = createExposition();
   /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
   async function scrape(request: Request, format: TextFormat): Promise<Response> {
@@ -29,23 +53,8 @@ export function metricsRoutes({ clock, host, live, daemon, meters, requests }: R
       ({ request }) => {
         const format = metricsFormat(request.headers.get("accept"));
         if (format !== "json") return scrape(request, format);
-        const { cpu, memory, disk } = host.sample();
-        const { polls, parseProblems, streamClients, ...process } = daemon.counters();
         const { seats, utilization } = summarise(live.snapshot());
-        const byStatus = requests.byStatus();
-        return {
-          type: "metrics" as const,
-          timestamp: iso(clock.now()),
-          cpu,
-          memory,
-          system: { cpu, memory, disk },
-          licenses: { total: seats.total, used: seats.used, utilization },
-          requests: { total: Object.values(byStatus).reduce((sum, count) => sum + count, 0), byStatus },
-          polls,
-          parseProblems,
-          streamClients,
-          process,
-        };
+        return sampleOf(deps, { total: seats.total, used: seats.used, utilization });
       },
       documented("read", "Service", "Load, seats and the daemon's own counters", {
         description:

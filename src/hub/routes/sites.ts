@@ -36,29 +36,34 @@ interface SitesDeps {
   readonly directory: Directory;
 }
 
+/** How a hub stands to these sites, null = to all. */
+export async function siteRecords(
+  { reads, directory }: SitesDeps,
+  sites: readonly string[] | null,
+  now: number,
+): Promise<SiteRecord[]> {
+  const { oneOf, values, where } = createConditions();
+  oneOf("t.site", sites);
+  const rows: Row[] = await reads.pool().unsafe(
+    `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, a.*
+    FROM sites t, LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
+      count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
+      count(*) FILTER (WHERE severity = 'critical')::int AS criticals
+      FROM alerts WHERE site = t.site AND resolved_at IS NULL) a
+    WHERE ${where()} ORDER BY t.site`,
+    values,
+  );
+  const servers = Map.groupBy(directory.snapshot().servers, ({ server }) => partsOf(server.id)[0]);
+  const of = (pictures: readonly ServerPicture[]) => ({
+    pictures,
+    sums: directory.sums(pictures.map(({ server }) => server.id)),
+  });
+  return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
+}
+
 /** The sites of a fleet, and how far the hub is behind each. */
-export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { reads, directory }: SitesDeps) {
-  /** Of these sites, null = of all. */
-  async function records(sites: readonly string[] | null): Promise<SiteRecord[]> {
-    const now = clock.now();
-    const { oneOf, values, where } = createConditions();
-    oneOf("t.site", sites);
-    const rows: Row[] = await reads.pool().unsafe(
-      `SELECT t.*, (SELECT count(*)::int FROM refused r WHERE r.site = t.site) AS refused, a.*
-      FROM sites t, LATERAL (SELECT count(*) FILTER (WHERE severity = 'info')::int AS infos,
-        count(*) FILTER (WHERE severity = 'warning')::int AS warnings,
-        count(*) FILTER (WHERE severity = 'critical')::int AS criticals
-        FROM alerts WHERE site = t.site AND resolved_at IS NULL) a
-      WHERE ${where()} ORDER BY t.site`,
-      values,
-    );
-    const servers = Map.groupBy(directory.snapshot().servers, ({ server }) => partsOf(server.id)[0]);
-    const of = (pictures: readonly ServerPicture[]) => ({
-      pictures,
-      sums: directory.sums(pictures.map(({ server }) => server.id)),
-    });
-    return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
-  }
+export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps) {
+  const records = (sites: readonly string[] | null) => siteRecords(deps, sites, clock.now());
 
   return new Elysia({ name: "routes/sites" })
     .use(gated)
@@ -81,7 +86,7 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, { reads, directo
       async ({ params }) => {
         const [found] = await records([params.id]);
         if (found !== undefined) return found;
-        const known = directory.sites().map(({ site }) => site);
+        const known = deps.directory.sites().map(({ site }) => site);
         const closest = closestWords(closestNames(params.id, new Set(known)));
         throw new ApiError(
           "NOT_FOUND",
