@@ -30,14 +30,14 @@ export const SITE = {
     "Time of the last push that was taken, by the hub's clock.",
   ),
   refused: gauge("licmond_site_refused_facts", "Facts and days that could not be taken, and were set aside."),
-  daysLeft: gauge("licmond_site_days_left", "Days of the past that are still to come; absent when none is."),
+  daysLeft: gauge("licmond_site_backfill_remaining", "Days of the past that are still to come; absent when none is."),
   clock: gauge("licmond_site_clock_offset_seconds", "The site's clock minus the hub's at the last push."),
 } as const;
 
 /** Families about the hub itself. */
 export const HUB = {
   pushes: counter("licmond_hub_pushes_total", "Pushes by what came of them, since the start of this hub."),
-  facts: counter("licmond_hub_facts_total", "Facts that pushes brought, once more those that came again."),
+  facts: counter("licmond_hub_facts_total", "Facts that pushes brought; those that came again count again."),
   publishing: gauge(
     "licmond_hub_publish_lag_seconds",
     "How long the oldest event waits that has no id of the stream yet.",
