@@ -23,7 +23,7 @@ const STORAGE_DIRECTORY = "/var/lib/licmond";
 export function buildConfig(file: ConfigFile, environment: Environment) {
   const { http = {}, storage = {}, log = {}, alerts = {}, limits = {}, execute = {} } = file;
   const collector = buildCollector(file.collector ?? {});
-  const { tls_cert: cert, tls_key: key } = http;
+  const { tls_cert: cert, tls_key: key, tls_client_ca: clientCa } = http;
   return {
     http: {
       host: http.host ?? "0.0.0.0",
@@ -34,7 +34,12 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       tls:
         cert === undefined || key === undefined
           ? null
-          : { cert: pathOfFile(cert, environment), key: pathOfFile(key, environment) },
+          : {
+              cert: pathOfFile(cert, environment),
+              key: pathOfFile(key, environment),
+              // Authorities of which every client must show a certificate.
+              ...(clientCa !== undefined && { clientCa: pathOfFile(clientCa, environment) }),
+            },
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
       trustedProxies: http.trusted_proxies ?? [],
       maxBodyBytes: http.max_body_bytes ?? 65_536,

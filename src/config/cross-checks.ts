@@ -38,7 +38,10 @@ export function crossCheck(
 }
 
 function* tls({ http }: Partial): Generator<Finding> {
-  if (http === undefined || (http.tls_cert === undefined) === (http.tls_key === undefined)) return;
+  if (http === undefined) return;
+  if (http.tls_client_ca !== undefined && http.tls_cert === undefined)
+    yield { path: ["http", "tls_client_ca"], message: "goes with tls_cert and tls_key, which are missing" };
+  if ((http.tls_cert === undefined) === (http.tls_key === undefined)) return;
   const [missing, given] = http.tls_cert === undefined ? ["tls_cert", "tls_key"] : ["tls_key", "tls_cert"];
   yield { path: ["http", missing], message: `is missing: it goes with ${given}` };
 }
@@ -200,6 +203,7 @@ function* credentials(
   const named: [KeyPath, string | undefined][] = [
     [["http", "tls_cert"], http?.tls_cert],
     [["http", "tls_key"], http?.tls_key],
+    [["http", "tls_client_ca"], http?.tls_client_ca],
     ...monitored.flatMap((each, index): [KeyPath, string | undefined][] => [
       [["servers", index, "secret_file"], each?.secret_file],
       [["servers", index, "ca_file"], each?.ca_file],

@@ -108,6 +108,7 @@ export const ConfigFile = table({
     port: integer(0, 65_535),
     tls_cert: optional(text(handedFile)),
     tls_key: optional(text(handedFile)),
+    tls_client_ca: optional(text(handedFile)),
     public_url: optional(text(url)),
     cors_origins: optional(Type.Array(text(origin))),
     trusted_proxies: optional(Type.Array(text(network))),

@@ -33,7 +33,8 @@ export function createCertificate(files: TlsFiles | null, deps: CertificateDeps)
       const material = next === null ? null : readTls(next);
       if (next === null && afterRestart !== null) readTls(afterRestart);
       return () => {
-        if (material === null || (material.cert === served?.cert && material.key === served.key)) return;
+        if (material === null) return;
+        if ((["cert", "key", "clientCa"] as const).every((of) => material[of] === served?.[of])) return;
         serve(material);
         served = material;
         warn();

@@ -24,7 +24,7 @@ export type Listening = ReturnType<typeof listen>;
 
 export interface ListenSettings extends Pick<HttpSettings, "host" | "port"> {
   /** Null = plain HTTP. */
-  readonly tls?: Pick<TlsMaterial, "cert" | "key"> | null;
+  readonly tls?: Pick<TlsMaterial, "cert" | "key" | "clientCa"> | null;
 }
 
 /**
@@ -82,7 +82,7 @@ function open(
       reusePort: tls !== null,
       ...SERVING,
       idleTimeout: IDLE_TIMEOUT_SECONDS,
-      ...(tls !== null && { tls: { cert: tls.cert, key: tls.key, ciphers: CIPHERS } }),
+      ...(tls !== null && { tls: tlsOf(tls) }),
     });
   } catch (error) {
     throw cannotListen(error, host, port);
@@ -93,6 +93,12 @@ function open(
   }
   if (app.server === null) throw new Error(`Nothing listens on ${host}:${port}`);
   return app.server;
+}
+
+/** With authorities of clients, one without a certificate of theirs is refused in the handshake, before a byte of HTTP. */
+function tlsOf({ cert, key, clientCa }: Pick<TlsMaterial, "cert" | "key" | "clientCa">) {
+  const own = { cert, key, ciphers: CIPHERS };
+  return clientCa === undefined ? own : { ...own, ca: clientCa, requestCert: true, rejectUnauthorized: true };
 }
 
 function cannotListen(cause: unknown, host: string, port: number): Error {

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import { codeOf } from "../domain/error-code.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 
-/** Paths of the certificate chain and its key, PEM (`http.tls_cert`, `http.tls_key`). */
+/** Paths of the certificate chain, its key and the authorities of clients, PEM (`http.tls_cert`, `tls_key`, `tls_client_ca`). */
 export type TlsFiles = NonNullable<Config["http"]["tls"]>;
 
 /** What was in the files, proved to belong together: texts where the files have paths. */
@@ -17,10 +17,10 @@ export interface TlsMaterial extends TlsFiles {
 const WARN_DAYS = 14;
 
 /**
- * Reads and checks both files. Bun starts without a file that is not there, and then fails every handshake; its words
+ * Reads and checks the files. Bun starts without a file that is not there, and then fails every handshake; its words
  * for what is wrong with one name no file. Throws an Error that names the file and what is wrong with it.
  */
-export function readTls({ cert, key }: TlsFiles): TlsMaterial {
+export function readTls({ cert, key, clientCa }: TlsFiles): TlsMaterial {
   // Loaded only here: most daemons speak plain HTTP.
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const chain = readPem(cert, "http.tls_cert");
@@ -35,9 +35,16 @@ export function readTls({ cert, key }: TlsFiles): TlsMaterial {
       `http.tls_key: ${key} is not the key of the certificate in ${cert}. Give the pair that belongs together, the daemon's own certificate first.`,
     );
   }
+  const authorities = clientCa === undefined ? undefined : readPem(clientCa, "http.tls_client_ca");
+  if (authorities !== undefined)
+    parsed(
+      () => new X509Certificate(authorities),
+      `http.tls_client_ca: ${clientCa} holds no certificate in PEM (it starts with -----BEGIN CERTIFICATE-----).`,
+    );
   return {
     cert: chain,
     key: secret,
+    ...(authorities !== undefined && { clientCa: authorities }),
     validFrom: Date.parse(certificate.validFrom),
     validTo: Date.parse(certificate.validTo),
   };

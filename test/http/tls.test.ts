@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { certificateWarning, readTls } from "../../src/http/tls.ts";
+import { certificateWarning, readTls, type TlsFiles } from "../../src/http/tls.ts";
 import { encryptKey, HAS_OPENSSL, type Pair, selfSigned } from "../certificates.ts";
 
 const DAY = 86_400_000;
@@ -34,7 +34,7 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
 
   test("what is wrong names the setting, the file and the fix", async () => {
     const at = (name: string) => join(folder, name);
-    const cases: [Pair, RegExp][] = [
+    const cases: [TlsFiles, RegExp][] = [
       [{ ...good, cert: at("none") }, /^http\.tls_cert: \S+\/none does not exist\.$/],
       [{ ...good, key: at("none") }, /^http\.tls_key: \S+\/none does not exist\.$/],
       [{ ...good, key: folder }, /^http\.tls_key: \S+ cannot be read \(EISDIR\)\.$/],
@@ -45,6 +45,8 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
         { ...good, key: at("encrypted.key") },
         /^http\.tls_key: .*\/encrypted\.key is encrypted.*openssl pkey/,
       ],
+      [{ ...good, clientCa: at("none") }, /^http\.tls_client_ca: \S+\/none does not exist\.$/],
+      [{ ...good, clientCa: good.key }, /^http\.tls_client_ca: \S+\/good\.key holds no certificate in PEM/],
       [{ ...good, key: other.key }, /^http\.tls_key: \S+\/other\.key is not the key of .*\/good\.crt/],
     ];
     for (const [files, message] of cases) expect(() => readTls(files)).toThrow(message);

@@ -70,8 +70,8 @@ async function checkConfigOnly(named: string | undefined, io: CommandIo): Promis
   if (file === null && io.env.MAINPID !== undefined)
     throw new Failure(`there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
   if (config.http.tls === null) return;
-  const { cert, key } = config.http.tls;
+  const { tls } = config.http;
   // What the unit hands over stays what it was when the service started, and is hidden from this command.
-  if ([cert, key].some((path) => credentialOfPath(path, io.env) !== null)) return;
-  readTls({ cert, key });
+  if (Object.values(tls).some((path) => credentialOfPath(path, io.env) !== null)) return;
+  readTls(tls);
 }

@@ -42,7 +42,7 @@ export async function checkListening({ config: { http, page }, env, report }: Lo
   const everybody = `everybody who reaches ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;
   if (page.public !== "off" && !isLoopback(host)) report.warning("page", everybody);
   // What the unit hands over is the service's alone: `checkUnit` looks after it.
-  if (tls === null || [tls.cert, tls.key].some((path) => credentialOfPath(path, env) !== null)) return;
+  if (tls === null || Object.values(tls).some((path) => credentialOfPath(path, env) !== null)) return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());
     if (warning === null) report.fine(WHAT, "the TLS certificate and its key are good");

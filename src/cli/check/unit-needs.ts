@@ -56,6 +56,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   add("storage", config.storage.directory, "write");
   handed("http.tls_cert", config.http.tls?.cert ?? null, "tls-cert", true);
   handed("http.tls_key", config.http.tls?.key ?? null, "tls-key", true);
+  handed("http.tls_client_ca", config.http.tls?.clientCa ?? null, "tls-client-ca", true);
   for (const server of config.servers) {
     const { id, enabled, manager, tool, address, logFile, logCommand } = server;
     if (!enabled) continue;
