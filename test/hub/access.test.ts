@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { freePort } from "../free-port.ts";
+import { pictureStates, simulatedPictures } from "./pictures.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+
+const ROLES = ["nobody", "viewer", "anonymous", "operator", "admin", "calendar", "site"] as const;
+type Role = (typeof ROLES)[number];
+const READERS = ["viewer", "anonymous", "operator", "admin"] as const;
+const ACTORS = ["operator", "admin"] as const;
+
+/** Who may ask for what at a hub; nobody else may. `*`: also without a key. */
+const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
+  "GET /api/health": "*",
+  "GET /api/ping": "*",
+  "POST /api/signin": "*",
+  "POST /api/fleet/push": ["site"],
+  "GET /api/fleet/sites": READERS,
+  "GET /api/fleet/sites/{id}": READERS,
+  "GET /api/licenses": READERS,
+  "GET /api/licenses/alerts": READERS,
+  "POST /api/licenses/alerts/{id}/acknowledge": ACTORS,
+  "POST /api/licenses/alerts/{id}/silence": ACTORS,
+  "GET /api/licenses/denials": READERS,
+  "GET /api/licenses/efficiency": READERS,
+  "GET /api/licenses/expirations": READERS,
+  "GET /api/licenses/expirations.ics": [...READERS, "calendar"],
+  "GET /api/licenses/features": READERS,
+  "GET /api/licenses/heatmap": READERS,
+  "GET /api/licenses/outages": READERS,
+  "GET /api/licenses/people": READERS,
+  "POST /api/licenses/rescan": ACTORS,
+  "GET /api/licenses/servers": READERS,
+  "GET /api/licenses/servers/{id}": READERS,
+  "GET /api/licenses/sessions": READERS,
+  "GET /api/licenses/stats": READERS,
+  "GET /api/licenses/summary": READERS,
+  "GET /api/licenses/usage": READERS,
+  "GET /api/licenses/users": READERS,
+  "GET /api/licenses/waits": READERS,
+  "GET /api/maintenance": READERS,
+  "GET /api/me": READERS,
+  "GET /api/metrics": READERS,
+  "GET /api/network": READERS,
+  "GET /api/picture": READERS,
+  "GET /api/server-info": READERS,
+  "GET /api/signins": READERS,
+  "DELETE /api/signins/{id}": READERS,
+  "POST /api/signin/code": READERS,
+  "POST /api/signout": READERS,
+  "GET /api/status": READERS,
+  "GET /badge.svg": READERS,
+  "GET /metrics": READERS,
+  "GET /stream/combined": READERS,
+  "GET /stream/metrics": READERS,
+  "GET /ws/combined": READERS,
+  "GET /ws/metrics": READERS,
+  // They name people.
+  "GET /api/logs/stream": ["viewer", "operator", "admin"],
+  "GET /stream/logs": ["viewer", "operator", "admin"],
+  "GET /ws/logs": ["viewer", "operator", "admin"],
+  "GET /api/logs/recent": ["viewer", "operator", "admin"],
+  "GET /api/logs/search": ["viewer", "operator", "admin"],
+  "GET /api/logs/stats": ["viewer", "operator", "admin"],
+  "POST /api/logs/clear": ["admin"],
+  "GET /api/keys": ["admin"],
+  "POST /api/keys": ["admin"],
+  "GET /api/keys/{id}": ["admin"],
+  "DELETE /api/keys/{id}": ["admin"],
+  "POST /api/reload": ["admin"],
+  // Off in the config: each command asks again which role may run it, and at a hub the site does.
+  "GET /api/execute": [],
+  "POST /api/execute": [],
+};
+/** `refresh=true` asks for more than the read that it is a part of. */
+const REFRESH = "GET /api/licenses?refresh=true";
+
+describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  const keys: Partial<Record<Role, string>> = {};
+  let documented: string[];
+  let server: string;
+  let site: ReturnType<typeof madeUpSite>;
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+    database = await postgres.database();
+    for (const role of ["viewer", "operator", "admin", "calendar"] as const)
+      keys[role] = await keyAt(database, { role, name: role });
+    keys.anonymous = await keyAt(database, { role: "viewer", anonymize: true });
+    keys.site = await keyAt(database, { role: "site", site: "muc" });
+    hub = await startHub(database);
+    for (const key of Object.values(keys)) await known(hub, key);
+    const document = (await (await fetch(`${hub.url}/swagger/json`)).json()) as {
+      paths: Record<string, Record<string, unknown>>;
+    };
+    documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    site = madeUpSite("muc", keys.site ?? "");
+    const pictures = simulatedPictures(1, Date.now());
+    server = `muc:${pictures[0]?.server.id}`;
+    await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, Date.now()), states: pictureStates(pictures) }));
+  });
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await postgres?.[Symbol.asyncDispose]();
+  });
+
+  /** What comes of a request with a body that no route takes: the role is asked for before. */
+  async function outcome(what: string, role: Role): Promise<string> {
+    const [method = "", path = ""] = what.split(" ");
+    const key = keys[role];
+    const ended = new AbortController();
+    const response = await fetch(hub.url + path.replace("{id}", "999999999"), {
+      method,
+      headers: { "content-type": "application/json", ...(key !== undefined && { "x-api-key": key }) },
+      ...(method === "POST" && { body: '{"nothing":1}' }),
+      signal: ended.signal,
+    });
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    const code = response.ok || isStream ? null : ((await response.json()) as { code: string }).code;
+    ended.abort();
+    return code === "AUTH_MISSING" || code === "AUTH_INSUFFICIENT" ? code : "let in";
+  }
+
+  test("the document has what this table has, and the table what the document has", () => {
+    expect(documented.toSorted()).toEqual(Object.keys(ALLOWED).toSorted());
+  });
+
+  test.each([...Object.entries(ALLOWED), [REFRESH, ACTORS] as const])("%s", async (what, allowed) => {
+    for (const role of ROLES) {
+      const isIn = allowed === "*" || allowed.includes(role);
+      const wanted = isIn ? "let in" : role === "nobody" ? "AUTH_MISSING" : "AUTH_INSUFFICIENT";
+      // Signing in is open, and says of itself that it needs the page's header.
+      const said = what === "POST /api/signin" ? "AUTH_INSUFFICIENT" : wanted;
+      expect([role, await outcome(what, role)]).toEqual([role, said]);
+    }
+  });
+
+  test.each(["PUT", "PATCH", "DELETE", "POST", "GET", "HEAD"])("no path takes %s that the document does not name", async (method) => {
+    for (const path of new Set(documented.map((each) => each.split(" ")[1] ?? ""))) {
+      const isTaken = documented.includes(`${method === "HEAD" ? "GET" : method} ${path}`);
+      if (isTaken) continue;
+      const response = await fetch(hub.url + path.replace("{id}", "x"), {
+        method,
+        headers: { "x-api-key": keys.admin ?? "" },
+      });
+      expect([path, response.status]).toEqual([path, 405]);
+    }
+  });
+
+  test("an anonymized key learns no name from any list", async () => {
+    const pool = open(database);
+    const rows: { name: string }[] = await pool`
+      SELECT user_name AS name FROM open_sessions UNION SELECT user_name FROM sessions UNION
+      SELECT user_name FROM current_rows UNION SELECT host FROM current_rows UNION SELECT host FROM sessions`;
+    await pool.close();
+    const names = rows.flatMap(({ name }) => (name !== null && name.length > 3 ? [name] : []));
+    expect(names.length).toBeGreaterThan(20);
+    const lists = documented.filter((what) => /^GET \/(api\/(licenses|fleet|picture)|metrics|badge)/.test(what));
+    for (const what of lists) {
+      const path = what.split(" ")[1]?.replace("{id}", what.includes("sites") ? "muc" : server) ?? "";
+      const query = path === "/api/picture" ? "?site=muc" : path.includes("usage") ? "?group_by=user&start=-7d" : "";
+      const text = await (await hub.get(path + query, keys.anonymous ?? "")).text();
+      expect([path, names.filter((name) => new RegExp(`"${RegExp.escape(name)}"`).test(text))]).toEqual([path, []]);
+    }
+  });
+
+  test("a site's key pushes for its site alone, and not once it is revoked", async () => {
+    const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
+    const other = madeUpSite("blr", key);
+    const codeOf = async (response: Response) => `${response.status} ${((await response.json()) as { code?: string }).code}`;
+    const pretend = { ...other.push(), site: "muc", epoch: site.epoch, instance: site.instance };
+    expect(await codeOf(await other.send(hub.url, pretend))).toBe("403 AUTH_INSUFFICIENT");
+    const renamed = { ...other.push({ hello: true, begins: false }), formerly: "muc", epoch: "0000000000000001" };
+    expect(await codeOf(await other.send(hub.url, renamed))).toBe("409 CONFLICT");
+    expect((await other.send(hub.url, other.push())).status).toBe(200);
+    const id = key.split("_")[1];
+    const revoked = await fetch(`${hub.url}/api/keys/${id}`, { method: "DELETE", headers: { "x-api-key": keys.admin ?? "" } });
+    expect(revoked.status).toBe(204);
+    expect(await codeOf(await other.send(hub.url, other.push()))).toBe("401 AUTH_REVOKED");
+    const { servers } = await hub.json<{ servers: { site: string }[] }>("/api/licenses/servers", keys.viewer ?? "");
+    expect(new Set(servers.map((each) => each.site))).toEqual(new Set(["muc"]));
+  });
+
+  test("a push is told nothing of other sites, and brings nothing under a name that is no site's", async () => {
+    const answer = await site.sends(hub.url, site.push({ from: 31, to: 30, begins: false, hello: true }));
+    expect(Object.keys(answer).sort()).toEqual(["commands", "cursor", "secret", "wanted"]);
+    for (const name of ["MUC", "a b", "../muc", "muc:eda", "", "x".repeat(65), "'; DROP TABLE sites; --"]) {
+      const response = await site.send(hub.url, { ...site.push(), site: name });
+      expect([name, response.status]).toEqual([name, 400]);
+    }
+  });
+});
