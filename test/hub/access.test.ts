@@ -132,7 +132,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
 
   test.each([...Object.entries(ALLOWED), [REFRESH, ACTORS] as const])("%s", async (what, allowed) => {
     for (const role of ROLES) {
-      const isIn = allowed === "*" || allowed.includes(role);
+      const isIn = allowed === "*" || (allowed as readonly string[]).includes(role);
       const wanted = isIn ? "let in" : role === "nobody" ? "AUTH_MISSING" : "AUTH_INSUFFICIENT";
       // Signing in is open, and says of itself that it needs the page's header.
       const said = what === "POST /api/signin" ? "AUTH_INSUFFICIENT" : wanted;

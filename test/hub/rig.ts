@@ -110,6 +110,7 @@ export function madeUpSite(site: string, key: string) {
   const identity = { site, epoch: hex(), instance: hex() };
   return {
     ...identity,
+    key,
     /** A push with defaults for what is not said. */
     push: (more: Partial<Omit<Push, "facts">> & { readonly facts?: readonly unknown[] } = {}) => ({
       ...identity,

@@ -97,6 +97,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
   const pusher = (site: ReturnType<typeof madeUpSite>, hub: TestHub) => {
     let cursor = 0;
     return async (...facts: readonly object[]) => {
+      if (cursor === 0) await known(hub, site.key);
       const numbered = facts.map((fact, index) => ({ seq: cursor + index + 1, ...fact }));
       const push = site.push({ from: cursor + 1, to: cursor + facts.length, head: 0, facts: numbered });
       await site.sends(hub.url, push);
