@@ -6,6 +6,8 @@ import type { HistorySource } from "./reader.ts";
 
 /** Which log lines are meant; null = all. Times are epoch ms, [start, end). */
 export interface LogFilter {
+  /** At a hub: of these sites. */
+  readonly sites?: readonly string[] | null;
   readonly levels: readonly LogLevel[] | null;
   readonly sources: readonly string[] | null;
   readonly serverIds: readonly string[] | null;
@@ -18,7 +20,7 @@ export interface LogFilter {
 }
 
 /** A page of log events as JSON texts, and how many match in all. */
-type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
+export type FoundLogs = { readonly rows: readonly string[]; readonly total: number };
 
 /** What reading log lines takes of the read side of history, in whose worker it runs. */
 type LogRead = Rows & Pick<HistorySource, "checkpoint">;

@@ -13,6 +13,7 @@ import { badgeRoutes } from "../http/routes/badge.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
 import { calendarRoutes } from "../http/routes/expirations.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
+import { logRoutes } from "../http/routes/logs.ts";
 import { maintenanceRoutes } from "../http/routes/maintenance.ts";
 import { outageRoutes } from "../http/routes/outages.ts";
 import { peopleRoutes } from "../http/routes/people.ts";
@@ -30,17 +31,15 @@ import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { createFinders } from "./lists/finders.ts";
+import { logsOfSites } from "./logs/form.ts";
 import { listRoutes } from "./routes/lists.ts";
 import { metricsAtHubRoutes } from "./routes/metrics.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 import { hubStreams } from "./streams/form.ts";
 
-/** Ports of routes that a hub does not serve. */
-type NotHere = "logs";
-
 /** What the composition root of a hub hands to its app. */
-export interface HubAppDeps extends Omit<AppDeps, NotHere | "pictures"> {
+export interface HubAppDeps extends Omit<AppDeps, "pictures"> {
   /** Numbers of pictures come with the pictures. */
   readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
   readonly push: PushPort;
@@ -95,6 +94,7 @@ function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, 
     .use(rescanRoutes(deps))
     .use(executeAtSiteRoutes(deps, http.commands))
     .use(metricsAtHubRoutes(deps, http))
+    .use(logRoutes(deps, logsOfSites(http.directory)))
     .use(serviceRoutes(deps))
     .use(keyRoutes(deps))
     .use(signInRoutes(deps));

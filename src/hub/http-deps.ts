@@ -15,6 +15,7 @@ import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { serversIn } from "./lists/scope.ts";
+import { clearLogs } from "./logs/clear.ts";
 import { collectorPort, databaseHealth, executePort, sitesHealth } from "./ports.ts";
 import type { HubStreams } from "./streams/streams.ts";
 
@@ -59,6 +60,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     signIns,
     troubleOf: databaseTrouble,
     quotas,
+    logs: { clear: (before) => clearLogs(pool, before, parts.clock.now()) },
     health: async () => ({
       database: parts.reads.health(await databaseHealth(pool)),
       collector: sitesHealth(directory),

@@ -29,6 +29,7 @@ import { createPartitions } from "./database/partitions.ts";
 import { createReads } from "./database/reads.ts";
 import { hubDepsOf } from "./http-deps.ts";
 import { createDirectory } from "./lists/directory.ts";
+import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/families.ts";
 import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
@@ -76,6 +77,8 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       const { host } = new URL(config.hub?.database ?? "");
       throw new Error(`The database of the hub at ${host} cannot be used: ${messageOf(error)}.`);
     });
+    const own = teardown.part("log", createOwnLines(pool, clock));
+    teardown.add("own lines", logging.addSink(own.sink));
     const secret = await fleetSecret(pool);
     const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
     const keep = () => running.current().retention;

@@ -8,7 +8,18 @@ import { REQUESTS } from "../../src/http/request-counters.ts";
 import { HUB, SITE } from "../../src/hub/metrics/families.ts";
 import { DOCS, expressionsOf, readDashboard } from "./dashboard.ts";
 
-const FAMILIES = [SERVER, FEATURE, DENIALS, POLLS, SERVICE, REQUESTS, REMOTE_WRITE, PROCESS, SITE, HUB].flatMap((list) =>
+const FAMILIES = [
+  SERVER,
+  FEATURE,
+  DENIALS,
+  POLLS,
+  SERVICE,
+  REQUESTS,
+  REMOTE_WRITE,
+  PROCESS,
+  SITE,
+  HUB,
+].flatMap((list) =>
   Object.values<{ readonly name: string; readonly type: string; readonly help: string }>(list),
 );
 const samplesOf = ({ name, type }: { readonly name: string; readonly type: string }) =>

@@ -85,7 +85,9 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     ["one that has expired", "expired", "hub"],
   ])("refuses a site with %s, whatever its key is", async (_, name, authority) => {
     const before = await cursor();
-    expect(await push(name === null ? null : (pairs[name] ?? null), pairs[authority]?.cert ?? null)).toBe("failed");
+    expect(await push(name === null ? null : (pairs[name] ?? null), pairs[authority]?.cert ?? null)).toBe(
+      "failed",
+    );
     expect(await cursor()).toBe(before);
   });
 

@@ -6,7 +6,7 @@ import { type PersonKind, PersonRecord, SessionRecord } from "../../domain/histo
 import { iso } from "../../domain/time/clock.ts";
 import type { LogSource } from "../../domain/words.ts";
 import { knownNames } from "../../history/feature-counts.ts";
-import { type LogFilter, logStats, searchLogs } from "../../history/log-queries.ts";
+import { type FoundLogs, type LogFilter, logStats, searchLogs } from "../../history/log-queries.ts";
 import type { Reader } from "../../history/reader.ts";
 import { type PeopleQuery, peopleQuery, type SeenBefore, seenBefore } from "../../history/sessions/people.ts";
 import { namesOf, type SessionsQuery, sessionsQuery } from "../../history/sessions/session-list.ts";
@@ -182,14 +182,17 @@ function alertsAnswer(read: Reader, asked: AlertsAsked): Answer {
   return rowsAnswer("alerts", AlertRecord, shown, total, asked);
 }
 
-interface LogsAsked extends LogFilter, StoredPage {
+export interface LogsAsked extends LogFilter, StoredPage {
   /** The page begins with its oldest line, as `tail` does. */
   readonly oldestFirst: boolean;
 }
 
-function logsAnswer(read: Reader, asked: LogsAsked): Answer {
+const logsAnswer = (read: Reader, asked: LogsAsked): Answer =>
+  logsAnswerOf(searchLogs(read, asked, asked.limit, asked.offset), asked);
+
+/** A page of lines, which were found the newest first. */
+export function logsAnswerOf({ rows: newestFirst, total }: FoundLogs, asked: LogsAsked): Answer {
   const { limit, offset, oldestFirst, format, ofSite } = asked;
-  const { rows: newestFirst, total } = searchLogs(read, asked, limit, offset);
   const lines = oldestFirst ? newestFirst.toReversed() : newestFirst;
   // The lines are JSON texts already: they are joined, not parsed and written again.
   const told =
@@ -202,8 +205,15 @@ function logsAnswer(read: Reader, asked: LogsAsked): Answer {
   return rowsAnswer("logs", LogEvent, rows, total, asked);
 }
 
-function logStatsAnswer(read: Reader, hiddenSources: readonly LogSource[]): Answer {
-  const { byHour, oldestAt, newestAt, ...stats } = logStats(read, hiddenSources);
+const logStatsAnswer = (read: Reader, hiddenSources: readonly LogSource[]): Answer =>
+  logStatsAnswerOf(logStats(read, hiddenSources));
+
+export function logStatsAnswerOf({
+  byHour,
+  oldestAt,
+  newestAt,
+  ...stats
+}: ReturnType<typeof logStats>): Answer {
   const hours = byHour.map(({ hour, count }) => ({ hour: iso(hour), count }));
   return valueAnswer({ ...stats, byHour: hours, oldest: iso(oldestAt), newest: iso(newestAt) });
 }

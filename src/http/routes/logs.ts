@@ -63,8 +63,16 @@ const Stats = record("LogStats", {
   sizeBytes: Count,
 });
 
+/** What the searches take: at a hub the sites too, whose names `sitesOf` checks. */
+export interface LogForm {
+  readonly recent: typeof RECENT;
+  readonly search: typeof SEARCH;
+  sitesOf(query: object): readonly string[] | null;
+}
+export const LOG_FORM: LogForm = { recent: RECENT, search: SEARCH, sitesOf: () => null };
+
 /** Reading and clearing the service's own log. */
-export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
+export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogForm = LOG_FORM) {
   function lines(
     exchange: Exchange,
     query: Static<typeof LINES>,
@@ -73,7 +81,8 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
     const { levels = null, sources = null, server_ids: serverIds = null, q = null } = query;
     const names = { start: "start_time", end: "end_time" };
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
-    const filter = { levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
+    const sites = form.sitesOf(query);
+    const filter = { sites, levels, sources, serverIds, ...range, q, hiddenSources: hiddenFrom(exchange) };
     return reader.answer(exchange, "logs", { ...filter, ...page, ...formOf(query, exchange) });
   }
 
@@ -84,7 +93,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
       ({ exchange, query }) =>
         lines(exchange, query, { limit: query.lines ?? 100, offset: 0, oldestFirst: true }),
       documented("logs", "Logs", "The last lines, oldest first", {
-        query: RECENT,
+        query: form.recent,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],
       }),
@@ -95,7 +104,7 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps) {
       documented("logs", "Logs", "Search the stored lines, newest first", {
         description:
           "`q` is words, never a query language: quotes, operators and brackets are looked for as they stand. Case and accents do not count, and a word that begins or ends with a letter or digit does so in the line too.",
-        query: SEARCH,
+        query: form.search,
         answers: { 200: listDoc("logs", LogEvent, "Log events") },
         errors: ["TIMEOUT"],
       }),

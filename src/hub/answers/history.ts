@@ -67,6 +67,8 @@ export function createHubHistory(
       case "waits":
       case "outages":
       case "people":
+      case "logs":
+      case "logStats":
         return worker.query(name, asked as QueryParams<HubAnswers, typeof name>, options);
       default:
         return Promise.reject(notThere(name));

@@ -15,6 +15,7 @@ import {
 import type { Named } from "../../store/conditions.ts";
 import { ofSites, peopleIn, personConditions } from "../answers/people.ts";
 import { createConditions } from "../lists/conditions.ts";
+import { logStats, logs } from "../logs/answers.ts";
 import { storedSecret } from "../secret.ts";
 import { createFleetSource } from "./fleet-source.ts";
 import type { Row } from "./pages.ts";
@@ -72,6 +73,8 @@ export const HUB_ANSWERS = {
   }),
   outages,
   people,
+  logs,
+  logStats,
 };
 export type HubAnswers = typeof HUB_ANSWERS;
 

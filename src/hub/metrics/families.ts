@@ -30,7 +30,10 @@ export const SITE = {
     "Time of the last push that was taken, by the hub's clock.",
   ),
   refused: gauge("licmond_site_refused_facts", "Facts and days that could not be taken, and were set aside."),
-  daysLeft: gauge("licmond_site_backfill_remaining", "Days of the past that are still to come; absent when none is."),
+  daysLeft: gauge(
+    "licmond_site_backfill_remaining",
+    "Days of the past that are still to come; absent when none is.",
+  ),
   clock: gauge("licmond_site_clock_offset_seconds", "The site's clock minus the hub's at the last push."),
 } as const;
 

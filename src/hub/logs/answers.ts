@@ -1,0 +1,119 @@
+import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
+import type { LogSource } from "../../domain/words.ts";
+import type { LogFilter } from "../../history/log-queries.ts";
+import { type LogsAsked, logStatsAnswerOf, logsAnswerOf } from "../../http/history-answers/answers.ts";
+import { lineMatcher, wordsOf } from "../../store/log-words.ts";
+import type { Question } from "../history/transaction.ts";
+import { type Conditions, createConditions } from "../lists/conditions.ts";
+
+/** Lines that are read between two looks at the time. */
+const LINES_AT_ONCE = 2_000;
+
+/** Lines of the sites' logs, as far as they send them, and of the hubs' own, the newest first. */
+export async function logs(question: Question, asked: LogsAsked) {
+  const words = wordsOf(asked.q ?? "");
+  const found = words.length > 0 ? await withWords(question, asked, words) : await page(question, asked);
+  return logsAnswerOf(found, asked);
+}
+
+async function page({ sql, checkpoint }: Question, asked: LogsAsked) {
+  const conditions = conditionsOf(asked);
+  const where = conditions.where();
+  const [{ total }] = await sql.unsafe(`SELECT count(*)::int AS total FROM events WHERE ${where}`, [
+    ...conditions.values,
+  ]);
+  checkpoint();
+  const rows: { body: string }[] = await sql.unsafe(
+    `SELECT body FROM events WHERE ${where} ORDER BY id DESC LIMIT ${conditions.use(asked.limit)} OFFSET ${conditions.use(asked.offset)}`,
+    conditions.values,
+  );
+  return { rows: rows.map(({ body }) => body), total: total as number };
+}
+
+/** Reads from the newest line to the oldest what may have the words, and lets the daemon's own rule decide. */
+async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words: readonly string[]) {
+  const { limit, offset } = asked;
+  const matches = lineMatcher(words);
+  const rows: string[] = [];
+  let total = 0;
+  let before = String(Number.MAX_SAFE_INTEGER);
+  for (;;) {
+    const conditions = conditionsOf(asked);
+    conditions.add(`id < ${conditions.use(before)}`);
+    // A word of these characters stands in a line as it is, if the line has no others than ASCII.
+    for (const word of words.filter((one) => /^[!#-[\]-~]+$/.test(one)))
+      conditions.add(
+        `(octet_length(body) <> length(body) OR strpos(upper(body), ${conditions.use(word)}) > 0)`,
+      );
+    const lines: { id: string; body: string }[] = await sql.unsafe(
+      `SELECT id, body FROM events WHERE ${conditions.where()} ORDER BY id DESC LIMIT ${LINES_AT_ONCE}`,
+      conditions.values,
+    );
+    for (const { body } of lines) {
+      if (!matches(body)) continue;
+      if (total >= offset && rows.length < limit) rows.push(body);
+      total++;
+    }
+    checkpoint();
+    const last = lines.at(-1);
+    if (last === undefined || lines.length < LINES_AT_ONCE) return { rows, total };
+    before = last.id;
+  }
+}
+
+/** How many lines there are, of those that the caller may see. */
+export async function logStats({ sql }: Question, hiddenSources: readonly LogSource[]) {
+  const conditions = createConditions();
+  conditions.add("type = 'log'");
+  hide(conditions, hiddenSources);
+  const rows: Record<"level" | "source" | "hour" | "count" | "size" | "oldest" | "newest", string>[] =
+    await sql.unsafe(
+      `SELECT level, source, at / ${HOUR_MS} * ${HOUR_MS} AS hour, count(*) AS count, sum(octet_length(body)) AS size,
+         min(at) AS oldest, max(at) AS newest
+       FROM events WHERE ${conditions.where()} GROUP BY 1, 2, 3`,
+      conditions.values,
+    );
+  const sums = (by: "level" | "source" | "hour") => {
+    const found = new Map<string, number>();
+    for (const row of rows) found.set(row[by], Number(row.count) + (found.get(row[by]) ?? 0));
+    return [...found].sort(([a], [b]) => (a < b ? -1 : 1));
+  };
+  const bySource = sums("source");
+  const times = (of: "oldest" | "newest") => rows.map((row) => Number(row[of]));
+  return logStatsAnswerOf({
+    total: bySource.reduce((sum, [, count]) => sum + count, 0),
+    byLevel: Object.fromEntries(sums("level")),
+    bySource: Object.fromEntries(bySource),
+    byHour: sums("hour").map(([hour, count]) => ({ hour: Number(hour), count })),
+    oldestAt: rows.length === 0 ? null : times("oldest").reduce((a, b) => Math.min(a, b)),
+    newestAt: rows.length === 0 ? null : times("newest").reduce((a, b) => Math.max(a, b)),
+    sizeBytes: rows.reduce((sum, { size }) => sum + Number(size), 0),
+  });
+}
+
+function conditionsOf({
+  sites,
+  levels,
+  sources,
+  serverIds,
+  start,
+  end,
+  hiddenSources,
+}: LogFilter): Conditions {
+  const conditions = createConditions();
+  const { use, add, oneOf } = conditions;
+  add("type = 'log'");
+  hide(conditions, hiddenSources);
+  oneOf("site", sites);
+  oneOf("level", levels);
+  oneOf("source", sources);
+  conditions.servers(null, serverIds);
+  // An id is the time of publishing: a site's clock may be ahead of it, but hardly by a day.
+  if (start !== null) add(`at >= ${use(start)} AND id >= ${use(start - DAY_MS)}`);
+  if (end !== null) add(`at < ${use(end)}`);
+  return conditions;
+}
+
+function hide({ add, use }: Conditions, sources: readonly LogSource[]): void {
+  if (sources.length > 0) add(`source <> ALL(${use(sources)}::text[])`);
+}
