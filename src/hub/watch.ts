@@ -5,8 +5,12 @@ import type { Pool } from "./database/connect.ts";
 
 /** A look this often, whether anything was notified or not: a notice is lost with its connection. */
 const LOOK_MS = 1_000;
-/** Rest after each look: 300 sites notify thirty times a second, and one look sees what all of them wrote. */
+/**
+ * A look in so long, once there were many: 300 sites notify thirty times a second, and one look sees what all of them wrote.
+ * What came before counts for so long, so that a hub that has little to do looks at once.
+ */
 const REST_MS = 100;
+const SAVED_MS = 3_000;
 
 export type Watch = Awaited<ReturnType<typeof createWatch>>;
 
@@ -17,6 +21,8 @@ export type Watch = Awaited<ReturnType<typeof createWatch>>;
 export async function createWatch(pool: Pool, look: () => Promise<void>, log: Log) {
   let running: Promise<void> | null = null;
   let again = false;
+  /** When the next look may be, by `performance.now()`. */
+  let next = 0;
   let failing = false;
 
   async function run(): Promise<void> {
@@ -24,7 +30,9 @@ export async function createWatch(pool: Pool, look: () => Promise<void>, log: Lo
       do {
         again = false;
         await look();
-        await Bun.sleep(REST_MS);
+        const now = performance.now();
+        next = Math.max(next, now - SAVED_MS) + REST_MS;
+        if (next > now) await Bun.sleep(next - now);
       } while (again);
       if (failing) log.info("The hub's database answers again");
       failing = false;

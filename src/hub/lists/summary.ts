@@ -11,6 +11,29 @@ import { type Directory, serverAt, sumOf } from "./directory.ts";
 
 /** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
 export async function fleetSummary(pool: Pool, directory: Directory, servers: readonly string[] | null) {
+  const { chosen, totals } = fleetTotals(directory, servers);
+  const [people, expiries, alerts] = await Promise.all([
+    peopleCounts(pool, servers),
+    nextExpiries(pool, servers),
+    alertCounts(pool, servers),
+  ]);
+  const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
+  // In the order in which a daemon says them.
+  const { queued, reserved, collectedAt, sites, ...first } = totals;
+  return {
+    ...first,
+    ...people,
+    queued,
+    reserved,
+    alerts,
+    expiries: expirationRecords(expiries, chosen, asOf || (collectedAt ?? 0)),
+    collectedAt: iso(collectedAt),
+    sites,
+  };
+}
+
+/** What the directory knows of it: nothing is asked of PostgreSQL. */
+export function fleetTotals(directory: Directory, servers: readonly string[] | null) {
   const all = directory.snapshot().servers;
   const named = servers === null ? null : new Set(servers);
   const chosen = named === null ? all : all.filter(({ server }) => named.has(server.id));
@@ -18,22 +41,12 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
   for (const { status } of chosen) statuses[status]++;
   const sums = directory.sums(chosen.map(({ server }) => server.id));
   const sum = (name: Sum) => sumOf(sums, name);
-  const silent = directory
-    .sites()
-    .filter(({ site }) => directory.isSilent(site))
-    .map(({ site }) => site);
-  const [people, expiries, alerts] = await Promise.all([
-    peopleCounts(pool, servers),
-    nextExpiries(pool, servers),
-    alertCounts(pool, servers),
-  ]);
   const readAt = chosen.flatMap(({ collectedAt }) => collectedAt ?? []);
   const known = readAt.length > 0;
   const useKnown = known && (sum("setsInUse") > 0 || sum("sets") === 0);
   const [used, usedOf] = [sum("seatsUsed"), sum("seatsOfUsed")];
-  const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
-  const collectedAt = known ? readAt.reduce((a, b) => Math.min(a, b)) : null;
-  return {
+  const sites = directory.sites();
+  const totals = {
     servers: statuses,
     features: sum("features"),
     staleFeatures: sum("stale"),
@@ -44,15 +57,12 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
     },
     unlimitedFeatures: sum("unlimited"),
     utilization: useKnown ? percent(used, usedOf) : null,
-    users: people.users,
-    hosts: people.hosts,
     queued: sum("queued"),
     reserved: sum("reserved"),
-    alerts,
-    expiries: expirationRecords(expiries, chosen, asOf || (collectedAt ?? 0)),
-    collectedAt: iso(collectedAt),
-    sites: { total: directory.sites().length, silent: silent.length },
+    collectedAt: known ? readAt.reduce((a, b) => Math.min(a, b)) : null,
+    sites: { total: sites.length, silent: sites.filter(({ site }) => directory.isSilent(site)).length },
   };
+  return { chosen, totals };
 }
 
 /** Users and hosts, also those whose lines a cut reading lacks. */

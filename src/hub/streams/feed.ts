@@ -19,7 +19,7 @@ interface FeedDeps {
   /** Whether a client is there: without one nothing is read. */
   readonly isWatched: () => boolean;
   /** Seats of all sites, for a metrics sample. */
-  readonly licenses: () => Promise<MetricsEvent["licenses"]>;
+  readonly licenses: () => MetricsEvent["licenses"];
   /** Asks for a look, soon. */
   readonly wake: () => void;
 }
@@ -69,7 +69,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     const mine = waiting;
     waiting = [];
     const isSample = ({ event }: Waiting) => event.type === "metrics";
-    const seats = mine.some(isSample) ? await licenses() : undefined;
+    const seats = mine.some(isSample) ? licenses() : undefined;
     const first = await giveIds(pool, mine.length);
     await tellUpTo(first - 1);
     last = first + mine.length - 1;

@@ -11,13 +11,10 @@ import { createSampler } from "../../live/sampler.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Partitions } from "../database/partitions.ts";
 import type { Directory } from "../lists/directory.ts";
-import { fleetSummary } from "../lists/summary.ts";
+import { fleetTotals } from "../lists/summary.ts";
 import { createFeed } from "./feed.ts";
 import { createPictureWatch } from "./pictures.ts";
 
-/** Seats of all sites are counted again for samples after so long. */
-const SEATS_MS = 10_000;
-const UNKNOWN: MetricsEvent["licenses"] = { total: null, used: null, utilization: null };
 const AWAY_RETRY_SECONDS = 5;
 
 interface StreamsDeps {
@@ -78,16 +75,9 @@ export async function createHubStreams(deps: StreamsDeps) {
     return sse + websocket > 0;
   }
 
-  let counted = { at: Number.NEGATIVE_INFINITY, licenses: UNKNOWN };
-  /** For the samples of every ten seconds that nobody sees they are not counted. */
-  async function seats(): Promise<MetricsEvent["licenses"]> {
-    if (!isWatched()) return UNKNOWN;
-    if (Math.abs(clock.now() - counted.at) > SEATS_MS) {
-      const { seats, utilization } = await fleetSummary(pool, directory, null);
-      const licenses = { total: seats.total, used: seats.used, utilization };
-      counted = { at: clock.now(), licenses };
-    }
-    return counted.licenses;
+  function seats(): MetricsEvent["licenses"] {
+    const { seats, utilization } = fleetTotals(directory, null).totals;
+    return { total: seats.total, used: seats.used, utilization };
   }
 
   const port: StreamsPort = {
