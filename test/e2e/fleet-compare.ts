@@ -1,3 +1,4 @@
+import { DAEMON_RULES } from "../../src/domain/alerts.ts";
 import { ROW_COLUMNS } from "../../src/domain/picture.ts";
 import type { Fleet, FleetSite } from "./fleet-rig.ts";
 
@@ -9,19 +10,26 @@ export interface Question {
   readonly path: string;
   /** A number at this place of the answer, summed over the sites, is the hub's over all of them. */
   readonly adds?: readonly string[];
+  /** Of the hour at which the simulated people are when it is asked. */
   readonly mayBeEmpty?: true;
 }
 
+/** A hub has rules of its own about sites. */
+const RULES = `&rule=${DAEMON_RULES}`;
 const START = "start={start}&end={end}";
 /** Every list, session range and statistic that both have. Ranges end at an instant that is over. */
 export const QUESTIONS: readonly Question[] = [
   { path: "/api/licenses/features?limit=10000", adds: ["total"] },
   { path: "/api/licenses/features?limit=10000&sort=-utilization" },
   { path: "/api/licenses/features?limit=3&offset=2&sort=name" },
-  { path: "/api/licenses/features?limit=10000&search=a&min_utilization=30&state=ok", adds: ["total"] },
+  {
+    path: "/api/licenses/features?limit=10000&search=a&min_utilization=30&state=ok",
+    adds: ["total"],
+    mayBeEmpty: true,
+  },
   { path: "/api/licenses/features?limit=10000&server={server}" },
   { path: "/api/licenses/users?limit=10000", adds: ["total"] },
-  { path: "/api/licenses/users?limit=10000&kind=queued,reservation", adds: ["total"] },
+  { path: "/api/licenses/users?limit=10000&kind=queued,reservation", adds: ["total"], mayBeEmpty: true },
   { path: "/api/licenses/users?limit=10000&sort=-count&server={server}" },
   { path: "/api/licenses/servers?limit=10000", adds: ["total"] },
   { path: "/api/licenses/servers?limit=10000&sort=-name" },
@@ -33,7 +41,6 @@ export const QUESTIONS: readonly Question[] = [
     adds: [
       ...["up", "degraded", "down", "unknown"].map((status) => `servers.${status}`),
       ...["total", "used", "available"].map((what) => `seats.${what}`),
-      ...["info", "warning", "critical"].map((severity) => `alerts.${severity}`),
       ...["features", "staleFeatures", "unlimitedFeatures", "queued", "reserved"],
     ],
   },
@@ -50,9 +57,13 @@ export const QUESTIONS: readonly Question[] = [
   { path: "/api/licenses/sessions?limit=10000&start={start}" },
   { path: `/api/licenses/denials?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/denials?limit=10000&start={middle}&end={end}&server={server}` },
-  { path: "/api/licenses/alerts?limit=10000", adds: ["total"] },
-  { path: "/api/licenses/alerts?limit=10000&state=firing", adds: ["total"] },
-  { path: "/api/licenses/alerts?limit=10000&severity=critical,warning&state=resolved", adds: ["total"] },
+  { path: `/api/licenses/alerts?limit=10000${RULES}`, adds: ["total"] },
+  { path: `/api/licenses/alerts?limit=10000&state=firing${RULES}`, adds: ["total"], mayBeEmpty: true },
+  {
+    path: `/api/licenses/alerts?limit=10000&severity=critical,warning&state=resolved${RULES}`,
+    adds: ["total"],
+    mayBeEmpty: true,
+  },
   { path: `/api/licenses/outages?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/outages?limit=10000&${START}&status=down&server={server}` },
   { path: `/api/licenses/waits?limit=10000&${START}`, adds: ["total"] },
@@ -153,6 +164,7 @@ function plain(value: unknown, site: string, name = ""): unknown {
 function isLeftOut(key: string, record: object): boolean {
   // A list at a hub has a limit also where the daemon answers everything.
   if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
+  if ("staleFeatures" in record && key === "alerts") return true;
   // Words of alerts and of errors are the same; of `logging` the hub has the state alone.
   if (key === "message") return "since" in record;
   // Of what goes on it grows from one question to the next.

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
 import { differences } from "./fleet-compare.ts";
 import type { LineState } from "./fleet-line.ts";
-import { BULK_SEATS, type Fleet, type FleetSite, startFleet } from "./fleet-rig.ts";
+import { BULK_SEATS, type Fleet, type FleetSite, PATIENCE_MS, startFleet } from "./fleet-rig.ts";
 import { freePort, run, SLOW, start, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
@@ -138,6 +138,16 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
       expect(heard.problem).toContain("Another licmond pushes for this site");
       await tor.poll(60);
       await expectEquality();
+      const told = "/api/licenses/alerts?rule=site_clone&state=firing&site=tor";
+      await until(
+        "an alert names both addresses",
+        async () => {
+          const { alerts } = (await (await fleet().get(told)).json()) as { alerts: { message: string }[] };
+          return alerts[0]?.message.includes("one from 127.0.0.1, and one from 127.0.0.1") || undefined;
+        },
+        // It waits for two minutes: a site that was killed and starts again is refused for a moment, too.
+        PATIENCE_MS,
+      );
     }
     // Whoever is left may push, once the other was not heard of for a while.
     await tor.poll(60);

@@ -15,7 +15,7 @@ import { flexnetSays } from "./lmstat.ts";
 /** Seats of the feature of the server `bulk`. */
 export const BULK_SEATS = 4000;
 /** A site waits for up to a minute after failures, and as long for an answer. */
-const PATIENCE_MS = 240_000;
+export const PATIENCE_MS = 240_000;
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 const SITES = { muc: ["eda", "plm"], stu: ["cae", "optim"], tor: ["styling", "media"] } as const;
 
