@@ -24,7 +24,18 @@ const ODD = [
 /** A site is silent after 30 s, and asked for every 10 s; the machine may be busy. */
 const SILENT_WITHIN_MS = 45_000;
 
-const OF_FLEET = ["", "?q=e", "alerts", "expiry", "denials", "outages", "history", "admin", "#palette"];
+const OF_FLEET = [
+  "",
+  "?q=e",
+  "alerts",
+  "expiry",
+  "denials",
+  "outages",
+  "history",
+  "admin",
+  "logs",
+  "#palette",
+];
 const FEATURE = "feature?site=muc&server=eda&daemon=siliqd&name=Synth-Ultra";
 const OF_SITE = [
   ...["?site=muc", "features?site=muc", FEATURE, "people?site=muc", "person?site=muc&user=nobody"],

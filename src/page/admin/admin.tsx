@@ -1,7 +1,6 @@
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { linkTo, page } from "../router.ts";
-import { isShown } from "../shell/places.ts";
 import { words } from "../words.ts";
 import { Commands } from "./commands.tsx";
 import { Checks, Daemon, Windows } from "./daemon.tsx";
@@ -10,10 +9,7 @@ import { admin } from "./words.ts";
 
 /** The name of the place, and the one beside it. */
 export function AdminHead() {
-  const places = [
-    ["admin", words.admin] as const,
-    ...(may("logs") && isShown("logs") ? [["logs", words.logs] as const] : []),
-  ];
+  const places = [["admin", words.admin] as const, ...(may("logs") ? [["logs", words.logs] as const] : [])];
   return (
     <>
       <div class="crumbs">

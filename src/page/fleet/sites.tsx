@@ -84,7 +84,7 @@ const COLUMNS: readonly ListColumn<Row>[] = [
     </>
   )),
   column("alerts", "minmax(110px, 150px)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
-  column("expiry", "minmax(118px, 140px)", "r opt", ({ nextExpiry }) =>
+  column("expiry", "minmax(126px, 168px)", "r opt el", ({ nextExpiry }) =>
     nextExpiry === null ? null : <Expiry on={nextExpiry} />,
   ),
   column("version", "72px", "q opt pad el", ({ version }) => version),

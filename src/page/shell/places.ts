@@ -1,6 +1,6 @@
 import type { Permission } from "../../domain/keys.ts";
 import type { PagePath } from "../../domain/words.ts";
-import { IS_FLEET, IS_HUB } from "../here.ts";
+import { IS_FLEET } from "../here.ts";
 import { mayNot } from "../me.ts";
 import type { IconName } from "../parts/marks.tsx";
 import { words } from "../words.ts";
@@ -28,16 +28,14 @@ const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
 };
 /** What needs no picture, which a fleet has none of. */
 const OF_FLEET: readonly string[] = [
-  ...(["", "expiry", "denials", "outages", "history", "alerts", "admin", "signin"] as const),
+  ...(["", "expiry", "denials", "outages", "history", "alerts", "admin", "logs", "signin"] as const),
 ];
 export const isOfFleet = (path: PagePath | ""): boolean => OF_FLEET.includes(path);
 
 /** False where the page could only say that it is not for the viewer. */
 export function isShown(path: PagePath | ""): boolean {
   const needed = NEEDS[path];
-  // A hub has no log to read.
-  const isHere = IS_HUB ? path !== "logs" && (!IS_FLEET || isOfFleet(path)) : true;
-  return isHere && (needed === undefined || !mayNot(needed));
+  return (needed === undefined || !mayNot(needed)) && (!IS_FLEET || isOfFleet(path));
 }
 
 export const PLACES: readonly Place[] = [
