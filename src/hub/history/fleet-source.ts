@@ -7,7 +7,7 @@ import { TooMuch } from "../../history/serve.ts";
 import type { Named } from "../../store/conditions.ts";
 import { ofSites } from "../answers/people.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
-import type { Row } from "./pages.ts";
+import { createCollector, type Row } from "./pages.ts";
 import { createSessionSource } from "./sessions.ts";
 import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
@@ -15,8 +15,10 @@ import type { Question } from "./transaction.ts";
 
 /** What one question may read: its answer is made in memory. */
 const MAX_FEATURES = 100_000;
-/** Sites whose scratch databases are open at once: half a megabyte each, more where a slice is large. */
-const OPEN_SITES = 24;
+/** Sites whose scratch databases are open at once: up to a megabyte each. */
+const OPEN_SITES = 64;
+/** Garbage is collected once in so many changes of the site. */
+const COLLECT_AFTER = 20;
 
 const SERVER = "site || ':' || server";
 /** The history of some sites as one, for one question. Must be closed. */
@@ -38,6 +40,8 @@ export function createFleetSource(
     end: Math.ceil(range.end / DAY_MS) * DAY_MS,
   };
   const open = new Map<string, SiteHistory>();
+  let current = "";
+  const collectSometimes = createCollector(COLLECT_AFTER);
   let features: ReadonlyMap<string, readonly KnownFeature[]> = new Map();
 
   /** The history of the site of a server; null of one that is none of these. */
@@ -46,19 +50,25 @@ export function createFleetSource(
     const own = marks.get(site);
     if (own === undefined) return null;
     let history = open.get(site);
+    if (site !== current) {
+      current = site;
+      collectSometimes();
+    }
     // The one that was asked last stands last.
     open.delete(site);
     if (history === undefined) {
-      const [[oldest, idle] = []] = open;
-      if (oldest !== undefined && open.size >= OPEN_SITES) {
-        idle?.close();
-        open.delete(oldest);
-      }
+      const [oldest] = open.keys();
+      if (oldest !== undefined && open.size >= OPEN_SITES) close(oldest);
       const deps = { sql, marks: own, window, features: features.get(site) ?? [], checkpoint };
       history = await openSiteHistory(deps);
     }
     open.set(site, history);
     return history;
+  }
+
+  function close(site: string): void {
+    open.get(site)?.close();
+    open.delete(site);
   }
 
   /** Asks the reader of a server's site. */
@@ -75,7 +85,7 @@ export function createFleetSource(
   return {
     checkpoint,
     close() {
-      for (const site of open.values()) site.close();
+      for (const site of [...open.keys()]) close(site);
     },
     async reach() {
       const least = (times: readonly (number | null)[]) => {
@@ -120,6 +130,8 @@ export function createFleetSource(
         const site = await siteOf(own[0]?.server ?? "");
         const made = (await site?.rollups(own, from, to, withUsers)) ?? [];
         for (const [index, rollup] of made.entries()) rollups.set(own[index]?.id ?? 0, rollup);
+        // What it took to make these is not asked again, and takes ten megabytes.
+        if (sites.length > 1) close(partsOf(own[0]?.server ?? "")[0]);
       }
       return asked.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
     },
@@ -155,8 +167,6 @@ export function createFleetSource(
       return new Map(rows.map(([server, readAt]) => [String(server), Number(readAt)]));
     },
     ...createSessionSource(question, sites),
-    daysPacked: () => new Set(),
-    heldSums: () => [],
     siteDays: () => new Map(),
   };
 }

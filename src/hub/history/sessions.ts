@@ -2,9 +2,11 @@ import type { FeatureId } from "../../domain/history.ts";
 import {
   type HeldSeats,
   type HeldSession,
+  type HeldSum,
   type Holding,
   heldSeatsOf,
   joinedSeats,
+  sumsOf,
 } from "../../domain/stats/held-seats.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import { dayOf } from "../../history/buckets.ts";
@@ -84,7 +86,8 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
     const conditions = createConditions();
     personConditions(conditions, filter);
     // Also where servers are named: the index begins with the site.
-    conditions.add(`site = ANY(${conditions.use(arrayText([...marks.keys()]))}::text::text[])`);
+    const asked = filter.sites ?? sitesIn(filter.servers) ?? [...marks.keys()];
+    conditions.add(`site = ANY(${conditions.use(arrayText(asked))}::text::text[])`);
     const statement = overlapping(HELD, conditions.where(), begin, start, end);
     const found: HeldSession[] = [];
     for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
@@ -106,8 +109,8 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
     const rows = (await sql
       .unsafe(
         `SELECT site, data FROM session_days
-         WHERE day = $1 AND site IN (SELECT json_array_elements_text($2::text::json))`,
-        [day, JSON.stringify(asked)],
+         WHERE day = $1 AND site = ANY($2::text::text[])`,
+        [day, arrayText(asked)],
       )
       .values()) as [string, Uint8Array][];
     return new Map(rows);
@@ -128,19 +131,69 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
         rows.map((row) => [keyOf({ ...row, server: serverAt(site, row.server) }), row.count] as const),
       );
     });
+  /** Sessions of servers by feature: one look finds those of all features, of which the next ones are asked for mostly. */
+  const serverSessions = new Map<string, Promise<ReadonlyMap<string, HeldSession[]>>>();
+  let kept = 0;
+  async function ofServer(server: string, start: number, end: number) {
+    const found = await sessionsBy("began_at", start, end, { ...EVERYTHING, servers: [server] });
+    kept += found.length;
+    if (kept > MAX_SESSIONS) {
+      serverSessions.clear();
+      kept = found.length;
+    }
+    return Map.groupBy(found, keyOf);
+  }
+
+  async function daysPacked(first: number, behind: number): Promise<ReadonlySet<number>> {
+    const all = [...marks.keys()];
+    const rows = (await sql
+      .unsafe(
+        `SELECT day FROM session_days WHERE site = ANY($1::text::text[]) AND day >= $2 AND day < $3
+         GROUP BY day HAVING count(*) = $4`,
+        [arrayText(all), first, behind, all.length],
+      )
+      .values()) as number[][];
+    return new Set(rows.flat());
+  }
+
+  /** What was held of each feature on packed days, by feature. */
+  async function sumsIn(first: number, behind: number): Promise<ReadonlyMap<string, HeldSum>> {
+    const sums = new Map<string, HeldSum>();
+    for (const day of await daysPacked(first, behind)) {
+      const [from, to] = [day * DAY_MS, (day + 1) * DAY_MS];
+      const packed = await packedDay(day, [...marks.keys()]);
+      for (const [site, data] of packed) {
+        checkpoint();
+        for (const sum of sumsOf(ofSite(site, unpackSessionDay(day, data, EVERYTHING)), from, to)) {
+          const { seatMs = 0 } = sums.get(keyOf(sum)) ?? {};
+          sums.set(keyOf(sum), { ...sum, seatMs: seatMs + sum.seatMs });
+        }
+      }
+    }
+    return sums;
+  }
+  const heldSums = oncePerRange(sumsIn);
+
   const counts = new Map<string, ReturnType<typeof countsIn>>();
 
   return {
     sessions,
-    featureSessions: ({ server, daemon, feature }: FeatureId, start: number, end: number) => {
-      const of = { servers: [server], daemons: [daemon], features: [feature], users: null, hosts: null };
-      return sessionsBy("began_at", start, end, of);
+    async featureSessions(of: FeatureId, start: number, end: number): Promise<HeldSession[]> {
+      const found = await serverSessions.getOrInsertComputed(`${start} ${end} ${of.server}`, () =>
+        ofServer(of.server, start, end),
+      );
+      return found.get(keyOf(of)) ?? [];
     },
     async sessionCount(of: FeatureId, start: number, end: number): Promise<number> {
       const site = marks.get(partsOf(of.server)[0]);
       if (site === undefined) return 0;
       const found = await counts.getOrInsertComputed(site.site, () => countsIn(site))(start, end);
       return found.get(keyOf(of)) ?? 0;
+    },
+    daysPacked,
+    async heldSums(first: number, behind: number, of?: FeatureId): Promise<HeldSum[]> {
+      const sums = await heldSums(first, behind);
+      return of === undefined ? [...sums.values()] : [sums.get(keyOf(of)) ?? { ...of, seatMs: 0 }];
     },
     async held(
       from: number,

@@ -9,7 +9,9 @@ import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
 /** Packed days of features that are in the scratch database at once, of each kind: some hundred bytes each. */
-const SLICE_DAYS = 4_000;
+const SLICE_DAYS = 1_000;
+/** The same where rollups are made: of one site at a time. */
+const ROLLUP_DAYS = 4_000;
 
 /** First and last day. */
 type Days = readonly [first: number, last: number];
@@ -229,7 +231,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       last - first,
       sampled.reduce((sum, [low, high]) => sum + high - low + 1, 0),
     );
-    const most = Math.max(1, Math.floor(SLICE_DAYS / Math.max(1, size)));
+    const most = Math.max(1, Math.floor(ROLLUP_DAYS / Math.max(1, size)));
     if (withUsers) await fillSessions(start, end);
     const all: Rollup[] = [];
     for (let done = 0; done < asked.length; done += most) {
