@@ -2,13 +2,13 @@ import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Pool, Sql } from "./connect.ts";
 import { LOCK, LOCKS } from "./migrate.ts";
 
-/** Tables in partitions by time: how many days each has, and what a day is in the column that they are made by. */
+/** Tables in partitions by time: how many days each has, the column that they are made by, and what a day is in it. */
 export const PARTITIONED = {
-  sessions: { days: 7, unit: DAY_MS },
-  denials: { days: 7, unit: DAY_MS },
-  steps: { days: 1, unit: DAY_MS },
-  packed_days: { days: 7, unit: 1 },
-  events: { days: 1, unit: DAY_MS },
+  sessions: { days: 7, by: "ended_at", unit: DAY_MS },
+  denials: { days: 7, by: "at", unit: DAY_MS },
+  steps: { days: 1, by: "at", unit: DAY_MS },
+  packed_days: { days: 7, by: "day", unit: 1 },
+  events: { days: 1, by: "id", unit: DAY_MS },
 } as const;
 export type Partitioned = keyof typeof PARTITIONED;
 
@@ -34,16 +34,22 @@ export function createPartitions(pool: Pool, today: () => number) {
 
   /** One by one and attached: making them in place would lock every reader of the table out. */
   async function make(tx: Sql, table: Partitioned, day: number): Promise<void> {
-    const { days, unit } = PARTITIONED[table];
+    const { days, by, unit } = PARTITIONED[table];
     const name = nameOf(table, day);
+    const [from, until] = [day * unit, (day + days) * unit];
     const [found] = await tx`SELECT to_regclass(${name}) IS NOT NULL AS is`;
     if (found.is) return;
     await tx.unsafe(
       `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)`,
     );
-    await tx.unsafe(
-      `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${day * unit}) TO (${(day + days) * unit})`,
-    );
+    // A clock that was ahead brought rows of days that had no partition yet: with them there none can be made.
+    const [rest] = await tx`SELECT to_regclass(${`${table}_rest`}) IS NOT NULL AS is`;
+    if (rest.is)
+      await tx.unsafe(
+        `WITH early AS (DELETE FROM ${table}_rest WHERE ${by} >= ${from} AND ${by} < ${until} RETURNING *)
+         INSERT INTO ${name} SELECT * FROM early`,
+      );
+    await tx.unsafe(`ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM (${from}) TO (${until})`);
   }
 
   return {
