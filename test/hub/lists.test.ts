@@ -45,6 +45,10 @@ describe.skipIf(!HAS_POSTGRES)("live lists of a hub", () => {
           sites.get(name)?.push({ sentAt: now, states: pictureStates(pictures.get(name) ?? []) }),
         );
     }
+    await until("the directory of the hub has both sites", async () => {
+      const all = await hub.json<{ total: number }>("/api/licenses/servers", keys.viewer);
+      return all.total === [...pictures.values()].flat().length || undefined;
+    });
   });
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
@@ -357,8 +361,13 @@ describe.skipIf(!HAS_POSTGRES)("live lists of a hub", () => {
       keys.viewer,
     );
     expect(fresh.total).toBe(0);
-    const summary = await hub.json("/api/licenses/summary", keys.viewer);
-    expect(summary).toMatchObject({ sites: { total: 2, silent: 1 } });
+    await until("the directory of the hub has followed", async () => {
+      const { sites: counts } = await hub.json<{ sites: { total: number; silent: number } }>(
+        "/api/licenses/summary",
+        keys.viewer,
+      );
+      return (counts.total === 2 && counts.silent === 1) || undefined;
+    });
     const features = await hub.json<{ features: { state: string; collectedAt: string | null }[] }>(
       "/api/licenses/features?site=muc&limit=1000",
       keys.viewer,
