@@ -51,9 +51,9 @@ describe("no hole in the types", () => {
 });
 
 describe("no host but the user's own", () => {
-  /** Loopback, RFC 2606 and RFC 6761 names, and the names of XML's vocabularies, which nobody asks. */
+  /** Loopback, names without a dot, RFC 2606 and RFC 6761 names, and those of XML's vocabularies, which nobody asks. */
   const OWN =
-    /^(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;
+    /^(?:[a-z][a-z-]*|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]|(?:[\w-]+\.)*(?:example(?:\.(?:com|net|org))?|test|invalid)|www\.w3\.org)$/;
   const URL_HOST = /\b(?:https?|wss?|ftp|smtps?):\/\/(?:[^\s/@"'`]*@)?(\[[0-9a-f:.]*\]|[\w.-]+)/gi;
   const BARE_HOST = /(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|io|dev|sh|cloud)(?![\w-]|\.\w)/gi;
 

@@ -220,7 +220,7 @@ export function statisticsRoutes(
     .get(
       "/api/licenses/usage",
       async ({ exchange, query }) => {
-        const groupBy = checkedKeys(query.group_by ?? ["user"]);
+        const groupBy = checkedKeys(query.group_by ?? ["user"], keys);
         const byPerson = groupBy.some((key) => key === "user" || key === "host");
         if (byPerson || query.user !== undefined || query.host !== undefined) {
           requirePermission(exchange, "people", "Usage by user or host");
@@ -275,10 +275,10 @@ function checkPoints(points: number): void {
   );
 }
 
-function checkedKeys(keys: readonly UsageKey[]): readonly UsageKey[] {
+function checkedKeys(keys: readonly UsageKey[], known: readonly string[]): readonly UsageKey[] {
   if (keys.length <= 2 && new Set(keys).size === keys.length) return keys;
   throw new ApiError(
     "INVALID_QUERY",
-    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones.`,
+    `Query parameter "group_by" got ${keys.length} keys; it takes one or two different ones of ${[...known, "label:<name>"].join(", ")}.`,
   );
 }

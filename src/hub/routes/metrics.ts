@@ -11,12 +11,11 @@ import type { RouteDeps } from "../../http/routes/deps.ts";
 import { sampleOf, TEXT_CONTENT } from "../../http/routes/metrics.ts";
 import { namedServers } from "../../http/snapshot.ts";
 import { readProcessMetrics } from "../../system/host-metrics.ts";
-import type { HubAppDeps } from "../app.ts";
 import { SITE, serversIn } from "../lists/scope.ts";
 import { fleetSummary } from "../lists/summary.ts";
 import { createFleetExposition } from "../metrics/exposition.ts";
 import { emitSite, HUB } from "../metrics/families.ts";
-import { siteRecords } from "./sites.ts";
+import { type SitesDeps, siteRecords } from "./sites.ts";
 
 const CHOSEN = { ...SITE, server: NAMED.server, label: NAMED.label };
 const QUERY = queryOf(CHOSEN);
@@ -27,7 +26,7 @@ type Deps = Pick<
 >;
 
 /** Metrics of the sites, of what they have and of the hub itself. */
-export function metricsAtHubRoutes(deps: Deps, http: Pick<HubAppDeps, "reads" | "directory">) {
+export function metricsAtHubRoutes(deps: Deps, http: SitesDeps) {
   const { clock, daemon, build, meters, snapshotFor } = deps;
   const { reads, directory } = http;
   const exposition = createFleetExposition(http);

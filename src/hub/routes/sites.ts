@@ -31,7 +31,7 @@ const QUERY = queryOf({
 });
 const ID = Type.Object({ id: Type.String({ description: "Name of the site", example: "muc" }) });
 
-interface SitesDeps {
+export interface SitesDeps {
   readonly reads: Pick<Reads, "pool">;
   readonly directory: Directory;
 }
