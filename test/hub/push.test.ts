@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import type { Answer } from "../../src/fleet/protocol.ts";
 import type { Pool } from "../../src/hub/database/connect.ts";
 import { freePort } from "../free-port.ts";
+import { until } from "../until.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
 import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
 
@@ -204,5 +205,34 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
       ...restored,
     });
     expect(await counts()).toMatchObject({ ended: 20 });
+  });
+
+  test("of very many pushes at once those beyond what may wait are told to come later", async () => {
+    const { promise: isDone, resolve: done } = Promise.withResolvers<void>();
+    const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
+    const blocker = pool.begin(async (tx) => {
+      await tx`LOCK TABLE sites IN ACCESS EXCLUSIVE MODE`;
+      locked();
+      await isDone;
+    });
+    await isLocked;
+    const push = site.push({ to: 3, facts: madeUpFacts(1, 3, NOW) });
+    const refused: Response[] = [];
+    const sent = Array.from({ length: 80 }, async () => {
+      const response = await site.send(hub.url, push);
+      if (response.status === 429) refused.push(response);
+      return response;
+    });
+    await until("those beyond are refused", () => refused.length === 8 || undefined);
+    for (const { headers } of refused) {
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(2);
+      expect(Number(headers.get("retry-after"))).toBeLessThanOrEqual(5);
+    }
+    done();
+    await blocker;
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(72);
+    expect(refused).toHaveLength(8);
+    expect(await counts()).toEqual({ open: 0, ended: 1, steps: 1, refused: 0 });
   });
 });
