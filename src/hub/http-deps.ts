@@ -1,6 +1,7 @@
 import { type Problem, printProblem } from "../config/problem.ts";
 import type { HostService, LoopLag } from "../daemon/meters.ts";
 import type { RunningConfig } from "../daemon/running-config.ts";
+import type { HealthCheck } from "../domain/service/status.ts";
 import type { HttpSettings } from "../http/deps.ts";
 import type { Sent } from "../http/query.ts";
 import { databaseTrouble } from "./access/access.ts";
@@ -37,6 +38,7 @@ interface HubParts
   readonly anonymous: HubAppDeps["pictures"]["anonymous"];
   readonly host: HostService;
   readonly lag: LoopLag;
+  readonly takes: { health(check: HealthCheck): HealthCheck };
   readonly schemaVersion: number;
   readonly zone: () => string;
 }
@@ -62,7 +64,7 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     quotas,
     logs: { clear: (before) => clearLogs(pool, before, parts.clock.now()) },
     health: async () => ({
-      database: parts.reads.health(await databaseHealth(pool)),
+      database: parts.takes.health(parts.reads.health(await databaseHealth(pool))),
       collector: sitesHealth(directory),
       disk: { status: "healthy", message: "A hub keeps nothing on its own disk" },
       clock: { status: "healthy", message: "Nothing speaks against the clock" },

@@ -33,6 +33,7 @@ import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/families.ts";
 import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
+import { createTakes } from "./push/takes.ts";
 import { createRetention } from "./retention.ts";
 import { fleetSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
@@ -132,9 +133,11 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const pushes = createPushMeter();
+    const takes = createTakes(log("store"));
+    const takeDeps = { pool, partitions, clock, pseudonyms, secret: secret.toBase64() };
     const push = pushes.counted({
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
-        takePush({ pool, partitions, clock, pseudonyms, secret: secret.toBase64() }, batch, address),
+        takes.take(() => takePush(takeDeps, batch, address)),
       hold: holds.wait,
     });
     const schema = await schemaVersion(pool);
@@ -154,6 +157,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       host,
       lag,
       push,
+      takes,
       pseudonyms,
       anonymous,
       streams,

@@ -1,0 +1,46 @@
+import { messageOf } from "../../domain/error-code.ts";
+import { ApiError } from "../../domain/errors.ts";
+import type { Log } from "../../domain/log.ts";
+import type { HealthCheck } from "../../domain/service/status.ts";
+import { isAway, sqlState } from "../database/connect.ts";
+
+const RETRY_SECONDS = 5;
+
+/** By SQLSTATE: what everybody may be told. */
+const WORDS: Readonly<Record<string, string>> = {
+  "25006": "The hub's database is read-only",
+  "53100": "The disk of the hub's database is full",
+};
+
+/**
+ * Whether the database takes pushes. What it does not take is SERVICE_UNAVAILABLE, and nothing of it is acknowledged: the
+ * sites wait. Each of them comes again and again, so why is logged once, until a push is taken again.
+ */
+export function createTakes(log: Log) {
+  let problem: string | null = null;
+
+  function failed(error: unknown): string {
+    const words = WORDS[sqlState(error) ?? ""] ?? "The hub's database does not take anything now";
+    if (words !== problem)
+      log.error("Pushes are not taken: sites wait", { problem: words, error: messageOf(error) });
+    problem = words;
+    return words;
+  }
+
+  return {
+    async take<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+      try {
+        const answer = await work();
+        if (problem !== null) log.info("Pushes are taken again");
+        problem = null;
+        return answer;
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        throw new ApiError("SERVICE_UNAVAILABLE", `${failed(error)}.`, { retryAfterSeconds: RETRY_SECONDS });
+      }
+    },
+    /** What the last push says of the database; a database that only reads may seem well. */
+    health: (check: HealthCheck): HealthCheck =>
+      problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
+  };
+}
