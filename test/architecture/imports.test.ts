@@ -41,7 +41,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntri
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
 const PACKAGE_LIVES_IN: Readonly<Record<string, readonly string[]>> = {
-  "bun:sqlite": ["store", "history", "hub", "install"],
+  "bun:sqlite": ["store", "history", "install"],
   "drizzle-orm": ["store", "history"],
   elysia: ["http", "hub"],
   "@elysiajs/swagger": ["http"],

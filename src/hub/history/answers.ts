@@ -1,6 +1,7 @@
 import type { CountedFeature } from "../../domain/history.ts";
 import { siteOf } from "../../domain/server.ts";
 import type { HistorySource, Range } from "../../history/reader.ts";
+import { openScratch } from "../../history/scratch.ts";
 import type { Seen } from "../../history/sessions/people.ts";
 import { createPseudonyms, namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Answer } from "../../http/answers/answer.ts";
@@ -19,7 +20,6 @@ import { logStats, logs } from "../logs/answers.ts";
 import { storedSecret } from "../secret.ts";
 import { createFleetSource } from "./fleet-source.ts";
 import type { Row } from "./pages.ts";
-import { openScratch } from "./scratch.ts";
 import { type SiteMarks, sitesOf } from "./sites.ts";
 import type { Question } from "./transaction.ts";
 

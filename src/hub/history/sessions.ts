@@ -17,12 +17,15 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import { arrayText, personConditions } from "../answers/people.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
-import { inPages, type Row } from "./pages.ts";
+import { createCollector, inPages, type Row } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
 import type { Question } from "./transaction.ts";
 
 /** Sessions in memory at once, some hundred bytes each. */
 const MAX_SESSIONS = 200_000;
+
+/** Garbage is collected once in so many days. */
+const COLLECT_AFTER = 4;
 
 const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
   last_seen_at::float8`;
@@ -52,6 +55,7 @@ export function overlapping(
 /** The part of the source that is about sessions: of all sites at once. */
 export function createSessionSource({ sql, checkpoint }: Question, sites: readonly SiteMarks[]) {
   const marks = new Map(sites.map((one) => [one.site, one]));
+  const collectSometimes = createCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
   /** Each name once in memory: rows repeat them. */
   const text = (value: Row[number] | undefined) => {
@@ -201,6 +205,7 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
       filter: SessionFilter,
       holdingOf: (session: HeldSession) => Holding,
     ): Promise<HeldSeats> {
+      collectSometimes();
       const day = dayOf(from);
       const asked = filter.sites ?? sitesIn(filter.servers) ?? [...marks.keys()];
       const packed = await packedDay(day, asked);

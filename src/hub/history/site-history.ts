@@ -2,9 +2,9 @@ import type { Rollup } from "../../domain/stats/rollup.ts";
 import { DAY_MS, HOUR_MS } from "../../domain/time/clock.ts";
 import { dayOf, hourEnd, hourStart, type KnownFeature, packedKey } from "../../history/buckets.ts";
 import { type Range, resolveRange } from "../../history/reader.ts";
+import { openScratch } from "../../history/scratch.ts";
 import type { Sql } from "../database/connect.ts";
 import { inPages } from "./pages.ts";
-import { openScratch } from "./scratch.ts";
 import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { createReader, type Reader } from "../../history/reader.ts";
-import { MIGRATIONS } from "../../store/migrations/migrations.ts";
+import { MIGRATIONS } from "../store/migrations/migrations.ts";
+import { createReader, type Reader } from "./reader.ts";
 
 /** The daemon's tables that its reader of history asks, as far as a hub fills them. */
 const TABLES = [
