@@ -32,6 +32,15 @@ const as = (argv: readonly string[]) =>
     ? [...argv]
     : ["setpriv", `--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups", ...argv];
 
+/** All that is in a database, as `pg_dump` writes it. */
+export function dumpOf(url: string): string {
+  const dumped = Bun.spawnSync([bin("pg_dump"), "--dbname", url], {
+    env: { TZ: "UTC", PATH: "/usr/bin:/bin" },
+  });
+  if (dumped.exitCode !== 0) throw new Error(`pg_dump: ${dumped.stderr.toString()}`);
+  return dumped.stdout.toString();
+}
+
 /** A PostgreSQL of its own, in a folder of its own. Ended and removed at the end of an `await using`. */
 export interface Postgres extends AsyncDisposable {
   readonly port: number;
