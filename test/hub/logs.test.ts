@@ -49,7 +49,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     for (const name of ["muc", "blr"]) {
       const site = madeUpSite(
         name,
-        await known(hubs[0], await keyAt(database, { role: "site", site: name })),
+        await known(hubs[1], await keyAt(database, { role: "site", site: name })),
       );
       const facts = [
         lineOf(1, "warn", "collector", "The server refused us", { server: "eda", why: "connection refused" }),
