@@ -29,6 +29,7 @@ import { openDaemonStore, startDespiteDamage } from "./daemon/store.ts";
 import { createTeardown } from "./daemon/teardown.ts";
 import { shuffle } from "./domain/polls/track-sessions.ts";
 import { type Clock, systemClock, systemTimers } from "./domain/time/clock.ts";
+import { emitFleet } from "./export/fleet-metrics.ts";
 import { createHistoryClient } from "./history/client.ts";
 import { createDayKeeper, type DayQueries } from "./history/day-keeper.ts";
 import { createHistory } from "./history/history.ts";
@@ -144,6 +145,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       createMeters({ bus, snapshot: live.snapshot, firing: alerts.firing, view }),
     );
     meters.add(requests.emit);
+    meters.add((emit) => emitFleet(fleet.status(), emit));
     const known = { pseudonyms, installationId: installationId(secret) };
     const answers = { ...records, ...people, ...polling, ...known, host, hub, sampler, lag, denials, fleet };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
@@ -231,7 +233,11 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
   type Records = ReturnType<typeof keepRecords>;
 
   function watchAlerts(records: Records, { sample }: HostService, run: RunCommand, fleet: Fleet) {
-    const host = () => ({ disk: sample().disk, clockDoubtMs: records.clockDoubtMs() });
+    const host = () => ({
+      disk: sample().disk,
+      clockDoubtMs: records.clockDoubtMs(),
+      outbox: fleet.outbox(),
+    });
     return createAlertService({
       ...records,
       ...time,

@@ -19,7 +19,7 @@ export interface Span {
   readonly picture: ServerPicture;
 }
 
-const NO_HOST: HostLook = { disk: null, clockDoubtMs: null };
+const NO_HOST: HostLook = { disk: null, clockDoubtMs: null, outbox: null };
 
 /**
  * The daemon's evaluator over the past of one server, or of a part of it: nothing is stored, no target gets a note.

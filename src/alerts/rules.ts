@@ -31,6 +31,8 @@ const FIRST_PERMANENT_YEAR = 2090;
 /** Percent of the file system in use. The critical one is where health calls the disk degraded. */
 const DISK_WARNING = 90;
 const DISK_CRITICAL = 95;
+/** Percent of `[fleet] outbox_size` that wait for the hub. */
+const OUTBOX_WARNING = 80;
 
 /** What an alert is about, within its server. */
 export type About = Pick<AlertSubject, "daemon" | "feature" | "detail">;
@@ -66,6 +68,8 @@ export interface HostLook {
   readonly disk: number | null;
   /** By how much the clock is ahead of the time that is stored, negative = behind; null while it is trusted. */
   readonly clockDoubtMs: number | null;
+  /** What waits for the hub of the fleet: percent of its place, and whether some was dropped since the hub answered; null = no fleet. */
+  readonly outbox: { readonly percent: number; readonly dropped: boolean } | null;
 }
 
 /** What a rule sees of a denial; `feature` is null where the manager counts denials and says no more. */
@@ -287,6 +291,20 @@ export const HOST_RULES: readonly Rule<HostLook>[] = [
     level: ({ clockDoubtMs }) => (clockDoubtMs === null ? 0 : 1),
     finding: ({ clockDoubtMs }) =>
       warning(clockMessage(clockDoubtMs ?? 0), Math.trunc((clockDoubtMs ?? 0) / DAY_MS), 1),
+  },
+  /** More waits for the hub than there is place for. Once it answers, it gets the days of what was dropped as a whole. */
+  {
+    rule: "outbox",
+    patience: "poll",
+    level: ({ outbox }) => (outbox?.dropped ? 2 : (outbox?.percent ?? 0) >= OUTBOX_WARNING ? 1 : 0),
+    finding: ({ outbox }, level) =>
+      level === 2
+        ? critical("Facts for the hub were dropped: it gets their days as a whole once it answers")
+        : warning(
+            `${outbox?.percent ?? 0} % of outbox_size waits for the hub`,
+            outbox?.percent,
+            OUTBOX_WARNING,
+          ),
   },
 ];
 

@@ -118,9 +118,24 @@ export function createFleet({ store, config, clock, timers, log, build }: FleetD
     status(): FleetStatus | null {
       if (site === null || settings === null) return null;
       const { lastContactAt, waitingSince, ...status } = site.status();
-      const { site: name, people, notify } = settings;
+      const { site: name, people, notify, outboxBytes } = settings;
       const times = { lastContactAt: iso(lastContactAt), waitingSince: iso(waitingSince) };
-      return { site: name, hub: new URL(settings.url).origin, ...status, ...times, people, notify };
+      return {
+        site: name,
+        hub: new URL(settings.url).origin,
+        ...status,
+        ...times,
+        outboxBytes,
+        people,
+        notify,
+      };
+    },
+    /** How full the outbox is, for alerts. */
+    outbox() {
+      const status = this.status();
+      if (status === null) return null;
+      const { waitingBytes, outboxBytes, dropped } = status;
+      return { percent: Math.round((waitingBytes / outboxBytes) * 100), dropped };
     },
     async stop() {
       stopped = true;

@@ -19,6 +19,7 @@ export const DAEMON_RULES = [
   "totals_changed",
   "disk",
   "clock",
+  "outbox",
 ] as const;
 /** What a hub watches of its sites. */
 export const SITE_RULES = [

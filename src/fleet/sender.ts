@@ -29,6 +29,11 @@ export interface SenderStatus {
   readonly daysLeft: number;
   readonly sentFacts: number;
   readonly sentBytes: number;
+  readonly waitingBytes: number;
+  /** Facts were dropped since the hub answered last. */
+  readonly dropped: boolean;
+  /** Pushes that were not taken. */
+  readonly failures: number;
 }
 
 /** What is said once the hub has answered a hello. */
@@ -81,6 +86,7 @@ export function createSender(deps: SenderDeps) {
   let talk: Talk | null = null;
   let sentFacts = 0;
   let sentBytes = 0;
+  let allFailures = 0;
   let stopped = false;
   /** The hub may be waiting for a command, and nothing here for its answer. */
   let isHeld = false;
@@ -237,6 +243,7 @@ export function createSender(deps: SenderDeps) {
       tell(WORDS[as], { error: why });
     }
     failures++;
+    allFailures++;
     state = as;
     problem = why;
     // Half of it by chance: many sites may have lost the same hub.
@@ -252,8 +259,18 @@ export function createSender(deps: SenderDeps) {
     status(): SenderStatus {
       const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
       const waitingSince = waitingFacts === 0 ? null : drainedAt;
-      const queue = { waitingFacts, waitingSince, daysLeft: outbox.daysLeft() };
-      return { state, problem, lastContactAt, ...queue, sentFacts, sentBytes };
+      const waiting = { waitingFacts, waitingBytes: waitingFacts * ROW_BYTES, waitingSince };
+      const days = { daysLeft: outbox.daysLeft(), dropped: outbox.hasLost() };
+      return {
+        state,
+        problem,
+        lastContactAt,
+        ...waiting,
+        ...days,
+        sentFacts,
+        sentBytes,
+        failures: allFailures,
+      };
     },
     /** When nothing waited last, epoch ms. */
     drainedAt: () => drainedAt,

@@ -463,6 +463,23 @@ test("a clock that is doubted, until it is not", () => {
   expect(rig.said()).toEqual(["clock resolved warning"]);
 });
 
+test("what waits for the hub of a fleet, and what was dropped of it", () => {
+  const rig = createRig({}, []);
+  rig.outbox = { percent: 79, dropped: false };
+  rig.pass(3);
+  rig.outbox = { percent: 80, dropped: false };
+  rig.pass(3);
+  rig.outbox = { percent: 0, dropped: true };
+  rig.pass(3);
+  expect(rig.events()).toMatchObject([
+    { rule: "outbox", change: "fired", severity: "warning", value: 80, threshold: 80, server: null },
+    { rule: "outbox", change: "raised", severity: "critical", value: null },
+  ]);
+  rig.outbox = { percent: 1, dropped: false };
+  rig.pass(3);
+  expect(rig.said().at(-1)).toBe("outbox resolved critical");
+});
+
 describe("after a clock that was 500 days ahead", () => {
   const AHEAD = 500 * 24 * HOUR;
 

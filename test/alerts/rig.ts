@@ -106,7 +106,7 @@ export function createRig(
         publicUrl: "https://lic.example/eda/",
         hubNotifies: (at) => at <= rig.hubNotifiesUntil,
       }),
-      host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs }),
+      host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs, outbox: rig.outbox }),
       clock: { now: () => rig.now },
       timers: {
         after(_, run) {
@@ -133,6 +133,7 @@ export function createRig(
     failing: false,
     disk: null as number | null,
     clockDoubtMs: null as number | null,
+    outbox: null as { percent: number; dropped: boolean } | null,
     /** The hub of a fleet notifies of what happens until then. */
     hubNotifiesUntil: 0,
     get engine() {

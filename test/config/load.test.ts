@@ -250,7 +250,7 @@ http = 5
 [alerts]|usage_critical = 80
 2: alerts.usage_critical takes usage_warning (90) up to usage_critical (80)
 [[notifications]]|type = "command"|argv = ["x"]|rules = ["seat"]
-4: notifications[0].rules[0] takes one of server_down, server_degraded, daemon_down, seats, expiry, denials, held_too_long, stale, unparsed, totals_changed, disk, clock, site_silent, site_behind, site_clock, site_version, site_refused, site_clone, or a pattern of them with * and ?, not "seat"
+4: notifications[0].rules[0] takes one of server_down, server_degraded, daemon_down, seats, expiry, denials, held_too_long, stale, unparsed, totals_changed, disk, clock, outbox, site_silent, site_behind, site_clock, site_version, site_refused, site_clone, or a pattern of them with * and ?, not "seat"
 [[maintenance]]|servers = ["b"]|start = 2026-01-01T00:00:00Z|duration = "1h"
 2: maintenance[0].servers[0] takes ids of servers, in which * stands for any characters; no server is "b"
 [[maintenance]]|servers = ["*"]|duration = "1h"|start = 2027-02-30T22:00:00Z

@@ -362,8 +362,11 @@ describe("what is not told as facts is told as days", () => {
     await until("they are dropped", () =>
       site.log.lines.some(({ message }) => message.startsWith("Too many facts wait")) ? true : undefined,
     );
+    expect(site.site.status()).toMatchObject({ dropped: true, failures: expect.any(Number) });
+    expect(site.site.status().failures).toBeGreaterThan(0);
     hub.up();
     await site.told();
+    expect(site.site.status()).toMatchObject({ dropped: false, waitingFacts: 0, waitingBytes: 0 });
     expect(hub.pushes.some(({ gap }) => gap)).toBe(true);
     expectSame(site, hub);
     await hub.stop();

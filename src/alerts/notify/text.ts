@@ -113,6 +113,7 @@ const OVER: Readonly<Record<AlertRule, readonly [was: string, worst?: (value: nu
   totals_changed: ["its number of seats had changed"],
   disk: ["the disk was nearly full", (value) => `${value} % of it was in use`],
   clock: ["the clock was in doubt", (value) => `by ${countOf(value, "day")}`],
+  outbox: ["too much waited for the hub", (value) => `${value} % of its place was in use`],
   site_silent: ["the site was not heard of"],
   site_behind: ["the hub was behind the site", (minutes) => countOf(minutes, "minute")],
   site_clock: ["the site's clock was not the hub's", (seconds) => `by ${countOf(seconds, "second")}`],

@@ -37,7 +37,7 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
   borrowed: false,
 };
 /** Rules about what history does not keep. */
-const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock"];
+const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock", "outbox"];
 
 /** Says what each rule would have done over the stored history, by the config as it is now. Throws StoreError. */
 export async function checkAlerts(

@@ -84,6 +84,7 @@ export const daily = {
     totals_changed: "has another total",
     disk: "The disk is nearly full",
     clock: "has another time than this host",
+    outbox: "Too much waits for the hub",
     site_silent: "is silent",
     site_behind: "is behind",
     site_clock: "has another time than the hub",
