@@ -108,6 +108,11 @@ test("a hub has everything once, over kill -9 and lost answers", async () => {
   });
   expect(stdout).toContain(`muc: the hub ${hub.url} answers`);
   expect(exitCode).toBe(0);
+  const scrape = await fetch(`${watching.daemon.url}/metrics`, { headers: { "x-api-key": watching.key } });
+  const metrics = await scrape.text();
+  expect(metrics).toContain("\nlicmond_fleet_connected 1\n");
+  expect(metrics).toContain("\nlicmond_fleet_waiting_bytes 0\n");
+  expect(metrics).toMatch(/\nlicmond_fleet_sent_facts_total [1-9]/);
 });
 
 test("a restored database is another one to the hub", async () => {
