@@ -43,16 +43,18 @@ export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number):
   return rows.map((row) => {
     const [rolled, sampled, houred] = [whole(row.rolled), whole(row.sampled), whole(row.houred)];
     const samplesFrom = sampled === null ? whole(row.stepped) : sampled * DAY_MS;
+    const knownAt = whole(row.known_at) ?? now;
     const firstDay = samplesFrom === null ? null : Math.floor(samplesFrom / DAY_MS);
     return {
       site: String(row.site),
-      knownAt: whole(row.known_at) ?? now,
+      knownAt,
       isSilent: now - (whole(row.last_push_at) ?? 0) > SILENT_MS,
       people: row.people as Audience | null,
       sessionsFrom: Number(row.sessions_from),
       samplesFrom,
       hoursFrom: houred === null ? null : houred * DAY_MS,
-      openFrom: rolled === null ? firstDay : rolled + 1,
+      // A day that was packed by a clock that was ahead goes on.
+      openFrom: rolled === null ? firstDay : Math.min(rolled + 1, Math.floor(knownAt / DAY_MS)),
     };
   });
 }
