@@ -57,7 +57,7 @@ function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
   });
 }
 
-function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: number, at: number) {
+export function pollOf(year: Year, size: YearSize, server: MonitoredServer, place: number, at: number) {
   const features = Array.from({ length: size.features }, (_, number): FeatureReading => {
     const index = place * size.features + number;
     const { held, total } = year.weekOf(index, at).played;

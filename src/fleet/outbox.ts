@@ -1,7 +1,7 @@
 import type { RandomBytes } from "../domain/keys.ts";
 import { DAY_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
-import type { Recorded } from "./recording.ts";
+import { RECORDED, type Recorded } from "./recording.ts";
 
 /** A row of the outbox: what happened, and the key by which its row is found. */
 export interface OutboxRow {
@@ -21,7 +21,11 @@ export interface DueDay {
 export const NO_DAY = -1;
 
 /** What a row of the outbox takes on the disk, on average; measured. */
-export const ROW_BYTES = 32;
+export const ROW_BYTES = 26;
+
+const KINDS = new Map(
+  (Object.keys(RECORDED) as Recorded[]).map((name): [string, Recorded] => [RECORDED[name], name]),
+);
 
 /** Rows that are removed at once: a millisecond or so. */
 const TRIM_ROWS = 5_000;
@@ -38,17 +42,19 @@ export type Outbox = ReturnType<typeof createOutbox>;
 /** What a site still has to tell its hub. Throws StoreError. */
 export function createOutbox(store: Store, random: RandomBytes) {
   const { sqlite, read, transaction } = store;
-  const page = sqlite.query<OutboxRow, [number, number]>(
+  const page = sqlite.query<Omit<OutboxRow, "kind"> & { readonly kind: string }, [number, number]>(
     "SELECT seq, kind, key FROM fleet_outbox WHERE seq > ? ORDER BY seq LIMIT ?",
   );
   const edges = sqlite.query<{ oldest: number | null; head: number }, []>(
     `SELECT (SELECT min(seq) FROM fleet_outbox) AS oldest,
        ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'fleet_outbox'), 0) AS head`,
   );
-  const add = sqlite.query<null, [Recorded, string]>("INSERT INTO fleet_outbox (kind, key) VALUES (?, ?)");
+  const add = sqlite.query<null, [string, string]>("INSERT INTO fleet_outbox (kind, key) VALUES (?, ?)");
   // Commands expire within minutes.
   const done = sqlite.query<{ id: string }, [number]>(
-    "SELECT json_extract(key, '$.command') AS id FROM fleet_outbox WHERE seq > ? - 20000 AND kind = 'outcome'",
+    "SELECT json_extract(key, '$.command') AS id FROM fleet_outbox WHERE seq > ? - 20000 AND kind = '" +
+      RECORDED.outcome +
+      "'",
   );
   const trim = sqlite.query<null, [number]>("DELETE FROM fleet_outbox WHERE seq <= ?");
   const getMark = sqlite.query<{ value: string | number }, [Mark]>(
@@ -150,10 +156,15 @@ export function createOutbox(store: Store, random: RandomBytes) {
     drainedAt: () => number("drained"),
     usersSent: () => number("users"),
     /** The facts above a number, at most `limit`, in order. */
-    page: (after: number, limit: number): OutboxRow[] => read(() => page.all(after, limit)),
+    page: (after: number, limit: number): OutboxRow[] =>
+      // Rows of before there were letters have the word.
+      read(() => page.all(after, limit)).map((row) => ({
+        ...row,
+        kind: KINDS.get(row.kind) ?? (row.kind as Recorded),
+      })),
     /** What became of a command. */
     addOutcome: (outcome: object): void =>
-      transaction(() => void add.run("outcome", JSON.stringify(outcome))),
+      transaction(() => void add.run(RECORDED.outcome, JSON.stringify(outcome))),
     /** Commands whose outcome is among the newest facts. */
     commandsDone: (): string[] => read(() => done.all(edges.get()?.head ?? 0)).map(({ id }) => id),
     /** The hub has the facts up to a number; those up to `removable` need not be kept. `drainedAt` null = some wait. */

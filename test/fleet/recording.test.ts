@@ -13,9 +13,9 @@ import { cleanUp } from "../store/place.ts";
 afterEach(cleanUp);
 
 const rows = ({ store }: ReturnType<typeof createRig>) =>
-  store.sqlite
-    .query<{ kind: string; key: string | number }, []>("SELECT kind, key FROM fleet_outbox ORDER BY seq")
-    .all();
+  createOutbox(store, systemRandom)
+    .page(0, 10_000)
+    .map(({ kind, key }) => ({ kind, key }));
 const kinds = (rig: ReturnType<typeof createRig>) => rows(rig).map(({ kind }) => kind);
 
 const DAY_MS = 86_400_000;
