@@ -52,9 +52,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   const add = sqlite.query<null, [string, string]>("INSERT INTO fleet_outbox (kind, key) VALUES (?, ?)");
   // Commands expire within minutes.
   const done = sqlite.query<{ id: string }, [number]>(
-    "SELECT json_extract(key, '$.command') AS id FROM fleet_outbox WHERE seq > ? - 20000 AND kind = '" +
-      RECORDED.outcome +
-      "'",
+    `SELECT json_extract(key, '$.command') AS id FROM fleet_outbox WHERE seq > ? - 20000 AND kind = '${RECORDED.outcome}'`,
   );
   const trim = sqlite.query<null, [number]>("DELETE FROM fleet_outbox WHERE seq <= ?");
   const getMark = sqlite.query<{ value: string | number }, [Mark]>(

@@ -6,17 +6,16 @@ import type { Store } from "../store/open/open.ts";
  * which it keeps those of an hour: with words they were a sixth larger.
  */
 export const RECORDED = {
-  ...{
-    opened: "o",
-    changed: "c",
-    ended: "e",
-    step: "s",
-    coverage: "v",
-    status: "t",
-    denial: "d",
-    event: "n",
-  },
-  ...{ outcome: "r", gone: "g" },
+  opened: "o",
+  changed: "c",
+  ended: "e",
+  step: "s",
+  coverage: "v",
+  status: "t",
+  denial: "d",
+  event: "n",
+  outcome: "r",
+  gone: "g",
 } as const;
 export type Recorded = keyof typeof RECORDED;
 

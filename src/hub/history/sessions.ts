@@ -113,10 +113,10 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
   async function packedDay(day: number, asked: readonly string[]) {
     checkpoint();
     const rows = (await sql
-      .unsafe(
-        `SELECT site, data FROM ${PACKED_DAYS} AND day = $1 AND site = ANY($2::text::text[])`,
-        [day, arrayText(asked)],
-      )
+      .unsafe(`SELECT site, data FROM ${PACKED_DAYS} AND day = $1 AND site = ANY($2::text::text[])`, [
+        day,
+        arrayText(asked),
+      ])
       .values()) as [string, Uint8Array][];
     return new Map(rows);
   }
