@@ -26,6 +26,8 @@ export interface PlaceOptions {
   readonly streams?: number;
   /** How often servers are polled without being asked to; default `1h`. */
   readonly interval?: string;
+  /** More of its config. */
+  readonly toml?: string;
   /** Beside what every daemon gets. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -36,7 +38,14 @@ const START_DEADLINE_MS = 20_000;
 
 /** Starts the built binary over fake tools that print the outputs, and waits until it answers. */
 export async function startPlace(options: PlaceOptions): Promise<Place> {
-  const { outputs, concurrency = 8, logLevel = "info", streams = 2_000, interval = "1h" } = options;
+  const {
+    outputs,
+    concurrency = 8,
+    logLevel = "info",
+    streams = 2_000,
+    interval = "1h",
+    toml = "",
+  } = options;
   const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
   const tool = join(folder, "lmutil");
   const config = join(folder, "licmond.toml");
@@ -70,7 +79,7 @@ streams_per_key = ${streams}
 
 [log]
 level = "${logLevel}"
-
+${toml}
 ${addresses
   .map(
     (address, index) =>

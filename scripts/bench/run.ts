@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { featuresHttp } from "./features-http.ts";
+import { fleetCost } from "./fleet-cost.ts";
 import { history } from "./history.ts";
 import { page } from "./page.ts";
 import { parse } from "./parse.ts";
@@ -28,6 +29,7 @@ const BENCHES: readonly Bench[] = [
   spawns,
   streams,
   history,
+  fleetCost,
   waits,
   page,
   words,
