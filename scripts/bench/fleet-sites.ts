@@ -185,7 +185,11 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
 
     return {
       push,
-      isBehind: () => cursor < seats || (cursor < made && timeOf(cursor + 1) < Date.now() - 2 * HEARTBEAT_MS),
+      isBehind() {
+        const late = Date.now() - 2 * HEARTBEAT_MS;
+        // Facts are made when they are pushed: a site that has not pushed yet has none, and is behind all the same.
+        return cursor < seats || madeUntil < late || (cursor < made && timeOf(cursor + 1) < late);
+      },
       /** Begins to make facts so long ago. */
       rewind: (ms: number) => {
         madeUntil -= ms;
