@@ -55,6 +55,9 @@ function lengths([used, taken, total]: Ends, kinds: Kinds): Part[] {
   const scale = WIDTH / total;
   const parts: Part[] = [{ kind: kinds[2], x: 0, width: WIDTH }];
   if (used > 0) parts.push({ kind: kinds[0], x: 0, width: used * scale });
-  if (taken > used) parts.push({ kind: kinds[1], x: used * scale + 1, width: (taken - used) * scale - 1 });
+  if (taken > used) {
+    const width = Math.max(1, (taken - used) * scale - 1);
+    parts.push({ kind: kinds[1], x: Math.max(0, taken * scale - width), width });
+  }
   return parts;
 }
