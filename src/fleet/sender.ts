@@ -2,7 +2,7 @@ import { open } from "node:fs/promises";
 import type { FleetSettings } from "../config/config.ts";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
-import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
+import { type Clock, HOUR_MS, MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import type { Batch, Batches } from "./batch.ts";
 import { type Outbox, ROW_BYTES } from "./outbox.ts";
 import type { Pushed, postPush } from "./post.ts";
@@ -124,9 +124,9 @@ export function createSender(deps: SenderDeps) {
   /** The hub answered a hello: it says what it has. */
   function met({ cursor, secret }: Answer): number {
     const now = clock.now();
-    if (cursor > outbox.edges().head) return beginEpoch(now);
+    if (!canGoOnAt(cursor)) return beginEpoch(now);
     // What was dropped is not at the hub, and days will make up for it.
-    if (!outbox.hasLost()) setBack(cursor, now);
+    if (!outbox.hasLost()) setBack(cursor);
     try {
       talk = deps.begin(secret);
     } catch (error) {
@@ -173,21 +173,19 @@ export function createSender(deps: SenderDeps) {
     outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
   }
 
-  /** The hub has facts up to `cursor`, fewer than it said, or more. */
-  function setBack(cursor: number, now: number): void {
+  /** Whether all facts that the hub lacks are still kept here, or were given up for whole days. */
+  function canGoOnAt(cursor: number): boolean {
     const { oldest, head } = outbox.edges();
+    if (cursor > head) return false;
+    return outbox.hasLost() || cursor >= outbox.cursor() || (oldest ?? head + 1) <= cursor + 1;
+  }
+
+  /** The hub has facts up to `cursor`, fewer than it said, or more. */
+  function setBack(cursor: number): void {
     const known = outbox.cursor();
     if (cursor === known) return;
     if (cursor < known) log.warn("The hub lost facts and gets them again", { from: cursor + 1, to: known });
-    if (cursor < known && (oldest ?? head + 1) > cursor + 1) {
-      log.error("The hub lost facts that are no longer kept here: it gets their days as a whole", {
-        from: cursor + 1,
-      });
-      outbox.drop(now - DAY_MS, now);
-      talk?.batches.restartDays();
-      return;
-    }
-    outbox.goBack(Math.min(cursor, head));
+    outbox.goBack(Math.min(cursor, outbox.edges().head));
   }
 
   /** What takes more than its place is given up: the hub gets whole days instead. */
@@ -220,8 +218,8 @@ export function createSender(deps: SenderDeps) {
       case "gap": {
         const now = clock.now();
         contact(now);
-        if (pushed.cursor > outbox.edges().head) return beginEpoch(now);
-        setBack(pushed.cursor, now);
+        if (!canGoOnAt(pushed.cursor)) return beginEpoch(now);
+        setBack(pushed.cursor);
         return FIRST_PAUSE_MS * deps.random();
       }
       case "unknown":

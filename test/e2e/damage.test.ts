@@ -19,6 +19,12 @@ const databaseOf = (site: Site) => join(storageOf(site), "licmond.db");
 const stateOf = (site: Site) => join(storageOf(site), "state.db");
 const filesOf = (site: Site) => readdirSync(storageOf(site));
 
+/** The log that a killed daemon left would mend a page that is damaged. */
+function emptyLog(site: Site): void {
+  using sqlite = new Database(databaseOf(site));
+  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 function fillPage(path: string, page: number): void {
   const bytes = readFileSync(path);
   bytes.fill(0, page * PAGE, (page + 1) * PAGE);
@@ -33,10 +39,7 @@ describe("API keys", () => {
     const own = `/api/keys/${lost.split("_")[1]}`;
     expect((await first.get(own, admin, { method: "DELETE" })).status).toBe(204);
     await first.kill();
-    // The log that is left would mend the page that is damaged first.
-    const sqlite = new Database(databaseOf(site));
-    sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    sqlite.close();
+    emptyLog(site);
     const remove = (name: string) => {
       for (const end of ["", "-wal", "-shm"]) rmSync(join(storageOf(site), name + end), { force: true });
     };
@@ -94,13 +97,17 @@ describe("kill -9 leaves nothing half made behind", () => {
 
   /** Starts the command again and again, each time a little later killed, until it has come to its end once. */
   async function killedAtTimes(args: readonly string[], isDone: () => boolean): Promise<void> {
-    for (let ms = 20; ; ms += randomInt(5, 60) + ms / 20) {
-      const child = Bun.spawn([BINARY, ...args], { stdout: "ignore", stderr: "ignore", stdin: "ignore" });
+    let printed = "";
+    for (let ms = 20; ms < 10_000; ms += randomInt(5, 60) + ms / 20) {
+      const child = Bun.spawn([BINARY, ...args], { stdout: "pipe", stderr: "pipe", stdin: "ignore" });
+      const texts = [child.stdout.text(), child.stderr.text()];
       await Promise.race([child.exited, Bun.sleep(ms)]);
       child.kill("SIGKILL");
       await child.exited;
       if (isDone()) return;
+      printed = (await Promise.all(texts)).join("");
     }
+    throw new Error(`licmond ${args[0]} did not come to its end in 10 s; it had printed:\n${printed}`);
   }
 
   async function isTidy(site: Site, key: string): Promise<void> {
@@ -118,6 +125,7 @@ describe("kill -9 leaves nothing half made behind", () => {
     await killedAtTimes(["restore", file, "--config", site.config], () => has("replaced"));
     await isTidy(site, key);
 
+    emptyLog(site);
     fillPage(databaseOf(site), 9);
     await killedAtTimes(["serve", "--config", site.config], () => has("corrupt"));
     await isTidy(site, key);

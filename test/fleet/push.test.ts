@@ -211,6 +211,27 @@ describe("a hub that is set back", () => {
     await hub.stop();
   });
 
+  test("to a time whose facts are no longer kept is told everything, under another epoch", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub);
+    await site.told();
+    for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
+    await site.told();
+    const first = hub.pushes.at(-1)?.epoch;
+    // As an hour later.
+    site.rig.store.sqlite.run("DELETE FROM fleet_outbox");
+    hub.forget((epochs) => {
+      for (const epoch of epochs.values()) {
+        epoch.facts.splice(5);
+        epoch.cursor = epoch.facts.at(-1)?.seq ?? 0;
+      }
+    });
+    await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
+    await site.told();
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
   test("or that knows more than the database: that is an older state of it", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
