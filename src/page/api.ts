@@ -39,6 +39,7 @@ export interface Answers {
   readonly "/api/me": Me | null;
   readonly "/api/licenses/features": List<"features", FeatureRecord>;
   readonly "/api/licenses/users": List<"users", UserRecord>;
+  readonly "/api/licenses/servers": List<"servers", { readonly id: string }>;
   readonly "/api/licenses/summary": FleetSummary;
   readonly "/api/fleet/sites": List<"sites", SiteRecord>;
   readonly [site: `/api/fleet/sites/${string}`]: SiteRecord;

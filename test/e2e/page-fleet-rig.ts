@@ -45,7 +45,7 @@ export async function startFleet(odd: readonly string[]): Promise<Fleet> {
     const file = join(site.folder, "hub.key");
     await Bun.write(file, `${await keyAt(database, { role: "site", site: name })}\n`);
     const pairs = Object.entries(labels).map(([word, value]) => `${word} = ${JSON.stringify(value)}`);
-    const fleet = `[fleet]\nsite = "${name}"\nurl = "${hub.url}"\napi_key_file = "${file}"\nlabels = { ${pairs.join(", ")} }`;
+    const fleet = `[fleet]\nsite = "${name}"\nurl = "${hub.url}"\napi_key_file = "${file}"\nlabels = { ${pairs.join(", ")} }\nallow = ["rescan", "acknowledge", "execute"]\n[execute]\nenabled = true`;
     await site.configure(`${LIMITS}[collector]\ninterval = "10s"\n${await serversOf(site)}\n${fleet}`);
     sites.set(name, site);
   }

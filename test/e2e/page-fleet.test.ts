@@ -160,6 +160,22 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     expect(heard).toEqual([]);
   });
 
+  test("has a site run a command, whose output stays there", async () => {
+    await lead(at("admin"));
+    await page.getByRole("button", { name: "Run … status" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.locator("datalist option[value='muc:eda']").waitFor({ state: "attached" });
+    await dialog.getByLabel("Server").fill("muc:nobody");
+    await dialog.getByRole("button", { name: "Run status on muc:nobody" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "muc:nobody" }).waitFor();
+    await dialog.getByLabel("Server").fill("muc:eda");
+    await dialog.getByRole("button", { name: "Run status on muc:eda" }).click();
+    await dialog.getByText("It ended with 0").waitFor();
+    await dialog.getByText("What it printed stays at the site.").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+    expect(heard.splice(0).filter((each) => !each.includes("404"))).toEqual([]);
+  });
+
   test("works below a prefix", async () => {
     const prefix = "/tools/licenses/";
     await using proxy = belowPrefix(fleet.hub.url, prefix);

@@ -93,8 +93,7 @@ test("a bar has a part for each seat or lengths that fill it, whatever the count
     fc.property(count, count, count, count, (total, free, reserved, queued) => {
       const available = free === null ? null : Math.min(free, total ?? 0) - (free % 3);
       const parts = partsOf({ total, available, reserved, queued, state: "ok" });
-      for (const { x, width } of parts)
-        expect([x >= 0, width > 0, x <= 184]).toEqual([true, true, true]);
+      for (const { x, width } of parts) expect([x >= 0, width > 0, x <= 184]).toEqual([true, true, true]);
       const cells = parts.filter(({ kind }) => kind !== "w");
       if (total !== null && total > 0 && total <= 32) {
         expect(cells).toHaveLength(total);

@@ -1,7 +1,9 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { Command, CommandResult } from "../../domain/service/commands.ts";
-import { post } from "../api.ts";
+import { get, post } from "../api.ts";
 import { duration } from "../format.ts";
+import { IS_HUB } from "../here.ts";
 import { site } from "../live/live.ts";
 import { me } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
@@ -26,7 +28,12 @@ export function Commands() {
       title={admin.commands}
       path="/api/execute"
       csv={false}
-      rows={({ commands }) => commands.filter(({ allowed }) => allowed)}
+      rows={({ commands }) =>
+        commands
+          .filter(({ allowed }) => allowed)
+          // At a hub the server says which site runs it.
+          .map((command) => ({ ...command, needsServer: command.needsServer || IS_HUB }))
+      }
       columns={[
         { head: admin.command, cell: ({ command }) => <span class="m">{command}</span> },
         {
@@ -46,7 +53,7 @@ export function Commands() {
   );
 }
 
-/** Asks for what the command takes, shows what would be run, then runs exactly that. */
+/** Asks for what the command takes, shows what would be run, then runs exactly that; what a site runs, it shows itself alone. */
 function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
   const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
@@ -57,7 +64,7 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
 
   const act = async () => {
     if (body === null) return false;
-    if (planned !== null) {
+    if (planned !== null || IS_HUB) {
       result.value = await post("/api/execute", body);
     } else {
       const { argv } = await post("/api/execute", { ...body, dryRun: true });
@@ -65,11 +72,7 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
     }
     return false;
   };
-  const fill = ({
-    currentTarget: { name, value },
-  }: {
-    currentTarget: HTMLInputElement | HTMLSelectElement;
-  }) => {
+  const fill = ({ currentTarget: { name, value } }: Filled) => {
     const { [name]: _, ...others } = fields.value;
     fields.value = value.trim() === "" ? others : { ...others, [name]: value.trim() };
   };
@@ -79,22 +82,17 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
   return (
     <FormDialog
       title={title}
-      button={planned === null ? admin.dryRun : title}
+      button={planned === null && !IS_HUB ? admin.dryRun : title}
       disabled={body === null}
       act={act}
       leave={leave}
     >
-      {command.needsServer && (
-        <label>
-          {admin.server}
-          <select name="server" required value={fields.value.server ?? ""} onChange={fill}>
-            <option value="">{admin.chooseServer}</option>
-            {[...(site.value?.keys() ?? [])].map((id) => (
-              <option key={id}>{id}</option>
-            ))}
-          </select>
-        </label>
-      )}
+      {command.needsServer &&
+        (IS_HUB ? (
+          <ServerOfSite onInput={fill} />
+        ) : (
+          <OwnServer value={fields.value.server} onChange={fill} />
+        ))}
       {ways.length > 1 && <p class="q">{admin.eitherOf(ways)}</p>}
       {names.map((name) => (
         <label key={name}>
@@ -118,13 +116,66 @@ function Run({ command, leave }: { readonly command: Command; readonly leave: ()
   );
 }
 
+interface Filled {
+  readonly currentTarget: HTMLInputElement | HTMLSelectElement;
+}
+
+function OwnServer(props: {
+  readonly value: string | undefined;
+  readonly onChange: (event: Filled) => void;
+}) {
+  return (
+    <label>
+      {admin.server}
+      <select name="server" required value={props.value ?? ""} onChange={props.onChange}>
+        <option value="">{admin.chooseServer}</option>
+        {[...(site.value?.keys() ?? [])].map((id) => (
+          <option key={id}>{id}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A fleet may have more servers than a list shows: their ids are offered while one is written. */
+function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }) {
+  const ids = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    get("/api/licenses/servers", { limit: "1000" }).then(
+      ({ servers }) => {
+        ids.value = servers.map(({ id }) => id);
+      },
+      // Its id can be written all the same.
+      () => {},
+    );
+  }, []);
+  return (
+    <label>
+      {admin.server}
+      <input
+        name="server"
+        required
+        autocomplete="off"
+        list="servers"
+        placeholder="site:server"
+        onInput={onInput}
+      />
+      <datalist id="servers">
+        {ids.value.map((id) => (
+          <option key={id} value={id} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
 function Result(props: { readonly title: string; readonly of: CommandResult; readonly leave: () => void }) {
   const { exitCode = 0, durationMs = 0, stdout = "", stderr = "", truncated = false } = props.of;
   return (
     <FormDialog key="result" title={props.title} button={null} leave={props.leave}>
       <p role="status">{admin.exited(exitCode, duration(durationMs))}</p>
       {truncated && <p class="n-full">{admin.cut}</p>}
-      <Output label={admin.stdout} text={stdout} />
+      {IS_HUB ? <p>{admin.staysAtSite}</p> : <Output label={admin.stdout} text={stdout} />}
       {stderr !== "" && <Output label={admin.stderr} text={stderr} />}
     </FormDialog>
   );

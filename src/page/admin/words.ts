@@ -102,6 +102,7 @@ export const admin = {
     `Takes ${ways.map((way) => way.join(", ")).join("; or ")}.`,
   exited: (code: number, took: string) => `It ended with ${code} after ${took}.`,
   cut: "The output was cut at 1 MiB.",
+  staysAtSite: "What it printed stays at the site.",
 
   searchLogs: "Search the log",
   searchHint: "Words that must all occur",
