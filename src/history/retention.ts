@@ -136,7 +136,8 @@ export function createTakeBack(store: Store) {
   const byDay = ["site_days", "session_days"].map((table) => deletes(table, "day", "day"));
   const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
   const updates = [
-    `UPDATE sessions SET ended_at = ?2, last_seen_at = min(last_seen_at, ?2), end_reason = 'unobserved' WHERE id IN
+    `UPDATE sessions SET ended_at = max(first_seen_at, ?2), last_seen_at = max(first_seen_at, min(last_seen_at, ?2)),
+         end_reason = 'unobserved' WHERE id IN
        (SELECT id FROM sessions WHERE ended_at > ?1 AND id > 0 LIMIT ?3)`,
     `UPDATE sessions SET first_seen_at = min(first_seen_at, ?2), last_seen_at = min(last_seen_at, ?2),
          began_at = min(began_at, ?2) WHERE id IN

@@ -3,6 +3,7 @@ import { systemRandom } from "../../src/domain/keys.ts";
 import { createOutbox, noteStop } from "../../src/fleet/outbox.ts";
 import { recordFacts, stopRecording } from "../../src/fleet/recording.ts";
 import { createTakeBack } from "../../src/history/retention.ts";
+import { createSessions } from "../../src/history/sessions/sessions.ts";
 import { createDenials } from "../../src/store/denials.ts";
 import { createEvents } from "../../src/store/events.ts";
 import * as a from "../domain/make.ts";
@@ -106,6 +107,28 @@ test("what a clock that was ahead left behind is taken back at the hub, too", as
   // Its packed day is told once more, as it is now: empty.
   const outbox = createOutbox(rig.store, systemRandom);
   expect(outbox.nextDay(rig.clock.time)).toMatchObject({ day: Math.floor(ahead / DAY_MS), whole: true });
+});
+
+test("news of a day that is made already unmake it at the hub; what retention deletes does not", () => {
+  const { store } = createRig();
+  recordFacts(store, false);
+  const { sqlite } = store;
+  const day = Math.floor(a.NOON / DAY_MS);
+  for (const each of [day - 1, day])
+    sqlite.run("INSERT INTO session_days (day, data) VALUES (?, x'00')", [each]);
+  sqlite.run("DELETE FROM fleet_days");
+  const told = () =>
+    sqlite.query<{ day: number; whole: number }, []>("SELECT day, whole FROM fleet_days").all();
+  sqlite.run(
+    `INSERT INTO sessions (id, server_id, daemon, feature, count, began_at, first_seen_at, last_seen_at, ended_at)
+     VALUES (1, 'eda', 'd', 'f', 1, ?1, ?1, ?1, ?1)`,
+    [a.NOON],
+  );
+  expect(told()).toEqual([{ day, whole: 0 }]);
+  sqlite.run("DELETE FROM fleet_days");
+  while (createSessions(store).retainStep(a.NOON + DAY_MS) > 0);
+  expect(sqlite.query("SELECT * FROM session_days").all()).toEqual([]);
+  expect(told()).toEqual([]);
 });
 
 describe("the outbox", () => {

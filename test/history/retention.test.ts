@@ -126,6 +126,8 @@ test("history of times that are still to come goes, and what was read by a right
   expect(before.length).toBeGreaterThan(1);
 });
 
+const sameTime = (at: number) => ({ began: at, first: at, last: at, ended: at });
+
 test("no session holds its seats until a time that is still to come", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const { sqlite } = rig.store;
@@ -139,6 +141,8 @@ test("no session holds its seats until a time that is still to come", async () =
     [1_002, first, first, wrong, wrong + 1, "checkin"],
     [1_003, wrong, wrong, wrong, wrong + 1, "checkin"],
     [1_004, first, wrong, wrong, null, null],
+    // Its begin lies less than a day ahead and stands, so that it cannot end before.
+    [1_005, now + HOUR_MS, now + HOUR_MS, wrong, wrong + 1, "checkin"],
     // A log may tell of times to come; what it says is not ours to change.
     [-1, wrong, wrong, wrong, wrong + 1, "checkin"],
   ];
@@ -156,6 +160,7 @@ test("no session holds its seats until a time that is still to come", async () =
     { id: 1_001, began: first, first, last: first, ended: first + HOUR_MS, reason: "checkin" },
     { id: 1_002, began: first, first, last: now, ended: now, reason: "unobserved" },
     { id: 1_004, began: first, first: now, last: now, ended: null, reason: null },
+    { id: 1_005, ...sameTime(now + HOUR_MS), reason: "unobserved" },
   ]);
 });
 
