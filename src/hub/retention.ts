@@ -21,7 +21,7 @@ interface RetentionDeps {
 /** Drops what is older than the config keeps, once an hour, by one hub at a time: partitions as a whole, the rest by rows. */
 export function createRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
   async function run(): Promise<void> {
-    const { sessionsMs, samplesMs, rollupsMs, eventsMs, outagesMs } = keep();
+    const { sessionsMs, samplesMs, rollupsMs, eventsMs, auditMs, outagesMs } = keep();
     const now = clock.now();
     const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
     const sessions = await partitions.drop("sessions", dayBefore(sessionsMs));
@@ -34,7 +34,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
       await partitions.drop("denials", dayBefore(sessionsMs)),
       await partitions.drop("steps", dayBefore(STEPS_MS)),
       await partitions.drop("packed_days", dayBefore(rollupsMs)),
-      await dropEvents(pool, partitions, dayBefore(eventsMs)),
+      await dropEvents(pool, partitions, dayBefore(eventsMs), dayBefore(auditMs)),
     ];
     await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
     await pool`DELETE FROM session_days WHERE day < ${dayBefore(sessionsMs)}`;

@@ -14,7 +14,7 @@ test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and 
   const pool = open(await postgres.database());
   await migrate(pool);
   const today = 20_600;
-  const clock = { now: () => today * DAY_MS };
+  const clock = { time: today * DAY_MS, now: () => clock.time };
   const partitions = createPartitions(pool, () => today);
   const days = [today, today - 399, today - 420];
   await partitions.ensure({ sessions: days, packed_days: [today, today - 400, today - 3000] });
@@ -30,6 +30,13 @@ test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and 
     ["rollups", today - 400],
   ] as const)
     await pool`INSERT INTO packed_days VALUES ('muc', ${kind}, ${day}, 1, ${Buffer.from("x")})`;
+  const eventDays = [today, today - 31, today - 399, today - 401];
+  await partitions.ensure({ events: eventDays });
+  for (const day of eventDays)
+    for (const [n, [type, source]] of [["alert", null] as const, ["log", "auth"], ["log", "audit"]].entries())
+      await pool`
+        INSERT INTO events (id, received_at, at, site, type, source, body)
+        VALUES (${day * DAY_MS + n}, 0, 0, 'muc', ${type ?? ""}, ${source ?? null}, ${today - day})`;
   const read = interpretConfig(
     '[retention]\nsessions = "400d"\nsamples = "100d"\nrollups = "5y"\n',
     null,
@@ -54,6 +61,19 @@ test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and 
     { kind: "rollups", age: 400 },
     { kind: "samples", age: 0 },
   ]);
+  const events = await pool`SELECT type, source, body AS age FROM events ORDER BY id`;
+  expect([...events].map(({ type, source, age }) => [type, source, age])).toEqual([
+    ["log", "audit", "399"],
+    ["log", "audit", "31"],
+    ["alert", null, "0"],
+    ["log", "auth", "0"],
+    ["log", "audit", "0"],
+  ]);
+  // A year later these have gone, too.
+  clock.time += 370 * DAY_MS;
+  await retention.step();
+  const left = await pool`SELECT body AS age FROM events WHERE type = 'log' ORDER BY id`;
+  expect([...left].map(({ age }) => age)).toEqual(["0"]);
   await pool.close();
 });
 

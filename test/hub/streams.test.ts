@@ -338,7 +338,8 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     const heard = await all.take(2);
     expect(heard[0]?.id).toBe(old);
     expect(all.comments.filter((text) => text.includes("deleted"))).toEqual([]);
-    expect(await dropEvents(pool, partitions, Math.floor(Date.now() / DAY) - 1)).toBe(1);
+    const yesterday = Math.floor(Date.now() / DAY) - 1;
+    expect(await dropEvents(pool, partitions, yesterday, yesterday)).toBe(1);
     await using rest = await openStream(`${hub.url}/stream/combined?events=server_status`, key, 0);
     expect(await rest.next()).toEqual(heard[1] ?? null);
     expect(rest.comments).toContain(`events up to ${old} were deleted, some may be missing`);

@@ -65,8 +65,11 @@ export function createPartitions(pool: Pool, today: () => number) {
         }
       }
     },
-    /** Drops the partitions of a table that lie before a day as a whole; answers how many. */
-    async drop(table: Partitioned, before: number): Promise<number> {
+    /**
+     * Drops the partitions of a table that lie before a day as a whole; answers how many. Rows for which `kept` holds (a
+     * condition in SQL) go into the partition of the rest.
+     */
+    async drop(table: Partitioned, before: number, kept = "false"): Promise<number> {
       const names = await pool`
         SELECT c.relname AS name FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
         WHERE inhparent = ${table}::regclass`;
@@ -75,7 +78,15 @@ export function createPartitions(pool: Pool, today: () => number) {
         return Number.isInteger(day) && day + PARTITIONED[table].days <= before;
       });
       for (const { name } of old) {
-        await pool.unsafe(`DROP TABLE IF EXISTS ${name}`);
+        await pool.begin(async (tx) => {
+          // Readers wait behind who waits for a lock: it is tried again in an hour.
+          await tx`SET LOCAL lock_timeout = '5s'`;
+          await tx.unsafe(
+            `CREATE TEMP TABLE kept_rows ON COMMIT DROP AS SELECT * FROM ${name} WHERE ${kept}`,
+          );
+          await tx.unsafe(`DROP TABLE ${name}`);
+          await tx.unsafe(`INSERT INTO ${table} SELECT * FROM kept_rows`);
+        });
         known.delete(name);
       }
       return old.length;

@@ -85,9 +85,20 @@ export async function giveIds(pool: Pool, count: number): Promise<number> {
   return Number(rows[0]?.last) - count + 1;
 }
 
-/** Drops the events of the days before this one, and notes how far: who resumes from there is told. */
-export async function dropEvents(pool: Pool, partitions: Partitions, day: number): Promise<number> {
+const IS_AUDIT = "type = 'log' AND source = 'audit'";
+
+/**
+ * Drops the events of the days before this one, and notes how far: who resumes from there is told. Lines of the audit trail
+ * are kept longer, until `auditDay`.
+ */
+export async function dropEvents(
+  pool: Pool,
+  partitions: Partitions,
+  day: number,
+  auditDay: number,
+): Promise<number> {
   await pool.unsafe(`${LOCKED}
     UPDATE stream SET deleted = greatest(deleted, (SELECT max(id) FROM events WHERE id < ${day * DAY_MS}))`);
-  return partitions.drop("events", day);
+  await pool.unsafe(`DELETE FROM events_rest WHERE id < ${auditDay * DAY_MS} AND ${IS_AUDIT}`);
+  return partitions.drop("events", day, `${IS_AUDIT} AND id >= ${auditDay * DAY_MS}`);
 }

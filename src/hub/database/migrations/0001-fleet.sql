@@ -499,3 +499,5 @@ CREATE TABLE sessions_rest PARTITION OF sessions DEFAULT;
 CREATE TABLE denials_rest PARTITION OF denials DEFAULT;
 CREATE TABLE steps_rest PARTITION OF steps DEFAULT;
 CREATE TABLE packed_days_rest PARTITION OF packed_days DEFAULT;
+-- Lines of the audit trail, which are kept for longer than what else happened on their days.
+CREATE TABLE events_rest PARTITION OF events DEFAULT;
