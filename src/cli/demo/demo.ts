@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { existsSync, rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Config } from "../../config/config.ts";
@@ -90,10 +91,16 @@ export function demoCommand(deps: DemoDeps): Command {
         }
       } finally {
         end.quit();
-        if (temporary) await rm(directory, { recursive: true, force: true });
+        if (temporary) removeAll(directory);
       }
     },
   });
+}
+
+/** A file that SQLite takes away meanwhile lets Bun's removal end early, as if all were gone. */
+function removeAll(directory: string): void {
+  for (let tries = 0; existsSync(directory) && tries < 10; tries++)
+    rmSync(directory, { recursive: true, force: true });
 }
 
 interface Wanted extends SiteOptions {
