@@ -97,7 +97,7 @@ export function demoCommand(deps: DemoDeps): Command {
   });
 }
 
-/** A file that SQLite takes away meanwhile lets Bun's removal end early, as if all were gone. */
+/** Again where something is left: on a busy host a removal ended early, without an error, while files were still being closed. */
 function removeAll(directory: string): void {
   for (let tries = 0; existsSync(directory) && tries < 10; tries++)
     rmSync(directory, { recursive: true, force: true });
