@@ -42,7 +42,9 @@ export async function sessionsAnswer(
   const counted = [...conditions.values];
   const way = sort.descending ? "DESC" : "ASC";
   const page = `LIMIT ${conditions.use(limit)} OFFSET ${conditions.use(offset)}`;
-  const order = `${ORDERS[sort.field]} ${way} NULLS LAST, site, epoch, site_id ${way}`;
+  // What is never null is sorted by its index where nothing is said of nulls.
+  const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
+  const order = `${ORDERS[sort.field]} ${way} ${nulls}, site, epoch, site_id ${way}`;
   const [[{ total }], rows] = await Promise.all([
     pool.unsafe(`SELECT count(*)::int AS total FROM ${all}`, counted),
     pool.unsafe(`SELECT * FROM ${all} ORDER BY ${order} ${page}`, conditions.values),

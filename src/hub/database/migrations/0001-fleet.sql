@@ -164,6 +164,7 @@ CREATE TABLE open_sessions (
   last_seen_at bigint NOT NULL,
   PRIMARY KEY (site, epoch, site_id)
 );
+CREATE INDEX open_sessions_by_seen ON open_sessions (first_seen_at);
 CREATE TABLE sessions (
   site text COLLATE "C" NOT NULL,
   epoch integer NOT NULL,
