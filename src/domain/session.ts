@@ -30,7 +30,7 @@ export interface Session
 }
 
 /** FlexNet prints starts by the minute. */
-const START_RESOLUTION_MS = MINUTE_MS;
+export const START_RESOLUTION_MS = MINUTE_MS;
 
 /**
  * From when a session's seats count. One that was absent from the reading before counts from the one that has it, as the

@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SessionRecord } from "../../src/domain/history-records.ts";
 import type { AlertRow, DenialRow, SessionRow } from "../../src/fleet/protocol.ts";
 import { createReader } from "../../src/history/reader.ts";
+import type { SessionOrder } from "../../src/history/sessions/session-order.ts";
+import { sortable } from "../../src/http/answers/list.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { freePort } from "../free-port.ts";
 import { historyPort } from "../http/history-port.ts";
@@ -196,7 +199,10 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     return JSON.parse(JSON.stringify({ ...rest, [plural]: rows }).replaceAll(`"${name}:`, '"'));
   }
 
-  const SESSION_SORTS = ["firstSeenAt", "-lastSeenAt", "endedAt", "-endedAt", "startedAt", "-count"];
+  // All but the number, which is the hub's own.
+  const SESSION_SORTS = sortable<Pick<SessionRecord, SessionOrder>>(SessionRecord)
+    .filter((field) => field !== "id")
+    .flatMap((field) => [field, `-${field}`]);
   const DENIAL_SORTS = [
     "timestamp",
     "-server",
@@ -256,6 +262,21 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
       expect(found.total).toBe(rows.filter((row) => row.user === user).length);
       expect((await hub.json<List>(`/api/licenses/${plural}?user=ada`, anonymous)).total).toBe(0);
     }
+  });
+
+  test("for an anonymized key lists stand in the order of the pseudonyms, or in none", async () => {
+    for (const plural of ["sessions", "denials"])
+      for (const field of ["user", "host"] as const) {
+        const list = await hub.json<Record<string, Record<string, string | null>[]>>(
+          `/api/licenses/${plural}?limit=1000&sort=-${field}`,
+          anonymous,
+        );
+        const names = (list[plural] ?? []).map((row) => row[field] ?? null);
+        const known = names.filter((name) => name !== null);
+        expect(names.length).toBe(plural === "sessions" ? 2 * SESSIONS.length : 2 * DENIALS.length);
+        if (field === "user") expect(new Set(known).size).toBeGreaterThan(1);
+        expect(names.slice(0, known.length)).toEqual(known.toSorted().reverse());
+      }
   });
 
   test("what a hub cannot say yet is said", async () => {

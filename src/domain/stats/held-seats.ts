@@ -41,7 +41,7 @@ export interface Asked {
 }
 
 /** Of a server that is no longer in the config. */
-const DEFAULT_INTERVAL_MS = 60_000;
+export const DEFAULT_INTERVAL_MS = 60_000;
 
 export type Holdings = ReturnType<typeof holdingsAt>;
 

@@ -5,35 +5,66 @@ import { iso } from "../../domain/time/clock.ts";
 import { peopleIn, type SessionFilter, sessionCondition } from "../../store/conditions.ts";
 import type { Reader } from "../reader.ts";
 import { overlapping } from "../session-reader.ts";
+import { type Dialect, isOfNames, placesOf, type SessionSort, sessionOrder } from "./session-order.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
-
-/** What sessions can be sorted by, as their columns are called when read: nothing that tells of a name. */
-export const SESSION_ORDERS = ["firstSeenAt", "lastSeenAt", "endedAt", "startedAt", "count"] as const;
-export type SessionOrder = (typeof SESSION_ORDERS)[number];
 
 export interface SessionsQuery extends Asked {
   readonly filter: SessionFilter;
   /** Those that overlap [start, end); null = from ever, for ever. */
   readonly start: number | null;
   readonly end: number | null;
-  readonly sort: { readonly field: SessionOrder; readonly descending: boolean };
+  readonly sort: SessionSort;
   readonly limit: number;
   readonly offset: number;
 }
 
-/** Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there. */
+const COLUMNS: Dialect["columns"] = {
+  id: "s.id",
+  server: "s.server",
+  daemon: "s.daemon",
+  feature: "s.feature",
+  user: "s.user",
+  host: "s.host",
+  display: "s.display",
+  version: "s.version",
+  count: "s.count",
+  handle: "s.handle",
+  startedAt: "s.startedAt",
+  beganAt: "s.beganAt",
+  firstSeenAt: "s.firstSeenAt",
+  lastSeenAt: "s.lastSeenAt",
+  endedAt: "s.endedAt",
+  endReason: "s.endReason",
+};
+
+/**
+ * Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there.
+ * `shown` is a name as a caller sees it that may not see names, null for others: what is sorted by a name is sorted by that.
+ */
 export function sessionsQuery(
-  read: Pick<Reader, "all" | "checkpoint" | "lastReadings">,
+  read: Pick<Reader, "all" | "checkpoint" | "lastReadings" | "now">,
   query: SessionsQuery,
+  shown: ((kind: "user" | "host", name: string) => string) | null = null,
 ): { readonly rows: readonly SessionRecord[]; readonly total: number } {
   const { start, end, sort, limit, offset } = query;
   const filter = sessionCondition(query.filter);
-  const direction = sort.descending ? "DESC" : "ASC";
-  // What is never null is sorted by its index where nothing is said of nulls.
-  const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
+  const { field, descending } = sort;
+  const lastReadings = read.lastReadings();
+  const bound: (string | number)[] = [];
+  const use = (value: string | number) => {
+    bound.push(value);
+    return "?";
+  };
+  const dialect: Dialect = { use, items: (json) => `json_each(${json})`, larger: "max", columns: COLUMNS };
+  const placesIn = (kind: "user" | "host") =>
+    placesOf(namesOf(read, query.filter, query)[`${kind}s`], (name) => shown?.(kind, name) ?? name);
+  const places = shown === null ? null : isOfNames(field) ? placesIn(field) : [];
+  const { head, joins, terms } = sessionOrder(dialect, sort, { ...query, lastReadings, places });
+  const order = [...terms, `s.id ${descending ? "DESC" : "ASC"}`].join(", ");
   const found = overlapping(SESSION_COLUMNS, filter, start, end, query.now);
   const rows = read.all<Session>(
-    `SELECT * FROM ${found.sql} ORDER BY ${sort.field} ${direction} ${nulls}, id ${direction} LIMIT ? OFFSET ?`,
+    `${head} SELECT s.* FROM ${found.sql} s ${joins} ORDER BY ${order} LIMIT ? OFFSET ?`,
+    ...bound,
     ...found.values,
     limit,
     offset,
@@ -42,7 +73,7 @@ export function sessionsQuery(
   const counted = overlapping("1", filter, start, end, query.now);
   const counting = `SELECT count(*) AS total FROM ${counted.sql}`;
   const [count] = read.all<{ total: number }>(counting, ...counted.values);
-  const held = holdingsAt(read.lastReadings(), query);
+  const held = holdingsAt(lastReadings, query);
   return { rows: rows.map((session) => sessionRecord(session, held)), total: count?.total ?? 0 };
 }
 

@@ -105,7 +105,8 @@ function sessionsAnswer(
 ): Answer {
   const { filter } = asked;
   const people = namesFor(pseudonyms, () => namesOf(read, filter, asked));
-  const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) });
+  const shown = pseudonyms && ((kind: PersonKind, name: string) => pseudonyms[kind](name));
+  const { rows, total } = sessionsQuery(read, { ...asked, filter: people.wanted(filter) }, shown);
   const records = rows.map((record) => ({
     ...record,
     id: people.session(record.id),

@@ -3,10 +3,10 @@ import { Elysia } from "elysia";
 import { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import { SessionRecord } from "../../domain/history-records.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { SESSION_ORDERS, type SessionOrder } from "../../history/sessions/session-list.ts";
+import type { SessionOrder } from "../../history/sessions/session-order.ts";
 import { DENIAL_SORTS } from "../../store/denial-queries.ts";
 import type { Formatted } from "../answers/answer.ts";
-import { listDoc, sortOf, withSite } from "../answers/list.ts";
+import { listDoc, sortable, sortOf, withSite } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { NAMED, PEOPLE, queryOf, STORED_LIST, sortBy } from "../query.ts";
@@ -18,7 +18,7 @@ const SESSIONS = queryOf({
   ...PEOPLE,
   start: startTime("Only sessions that held seats after this."),
   end: endTime("Only sessions that began before this; a bare date takes in its day."),
-  sort: sortBy<SessionOrder>(SESSION_ORDERS),
+  sort: sortBy(sortable<Pick<SessionRecord, SessionOrder>>(SessionRecord)),
   ...STORED_LIST,
 });
 const DENIALS = queryOf({
@@ -51,7 +51,7 @@ export function sessionRoutes({ denials, reader }: RouteDeps) {
       "/api/licenses/sessions",
       async ({ exchange, query }) => {
         const { asked } = await reader.read(exchange, query, openRange);
-        const sort = sortOf(query.sort) ?? { field: "firstSeenAt", descending: true };
+        const sort = sortOf<SessionOrder>(query.sort) ?? { field: "firstSeenAt", descending: true };
         return reader.answer(exchange, "sessions", { ...asked, sort });
       },
       documented("holders", "Licenses", "Checkouts over their lifetime, open ones included", {

@@ -1,4 +1,5 @@
 import { type Denial, type DenialOutcome, DenialRecord, denialRecord } from "../../domain/denials.ts";
+import { isOfNames } from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Answer, Formatted } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
@@ -6,7 +7,7 @@ import type { DenialQuery, DenialSort } from "../../store/denial-queries.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
-import { peopleIn, personConditions } from "./people.ts";
+import { peopleIn, personConditions, placesIn } from "./people.ts";
 
 export interface DenialsAsked extends DenialQuery, Formatted {
   readonly limit: number;
@@ -30,11 +31,26 @@ export async function denialsAnswer(
   if (asked.end !== null) add(`at < ${use(asked.end)}`);
   const from = `FROM denials WHERE ${conditions.where()}`;
   const counted = [...conditions.values];
+  const { sort } = asked;
+  let order = orderOf(sort);
+  let head = "";
+  let joins = "";
+  if (pseudonyms !== null && sort !== null && isOfNames(sort.field)) {
+    // What is sorted by a name is sorted by its pseudonym.
+    const places = await placesIn(pool, asked, sort.field, pseudonyms, ["denials"]);
+    head = `WITH places AS MATERIALIZED (SELECT value->>0 AS name, (value->>1)::int AS place
+      FROM json_array_elements(${use(JSON.stringify(places))}::text::json))`;
+    joins = `LEFT JOIN places ON name = ${COLUMNS[sort.field] ?? sort.field}`;
+    order = `place ${sort.descending ? "DESC" : "ASC"} NULLS LAST, at, site, server, site_id DESC`;
+  } else if (pseudonyms !== null && sort?.field === "reason") {
+    // Reasons that are hidden are all alike.
+    order = orderOf({ field: "timestamp", descending: false });
+  }
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const [[{ total }], rows] = await Promise.all([
     pool.unsafe(`SELECT count(*)::int AS total ${from}`, counted),
     pool.unsafe(
-      `SELECT * ${from} ORDER BY ${orderOf(asked.sort, pseudonyms !== null)} ${page}`,
+      `${head} SELECT d.* FROM (SELECT * ${from}) d ${joins} ORDER BY ${order} ${page}`,
       conditions.values,
     ),
   ]);
@@ -72,12 +88,10 @@ const COLUMNS: Partial<Record<DenialSort, string>> = {
   user: "user_name",
   code: "code",
 };
-/** What no anonymized caller may sort by: its order would tell of names. */
-const TELLING: readonly DenialSort[] = ["user", "host", "reason"];
 
-function orderOf(sort: DenialQuery["sort"], isAnonymous: boolean): string {
+function orderOf(sort: DenialQuery["sort"]): string {
   const newest = "at DESC, site, site_id DESC";
-  if (sort === null || (isAnonymous && TELLING.includes(sort.field))) return newest;
+  if (sort === null) return newest;
   const way = sort.descending ? "DESC" : "ASC";
   if (sort.field === "timestamp") return `at ${way}, site, site_id ${way}`;
   const columns = (COLUMNS[sort.field] ?? sort.field)

@@ -1,3 +1,4 @@
+import { placesOf } from "../../history/sessions/session-order.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { SessionFilter } from "../../store/conditions.ts";
 import type { Pool } from "../database/connect.ts";
@@ -42,13 +43,35 @@ export async function peopleIn(
   tables: readonly string[],
 ): Promise<typeof NOBODY> {
   if (pseudonyms === null || (filter.users === null && filter.hosts === null)) return NOBODY;
-  const distinct = async (column: string) => {
-    const conditions = createConditions();
-    personConditions(conditions, { ...filter, users: null, hosts: null });
-    const one = (table: string) =>
-      `SELECT ${column} AS name FROM ${table} WHERE ${column} IS NOT NULL AND ${conditions.where()}`;
-    const rows: { name: string }[] = await pool.unsafe(tables.map(one).join(" UNION "), conditions.values);
-    return rows.map(({ name }) => name);
+  return {
+    users: await namesIn(pool, filter, "user_name", tables),
+    hosts: await namesIn(pool, filter, "host", tables),
   };
-  return { users: await distinct("user_name"), hosts: await distinct("host") };
+}
+
+/** The names that can come up in rows which the filter lets through, its own users and hosts left aside. */
+async function namesIn(
+  pool: Pool,
+  filter: SessionFilter,
+  column: "user_name" | "host",
+  tables: readonly string[],
+): Promise<string[]> {
+  const conditions = createConditions();
+  personConditions(conditions, { ...filter, users: null, hosts: null });
+  const one = (table: string) =>
+    `SELECT DISTINCT ${column} AS name FROM ${table} WHERE ${column} IS NOT NULL AND ${conditions.where()}`;
+  const rows: { name: string }[] = await pool.unsafe(tables.map(one).join(" UNION "), conditions.values);
+  return rows.map(({ name }) => name);
+}
+
+/** For callers that see no names: the places of users or hosts in the order of their pseudonyms. */
+export async function placesIn(
+  pool: Pool,
+  filter: SessionFilter,
+  kind: "user" | "host",
+  pseudonyms: Pseudonyms,
+  tables: readonly string[],
+) {
+  const names = await namesIn(pool, filter, kind === "user" ? "user_name" : "host", tables);
+  return placesOf(names, pseudonyms[kind]);
 }

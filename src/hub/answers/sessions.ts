@@ -2,22 +2,41 @@ import { SessionRecord } from "../../domain/history-records.ts";
 import type { EndReason, Session } from "../../domain/session.ts";
 import { holdingsAt } from "../../domain/stats/held-seats.ts";
 import { type SessionsQuery, sessionRecord } from "../../history/sessions/session-list.ts";
+import {
+  type Dialect,
+  isOfNames,
+  needsReadings,
+  sessionOrder,
+} from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import type { Answer, Formatted } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
-import { peopleIn, personConditions } from "./people.ts";
+import { peopleIn, personConditions, placesIn } from "./people.ts";
 
 const COLUMNS = `site, epoch, site_id, id, server, daemon, feature, user_name, host, version, count, handle, started_at, began_at,
   first_seen_at, last_seen_at`;
-const ORDERS: Readonly<Record<SessionsQuery["sort"]["field"], string>> = {
-  firstSeenAt: "first_seen_at",
-  lastSeenAt: "last_seen_at",
-  endedAt: "ended_at",
-  startedAt: "started_at",
-  count: "count",
+const TABLES = ["open_sessions", "sessions"];
+const SHOWN_COLUMNS: Dialect["columns"] = {
+  id: "s.id",
+  server: "(s.site || ':' || s.server)",
+  daemon: "s.daemon",
+  feature: "s.feature",
+  user: "s.user_name",
+  host: "s.host",
+  // It never leaves a site.
+  display: "NULL::text",
+  version: "s.version",
+  count: "s.count",
+  handle: "s.handle",
+  startedAt: "s.started_at",
+  beganAt: "s.began_at",
+  firstSeenAt: "s.first_seen_at",
+  lastSeenAt: "s.last_seen_at",
+  endedAt: "s.ended_at",
+  endReason: "s.end_reason",
 };
 
 export type SessionsAsked = SessionsQuery & Formatted;
@@ -29,7 +48,7 @@ export async function sessionsAnswer(
   pseudonyms: Pseudonyms | null,
 ): Promise<Answer> {
   const { start, end, sort, limit, offset, now } = asked;
-  const stored = await peopleIn(pool, asked.filter, pseudonyms, ["open_sessions", "sessions"]);
+  const stored = await peopleIn(pool, asked.filter, pseudonyms, TABLES);
   const people = namesFor(pseudonyms, () => stored);
   const conditions = createConditions();
   personConditions(conditions, people.wanted(asked.filter));
@@ -40,14 +59,24 @@ export async function sessionsAnswer(
   const all = `(SELECT ${COLUMNS}, ended_at, end_reason FROM sessions WHERE ${where} ${ended}
     ${start === null || start < now ? `UNION ALL ${open}` : ""}) s`;
   const counted = [...conditions.values];
-  const way = sort.descending ? "DESC" : "ASC";
+  const dialect: Dialect = {
+    use: conditions.use,
+    items: (json) => `json_array_elements(${json}::text::json)`,
+    larger: "greatest",
+    columns: SHOWN_COLUMNS,
+  };
+  const { head, joins, terms } = sessionOrder(dialect, sort, {
+    ...asked,
+    lastReadings: needsReadings(sort) ? await lastReadings(pool, null) : new Map(),
+    places:
+      pseudonyms &&
+      (isOfNames(sort.field) ? await placesIn(pool, asked.filter, sort.field, pseudonyms, TABLES) : []),
+  });
   const page = `LIMIT ${conditions.use(limit)} OFFSET ${conditions.use(offset)}`;
-  // What is never null is sorted by its index where nothing is said of nulls.
-  const nulls = sort.field === "endedAt" || sort.field === "startedAt" ? "NULLS LAST" : "";
-  const order = `${ORDERS[sort.field]} ${way} ${nulls}, site, epoch, site_id ${way}`;
+  const order = [...terms, "s.site", "s.epoch", `s.site_id ${sort.descending ? "DESC" : "ASC"}`].join(", ");
   const [[{ total }], rows] = await Promise.all([
     pool.unsafe(`SELECT count(*)::int AS total FROM ${all}`, counted),
-    pool.unsafe(`SELECT * FROM ${all} ORDER BY ${order} ${page}`, conditions.values),
+    pool.unsafe(`${head} SELECT s.* FROM ${all} ${joins} ORDER BY ${order} ${page}`, conditions.values),
   ]);
   const sessions = (rows as Row[]).map((row) => ({
     site: row.site,
@@ -100,10 +129,13 @@ function sessionOf(row: Row): Session {
   };
 }
 
-/** The last good reading of these servers: an open session's row does not follow each poll. */
-async function lastReadings(pool: Pool, servers: readonly string[]): Promise<ReadonlyMap<string, number>> {
+/** The last good reading of these servers, null = of all: an open session's row does not follow each poll. */
+async function lastReadings(
+  pool: Pool,
+  servers: readonly string[] | null,
+): Promise<ReadonlyMap<string, number>> {
   const conditions = createConditions();
-  conditions.servers("c", [...new Set(servers)]);
+  conditions.servers("c", servers && [...new Set(servers)]);
   const rows = await pool.unsafe(
     `SELECT site, server, max(read_at) AS read_at FROM coverage c WHERE ${conditions.where()} GROUP BY site, server`,
     conditions.values,
