@@ -70,7 +70,7 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
     if (isOfNames(field))
       return {
         head: `WITH places(name, place) AS MATERIALIZED
-          (SELECT value->>0, CAST(value->>1 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(known.places)))})`,
+          (SELECT CAST(value->>0 AS text), CAST(value->>1 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(known.places)))})`,
         joins: `LEFT JOIN places ON name = ${columns[field]}`,
         terms: [`place ${way}`],
       };
@@ -85,7 +85,7 @@ export function sessionOrder(sql: Dialect, sort: SessionSort, known: Known): Ord
   const polls = servers.map((id) => [id, intervals[id] ?? null, lastReadings.get(id) ?? null]);
   return {
     head: `WITH polls(of_server, interval_ms, read_at) AS MATERIALIZED
-      (SELECT value->>0, CAST(value->>1 AS bigint), CAST(value->>2 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(polls)))}),
+      (SELECT CAST(value->>0 AS text), CAST(value->>1 AS bigint), CAST(value->>2 AS bigint) FROM ${sql.items(sql.use(JSON.stringify(polls)))}),
       asked(now) AS (SELECT CAST(${sql.use(now)} AS bigint))`,
     joins: `CROSS JOIN asked LEFT JOIN polls ON of_server = ${columns.server}`,
     terms: [`${field === "lastSeenAt" ? seenIn(sql) : durationIn(sql)} ${way}`],
