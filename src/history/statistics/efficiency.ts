@@ -9,7 +9,7 @@ import type { Named } from "../../store/conditions.ts";
 import { featuresOver, type SortBy, sortedBy } from "../range.ts";
 import { type HistorySource, type Range, resolveRange } from "../reader.ts";
 
-export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total"] as const;
+export const EFFICIENCY_ORDERS = ["server", "daemon", "feature", "total", "coverage", "unit"] as const;
 
 export interface EfficiencyQuery extends Range, Asked {
   readonly filter: Named;
@@ -29,7 +29,13 @@ export async function efficiencyQuery(source: HistorySource, query: EfficiencyQu
   const kept = start >= (await source.sessionsFrom());
   const found = await featuresOver(source, filter, range, false);
   const rows: EfficiencyRecord[] = [];
-  const named = found.map((one) => ({ ...one, ...one.feature, total: one.rollup.total }));
+  const named = found.map((one) => ({
+    ...one,
+    ...one.feature,
+    total: one.rollup.total,
+    coverage: shareOf(coveredMs(one.rollup), end - start),
+    unit: one.feature.unit ?? "seats",
+  }));
   for (const { known, rollup } of (sort ? sortedBy(named, sort) : named).slice(offset, offset + limit)) {
     if (known === null) continue;
     source.checkpoint();

@@ -35,7 +35,8 @@ export const USAGE_ORDERS = [
   "peakHeld",
   "uniqueUsers",
   "lastUsedAt",
-  ...USAGE_ORDERS_BY_KEY,
+  ...TIES,
+  "unit",
 ] as const;
 export type UsageOrder = (typeof USAGE_ORDERS)[number];
 
