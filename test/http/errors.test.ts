@@ -259,7 +259,7 @@ describe("a query that is refused", () => {
       /user, host, feature, daemon, server, product, day, label:<name>/,
     ],
     ["/api/licenses/usage?sort=day", /group_by=day/],
-    ["/api/licenses/sessions?sort=user", /"sort" got "user"/],
+    ["/api/licenses/sessions?sort=usr", /"sort" got "usr"/],
     ["/api/licenses/sessions?limit=10001", /1 to 10000/],
     ["/api/licenses/efficiency?format=xml", /json, csv/],
   ])("%s", async (path, says = /it takes|before/, status = 400) => {

@@ -53,6 +53,7 @@ const QUESTIONS = [
   `heatmap?server=@styling&${RANGES.week}&timezone=UTC`,
   ...each(ranges, (range) => `efficiency?limit=1000&${range}`),
   `efficiency?limit=7&offset=2&sort=-total&${RANGES.week}`,
+  `efficiency?limit=7&sort=-coverage&${RANGES.week}`,
   `efficiency?limit=1000&product=Simulation&${RANGES.week}`,
   ...each(
     ["user", "host", "feature", "daemon", "server", "product", "day", "user,feature", "label:location,day"],
@@ -60,6 +61,8 @@ const QUESTIONS = [
       `usage?limit=1000&group_by=${by}&${ranges[at % ranges.length]}&timezone=${ZONES[at % ZONES.length]}`,
   ),
   `usage?limit=9&offset=4&sort=-peakHeld&group_by=feature&${RANGES.all}`,
+  `usage?limit=9&offset=4&sort=-user&group_by=user,host&${RANGES.all}`,
+  `usage?limit=9&sort=unit&group_by=feature&${RANGES.all}`,
   `usage?limit=1000&group_by=user&server=@eda&${RANGES.week}`,
   `usage?limit=1000&group_by=day&${SOME}&${RANGES.week}&timezone=UTC`,
   ...each(ranges, (range) => `waits?limit=1000&${range}`),

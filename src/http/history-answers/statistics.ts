@@ -86,7 +86,7 @@ export async function efficiencyAnswer(
 }
 
 /** The columns beside the keys of the groups. */
-export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt"];
+export const FIGURES = ["heldSeatHours", "sessions", "peakHeld", "uniqueUsers", "lastUsedAt", "unit"];
 
 /** The columns of the groups: a feature has those of its server and its daemon too. */
 export function keyColumns(by: readonly UsageKey[]): readonly UsageKey[] {
@@ -111,7 +111,7 @@ export async function usageAnswer(read: HistorySource, asked: UsageAsked, people
     unit,
   }));
   const beside = { start: iso(start), end: iso(end), resolution: "exact", coverage };
-  const columns = ["site", ...keyColumns(groupBy), ...FIGURES, "unit"];
+  const columns = ["site", ...keyColumns(groupBy), ...FIGURES];
   // Labels have names of their own, which no schema knows.
   const labels = groupBy.filter((key) => !FLEET_USAGE_KEYS.some((known) => known === key));
   const record = Type.Object({
