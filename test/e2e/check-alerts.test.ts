@@ -2,14 +2,14 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { type FlexnetState, flexnetSays, REFUSED } from "./lmstat.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const UP = ["up", "up", "up"] as const;
 const IN_FIVE_DAYS = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
 
-test("check --alerts says of a history what the daemon made of it", async () => {
+test.skipIf(!SLOW)("check --alerts says of a history what the daemon made of it", async () => {
   await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createFakeHub, type FakeHub } from "../fleet/fake-hub.ts";
-import { until } from "./harness.ts";
+import { SLOW, until } from "./harness.ts";
 import { createWatchedSite, type WatchedSite, type Watching } from "./watched-site.ts";
 
 /** The built binary as a site of a fleet, and a hub in memory. */
@@ -115,7 +115,7 @@ test("a hub has everything once, over kill -9 and lost answers", async () => {
   expect(metrics).toMatch(/\nlicmond_fleet_sent_facts_total [1-9]/);
 });
 
-test("a restored database is another one to the hub", async () => {
+test.skipIf(!SLOW)("a restored database is another one to the hub", async () => {
   const hub = newHub();
   await using site = await createWatchedSite();
   await site.write(await fleetToml(site, hub));

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { BINARY, until } from "./harness.ts";
+import { BINARY, SLOW, until } from "./harness.ts";
 import { createSite, type Site, serverToml } from "./site.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
@@ -89,7 +89,7 @@ async function endSoon(broken: Site & { readonly log: string }, signal: NodeJS.S
 }
 
 describe("licmond import", () => {
-  test("over New Year, whole or cut anywhere, packed or not: the same rows, once", async () => {
+  test.skipIf(!SLOW)("over New Year, whole or cut anywhere, packed or not: the same rows, once", async () => {
     await using whole = await site(LOG);
     const done = await whole.run(["import", "--server", "eda", whole.log]);
     expect([done.exitCode, done.stderr]).toEqual([0, ""]);
@@ -117,7 +117,7 @@ describe("licmond import", () => {
     expect(stored(parts)).toEqual({ sessions, denials, problems });
   });
 
-  test.each(["SIGKILL", "SIGINT"] as const)(
+  test.skipIf(!SLOW).each(["SIGKILL", "SIGINT"] as const)(
     "ended by %s half-way, it goes on where it was without doubles",
     async (signal) => {
       // Where this process gets no turn while the import works, a longer log gives it more time.

@@ -31,7 +31,7 @@ async function renderersOf(parent: number): Promise<number[]> {
 }
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("tells what is out of order: waits, errors, no stream, another version", async () => {
+  test.skipIf(!SLOW)("tells what is out of order: waits, errors, no stream, another version", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
