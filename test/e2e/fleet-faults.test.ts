@@ -1,6 +1,8 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cp, mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { SQL } from "bun";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
 import { differences } from "./fleet-compare.ts";
 import type { LineState } from "./fleet-line.ts";
@@ -115,6 +117,33 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     expect(await run(["restore", file, "--config", stu.config])).toMatchObject({ exitCode: 0 });
     await stu.start();
     await stu.poll(120);
+    await expectEquality();
+  }, 600_000);
+
+  test("after the hub went back to a state whose facts the sites no longer keep", async () => {
+    const { hubs, postgres, sites } = fleet();
+    const name = new URL(fleet().database).pathname.slice(1);
+    const admin = async (...statements: readonly string[]) => {
+      await using sql = new SQL(`postgres://licmond@127.0.0.1:${postgres.port}/postgres`);
+      for (const statement of statements) await sql.unsafe(statement);
+    };
+    await fleet().caughtUp();
+    for (const hub of hubs) await hub.daemon.stop();
+    await admin(`CREATE DATABASE saved TEMPLATE "${name}"`);
+    for (const hub of hubs) await hub.start();
+    await pollAll();
+    await pollAll();
+    await fleet().caughtUp();
+    for (const hub of hubs) await hub.daemon.stop();
+    await admin(`DROP DATABASE "${name}" WITH (FORCE)`, `ALTER DATABASE saved RENAME TO "${name}"`);
+    for (const one of sites) {
+      await one.daemon.stop();
+      // As an hour later.
+      using sqlite = new Database(join(one.storage, "licmond.db"));
+      sqlite.run("DELETE FROM fleet_outbox");
+    }
+    for (const one of [...hubs, ...sites]) await one.start();
+    await pollAll();
     await expectEquality();
   }, 600_000);
 
