@@ -96,7 +96,7 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
   ...packed("rollup_hours"),
   ...packed("rollup_days"),
   ["AFTER UPDATE ON session_days WHEN NEW.data IS NOT NULL", mark("NEW.day", 0)],
-  // News of a day: what the hub has of it holds no more, until it is made again. What retention deletes lies before its mark.
+  // A late session deletes its day here, so the hub must drop its copy. Retention deletes days before its mark: the hub keeps these.
   [
     `AFTER DELETE ON session_days WHEN OLD.data IS NOT NULL AND OLD.day * 86400000 >=
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0)`,

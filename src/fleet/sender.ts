@@ -173,7 +173,7 @@ export function createSender(deps: SenderDeps) {
     outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
   }
 
-  /** Whether all facts that the hub lacks are still kept here, or were given up for whole days. */
+  /** Whether the outbox still has all facts after `cursor`, or the hub gets their days instead. */
   function canGoOnAt(cursor: number): boolean {
     const { oldest, head } = outbox.edges();
     if (cursor > head) return false;

@@ -174,6 +174,15 @@ describe("each fact comes once and in order", () => {
 });
 
 describe("a hub that is set back", () => {
+  /** It keeps the first five facts. */
+  const keepFive = (hub: ReturnType<typeof hubFor>) =>
+    hub.forget((epochs) => {
+      for (const epoch of epochs.values()) {
+        epoch.facts.splice(5);
+        epoch.cursor = epoch.facts.at(-1)?.seq ?? 0;
+      }
+    });
+
   test("gets again what it lost", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
@@ -181,12 +190,7 @@ describe("a hub that is set back", () => {
     for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
     await site.told();
     const before = hub.latest().facts.length;
-    hub.forget((epochs) => {
-      for (const epoch of epochs.values()) {
-        epoch.facts.splice(5);
-        epoch.cursor = epoch.facts.at(-1)?.seq ?? 0;
-      }
-    });
+    keepFive(hub);
     await site.poll(["zoe"]);
     await site.told();
     expect(hub.latest().facts.length).toBeGreaterThan(before);
@@ -220,12 +224,7 @@ describe("a hub that is set back", () => {
     const first = hub.pushes.at(-1)?.epoch;
     // As an hour later.
     site.rig.store.sqlite.run("DELETE FROM fleet_outbox");
-    hub.forget((epochs) => {
-      for (const epoch of epochs.values()) {
-        epoch.facts.splice(5);
-        epoch.cursor = epoch.facts.at(-1)?.seq ?? 0;
-      }
-    });
+    keepFive(hub);
     await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
     await site.told();
     expectSame(site, hub);

@@ -38,8 +38,9 @@ const COLUMNS: Dialect["columns"] = {
 };
 
 /**
- * Who had what, when. Nulls last whichever way it goes, ties by id. The list is SQL: it is sorted, cut and counted there.
- * `shown` is a name as a caller sees it that may not see names, null for others: what is sorted by a name is sorted by that.
+ * A page of sessions, and how many match. Nulls stand last in both directions; equal rows stand by their ids. SQLite sorts,
+ * cuts and counts them. `shown` gives the pseudonym of a name for a caller that may not see names (null for other callers): a
+ * sort by user or host then goes by pseudonyms.
  */
 export function sessionsQuery(
   read: Pick<Reader, "all" | "checkpoint" | "lastReadings" | "now">,

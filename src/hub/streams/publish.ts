@@ -88,8 +88,8 @@ export async function giveIds(pool: Pool, count: number): Promise<number> {
 const IS_AUDIT = "type = 'log' AND source = 'audit'";
 
 /**
- * Drops the events of the days before this one, and notes how far: who resumes from there is told. Lines of the audit trail
- * are kept longer, until `auditDay`.
+ * Drops the events of the days before `day`, but lines of the audit trail from `auditDay` on (days since 1970). Stores the
+ * highest id that was dropped, so that the hub tells a client that resumes below it. Answers how many partitions it dropped.
  */
 export async function dropEvents(
   pool: Pool,

@@ -53,7 +53,7 @@ export function Commands() {
   );
 }
 
-/** Asks for what the command takes, shows what would be run, then runs exactly that; what a site runs, it shows itself alone. */
+/** Asks for what the command takes, shows what would be run, then runs exactly that. A hub does not know it, and shows nothing. */
 function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {
   const fields = useSignal<Readonly<Record<string, string>>>({});
   const plan = useSignal<{ readonly of: string; readonly argv: readonly string[] } | null>(null);
@@ -137,7 +137,7 @@ function OwnServer(props: {
   );
 }
 
-/** A fleet may have more servers than a list shows: their ids are offered while one is written. */
+/** A field for the id of a server at the hub, which offers the first 1,000 ids. */
 function ServerOfSite({ onInput }: { readonly onInput: (event: Filled) => void }) {
   const ids = useSignal<readonly string[]>([]);
   useEffect(() => {
