@@ -67,6 +67,34 @@ export function createOutbox(store: Store, random: RandomBytes) {
      INSERT INTO fleet_days (day, whole, touches) SELECT day, 1, 1 FROM days WHERE TRUE
        ON CONFLICT DO UPDATE SET whole = 1, touches = touches + 1`,
   );
+  /**
+   * Facts of rows that began before an instant and may have changed since: their days are not told again, because the site
+   * may have deleted rows of them that the hub keeps.
+   */
+  const tellBegun = sqlite.query<null, [number]>(
+    `INSERT INTO fleet_outbox (kind, key)
+     WITH last_read AS (
+       SELECT server_id, max(from_at) AS from_at, read_at, until_at FROM coverage WHERE from_at < ?1 GROUP BY server_id
+     )
+     SELECT '${RECORDED.coverage}', from_at || ' ' || server_id FROM last_read
+     UNION ALL SELECT '${RECORDED.status}', max(from_at) || ' ' || server_id FROM server_statuses WHERE from_at < ?1
+       GROUP BY server_id
+     UNION ALL SELECT '${RECORDED.denial}', id FROM denials WHERE at < ?1 AND until >= ?1 - ${DAY_MS}
+     -- Those of a server that was removed from the configuration end when it was last read.
+     UNION ALL SELECT '${RECORDED.ended}', sessions.id FROM last_read JOIN sessions USING (server_id)
+       WHERE ended_at >= read_at AND ended_at < min(until_at, ?1) AND end_reason = 'unobserved'
+     UNION ALL SELECT '${RECORDED.event}', max(events.id) FROM events JOIN alerts ON alerts.id = json_extract(body, '$.alert')
+       WHERE type = 'alert' AND at >= ?1 AND started_at < ?1 GROUP BY alerts.id`,
+  );
+  /** Days of facts that wait and are of rows of any time: imported sessions have ids below 0. */
+  const markWaiting = sqlite.query<null, [number]>(
+    `INSERT INTO fleet_days (day, whole, touches)
+     SELECT DISTINCT at / ${DAY_MS}, 1, 1 FROM (
+       SELECT ended_at AS at FROM fleet_outbox JOIN sessions ON id = key
+         WHERE seq > ?1 AND kind = '${RECORDED.ended}' AND key < 0
+       UNION ALL SELECT at FROM fleet_outbox JOIN denials ON id = key WHERE seq > ?1 AND kind = '${RECORDED.denial}')
+     WHERE TRUE ON CONFLICT DO UPDATE SET whole = 1, touches = touches + 1`,
+  );
   const oldest = sqlite.query<{ at: number | null }, []>(
     `SELECT min(at) AS at FROM (
        SELECT min(at) AS at FROM samples UNION ALL SELECT min(key) / ${2 ** 24} * ${DAY_MS} FROM sample_days
@@ -112,14 +140,16 @@ export function createOutbox(store: Store, random: RandomBytes) {
     });
   }
 
-  /** Gives up what waits: the days since an instant are told as a whole. */
+  /** Gives up what waits: the days since an instant are told as a whole, and what began before them as it stands. */
   function drop(since: number, now: number): void {
     transaction(() => {
+      markWaiting.run(number("cursor"));
       sqlite.run("DELETE FROM fleet_outbox");
       setMark.run("lost", 1);
       setMark.run("cursor", edges.get()?.head ?? 0);
       removeMark.run("stopped");
       resync(since, now);
+      tellBegun.run(Math.floor(Math.min(since, now) / DAY_MS) * DAY_MS);
     });
   }
 

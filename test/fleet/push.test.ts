@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { createSessions } from "../../src/history/sessions/sessions.ts";
 import * as a from "../domain/make.ts";
 import { cleanUp } from "../store/place.ts";
@@ -17,11 +18,11 @@ function stored({ rig: { store } }: SiteRig) {
      FROM sessions ORDER BY id`,
   );
   const coverage = all<{ running: number }>(
-    'SELECT server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks FROM coverage',
+    'SELECT server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks FROM coverage ORDER BY from_at',
   ).map((row) => ({ ...row, running: row.running === 1 }));
   const statuses = all(
     `SELECT server_id AS server, from_at AS "from", status, reason, read_at AS readAt, until_at AS until, next_by AS nextBy
-     FROM server_statuses`,
+     FROM server_statuses ORDER BY from_at`,
   );
   const steps = all<{ unlimited: number }>(
     "SELECT at, total, used, reserved, queued, unlimited FROM samples ORDER BY at",
@@ -32,8 +33,8 @@ function stored({ rig: { store } }: SiteRig) {
 function known({ sessions, coverage, statuses, steps }: Epoch) {
   return {
     sessions: [...sessions.values()].sort((x, y) => x.id - y.id),
-    coverage: [...coverage.values()],
-    statuses: [...statuses.values()],
+    coverage: [...coverage.values()].sort((x, y) => x.from - y.from),
+    statuses: [...statuses.values()].sort((x, y) => x.from - y.from),
     steps: [...steps.values()].flatMap((each) => [...each.values()]).sort((x, y) => x.at - y.at),
   };
 }
@@ -388,6 +389,27 @@ describe("what is not told as facts is told as days", () => {
     await site.told();
     expect(site.site.status()).toMatchObject({ dropped: false, waitingFacts: 0, waitingBytes: 0 });
     expect(hub.pushes.some(({ gap }) => gap)).toBe(true);
+    expectSame(site, hub);
+    await hub.stop();
+  });
+
+  test("facts that were too many, of what began on days before", async () => {
+    const hub = hubFor();
+    await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
+    const yesterday = site.rig.clock.time + 60_000;
+    await site.poll(USERS);
+    await site.told();
+    // Nothing waits, and the next day begins.
+    site.rig.clock.time = Math.ceil(site.rig.clock.time / DAY_MS) * DAY_MS + 1;
+    await until("the hub hears of it", () =>
+      (site.site.status().lastContactAt ?? 0) >= site.rig.clock.time ? true : undefined,
+    );
+    await hub.down();
+    for (let poll = 0; poll < 40; poll++) await site.poll(USERS.slice(poll % 4));
+    await until("they are dropped", () => (site.site.status().dropped ? true : undefined));
+    hub.up();
+    await site.told();
+    expect([...hub.latest().coverage.values()].map(({ from }) => from)).toContain(yesterday);
     expectSame(site, hub);
     await hub.stop();
   });

@@ -187,6 +187,57 @@ describe("the outbox", () => {
     expect(outbox.hasLost()).toBe(true);
   });
 
+  test("what began before the days that are told whole is told as it stands", async () => {
+    const { rig, outbox } = make();
+    const { store } = rig;
+    await rig.poll(a.outcome());
+    createDenials(store).write([{ denial: denial(a.NOON), told: false }]);
+    store.sqlite.run(
+      `INSERT INTO alerts (id, rule, severity, message, started_at, told) VALUES (1, 'server_down', 'critical', 'm', ?, '{}')`,
+      [a.NOON],
+    );
+    const midnight = Math.ceil(a.NOON / DAY_MS) * DAY_MS;
+    for (const id of [1, 2])
+      store.sqlite.run("INSERT INTO events (id, at, type, body) VALUES (?, ?, 'alert', '{\"alert\":1}')", [
+        midnight + id,
+        midnight + id,
+      ]);
+    const { head } = outbox.edges();
+    outbox.acknowledged(head, 0, midnight);
+    // The server is removed from the configuration.
+    store.sqlite.run("UPDATE sessions SET ended_at = last_seen_at, end_reason = 'unobserved'");
+    outbox.drop(midnight + 1, midnight + 2);
+    const session = store.sqlite.query<{ id: number }, []>("SELECT id FROM sessions").get()?.id ?? 0;
+    expect(outbox.page(head, 100).map(({ kind, key }) => ({ kind, key }))).toEqual([
+      { kind: "coverage", key: `${a.NOON} eda` },
+      { kind: "status", key: `${a.NOON} eda` },
+      { kind: "denial", key: 1 },
+      { kind: "ended", key: session },
+      { kind: "event", key: midnight + 2 },
+    ]);
+    expect(outbox.page(0, 1)[0]?.seq).toBeGreaterThan(head);
+    expect(outbox.daysLeft()).toBe(2);
+  });
+
+  test("days whose imported sessions waited are told whole", async () => {
+    const { rig, outbox } = make();
+    await rig.poll(a.outcome());
+    outbox.acknowledged(outbox.edges().head, 0, a.NOON);
+    const { sqlite } = rig.store;
+    sqlite.run("CREATE TEMP TABLE imported AS SELECT * FROM sessions");
+    sqlite.run("UPDATE imported SET id = -1, ended_at = ?, end_reason = 'checkin'", [a.NOON - 90 * DAY_MS]);
+    sqlite.run("INSERT INTO sessions SELECT * FROM imported");
+    createDenials(rig.store).write([{ denial: denial(a.NOON - 80 * DAY_MS), told: true }]);
+    outbox.drop(a.NOON, a.NOON);
+    const days: number[] = [];
+    for (let due = outbox.nextDay(a.NOON); due !== null; due = outbox.nextDay(a.NOON)) {
+      days.push(due.day);
+      outbox.dayDone(due, 0);
+    }
+    const today = Math.floor(a.NOON / DAY_MS);
+    expect(days).toEqual([-1, today, today - 80, today - 90]);
+  });
+
   test("a day with news while it was told is told again", () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);

@@ -23,7 +23,7 @@ export interface SiteRig extends AsyncDisposable {
   readonly site: ReturnType<typeof createSite>;
   /** Commands that were carried out. */
   readonly done: string[];
-  /** A poll, a minute after the last one, of so many seats in use. */
+  /** A poll, a minute after the last one or after the clock, whichever is later, of so many seats in use. */
   poll(users: readonly string[], change?: Partial<PollOutcome>): Promise<void>;
   /** Waits until the hub has every fact, and all days. */
   told(): Promise<void>;
@@ -110,7 +110,7 @@ export async function createSiteRig(
     },
     done,
     async poll(users, more = {}) {
-      at += 60_000;
+      at = Math.max(at, rig.clock.time) + 60_000;
       const features = [a.feature({ used: users.length, checkouts: checkouts(users) })];
       await rig.poll(a.outcome({ reading: a.reading({ features }), ...more, finishedAt: at }));
     },
