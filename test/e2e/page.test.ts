@@ -314,7 +314,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await chart.focus();
     await page.keyboard.press("End");
     await page.keyboard.press("ArrowLeft");
-    await page.locator(".read", { hasText: /^\d\d:\d\d: \d+ of 16/ }).waitFor();
+    await page.locator(".read", { hasText: /\b\d\d:\d\d: \d+ of 16/ }).waitFor();
     const over = await chart.locator(".u-over").boundingBox();
     if (over === null) throw new Error("the chart is not drawn");
     await page.mouse.move(over.x + over.width / 2, over.y + 20);
