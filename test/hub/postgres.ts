@@ -32,13 +32,15 @@ const as = (argv: readonly string[]) =>
     ? [...argv]
     : ["setpriv", `--reuid=${account.uid}`, `--regid=${account.gid}`, "--clear-groups", ...argv];
 
-/** All that is in a database, as `pg_dump` writes it. */
-export function dumpOf(url: string): string {
-  const dumped = Bun.spawnSync([bin("pg_dump"), "--dbname", url], {
+/** All that is in a database, as `pg_dump` writes it. Waits for locks of this process's own hubs, which go on meanwhile. */
+export async function dumpOf(url: string): Promise<string> {
+  const dumped = Bun.spawn([bin("pg_dump"), "--dbname", url], {
     env: { TZ: "UTC", PATH: "/usr/bin:/bin" },
+    stderr: "pipe",
   });
-  if (dumped.exitCode !== 0) throw new Error(`pg_dump: ${dumped.stderr.toString()}`);
-  return dumped.stdout.toString();
+  const [text, said] = await Promise.all([dumped.stdout.text(), dumped.stderr.text()]);
+  if ((await dumped.exited) !== 0) throw new Error(`pg_dump: ${said}`);
+  return text;
 }
 
 /** A PostgreSQL of its own, in a folder of its own. Ended and removed at the end of an `await using`. */

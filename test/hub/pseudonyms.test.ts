@@ -18,8 +18,8 @@ import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
 /** What a dump says in words: its text, and what its bytes are, packed or not. */
-function wordsOf(database: string): string {
-  const dump = dumpOf(database);
+async function wordsOf(database: string): Promise<string> {
+  const dump = await dumpOf(database);
   const bytes = [...dump.matchAll(/\\\\x([0-9a-f]{2,})/g)].map(([, hex = ""]) => Buffer.from(hex, "hex"));
   const read = bytes.flatMap((one) => {
     const texts = [one.toString("latin1"), one.toString("utf8")];
@@ -97,7 +97,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
       const muc = await simulated(hub, database, "muc", 1, "pseudonyms");
       const blr = await simulated(hub, database, "blr", 2, "pseudonyms");
       expect(muc.names.size).toBeGreaterThan(50);
-      const words = wordsOf(database);
+      const words = await wordsOf(database);
       expect(namesIn(words, [...muc.names, ...blr.names])).toEqual([]);
 
       type Groups = { groups: { user: string }[] };
@@ -127,14 +127,14 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
       await using hub = await startHub(database, { now: () => NOW });
       const { names } = await simulated(hub, database, "muc", 1, "counts");
       expect(names.size).toBeGreaterThan(50);
-      const words = wordsOf(database);
+      const words = await wordsOf(database);
       expect(namesIn(words, names)).toEqual([]);
       for (const list of ["users", "sessions", "people"])
         expect(await hub.json(`/api/licenses/${list}?limit=10`, viewer)).toMatchObject({ total: 0 });
       // Seats are counted all the same.
       const { seats } = await hub.json<{ seats: { used: number } }>("/api/licenses/summary", viewer);
       expect(seats.used).toBeGreaterThan(0);
-      const rows = dumpOf(database).split("\n");
+      const rows = (await dumpOf(database)).split("\n");
       for (const table of ["current_rows", "open_sessions", "sessions_rest", "last_seen", "history_users"]) {
         const begin = rows.findIndex((row) => row.startsWith(`COPY public.${table} `));
         expect([table, begin === -1 ? "\\." : rows[begin + 1]]).toEqual([table, "\\."]);
@@ -240,7 +240,7 @@ people = "${people}"`,
         "alerts name who holds for long",
         async () => (await total("alerts?rule=held_too_long")) >= 2 || undefined,
       );
-      expect(namesIn(wordsOf(database), NAMES)).toEqual([]);
+      expect(namesIn(await wordsOf(database), NAMES)).toEqual([]);
 
       type Denials = {
         denials: { site: string; user: string | null; host: string | null; reason: string | null }[];
