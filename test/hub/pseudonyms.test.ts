@@ -17,29 +17,46 @@ import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 /** A Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
-/** What a dump says in words: its text, and what its bytes are, packed or not. */
-async function wordsOf(database: string): Promise<string> {
-  const dump = await dumpOf(database);
-  const bytes = [...dump.matchAll(/\\\\x([0-9a-f]{2,})/g)].map(([, hex = ""]) => Buffer.from(hex, "hex"));
-  const read = bytes.flatMap((one) => {
-    const texts = [one.toString("latin1"), one.toString("utf8")];
-    for (const unpack of [Bun.zstdDecompressSync, Bun.gunzipSync, Bun.inflateSync])
-      try {
-        texts.push(Buffer.from(unpack(new Uint8Array(one))).toString("utf8"));
-      } catch {
-        // Not packed so.
-      }
-    return texts;
-  });
-  return [dump, ...read].join("\n").toLowerCase();
+/** Shorter ones stand in packed bytes by chance: of three letters one in some megabytes. */
+const LONG_LETTERS = 6;
+
+interface Words {
+  /** The dump, and what its bytes are unpacked. */
+  readonly text: string;
+  /** What its bytes are as they stand. */
+  readonly bytes: string;
 }
 
-/** Names that stand in a text as words of their own. */
-function namesIn(text: string, names: Iterable<string>): string[] {
-  const words = new Set(text.split(/[^\p{L}\p{N}._-]+/u));
-  return [...names].filter((name) =>
-    /^[\p{L}\p{N}._-]+$/u.test(name) ? words.has(name.toLowerCase()) : text.includes(name.toLowerCase()),
+async function wordsOf(database: string): Promise<Words> {
+  const dump = await dumpOf(database);
+  const bytes = [...dump.matchAll(/\\\\x([0-9a-f]{2,})/g)].map(([, hex = ""]) => Buffer.from(hex, "hex"));
+  const unpacked = bytes.flatMap((one) =>
+    [Bun.zstdDecompressSync, Bun.gunzipSync, Bun.inflateSync].flatMap((unpack) => {
+      try {
+        return [Buffer.from(unpack(new Uint8Array(one))).toString("utf8")];
+      } catch {
+        // Not packed so.
+        return [];
+      }
+    }),
   );
+  const read = bytes.flatMap((one) => [one.toString("latin1"), one.toString("utf8")]);
+  return {
+    text: [dump, ...unpacked].join("\n").toLowerCase(),
+    bytes: read.join("\n").toLowerCase(),
+  };
+}
+
+/** Names that stand in it as words of their own. */
+function namesIn({ text, bytes }: Words, names: Iterable<string>): string[] {
+  const split = (all: string) => new Set(all.split(/[^\p{L}\p{N}._-]+/u));
+  const [inText, inBytes] = [split(text), split(bytes)];
+  return [...names].filter((name) => {
+    const word = name.toLowerCase();
+    const isLong = name.length >= LONG_LETTERS;
+    if (!/^[\p{L}\p{N}._-]+$/u.test(name)) return text.includes(word) || (isLong && bytes.includes(word));
+    return inText.has(word) || (isLong && inBytes.has(word));
+  });
 }
 
 const SLOW = process.env.SLOW_TESTS === "1";
