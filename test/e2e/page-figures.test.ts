@@ -70,7 +70,9 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     const tight = features.filter(
       ({ available, total, utilization }) => total !== null && (available === 0 || (utilization ?? 0) >= 90),
     );
-    expect((await listed("Full or nearly full")).map((line) => line.replace(/ \+.*/, "")).sort()).toEqual(
+    expect(
+      (await listed("Full or nearly full")).map((line) => line.replace(/ (\+|\d+ reserved).*/, "")).sort(),
+    ).toEqual(
       tight.map(({ name, server, used, total }) => `${name} ${server} ${n(used)}/${n(total)}`).sort(),
     );
     const { users: holders } = await ask<{ users: UserRecord[] }>("users?kind=checkout&limit=1000");
