@@ -19,7 +19,7 @@ export const DenialFields = {
   count: count("Seats asked for; where the manager only counts denials, how many", 1),
   reason: nullable(Type.String({ description: "The manager's own words" })),
   code: nullable(Type.Integer({ description: "The manager's error number, e.g. -4" })),
-  attempts: count("Requests of one user that were denied one after the other", 1),
+  attempts: count("Requests of one user that were denied one after the other, for the same reason", 1),
   until: { ...Timestamp, description: "The last attempt" },
   outcome: words(
     DENIAL_OUTCOMES,
@@ -110,7 +110,7 @@ export function countDenials(before: DenialCounters, picture: Counting) {
   return { counters: counters as DenialCounters, denied, changed };
 }
 
-/** A user who tries again within this time goes on with the same row. Clients retry every 30 to 60 seconds. */
+/** Retries within this time, denied for the same reason, share a row. Clients retry every 30 to 60 seconds. */
 export const RETRY_WINDOW_MS = 300_000;
 /** Seats that come this soon after a denial, or came this shortly before it, make it none: another pool or server had them. */
 const GRANT_AHEAD_MS = 10_000;
@@ -187,12 +187,14 @@ export function createEpisodes() {
   }
 
   function denied(key: string, { kind, ...attempt }: Attempt): void {
-    const { at, count, reason, code } = attempt;
+    const { at, count } = attempt;
     const list = (open.get(key) ?? []).filter((episode) => mayGoOn(episode, at));
     const granted = [grants, olderGrants].some((of) => of.get(key)?.some((time) => explains(time, at)));
     const outcome: DenialOutcome = granted ? "granted_later" : kind === "queued" ? "queued" : "denied";
     const found = list.findLast(
-      ({ denial, waits }) => (waits && isSameWait(denial, attempt)) || goesOn(denial, attempt, granted),
+      (episode) =>
+        hasSameReason(episode, kind, attempt) &&
+        ((episode.waits && isSameWait(episode.denial, attempt)) || goesOn(episode.denial, attempt, granted)),
     );
     if (found === undefined) {
       const denial = { ...attempt, attempts: 1, until: at, outcome };
@@ -207,8 +209,6 @@ export function createEpisodes() {
         attempts: denial.attempts + (kind === "queued" ? 0 : 1),
         until: Math.max(denial.until, at),
         count: Math.max(denial.count, count),
-        reason: denial.reason ?? reason,
-        code: denial.code ?? code,
         // A grant stands, and a denial does not take back a place in the queue.
         outcome: denial.outcome === "granted_later" || outcome === "denied" ? denial.outcome : outcome,
       });
@@ -281,6 +281,16 @@ function mayGoOn({ denial, waits }: OpenEpisode, at: number): boolean {
 
 function isSameWait(denial: Denial, { at, server, daemon }: Omit<Attempt, "kind">): boolean {
   return denial.server === server && denial.daemon === daemon && at >= denial.at;
+}
+
+/** Reports whether an attempt has an episode's reason. Lines about the queue state none, so a wait takes any. */
+function hasSameReason(
+  { denial, waits }: OpenEpisode,
+  kind: Attempt["kind"],
+  attempt: Omit<Attempt, "kind">,
+): boolean {
+  if (kind === "queued" || (waits && denial.reason === null && denial.code === null)) return true;
+  return denial.reason === attempt.reason && denial.code === attempt.code;
 }
 
 /** A granted episode is over: what is denied later is another one, unless the same grant explains it too. */

@@ -21,19 +21,20 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
   const insert = sqlite.query(
     `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
      VALUES ($server, $daemon, $feature, $user, $host, $at, $until, $count, $attempts, $reason, $code, $outcome, $told)
-     ON CONFLICT (server_id, feature, user, daemon, at) DO UPDATE SET
-       until = excluded.until, count = excluded.count, attempts = excluded.attempts, reason = excluded.reason,
-       code = excluded.code, outcome = excluded.outcome, told = max(told, excluded.told)`,
+     ON CONFLICT (server_id, feature, user, daemon, at, ifnull(code, 0), ifnull(reason, '')) DO UPDATE SET
+       until = excluded.until, count = excluded.count, attempts = excluded.attempts, outcome = excluded.outcome,
+       told = max(told, excluded.told)`,
   );
   /** Rows of one name hardly overlap: one of the last few that began before the end is it, or none. */
   const overlapping = sqlite.query<
     { id: number; at: number; until: number; attempts: number; outcome: string },
-    [string, string, string, string, number, number]
+    [string, string, string, string, number, number | null, string | null, number]
   >(
     `SELECT * FROM (SELECT id, at, until, attempts, outcome FROM denials
-       WHERE server_id = ? AND feature = ? AND user = ? AND daemon = ? AND at <= ?
+       WHERE server_id = ?1 AND feature = ?2 AND user = ?3 AND daemon = ?4 AND at <= ?5
+         AND ((code IS ?6 AND reason IS ?7) OR (code IS NULL AND reason IS NULL) OR (?6 IS NULL AND ?7 IS NULL))
        ORDER BY at DESC LIMIT ${NEAR_ROWS})
-     WHERE until >= ? LIMIT 1`,
+     WHERE until >= ?8 LIMIT 1`,
   );
   const widen = sqlite.query(
     "UPDATE denials SET at = $at, until = $until, attempts = $attempts, outcome = $outcome WHERE id = $id",
@@ -55,8 +56,8 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
     all: <Row>(sql: string, ...parameters: (string | number | null)[]): Row[] =>
       read(() => sqlite.query<Row, (string | number | null)[]>(sql).all(...parameters)),
     /**
-     * Writes rows as they stand now; a row is known by server, daemon, feature, user and first attempt. In the caller's
-     * transaction.
+     * Writes rows as they stand now; server, daemon, feature, user, first attempt and reason identify a row. Runs in the
+     * caller's transaction.
      */
     write(list: readonly StoredDenial[]): void {
       for (const each of list) put(each);
@@ -67,8 +68,8 @@ export function createDenials(store: Pick<Store, "sqlite" | "read" | "transactio
      * a daemon that may be at work, and stay. In the caller's transaction.
      */
     absorb(denial: Denial, times: readonly number[], liveFrom: number): "added" | "widened" | "known" {
-      const { server, daemon, feature, user, at, until, outcome } = denial;
-      const found = overlapping.get(server, feature ?? "", user ?? "", daemon, until, at);
+      const { server, daemon, feature, user, at, until, reason, code, outcome } = denial;
+      const found = overlapping.get(server, feature ?? "", user ?? "", daemon, until, code, reason, at);
       if (found === null) {
         put({ denial, told: true });
         return "added";

@@ -113,6 +113,24 @@ describe("a debug log", () => {
     expect(told).toHaveLength(2);
   });
 
+  test("denials of one second with two reasons are two rows, over a restart too", async () => {
+    await begun();
+    const tooMany = (at: string) =>
+      `${at} (acmed) DENIED: "solver" ada@ws01  (Checkout exceeds MAX specified in options file. (-87,342))\n`;
+    appendFileSync(logFile, denied("12:00:02") + tooMany("12:00:02"));
+    await pass(4);
+    await watch.stop();
+    begin();
+    appendFileSync(logFile, tooMany("12:00:20"));
+    await pass(20);
+    const found = denialPage(createDenials(store), ANY).rows.map(({ code, attempts }) => [code, attempts]);
+    expect(found.toSorted()).toEqual([
+      [-4, 1],
+      [-87, 2],
+    ]);
+    expect(told).toMatchObject([{ code: -4 }, { code: -87 }]);
+  });
+
   test("goes on over a restart and a rotation, without loss or double", async () => {
     await begun();
     appendFileSync(logFile, denied("12:00:01"));

@@ -4,6 +4,8 @@ import { type Attempt, countDenials, createEpisodes } from "../../../src/domain/
 import type { DaemonReading } from "../../../src/domain/reading.ts";
 
 const T = Date.UTC(2026, 0, 30, 12);
+const FULL = { code: -64, reason: "License server out of seats" };
+const TOO_MANY = { code: -87, reason: "Checkout exceeds MAX specified in options file" };
 const own = { server: "eda", daemon: "acmed", feature: "solver", user: "ada", host: "ws01" };
 const attempt = (kind: Attempt["kind"], seconds: number, more: Partial<Attempt> = {}): Attempt => ({
   ...own,
@@ -23,8 +25,8 @@ function episodesOf(...attempts: Attempt[]) {
   for (const one of attempts) episodes.take(one);
   const { changed, settled } = episodes.drain(T + 2 * 86_400_000);
   expect(settled).toHaveLength(changed.length);
-  return changed.map(({ denial: { at, until, attempts, outcome } }) => {
-    return { at: (at - T) / 1000, until: (until - T) / 1000, attempts, outcome };
+  return changed.map(({ denial: { at, until, attempts, outcome, code, reason } }) => {
+    return { at: (at - T) / 1000, until: (until - T) / 1000, attempts, outcome, code, reason };
   });
 }
 
@@ -44,6 +46,35 @@ describe("episodes", () => {
       "after a pause it is another one",
       [denied(0), denied(301)],
       [{ attempts: 1 }, { at: 301, attempts: 1 }],
+    ],
+    [
+      "another reason is another row, and each goes on",
+      [denied(0, FULL), denied(10, TOO_MANY), denied(20, FULL), denied(30, TOO_MANY)],
+      [
+        { at: 0, until: 20, attempts: 2, ...FULL },
+        { at: 10, until: 30, attempts: 2, ...TOO_MANY },
+      ],
+    ],
+    [
+      "another reason in the same second",
+      [denied(0, FULL), denied(0, TOO_MANY)],
+      [
+        { at: 0, attempts: 1, ...FULL },
+        { at: 0, attempts: 1, ...TOO_MANY },
+      ],
+    ],
+    [
+      "a line about the queue states no reason",
+      [denied(0, FULL), queued(1), denied(60, FULL), denied(70, TOO_MANY)],
+      [
+        { at: 0, attempts: 2, outcome: "queued", ...FULL },
+        { at: 70, outcome: "denied", ...TOO_MANY },
+      ],
+    ],
+    [
+      "a wait without a reason takes any",
+      [queued(0), denied(1200, FULL)],
+      [{ at: 0, until: 1200, outcome: "queued" }],
     ],
     ["granted within ten seconds", [denied(0), granted(10)], wasGranted],
     ["granted after that", [denied(0), granted(11)], wasDenied],
