@@ -146,7 +146,10 @@ export type EventInput<E extends StoredEvent = StoredEvent> = E extends StoredEv
 /** Names under which a log event goes out besides `log`, directly after it: its twins. */
 export const LOG_TWINS = { error: "error_log", warn: "warning_log" } as const;
 
-/** Names of frames on `/stream/combined`, as `events=` takes them. */
+/**
+ * Names of frames on `/stream/combined`, as `events=` takes them. `message` is another name for every event: an
+ * EventSource delivers it to `onmessage`.
+ */
 export const FRAME_NAMES = [
   "log",
   "error_log",
@@ -158,5 +161,6 @@ export const FRAME_NAMES = [
   "alert",
   "denial",
   "picture",
+  "message",
 ] as const;
 export type FrameName = (typeof FRAME_NAMES)[number];

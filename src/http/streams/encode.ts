@@ -31,7 +31,7 @@ export type EncodedEvent = ReturnType<typeof encodedEvent>;
  * is for WebSockets; log events have one form whatever the parts.
  */
 function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
-  const frames = new Map<Parts, Uint8Array>();
+  const frames = new Map<string, Uint8Array>();
   const subjects = new Map<Parts, Subject>();
   const namesOf = (parts: Parts): readonly string[] => {
     if (row.type !== "log") return [row.type];
@@ -48,14 +48,10 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
         // Of a picture the row has the server; its text would be made for nobody.
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
-    /** Frames of server-sent events. */
-    frames: (parts: Parts) =>
-      frames.getOrInsertComputed(parts, () =>
-        utf8.encode(
-          namesOf(parts)
-            .map((name) => frame(name, parts))
-            .join(""),
-        ),
+    /** Frames of server-sent events; with `asMessage` one frame named `message`. */
+    frames: (parts: Parts, asMessage: boolean) =>
+      frames.getOrInsertComputed(`${parts} ${asMessage}`, () =>
+        utf8.encode((asMessage ? ["message"] : namesOf(parts)).map((name) => frame(name, parts)).join("")),
       ),
   };
 }
@@ -132,7 +128,7 @@ export const comment = (text: string) => `:${text}\n\n`;
 /** The parts of events that a filter wants, put together once for all of its clients; null when it wants nothing. */
 export function chunkOf(
   events: readonly EncodedEvent[],
-  filter: { partsOf(event: EncodedEvent): Parts },
+  filter: { readonly asMessage: boolean; partsOf(event: EncodedEvent): Parts },
 ): Chunk | null {
   const wanted = events
     .map((event) => ({ event, parts: filter.partsOf(event) }))
@@ -141,7 +137,8 @@ export function chunkOf(
   let bytes: Uint8Array | null = null;
   let texts: string[] | null = null;
   return {
-    bytes: () => (bytes ??= Buffer.concat(wanted.map(({ event, parts }) => event.frames(parts)))),
+    bytes: () =>
+      (bytes ??= Buffer.concat(wanted.map(({ event, parts }) => event.frames(parts, filter.asMessage)))),
     texts: () => (texts ??= wanted.map(({ event, parts }) => event.text(parts))),
   };
 }

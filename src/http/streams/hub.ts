@@ -86,6 +86,7 @@ interface HubDeps {
   /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
   readonly encoder: EventEncoder;
+  readonly every?: typeof repeat;
 }
 
 type EventPage = readonly EventRow[];
@@ -104,9 +105,11 @@ export interface StreamsPort {
   limits(): { readonly streams: number; readonly perKey: number };
 }
 
-const HEARTBEAT_MS = 15_000;
-/** Server-sent events need a sign of life, so that proxies keep the connection. Of WebSockets Bun's own pings do. */
+export const HEARTBEAT_MS = 15_000;
+/** Keeps proxies from closing a quiet stream. WebSockets have Bun's own pings. */
 const HEARTBEAT = ownChunk(":\n\n");
+/** The same as an event. An EventSource drops an event without data. */
+const HEARTBEAT_EVENT = ownChunk('event: heartbeat\ndata: {"type":"heartbeat"}\n\n', { type: "heartbeat" });
 /** Keys of open streams are looked at this often: a revocation takes hold within 5 s. */
 export const KEY_CHECK_MS = 2_500;
 
@@ -116,7 +119,7 @@ export type Hub = ReturnType<typeof createHub>;
  * Fan-out. What clients of equal filters get is put together once. Metrics go to the clients that are due: one timer
  * for all clients of an interval, one sample for all that are due.
  */
-export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
+export function createHub({ bus, requestSample, keyHolds, encoder, every = repeat }: HubDeps) {
   const members = new Set<StreamClient>();
   /** Members that have caught up. */
   const live = new Set<StreamClient>();
@@ -141,10 +144,10 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
     }
   });
 
-  const stopHeartbeat = repeat(HEARTBEAT_MS, () => {
-    for (const client of members) client.send(HEARTBEAT);
+  const stopHeartbeat = every(HEARTBEAT_MS, () => {
+    for (const client of members) client.send(client.filter.seesHeartbeat ? HEARTBEAT_EVENT : HEARTBEAT);
   });
-  const stopKeyCheck = repeat(KEY_CHECK_MS, () => {
+  const stopKeyCheck = every(KEY_CHECK_MS, () => {
     for (const [id, clients] of Map.groupBy(members, ({ holder }) => holder))
       if (!keyHolds(id)) for (const client of clients) client.end("key");
   });
@@ -157,7 +160,7 @@ export function createHub({ bus, requestSample, keyHolds, encoder }: HubDeps) {
 
   /** Starts the interval's timer. It stops by itself once no client has the interval. */
   const tickEvery = (ms: number) =>
-    repeat(ms, () => {
+    every(ms, () => {
       const clients = [...live].filter(({ filter }) => filter.intervalMs === ms);
       for (const client of clients) wantSample(client);
       if (clients.length > 0) return;

@@ -9,6 +9,7 @@ import {
   type QueryOf,
   queryOf,
   text,
+  word,
   wordList,
 } from "../query.ts";
 import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf } from "./encode.ts";
@@ -40,17 +41,23 @@ const METRICS_PARAMETERS = {
 };
 const RESUME = "Resume after this event, as the header Last-Event-ID does, which beats it.";
 const EVENTS =
-  "Names of the frames to send: the way to have each log event once. All when absent, but for `picture`.";
+  "Names of the frames to send. All except `picture` when absent. With `message` each event comes once, in a frame named " +
+  "`message`, which an EventSource delivers to `onmessage`; other names then choose the events. Without it, `onmessage` " +
+  "hears nothing.";
+const HEARTBEAT =
+  "What a stream gets every 15 s: a comment, which an EventSource hides, or a frame `heartbeat` without an id. " +
+  "A WebSocket gets a message only with `event`.";
 /** Parameters of every stream. */
 const common = (frames: readonly FrameName[]) => ({
   events: wordList(frames, EVENTS),
+  heartbeat: word(["comment", "event"], HEARTBEAT),
   last_event_id: text(RESUME, "1769847330123"),
 });
 
 /** Query parameters of each stream of a daemon, the same for server-sent events and WebSockets. `api_key` is the gate's. */
 export const STREAM_QUERIES = {
-  logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log"]) }),
-  metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics"]) }),
+  logs: queryOf({ ...LOG_PARAMETERS, ...common(["log", "error_log", "warning_log", "message"]) }),
+  metrics: queryOf({ ...METRICS_PARAMETERS, ...common(["metrics", "message"]) }),
   combined: queryOf({
     ...LOG_PARAMETERS,
     ...METRICS_PARAMETERS,
@@ -82,11 +89,13 @@ const OF_PEOPLE: readonly EventType[] = ["checkout", "checkin", "denial"];
 
 export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden, audience }: Sight) {
   const anonymous = audience !== "names";
-  const { events = null, include = null, interval = 10_000 } = wanted;
+  const { include = null, interval = 10_000 } = wanted;
+  const events = wanted.events?.filter((name) => name !== "message") ?? [];
   const levels = union(wanted.level, wanted.levels);
   const sources = union(wanted.source, wanted.sources);
   // Pictures are for readers that know them.
-  const wantsFrame = (name: FrameName) => (events === null ? name !== "picture" : events.includes(name));
+  const wantsFrame = (name: Exclude<FrameName, "message">) =>
+    events.length === 0 ? name !== "picture" : events.includes(name);
   const metricsParts = partsIncluded(include);
   const hasMetrics = stream !== "logs" && wantsFrame("metrics");
   const subjects = (["site", "feature", "daemon", "server", "user"] as const).flatMap((field) => {
@@ -109,6 +118,10 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     key: JSON.stringify([stream, { ...wanted, last_event_id: null }, hidden.length, audience]),
     /** Interval of metrics events; null when the client wants none. */
     intervalMs: hasMetrics ? interval : null,
+    /** Each event comes in one frame named `message`. */
+    asMessage: wanted.events?.includes("message") ?? false,
+    /** Signs of life are events that the client sees. */
+    seesHeartbeat: wanted.heartbeat === "event",
     takesPictures: stream === "combined" && wantsFrame("picture"),
     /** Of what it takes pictures; null = of all. */
     sites: wanted.site ?? null,

@@ -1,5 +1,5 @@
 import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../../../src/domain/events.ts";
-import { systemTimers } from "../../../src/domain/time/clock.ts";
+import { repeat, systemTimers } from "../../../src/domain/time/clock.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/anonymous.ts";
 import type { Exchange } from "../../../src/http/exchange.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
@@ -21,6 +21,8 @@ export interface MemoryStreams extends StreamsPort {
   emit(input: EventInput): void;
   readonly bus: Pick<Bus, "pass">;
   flush(): void;
+  /** Runs the timers of the hub with this interval. */
+  tick(ms: number): void;
   /** Forgets events up to an id, as retention does. */
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
@@ -52,6 +54,11 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     onStore() {},
   });
   const encoder = createEncoder(PSEUDONYMS);
+  const ticks = new Map<number, () => void>();
+  const every: typeof repeat = (ms, run) => {
+    ticks.set(ms, run);
+    return repeat(ms, run);
+  };
   let reads = 0;
   const sampler = createSampler({
     bus,
@@ -65,7 +72,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, encoder }),
+    hub: createHub({ bus, requestSample: sampler.request, keyHolds, encoder, every }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
@@ -81,6 +88,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     emit: bus.emit,
     bus,
     flush: bus.flush,
+    tick: (ms) => ticks.get(ms)?.(),
     forget(through) {
       deleted = through;
       while ((stored[0]?.id ?? Infinity) <= through) stored.shift();

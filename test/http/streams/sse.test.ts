@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Listening } from "../../../src/http/listen.ts";
 import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
-import { createClient, KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
+import { createClient, HEARTBEAT_MS, KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench, monitored, picture } from "../make.ts";
@@ -73,6 +73,44 @@ describe("a log stream", () => {
     streams.log("last", { level: "error", source: "store" });
     const frames = (await take(messages.length + 2)).slice(1);
     expect(frames.map(({ data }) => data?.message)).toEqual([...messages, "last"]);
+  });
+
+  test.each<[string, [string, string][]]>([
+    [
+      "events=message",
+      [
+        ["message", "a"],
+        ["message", "b"],
+        ["message", "c"],
+      ],
+    ],
+    ["events=message,error_log", [["message", "b"]]],
+    ["events=message,log&level=warn", [["message", "c"]]],
+  ])("?%s names frames for onmessage, each event once, live and from the store", async (query, wanted) => {
+    const logAll = () => {
+      streams.log("a");
+      streams.log("b", { level: "error" });
+      streams.log("c", { level: "warn" });
+    };
+    logAll();
+    streams.flush();
+    const { take } = await resume(`/stream/logs?${query}`, "1");
+    logAll();
+    const frames = (await take(2 * wanted.length + 2)).slice(2);
+    expect(frames.map(({ event, data }) => [event, data?.message])).toEqual([...wanted, ...wanted]);
+    expect(frames.every(({ id, data }) => data?.id === `log-${id}`)).toBe(true);
+  });
+
+  test("shows a sign of life as a comment, or with heartbeat=event as an event without an id", async () => {
+    const hidden = await open("/stream/logs");
+    const shown = await open("/stream/logs?heartbeat=event");
+    for (const { next } of [hidden, shown]) await next();
+    streams.tick(HEARTBEAT_MS);
+    expect(await hidden.next()).toEqual({ comment: "" });
+    expect(await shown.next()).toEqual({ event: "heartbeat", data: { type: "heartbeat" } });
+    expect((await open("/stream/logs?heartbeat=often")).response.status).toBe(400);
+    // The page says "disconnected" after 40 s without an event.
+    expect(HEARTBEAT_MS).toBe(15_000);
   });
 
   test("keeps data on one line and free of frames of its own, whatever the message holds", async () => {
@@ -302,6 +340,21 @@ describe("a metrics stream", () => {
 });
 
 describe("the combined stream", () => {
+  test("sends every event but pictures as message where events=message", async () => {
+    const { take } = await open("/stream/combined?events=message");
+    await take(2);
+    streams.log("one");
+    streams.bus.pass(
+      { type: "picture", server: "eda", from: 1, to: 2, status: "up" },
+      () => '"changed":{},"features":[],"rows":[],"gone":{"features":[],"rows":[]}',
+    );
+    streams.emit(down("eda"));
+    expect((await take(2)).map(({ event, data }) => [event, data?.type])).toEqual([
+      ["message", "log"],
+      ["message", "server_status"],
+    ]);
+  });
+
   test("sends logs, domain events and metrics", async () => {
     const { take } = await open("/stream/combined?events=log,server_status,metrics");
     expect((await take(2))[1]?.event).toBe("metrics");

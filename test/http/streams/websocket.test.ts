@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Listening } from "../../../src/http/listen.ts";
+import { HEARTBEAT_MS } from "../../../src/http/streams/hub.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench } from "../make.ts";
 import { type MemoryStreams, socketOf, taken } from "./rig.ts";
@@ -67,6 +68,19 @@ describe("a WebSocket", () => {
     expect(message).toMatchObject({ message: "odd" });
   });
 
+  test("gets a heartbeat only with heartbeat=event", async () => {
+    const quiet = await open("/ws/logs");
+    const shown = await open("/ws/logs?heartbeat=event&events=message");
+    streams.tick(HEARTBEAT_MS);
+    streams.log("broken", { level: "error" });
+    streams.log("plain");
+    expect(await shown.next()).toEqual({ type: "heartbeat" });
+    for (const { next } of [quiet, shown]) {
+      expect(await next()).toMatchObject({ message: "broken" });
+      expect(await next()).toMatchObject({ message: "plain" });
+    }
+  });
+
   test("resumes: says so first, then sends what is stored, then what is live", async () => {
     for (const message of ["a", "b", "c"]) streams.log(message);
     streams.flush();
@@ -83,7 +97,7 @@ describe("a WebSocket", () => {
     send({ type: "ping" });
     expect(await next()).toEqual({ type: "pong" });
     send({ type: "subscribe", level: ["error"], source: "store" });
-    const absent = { levels: null, sources: null, events: null };
+    const absent = { levels: null, sources: null, events: null, heartbeat: null };
     expect(await next()).toEqual({ type: "subscribed", level: ["error"], source: ["store"], ...absent });
     streams.log("plain");
     streams.log("broken", { level: "error", source: "store" });
