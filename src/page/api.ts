@@ -149,15 +149,16 @@ function pause(ms: number, signal: AbortSignal | null | undefined): Promise<void
   });
 }
 
+const OF_JSON = { "content-type": "application/json", ...PAGE };
+
 /** Changes something. Throws as `get` does. */
 export async function post<P extends keyof Changes>(path: P, body: object | null): Promise<Changes[P]> {
-  const headers = { "content-type": "application/json", ...PAGE };
-  return read(await ask(path, { method: "POST", headers, body: body && JSON.stringify(body) }));
+  return read(await ask(path, { method: "POST", headers: OF_JSON, body: body && JSON.stringify(body) }));
 }
 
 /** Ends a key or a sign-in. Throws as `get` does. */
-export async function remove(path: `/api/${"keys" | "signins"}/${string}`): Promise<void> {
-  await ask(path, { method: "DELETE", headers: PAGE });
+export async function remove(path: `/api/${"keys" | "signins"}/${string}`, body: object): Promise<void> {
+  await ask(path, { method: "DELETE", headers: OF_JSON, body: JSON.stringify(body) });
 }
 
 /**

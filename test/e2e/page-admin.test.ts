@@ -34,6 +34,11 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await dialog.getByLabel("Name").fill(HOSTILE);
     await dialog.getByLabel("Sees pseudonyms").check();
     expect(await violations(page)).toEqual([]);
+    const confirm = (key: string) => dialog.getByLabel("Your own key, to confirm").fill(key);
+    await confirm("lmk_nonsense");
+    await dialog.getByRole("button", { name: `Make the key ${HOSTILE}` }).click();
+    await dialog.getByRole("alert").filter({ hasText: "not known here" }).waitFor();
+    await confirm(watching.key);
     await dialog.getByRole("button", { name: `Make the key ${HOSTILE}` }).click();
     const made = (await dialog.locator(".secret").textContent()) ?? "";
     expect(made).toMatch(/^lmk_[a-z0-9]{12}_[\w-]{43}$/);
@@ -51,6 +56,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await other.goto(`${url}/logs`);
     await other.getByText("The log names people").waitFor();
     await page.getByRole("button", { name: `Revoke ${HOSTILE}` }).click();
+    await confirm(watching.key);
     await dialog.getByRole("button", { name: `Revoke ${HOSTILE}` }).click();
     await told(`${HOSTILE} is revoked.`);
     await other.getByRole("heading", { name: "Sign in with your key" }).waitFor();
@@ -95,8 +101,8 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByRole("cell", { name: HOSTILE }).waitFor();
     await isRead(page);
     expect(await violations(page)).toEqual([]);
-    // What was refused: the command for nobody, and the config.
-    expect(heard.filter((each) => !/40[49]/.test(each))).toEqual([]);
+    // What was refused: the wrong confirmation, the command for nobody, and the config.
+    expect(heard.filter((each) => !/40[149]/.test(each))).toEqual([]);
   });
 
   test("follows the log until one scrolls up, goes on at its end, searches it, and shows what a role may see", async () => {

@@ -233,6 +233,59 @@ describe("a request by cookie", () => {
   );
 });
 
+describe("managing keys by cookie asks for the key again", () => {
+  const KEY = { name: "wall display", role: "viewer" };
+  const sent = (who: Headers, method: string, body: object): Ask =>
+    by({ ...who, ...PAGE, "content-type": "application/json" }, { method, body: JSON.stringify(body) });
+
+  test.each<[string, (at: Bench) => object, string, string]>([
+    ["nothing", () => ({}), "400 MISSING_FIELD", "400 MISSING_FIELD"],
+    ["nonsense", () => ({ confirm: "nonsense" }), "401 AUTH_INVALID", "401 AUTH_INVALID"],
+    ["a viewer's key", (at) => ({ confirm: at.keys.viewer }), "401 AUTH_INVALID", "401 AUTH_INVALID"],
+    ["the key that signed in", (at) => ({ confirm: at.keys.admin }), "201", "204"],
+  ])("%s: %#", async (_, confirm, created, revoked) => {
+    const at = bench();
+    const admin = await signIn(at, at.keys.admin);
+    const create = await at.get("/api/keys", sent(admin, "POST", { ...KEY, ...confirm(at) }));
+    expect(await outcome(create)).toBe(created);
+    const revoke = await at.get("/api/keys/key000000001", sent(admin, "DELETE", confirm(at)));
+    expect(await outcome(revoke)).toBe(revoked);
+    expect(at.deps.keys.get("key000000001")?.state).toBe(revoked === "204" ? "revoked" : "active");
+    expect(at.deps.keys.list().some(({ name }) => name === KEY.name)).toBe(created === "201");
+  });
+
+  test("not the key of another admin", async () => {
+    const at = bench();
+    const other = at.deps.keys.create(plainKey({ name: "other", role: "admin" }));
+    const confirm = other.outcome === "created" ? other.presented : "";
+    const admin = await signIn(at, at.keys.admin);
+    const answer = await at.get("/api/keys", sent(admin, "POST", { ...KEY, confirm }));
+    expect(await outcome(answer)).toBe("401 AUTH_INVALID");
+  });
+
+  test("a wrong key draws on the bucket of the address and is logged without the key", async () => {
+    const at = site({ limits: { ...PLENTY, burst: 2, anonymousPerMinute: 1 } });
+    const admin = await signIn(at, at.keys.admin);
+    at.now += HOUR;
+    const wrong = () => at.get("/api/keys", sent(admin, "POST", { ...KEY, confirm: "nonsense" }));
+    await wrong();
+    expect(at.linesOf("auth")).toMatchObject([
+      { message: "Sign-in refused", fields: { outcome: "invalid" } },
+    ]);
+    await wrong();
+    at.now += 1000;
+    expect(await outcome(await wrong())).toBe("429 RATE_LIMIT_EXCEEDED");
+    expect(JSON.stringify(at.logged)).not.toContain("nonsense");
+  });
+
+  test("a request by key needs no confirmation", async () => {
+    const at = bench();
+    expect((await at.post("/api/keys", KEY, at.keys.admin)).status).toBe(201);
+    const revoke = await at.get("/api/keys/key000000001", { key: at.keys.admin, method: "DELETE" });
+    expect(revoke.status).toBe(204);
+  });
+});
+
 describe("every role", () => {
   const ALL = "viewer operator admin anonymous";
   const NEW: [method: string, path: string, body: object | null, roles: string, status: number][] = [

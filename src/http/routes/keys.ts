@@ -9,6 +9,7 @@ import { whenFree } from "../../store/database/busy.ts";
 import { formOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
+import { createConfirm } from "../confirm.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
@@ -17,6 +18,10 @@ import type { RouteDeps } from "./deps.ts";
 
 /** So long a request waits for another program's lock on the database. */
 const PATIENCE = { patienceMs: () => 5_000 };
+
+const CONFIRM = Type.Optional(
+  Type.String({ description: "The key that signed in; required of a request by cookie" }),
+);
 
 const Body = fields({
   name: unicode(0, null),
@@ -27,7 +32,9 @@ const Body = fields({
   monthlyQuota: Type.Optional(Quota),
   requestsPerMinute: Type.Optional(Quota),
   site: Type.Optional(Type.String({ description: "With the role site, at a hub" })),
+  confirm: CONFIRM,
 });
+const Revocation = fields({ confirm: CONFIRM });
 
 /** What a key is unless the body says otherwise. */
 const UNLIMITED = { anonymize: false, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
@@ -42,7 +49,9 @@ const ID = Type.Object({
 });
 
 /** Who may ask: making, listing and ending keys. */
-export function keyRoutes({ keys, clock, audit }: RouteDeps) {
+export function keyRoutes(deps: RouteDeps) {
+  const { keys, clock, audit } = deps;
+  const requireConfirmation = createConfirm(deps);
   return new Elysia({ name: "routes/keys" })
     .use(gated)
     .get(
@@ -61,7 +70,8 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
     )
     .post(
       "/api/keys",
-      async ({ exchange, body, status }) => {
+      async ({ exchange, body: { confirm, ...body }, status }) => {
+        requireConfirmation(exchange, confirm);
         const expiresAt = body.expiresAt ? Date.parse(body.expiresAt) : null;
         const wanted: NewKey = { ...UNLIMITED, ...body, expiresAt };
         const problem = keyProblem(wanted, clock.now(), keys.ofSites);
@@ -105,7 +115,8 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
     )
     .delete(
       "/api/keys/:id",
-      async ({ exchange, params }) => {
+      async ({ exchange, params, body }) => {
+        requireConfirmation(exchange, body.confirm);
         const outcome = await whenFree(() => keys.revoke(params.id), PATIENCE);
         if (outcome === "unknown") throw unknownKey(params.id);
         if (outcome === "gone") throw gone(params.id);
@@ -114,6 +125,8 @@ export function keyRoutes({ keys, clock, audit }: RouteDeps) {
       },
       documented("keys", "Keys", "Revoke a key", {
         params: ID,
+        body: Revocation,
+        example: {},
         answers: { 204: { description: "Revoked" } },
         errors: ["GONE"],
       }),

@@ -11,6 +11,7 @@ import type { Grant, SignIn } from "../../store/sign-in-book.ts";
 import { formOf, responseOf } from "../answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../answers/list.ts";
 import { fields } from "../body.ts";
+import { createRefusalCount } from "../confirm.ts";
 import { documented } from "../docs/documented.ts";
 import { callerOf, type Exchange, gated, requirePermission, validKey } from "../exchange.ts";
 import { queryOf, STORED_LIST, shown, sortBy, storedPage } from "../query.ts";
@@ -58,7 +59,7 @@ function signInRecord(signIn: SignIn, current: SignIn | null): SignInRecord {
 export function signInRoutes(deps: RouteDeps) {
   const { signIns, keys, clock, audit, limits, settings, execute, denials, host } = deps;
   const { installationId } = deps;
-  const authLog = deps.log("auth");
+  const countRefusal = createRefusalCount(deps);
 
   /** What the sent key or code is good for. One that is not draws on the address's bucket: so keys are guessed no faster. */
   async function grantOf(exchange: Exchange, { key, code }: Static<typeof Credentials>) {
@@ -67,9 +68,7 @@ export function signInRoutes(deps: RouteDeps) {
     const found = code === undefined ? null : await signIns.takeCode(code);
     const check = key === undefined ? null : keys.verify(key);
     if (found === null && check?.outcome !== "valid") {
-      limits.drawOfAddress(exchange);
-      const who = { address: exchange.address, requestId: exchange.id };
-      authLog.warn("Sign-in refused", { outcome: check?.outcome ?? "code", ...who });
+      countRefusal(exchange, check?.outcome ?? "code");
       const over = "This link was used, is older than 10 minutes, or is not known here. Ask for another one.";
       if (check === null) throw new ApiError("AUTH_INVALID", over);
     }

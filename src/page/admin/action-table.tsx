@@ -2,8 +2,10 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answers, type Query, remove } from "../api.ts";
+import { me } from "../me.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { confirmOf } from "./forms.ts";
 import { admin } from "./words.ts";
 
 /** Raised by each change: what lists keys and sign-ins reads again. */
@@ -59,6 +61,24 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   );
 }
 
+/** Asks a browser that is signed in for its key again, before keys are created or revoked. */
+export function ConfirmKey() {
+  if (!me.value?.signIn) return null;
+  return (
+    <label>
+      {admin.confirmKey}
+      <input
+        name="confirm"
+        type="password"
+        required
+        autocomplete="current-password"
+        placeholder="lmk_…"
+        spellcheck={false}
+      />
+    </label>
+  );
+}
+
 /** Asks again before a key or a sign-in is ended. */
 export function EndDialog(props: {
   readonly path: Parameters<typeof remove>[0];
@@ -70,8 +90,8 @@ export function EndDialog(props: {
   readonly children?: ComponentChildren;
 }) {
   const { path, does, done, leave } = props;
-  const act = async () => {
-    await remove(path);
+  const act = async (form: FormData) => {
+    await remove(path, confirmOf(form));
     tell(done);
     changed.value++;
     return true;

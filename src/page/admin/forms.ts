@@ -2,10 +2,17 @@ import type { Command } from "../../domain/service/commands.ts";
 
 /** What the forms of an administrator come to. */
 
+const textOf = (form: FormData, field: string) => `${form.get(field) ?? ""}`.trim();
+
+/** The key that a browser confirms a change of keys with. */
+export const confirmOf = (form: FormData) =>
+  form.has("confirm") ? { confirm: textOf(form, "confirm") } : {};
+
 /** The body that makes a key. `expires` is a day, whose end in the reader's zone counts; viewers alone see pseudonyms. */
 export function keyOf(form: FormData) {
-  const [name, role, expires] = ["name", "role", "expires"].map((field) => `${form.get(field) ?? ""}`.trim());
+  const [name, role, expires] = ["name", "role", "expires"].map((field) => textOf(form, field));
   return {
+    ...confirmOf(form),
     name,
     role,
     ...(expires && { expiresAt: new Date(`${expires}T23:59:59`).toISOString() }),

@@ -9,7 +9,7 @@ import { may, me } from "../me.ts";
 import { Copy } from "../parts/copy-link.tsx";
 import { FormDialog } from "../parts/dialog.tsx";
 import { State } from "../parts/marks.tsx";
-import { ActionTable, changed, EndDialog } from "./action-table.tsx";
+import { ActionTable, ConfirmKey, changed, EndDialog } from "./action-table.tsx";
 import { keyOf } from "./forms.ts";
 import { admin } from "./words.ts";
 
@@ -60,6 +60,7 @@ export function Keys() {
             leave={leave}
           >
             {me.value?.keyId === id && <p class="n-full">{admin.revokeOwn}</p>}
+            <ConfirmKey />
           </EndDialog>
         )}
       />
@@ -163,6 +164,7 @@ function MakeKey({ leave }: { readonly leave: () => void }) {
         {admin.expiresOn}
         <input type="date" name="expires" />
       </label>
+      <ConfirmKey />
     </FormDialog>
   );
 }

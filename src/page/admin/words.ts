@@ -48,6 +48,7 @@ export const admin = {
   keyMade: (name: string) => `The key ${name}`,
   keyOnce: "This is the only time at which the key is shown. It is stored nowhere: copy it now.",
   copyKey: "Copy the key",
+  confirmKey: "Your own key, to confirm",
   name: "Name",
   role: "Role",
   roles: {

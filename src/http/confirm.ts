@@ -1,0 +1,39 @@
+import { ApiError } from "../domain/errors.ts";
+import type { KeyCheck } from "../store/keys.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type Exchange, validKey } from "./exchange.ts";
+import type { Limits } from "./limits.ts";
+import { kindOf } from "./without-key.ts";
+
+type Deps = Pick<HttpDeps, "keys" | "log"> & { readonly limits: Limits };
+
+/** Counts a wrong key of a sign-in against the address, so that guessing is slow, and logs it. Throws RATE_LIMIT_EXCEEDED. */
+export function createRefusalCount({ limits, log }: Pick<Deps, "limits" | "log">) {
+  const authLog = log("auth");
+  return (exchange: Exchange, outcome: KeyCheck["outcome"] | "code" | "another key"): void => {
+    limits.drawOfAddress(exchange);
+    authLog.warn("Sign-in refused", { outcome, address: exchange.address, requestId: exchange.id });
+  };
+}
+
+/**
+ * Asks a browser for its key again, because a cookie must not become a key. Requests by key pass. A browser that
+ * signed in by a link of the daemon's own host has no key; it confirms with any key that may manage keys.
+ * Throws MISSING_FIELD, or what a sign-in with a wrong key throws.
+ */
+export function createConfirm(deps: Deps) {
+  const countRefusal = createRefusalCount(deps);
+  return (exchange: Exchange, confirm: string | undefined): void => {
+    const { signIn } = exchange;
+    if (signIn === null) return;
+    if (confirm === undefined)
+      throw new ApiError("MISSING_FIELD", 'Field "confirm" is missing: it takes the key that signed in.');
+    const check = deps.keys.verify(confirm);
+    if (check.outcome !== "valid") countRefusal(exchange, check.outcome);
+    const { id, role } = validKey(check);
+    const isOwn = kindOf(signIn.keyId) === "key" ? id === signIn.keyId : role === "admin";
+    if (isOwn) return;
+    countRefusal(exchange, "another key");
+    throw new ApiError("AUTH_INVALID", 'Field "confirm" takes the key that signed in; this is another one.');
+  };
+}
