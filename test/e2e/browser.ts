@@ -24,9 +24,13 @@ export interface Browser extends AsyncDisposable {
 /**
  * Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server.
  * With `keepPolicy` pages keep their own policy against scripts, which allows none of a test's either; with `trustsAll` it
- * takes any certificate.
+ * takes any certificate. `textSize`: the reader's, in pixels.
  */
-export async function startBrowser({ keepPolicy = false, trustsAll = false } = {}): Promise<Browser> {
+export async function startBrowser({
+  keepPolicy = false,
+  trustsAll = false,
+  textSize = 16,
+} = {}): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), "licmond-browser-"));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: CHROMIUM,
@@ -35,6 +39,7 @@ export async function startBrowser({ keepPolicy = false, trustsAll = false } = {
     args: [
       ...["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"],
       ...["--disable-background-networking", "--disable-component-update", "--disable-sync"],
+      `--blink-settings=defaultFontSize=${textSize}`,
       ...(trustsAll ? ["--ignore-certificate-errors"] : []),
     ],
   });

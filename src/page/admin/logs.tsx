@@ -155,17 +155,17 @@ function Found({ filter, search }: { readonly filter: LogFilter; readonly search
 const COLUMNS: readonly ListColumn<LogEvent>[] = [
   {
     head: admin.time,
-    width: "128px",
+    width: "8rem",
     class: "a-s m",
     cell: ({ timestamp }) => exactMoment(Date.parse(timestamp)),
   },
   {
     head: admin.levelHead,
-    width: "64px",
+    width: "4rem",
     class: "a-b",
     cell: ({ level }) => <State is={MARKS[level]}>{level}</State>,
   },
-  { head: admin.sourceHead, width: "72px", class: "a-w q", cell: ({ source }) => source },
+  { head: admin.sourceHead, width: "4.5rem", class: "a-w q", cell: ({ source }) => source },
 ];
 function Lines({ label, lines }: { readonly label: string; readonly lines: readonly LogEvent[] }) {
   const [shown, show] = useState<LogEvent | null>(null);

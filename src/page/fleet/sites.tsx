@@ -55,39 +55,39 @@ const column = (
   ...(order in ORDERS && { order }),
 });
 const COLUMNS: readonly ListColumn<Row>[] = [
-  column("site", "minmax(130px, 1.4fr)", "a-n el", ({ site, labels }) => (
+  column("site", "minmax(8.125rem, 1.4fr)", "a-n el", ({ site, labels }) => (
     <a class="name" href={linkTo("", { site })}>
       {site} <span class="q">{labelsOf(site, labels)}</span>
     </a>
   )),
-  column("state", "minmax(150px, 1fr)", "a-s el", ({ state, lastPushAt }) => (
+  column("state", "minmax(9.375rem, 1fr)", "a-s el", ({ state, lastPushAt }) => (
     <State is={SITE_MARKS[state]}>
       {words.siteStates[state]}
       {state === "silent" && lastPushAt !== null && ` ${sinceOf(lastPushAt)}`}
     </State>
   )),
-  column("heard", "96px", "r q a-w", ({ lastPushAt }) =>
+  column("heard", "6rem", "r q a-w", ({ lastPushAt }) =>
     lastPushAt === null ? fleet.never : <Age at={Date.parse(lastPushAt)} />,
   ),
-  column("lag", "minmax(90px, 120px)", "r opt", (site) => <Lag site={site} />),
-  column("servers", "84px", "r opt", ({ servers, statuses }) => (
+  column("lag", "minmax(5.625rem, 7.5rem)", "r opt", (site) => <Lag site={site} />),
+  column("servers", "5.25rem", "r opt", ({ servers, statuses }) => (
     <span class={statuses.up < servers ? "n-full" : undefined}>
       {number(statuses.up)}
       <span class="q">/{number(servers)}</span>
     </span>
   )),
-  column("features", "76px", "r opt", ({ features }) => number(features)),
-  column("full", "60px", "r a-b", ({ fullFeatures }) => (
+  column("features", "4.75rem", "r opt", ({ features }) => number(features)),
+  column("full", "3.75rem", "r a-b", ({ fullFeatures }) => (
     <>
       <Some count={fullFeatures} class="n-full" />
       <span class="q card-word"> {fleet.full.toLowerCase()}</span>
     </>
   )),
-  column("alerts", "minmax(110px, 150px)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
-  column("expiry", "minmax(126px, 168px)", "r opt el", ({ nextExpiry }) =>
+  column("alerts", "minmax(6.875rem, 9.375rem)", "r a-f", ({ alerts }) => <Alerts of={alerts} />),
+  column("expiry", "minmax(7.875rem, 10.5rem)", "r opt el", ({ nextExpiry }) =>
     nextExpiry === null ? null : <Expiry on={nextExpiry} />,
   ),
-  column("version", "72px", "q opt pad el", ({ version }) => version),
+  column("version", "4.5rem", "q opt pad el", ({ version }) => version),
   column("note", "minmax(0, 1fr)", "q opt el", (site) => notesOf(site).join(", ")),
 ];
 

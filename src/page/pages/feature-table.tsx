@@ -13,7 +13,7 @@ import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 /** The order of an address that says none: the tightest first. */
 export const FIRST = "free";
 /** Narrower windows have no columns of the last day. */
-const WIDE = matchMedia("(min-width: 1161px)");
+const WIDE = matchMedia("(min-width: 72.5625em)");
 
 /** Columns of the list of features that can be left out. */
 const OPTIONAL = ["daemon", "peak", "denied", "expires", "age"] as const;
@@ -43,7 +43,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
   {
     head: heads.name,
     order: "name",
-    width: "minmax(110px, 1.3fr)",
+    width: "minmax(6.875rem, 1.3fr)",
     class: "a-n",
     cell: ({ of, server, feature: { daemon, name, unit } }) => (
       <a
@@ -63,7 +63,7 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
   {
     head: heads.server,
     order: "server",
-    width: "76px",
+    width: "4.75rem",
     class: "a-s q el",
     cell: ({ of, server }) => (of === undefined ? server.id : words.places(of)),
   },
@@ -71,16 +71,16 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
     id: "daemon",
     head: heads.daemon,
     order: "daemon",
-    width: "minmax(64px, 0.55fr)",
+    width: "minmax(4rem, 0.55fr)",
     class: "q el opt",
     cell: ({ of, feature }) => of === undefined && feature.daemon,
   },
-  { head: heads.seats, order: "seats", width: "184px", class: "a-b", cell: SeatBar },
-  { head: heads.note, width: "88px", class: "a-w mute", cell: (row) => <Note row={row} /> },
+  { head: heads.seats, order: "seats", width: "11.5rem", class: "a-b", cell: SeatBar },
+  { head: heads.note, width: "5.5rem", class: "a-w mute", cell: (row) => <Note row={row} /> },
   {
     head: heads.used,
     order: "used",
-    width: "72px",
+    width: "4.5rem",
     class: "r",
     cell: ({ feature: { used, total, unlimited, unit } }) => (
       <>
@@ -89,18 +89,18 @@ const COLUMNS: readonly (ListColumn<FeatureRow> & { readonly id?: Optional })[] 
       </>
     ),
   },
-  { head: heads.free, order: "free", width: "54px", class: "a-f r", cell: Free },
-  { id: "peak", head: heads.peak, width: "80px", class: "r opt", cell: Peak },
-  { id: "denied", head: heads.denied, width: "84px", class: "r opt", cell: Denied },
+  { head: heads.free, order: "free", width: "3.375rem", class: "a-f r", cell: Free },
+  { id: "peak", head: heads.peak, width: "5rem", class: "r opt", cell: Peak },
+  { id: "denied", head: heads.denied, width: "5.25rem", class: "r opt", cell: Denied },
   {
     id: "expires",
     head: heads.expires,
     order: "expires",
-    width: "minmax(100px, 0.8fr)",
+    width: "minmax(6.25rem, 0.8fr)",
     class: "pad opt",
     cell: Expiry,
   },
-  { id: "age", head: heads.age, width: "80px", class: "opt", cell: Freshness },
+  { id: "age", head: heads.age, width: "5rem", class: "opt", cell: Freshness },
 ];
 
 /** Of less than this share of a day, a peak is only what was seen. */

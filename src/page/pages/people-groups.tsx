@@ -21,7 +21,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
       columns={[
         {
           head: heads[by],
-          width: "minmax(120px, 1.4fr)",
+          width: "minmax(7.5rem, 1.4fr)",
           class: "a-n",
           cell: ({ name, first, unit }) =>
             name === null ? (
@@ -35,7 +35,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
         },
         {
           head: others,
-          width: "minmax(64px, 0.5fr)",
+          width: "minmax(4rem, 0.5fr)",
           class: "a-s r",
           cell: (row) => (
             <>
@@ -45,13 +45,13 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
         },
         {
           head: heads.count,
-          width: "minmax(60px, 0.5fr)",
+          width: "minmax(3.75rem, 0.5fr)",
           class: "a-b r",
           cell: SEATS.cell,
         },
         {
           head: heads.waits,
-          width: "minmax(60px, 0.5fr)",
+          width: "minmax(3.75rem, 0.5fr)",
           class: "r",
           cell: ({ waiting }) => <span class={waiting > 0 ? "n-full" : "q"}>{number(waiting)}</span>,
         },

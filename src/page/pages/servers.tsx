@@ -38,27 +38,27 @@ const column = (order: keyof typeof daily.columns, width: string, style: string,
   class: style,
 });
 const COLUMNS: readonly Column[] = [
-  column("server", "minmax(150px, 1.2fr)", "a-n el", (server) => (
+  column("server", "minmax(9.375rem, 1.2fr)", "a-n el", (server) => (
     <a class="name" href={hrefOf(placeOf(server))}>
       {server.id} {server.name !== server.id && <span class="q">{server.name}</span>}
     </a>
   )),
-  column("is", "minmax(170px, 1.2fr)", "a-s el", (server) => (
+  column("is", "minmax(10.625rem, 1.2fr)", "a-s el", (server) => (
     <State is={MARK_OF[kindOf(server)]}>{aloneOf(server)}</State>
   )),
-  column("manager", "76px", "q opt", ({ manager }) => manager),
-  column("members", "84px", "r q opt", (server) =>
+  column("manager", "4.75rem", "q opt", ({ manager }) => manager),
+  column("members", "5.25rem", "r q opt", (server) =>
     server.members.length === 0 ? <Unknown /> : words.membersUp(membersUp(server), server.members.length),
   ),
-  column("features", "70px", "r opt", ({ counts }) => <Known value={counts.features} />),
-  column("seats", "96px", "r a-f", ({ counts }) => <UsedOf {...counts} />),
-  column("polled", "72px", "r q a-w", (server) => (
+  column("features", "4.375rem", "r opt", ({ counts }) => <Known value={counts.features} />),
+  column("seats", "6rem", "r a-f", ({ counts }) => <UsedOf {...counts} />),
+  column("polled", "4.5rem", "r q a-w", (server) => (
     <Known value={readAt(server)} as={(at) => <Age at={at} />} />
   )),
-  column("took", "72px", "r q opt", ({ pollDurationMs }) => (
+  column("took", "4.5rem", "r q opt", ({ pollDurationMs }) => (
     <Known value={pollDurationMs} as={milliseconds} />
   )),
-  column("unparsed", "104px", "r q opt", ({ unparsedLines }) => number(unparsedLines)),
+  column("unparsed", "6.5rem", "r q opt", ({ unparsedLines }) => number(unparsedLines)),
 ];
 
 /** Every license server: whether it works, and how old what it said is. */

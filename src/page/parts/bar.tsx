@@ -24,8 +24,8 @@ export function SeatBar({ feature }: { readonly feature: Pick<PictureFeature, Co
       class="seats"
       role="img"
       aria-label={seatsInWords(feature)}
-      width={ALL}
-      height={HEIGHT}
+      width={`${ALL / 16}rem`}
+      height={`${HEIGHT / 16}rem`}
       viewBox={`0 0 ${ALL} ${HEIGHT}`}
       preserveAspectRatio="xMinYMid"
     >

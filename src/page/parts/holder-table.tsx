@@ -14,7 +14,7 @@ const { columns: heads } = words;
 export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
   head: heads.since,
   order: "since",
-  width: "minmax(92px, 120px)",
+  width: "minmax(5.75rem, 7.5rem)",
   class: "a-w r",
   cell: ({ since }) => (since === null ? words.notKnown : moment(since, now.peek())),
 };
@@ -22,7 +22,7 @@ export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
 type Lasting = Pick<HolderRow, "since" | "kind">;
 export const HELD: ListColumn<Lasting> = {
   head: heads.held,
-  width: "minmax(104px, 120px)",
+  width: "minmax(6.5rem, 7.5rem)",
   class: "a-f r",
   cell: (row) => <Held row={row} />,
 };
@@ -43,7 +43,7 @@ function Held({ row: { since, kind } }: { readonly row: Lasting }) {
 export const SEATS: ListColumn<Pick<HolderRow, "count" | "unit">> = {
   head: heads.count,
   order: "count",
-  width: "56px",
+  width: "3.5rem",
   class: "a-b r",
   cell: ({ count, unit }) => (
     <>
@@ -56,14 +56,14 @@ export const SEATS: ListColumn<Pick<HolderRow, "count" | "unit">> = {
 const USER: ListColumn<HolderRow> = {
   head: heads.user,
   order: "user",
-  width: "minmax(80px, 1fr)",
+  width: "minmax(5rem, 1fr)",
   class: "a-s el",
   cell: ({ user }) => (user === null ? words.notKnown : <a href={linkTo("person", { user })}>{user}</a>),
 };
 const HOST: ListColumn<HolderRow> = {
   head: heads.host,
   order: "host",
-  width: "minmax(100px, 1fr)",
+  width: "minmax(6.25rem, 1fr)",
   class: "m el",
   cell: ({ host }) => host !== null && <a href={linkTo("person", { host })}>{host}</a>,
 };
@@ -73,7 +73,7 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
   {
     head: heads.feature,
     order: "feature",
-    width: "minmax(120px, 1.3fr)",
+    width: "minmax(7.5rem, 1.3fr)",
     class: "a-n",
     cell: (row) => (
       <a class="name" href={hrefOfFeature(row)}>
@@ -82,13 +82,19 @@ const COLUMNS: readonly ListColumn<HolderRow>[] = [
       </a>
     ),
   },
-  { head: heads.server, order: "server", width: "90px", class: "q el opt", cell: ({ server }) => server.id },
+  {
+    head: heads.server,
+    order: "server",
+    width: "5.625rem",
+    class: "q el opt",
+    cell: ({ server }) => server.id,
+  },
   SEATS,
   SINCE,
   HELD,
   {
     head: words.kind,
-    width: "60px",
+    width: "3.75rem",
     class: "opt mute",
     cell: ({ kind }) => kind === "queued" && <span class="n-full">{words.waitsNow}</span>,
   },

@@ -17,10 +17,11 @@ export type IconName =
   | "history"
   | "admin";
 
-/** A drawing of the sprite in index.html. */
+/** A drawing of the sprite in index.html. `size`: pixels at the usual text size. */
 export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {
+  const side = `${size / 16}rem`;
   return (
-    <svg class="ic" width={size} height={size} aria-hidden="true">
+    <svg class="ic" width={side} height={side} aria-hidden="true">
       <use href={`#i-${name}`} />
     </svg>
   );
