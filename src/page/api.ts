@@ -124,6 +124,22 @@ export const waitsUntil = signalOf(0);
 /** A daily quota would keep a page waiting for hours: beyond this it is told instead. */
 const LONGEST_WAIT_S = 300;
 
+/** A daemon that hangs accepts requests and sends nothing. */
+const UNANSWERED_MS = 30_000;
+
+/** Makes a signal that aborts after 30 s without an answer; `heard` starts the time anew. */
+export function createPatience(): { readonly signal: AbortSignal; heard(): void } {
+  const end = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const heard = () => {
+    clearTimeout(timer);
+    // A request that waits for its turn after a 429 is not unanswered.
+    timer = setTimeout(() => (waitsUntil.peek() > serverNow() ? heard() : end.abort()), UNANSWERED_MS);
+  };
+  heard();
+  return { signal: end.signal, heard };
+}
+
 /** Throws a Refusal, or a TypeError when nothing answered. */
 export async function get<P extends keyof Answers>(
   path: P,

@@ -108,7 +108,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     await watching.daemon.kill();
     await page.locator(".live", { hasText: "reconnecting" }).waitFor();
-    await says(page, /^Not live since .* Shown is what was known then/);
+    await says(page, /^Disconnected since .* Showing the last known data/);
     await using second = await site.watch();
     ({ url } = second.daemon);
     // As another version would serve it.
@@ -117,6 +117,43 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     proxy.answers((path) => (path === "/" ? new Response(upgraded, html) : null));
     await says(page, "licmond was upgraded");
     await isLive(page);
+  });
+
+  test("says since when a daemon that hangs is disconnected, and heals when it goes on", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    const { daemon } = watching;
+    await watching.poll(seats("ada"));
+    const page = await browser.blank();
+    await page.addInitScript("delete window.SharedWorker");
+    await page.clock.install();
+    await page.goto(`${daemon.url}/people`);
+    await signIn(page, watching.key);
+    await untilUsers(page, "ada");
+    await isLive(page);
+    const wall = await browser.blank();
+    await wall.addInitScript("delete window.SharedWorker");
+    await wall.clock.install();
+    await wall.goto(`${daemon.url}/wall`);
+    await isLive(wall);
+    const wait = (ms: number) => Promise.all([page.clock.runFor(ms), wall.clock.runFor(ms)]);
+    process.kill(daemon.pid, "SIGSTOP");
+    try {
+      await wait(30_000);
+      expect(await page.locator(".bar-note").count()).toBe(0);
+      await wait(15_000);
+      await says(page, /^Disconnected since \d\d:\d\d\. Showing the last known data/);
+      await wall.locator(".wall.lost", { hasText: /Disconnected since/ }).waitFor();
+      // Requests end, too, so that the page can ask again.
+      await wait(30_000);
+      await says(page, "licmond does not answer");
+    } finally {
+      process.kill(daemon.pid, "SIGCONT");
+    }
+    await wait(1_000);
+    await Promise.all([isLive(page), isLive(wall)]);
+    expect([await page.locator(".bar-note").count(), await wall.locator(".lost").count()]).toEqual([0, 0]);
   });
 
   test.skipIf(!SLOW)(

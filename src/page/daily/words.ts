@@ -104,7 +104,6 @@ export const daily = {
   several: (features: number, seats: number) => `${plural(features, "feature")}, ${plural(seats, "seat")}`,
 
   allWell: "all is well",
-  notLiveFor: (span: string) => `not live for ${span}`,
   screen: (at: number, all: number, isHeld: boolean) => `${at} of ${all}${isHeld ? ", held" : ""}`,
   noSuchServers: (ids: readonly string[]) => `Not in the config: ${ids.join(", ")}`,
   notFine: (count: number, all: number) => `${number(count)} of ${plural(all, "server")} not fine.`,

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import type { FleetSummary, SiteRecord } from "../../domain/service/sites.ts";
-import { get } from "../api.ts";
+import { createPatience, get } from "../api.ts";
 import { IS_FLEET, SITE } from "../here.ts";
 import { changes, firing } from "./alerts.ts";
 
@@ -22,16 +22,18 @@ export const HUB_EVERY_MS = 10_000;
 const MOST_SITES = "10000";
 const NEWEST = "50";
 
-export const readSites = async () => (await get("/api/fleet/sites", { limit: MOST_SITES })).sites;
+export const readSites = async (signal?: AbortSignal) =>
+  (await get("/api/fleet/sites", { limit: MOST_SITES }, signal)).sites;
 
-/** In the place of a picture, which would be too much. Throws as `get` does. */
+/** Reads what the page of a fleet shows instead of a picture. Throws as `get` does, or after 30 s without an answer. */
 export async function readFleet(): Promise<[]> {
   const open = { state: "firing", acknowledged: "false", limit: NEWEST };
+  const { signal } = createPatience();
   const [sites, summary, worst, { alerts, total }] = await Promise.all([
-    readSites(),
-    get("/api/licenses/summary"),
-    get("/api/licenses/alerts", { ...open, severity: "critical" }),
-    get("/api/licenses/alerts", open),
+    readSites(signal),
+    get("/api/licenses/summary", {}, signal),
+    get("/api/licenses/alerts", { ...open, severity: "critical" }, signal),
+    get("/api/licenses/alerts", open, signal),
   ]);
   fleet.value = { sites, summary, open: total };
   firing.value = new Map([...worst.alerts, ...alerts].map((alert) => [alert.id, alert]));
@@ -52,7 +54,8 @@ const isSilent = () => standing.peek()?.state === "silent";
 export async function wakesOrSleeps(): Promise<boolean> {
   const before = isSilent();
   try {
-    standing.value = await get(`/api/fleet/sites/${encodeURIComponent(SITE ?? "")}`);
+    const { signal } = createPatience();
+    standing.value = await get(`/api/fleet/sites/${encodeURIComponent(SITE ?? "")}`, {}, signal);
   } catch {
     // The picture, which is asked for at the same time or by its stream, tells what is wrong.
     return false;

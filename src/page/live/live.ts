@@ -55,12 +55,15 @@ const ASLEEP_MS = 90_000;
 const closedAt = signal<number | null>(Date.now());
 export const isOpen = computed(() => closedAt.value === null);
 let fetchedAt = 0;
+/** When the picture was asked for last, epoch ms by the server's clock. */
+let askedAt = 0;
 let hasOpened = false;
 
 let whoIsIt: Promise<boolean> | null = null;
 
 const reader = createReader({
   async load(ids) {
+    askedAt = serverNow();
     const servers = await (IS_FLEET ? readFleet() : readPicture(ids));
     // What is shown depends on it.
     await whoIsIt;
@@ -75,7 +78,7 @@ const reader = createReader({
     site.value = next;
   },
   failed(error) {
-    lostSince.value ??= serverNow();
+    lostSince.value ??= askedAt;
     isFetching.value = false;
     if (error instanceof Refusal && error.status === 401) forget();
     else trouble.value = error instanceof Refusal ? error : "unreachable";
@@ -110,7 +113,7 @@ function hear(news: StreamNews): void {
     hasOpened = true;
   } else {
     closedAt.value ??= Date.now();
-    if (!isFetching.peek()) lostSince.value ??= serverNow();
+    if (!isFetching.peek()) lostSince.value ??= serverNow() - Date.now() + (news.since ?? Date.now());
     // The answer tells whether the sign-in ended; when that is known, and when attempts fail again, it tells nothing new.
     if (trouble.peek() === "signedOut" || (!wasOpen && site.peek() !== null)) return;
   }

@@ -2,10 +2,13 @@ import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import type { Patch } from "../../domain/live-picture.ts";
 import { ownIds } from "../here.ts";
 
-/** What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live. */
+/**
+ * What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: not live `since` then
+ * (epoch ms by this browser's clock; a worker that an older version's tab keeps alive sends none).
+ */
 export type StreamNews =
   | { readonly type: "open" }
-  | { readonly type: "lost" }
+  | { readonly type: "lost"; readonly since?: number }
   | { readonly type: "patch"; readonly patch: Patch }
   | AlertEvent
   | DenialEvent;
@@ -15,35 +18,41 @@ export type TabWord = "retry" | "rest" | "bye";
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
-/** A stream can be dead without an error after the machine slept, which is seen by ticks that did not come. */
-const TICK_MS = 10_000;
-/** Metrics come once an hour, the longest there is. */
-const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000";
+/** A daemon that hangs, or a network that drops packets, ends no connection. The daemon sends a heartbeat every 15 s. */
+export const SILENT_MS = 40_000;
+const TICK_MS = 1_000;
+/** Metrics come once an hour, the longest interval. */
+const STREAM = "./stream/combined?events=picture,alert,denial&interval=3600000&heartbeat=event";
 
 /** Keeps an event stream open until `rest`, at a hub that of a site. A browser gives up after an HTTP error; this goes on trying. */
 export function openStream(tell: (news: StreamNews) => void, site: string | null) {
   let source: EventSource | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wait = FIRST_RETRY_MS;
+  let heardAt = Date.now();
+  const lost = (since: number) => tell({ type: "lost", since });
 
   function connect(): void {
     clearTimeout(timer);
     source?.close();
+    heardAt = Date.now();
     const opened = new EventSource(site !== null ? `${STREAM}&${new URLSearchParams({ site })}` : STREAM);
     source = opened;
-    opened.addEventListener("open", () => {
+    const on = (name: string, take: (data: string) => void) =>
+      opened.addEventListener(name, ({ data }: MessageEvent<string>) => {
+        heardAt = Date.now();
+        take(data);
+      });
+    on("open", () => {
       wait = FIRST_RETRY_MS;
       tell({ type: "open" });
     });
-    opened.addEventListener("picture", ({ data }: MessageEvent<string>) =>
-      tell({ type: "patch", patch: JSON.parse(ownIds(data, site)) as Patch }),
-    );
+    on("heartbeat", () => {});
+    on("picture", (data) => tell({ type: "patch", patch: JSON.parse(ownIds(data, site)) as Patch }));
     for (const name of ["alert", "denial"])
-      opened.addEventListener(name, ({ data }: MessageEvent<string>) =>
-        tell(JSON.parse(ownIds(data, site)) as AlertEvent | DenialEvent),
-      );
+      on(name, (data) => tell(JSON.parse(ownIds(data, site)) as AlertEvent | DenialEvent));
     opened.addEventListener("error", () => {
-      tell({ type: "lost" });
+      lost(Date.now());
       if (opened.readyState !== EventSource.CLOSED) return;
       timer = setTimeout(connect, wait);
       wait = Math.min(2 * wait, LONGEST_RETRY_MS);
@@ -51,11 +60,10 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
   }
 
   connect();
-  let tickedAt = Date.now();
   const ticks = setInterval(() => {
-    const slept = Date.now() - tickedAt > 9 * TICK_MS;
-    tickedAt = Date.now();
-    if (slept && source?.readyState === EventSource.OPEN) connect();
+    if (Date.now() - heardAt < SILENT_MS || source?.readyState !== EventSource.OPEN) return;
+    lost(heardAt);
+    connect();
   }, TICK_MS);
   return {
     /** Tries at once, e.g. after a sign-in, unless it is open. */
@@ -74,7 +82,7 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
       if (source === null || source.readyState === EventSource.CLOSED) return;
       source.close();
       // Another tab may have signed out.
-      tell({ type: "lost" });
+      lost(Date.now());
     },
   };
 }

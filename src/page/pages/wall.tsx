@@ -6,9 +6,10 @@ import { expiriesOf, figuresOf } from "../daily/figures.ts";
 import { Tile } from "../daily/tile.tsx";
 import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../daily/wall.ts";
 import { daily } from "../daily/words.ts";
-import { day, duration, moment, number, shortIn } from "../format.ts";
+import { day, moment, number, shortIn } from "../format.ts";
 import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
+import { SILENT_MS } from "../live/stream.ts";
 import { isOutdated } from "../live/version.ts";
 import { isFull } from "../model.ts";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
@@ -19,8 +20,8 @@ import { seatsInWords, unlessSeats, words } from "../words.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;
-/** From then on the wall itself says that it is not live. */
-const LOST_MS = 120_000;
+/** A restart of the daemon takes seconds, and needs no colour. */
+const LOST_MS = SILENT_MS;
 /** Narrower windows show all tiles below each other. */
 const LEAST_WIDTH = 700;
 const THREE_COLUMNS_WIDTH = 1_200;
@@ -97,7 +98,7 @@ const Clock = () => <time>{moment(minute.value, minute.value)}</time>;
 const NotLive = () => (
   <span class="live" role="status">
     <Icon name="warn" />
-    {daily.notLiveFor(duration(now.value - (lostSince.value ?? 0)))}
+    {words.disconnectedSince(moment(lostSince.value ?? 0, now.value))}
   </span>
 );
 

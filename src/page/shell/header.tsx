@@ -147,7 +147,9 @@ function Notes() {
     <>
       {isLost && (
         <Note icon="warn" button={words.tryAgain} act={() => void again()}>
-          <span>{words.notLive(moment(since, now.value))}</span>
+          <span>
+            <b>{words.disconnectedSince(moment(since, now.value))}.</b> {words.lastKnown}
+          </span>
           <Reason />
         </Note>
       )}
