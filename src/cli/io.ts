@@ -11,6 +11,8 @@ export type CommandIo = Omit<ReturnType<typeof processIo>, "end">;
 
 export const EXIT_FAILURE = 1;
 export const EXIT_USAGE = 2;
+/** Exit code of a command that cannot reach the daemon. */
+export const EXIT_UNREACHABLE = 4;
 
 /** What is written to stdout is lost: its reader has gone, or the disk is full. */
 export class StdoutError extends Error {

@@ -30,7 +30,7 @@ const PROGRAM: Group = {
     probe: async () => (await import("./probe.ts")).probe,
     managers: async () => (await import("./managers.ts")).managers,
     parse: async () => (await import("./parse.ts")).parse,
-    keys: async () => (await import("./keys.ts")).keys,
+    keys: async () => (await import("./ask/keys.ts")).keys,
     fleet: async () => (await import("./ask/fleet.ts")).fleet,
     notify: async () => (await import("./notify.ts")).notify,
     simulate: async () => (await import("./simulate.ts")).simulate,
@@ -60,6 +60,7 @@ export async function createProgram(io: CommandIo, args?: readonly string[]): Pr
     .configureOutput({
       writeOut: io.out,
       writeErr: io.err,
+      outputError: (text, write) => write(text.replace(/^error: /, "licmond: ")),
       getOutHelpWidth: helpWidth,
       getErrHelpWidth: helpWidth,
     });
@@ -88,7 +89,7 @@ export async function runProgram(args: readonly string[], io: CommandIo): Promis
     if (error instanceof CommanderError) return io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
     if (error instanceof StdoutError) return io.exitCode(EXIT_FAILURE);
     if (error instanceof UsageError) {
-      io.err(`error: ${error.message}\n`);
+      io.err(`licmond: ${error.message}\n`);
       return io.exitCode(EXIT_USAGE);
     }
     const { StoreError } = await import("../store/database/store-error.ts");

@@ -1,19 +1,19 @@
 import { MANAGERS, managerOf } from "../managers/registry.ts";
-import { simulate as runTool, SimulateUsageError } from "../simulator/tool.ts";
+import { simulate as runTool, SIMULATED, SimulateUsageError } from "../simulator/tool.ts";
 import { command } from "./command.ts";
 import { UsageError, wholeStdin } from "./io.ts";
 
-/** `licmond simulate <manager> …`: behaves like the manager's own tool on a make-believe license server. */
+/** `licmond simulate <manager> …`: behaves like the manager's own tool on a simulated license server. */
 export const simulate = command({
   args: [
-    ["<manager>", `license manager: ${MANAGERS.join(", ")}`],
+    ["<manager>", `license manager: ${SIMULATED.join(", ")}`],
     ["[arguments...]", "options below, then the tool's own arguments"],
   ],
   usage: "<manager> [--server ID] [--seed N] [--timezone ZONE] <tool arguments>",
   passesOn: true,
   async run({ args: [name = "", ...args] }, io) {
     if (!MANAGERS.includes(name))
-      throw new UsageError(`there is no manager "${name}"; there are ${MANAGERS.join(", ")}`);
+      throw new UsageError(`unknown manager "${name}"; can simulate ${SIMULATED.join(", ")}`);
     const manager = managerOf(name);
     // A tool that asks nothing must not wait for an end of what it is not told.
     const isTold = manager.fake?.readsStdin?.(args) === true;

@@ -8,14 +8,25 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   return near?.name ?? known.find((name) => name.length >= 3 && wanted.startsWith(name)) ?? null;
 }
 
-/** At most three of the known names, the nearest first: those that contain the word, then by how many letters differ. */
+/**
+ * Returns at most three of the known names, the nearest first: names that contain the word, then names of which at most
+ * half of the letters differ.
+ */
 export function closestNames(word: string, known: Iterable<string>): string[] {
   const wanted = word.slice(0, 64).toLowerCase();
   const distanceTo = (name: string) =>
     wanted !== "" && name.toLowerCase().includes(wanted) ? 0 : editDistance(wanted, name.toLowerCase());
   return byDistance(known, distanceTo)
+    .filter(({ name, distance }) => distance <= Math.max(wanted.length, name.length) / 2)
     .slice(0, 3)
     .map(({ name }) => name);
+}
+
+/** Returns a sentence with a leading space that lists the quoted names; empty if there are none. */
+export function closestSentence(quoted: readonly string[]): string {
+  if (quoted.length === 0) return "";
+  const list = quoted.join(", ");
+  return quoted.length === 1 ? ` The closest name is ${list}.` : ` The closest names are ${list}.`;
 }
 
 function byDistance(names: Iterable<string>, distanceTo: (name: string) => number) {

@@ -1,4 +1,4 @@
-import { closestNames } from "../config/closest-word.ts";
+import { closestNames, closestSentence } from "../config/closest-word.ts";
 import { ApiError } from "../domain/errors.ts";
 import type { ServerPicture, Snapshot } from "../domain/picture.ts";
 import {
@@ -85,11 +85,9 @@ export function checkKnown(
   throw new ApiError("NOT_FOUND", `${say(shown(unknown))}.${closest}`);
 }
 
-/** A sentence, with a blank before it, that names what the client may have meant; empty when there is no such name. */
+/** Returns a sentence with a leading space that names what the client may have meant; empty if `names` is. */
 export function closestWords(names: readonly string[]): string {
-  if (names.length === 0) return "";
-  const list = names.map(shown).join(", ");
-  return names.length === 1 ? ` The closest name is ${list}.` : ` The closest names are ${list}.`;
+  return closestSentence(names.map(shown));
 }
 
 /** The JSON of `head`, the parts that are not empty with commas between, and `tail`. */

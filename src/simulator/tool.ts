@@ -1,6 +1,7 @@
 import { hostZone, isZone } from "../domain/time/zone.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { FakeAnswer, FakeTool, Manager } from "../managers/manager.ts";
+import { MANAGERS, managerOf } from "../managers/registry.ts";
 import { fakeLstcQrun } from "./lstc-qrun.ts";
 import { SERVERS } from "./servers.ts";
 import { createSite } from "./site.ts";
@@ -12,6 +13,16 @@ export class SimulateUsageError extends Error {
 
 /** A manager that is a profile plays no tool itself. */
 const TOOLS_OF_PROFILES: Readonly<Record<ManagerName, FakeTool>> = { lsdyna: fakeLstcQrun };
+
+/** Returns the tool that plays a manager's; null if the manager is not simulated. */
+function fakeToolOf(manager: Manager): FakeTool | null {
+  return manager.fake ?? TOOLS_OF_PROFILES[manager.name] ?? null;
+}
+
+/** Managers whose tool can be simulated. */
+export const SIMULATED: readonly ManagerName[] = MANAGERS.filter(
+  (name) => fakeToolOf(managerOf(name)) !== null,
+);
 
 /** The simulator's own options, each with a value. */
 const OWN = ["--server", "--seed", "--timezone", "--ahead"];
@@ -34,8 +45,9 @@ export function simulate(manager: Manager, args: readonly string[], stdin: strin
   if (!isZone(zone)) throw wrong("--timezone", "an IANA name, e.g. Europe/Berlin");
   const seed = integer("--seed", 1, /^\d{1,9}$/);
   const ahead = integer("--ahead", 0, /^-?\d{1,9}$/);
-  const fake = manager.fake ?? TOOLS_OF_PROFILES[manager.name];
-  if (fake === undefined) throw new SimulateUsageError(`no tool of ${manager.title} is simulated`);
+  const fake = fakeToolOf(manager);
+  if (fake === null)
+    throw new SimulateUsageError(`${manager.title} is not simulated; can simulate ${SIMULATED.join(", ")}`);
   const servers = SERVERS.filter((server) => server.manager === manager.name);
   const id = own.get("--server") ?? servers[0]?.id;
   const server = servers.find((one) => one.id === id);

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { dirname, join } from "node:path";
 import { type RandomBytes, systemRandom } from "../domain/keys.ts";
 import type { Rows } from "./conditions.ts";
+import { pathsOf } from "./database/files.ts";
 import { openReader } from "./database/read-only.ts";
 import type { Store } from "./open/open.ts";
 
@@ -30,6 +31,18 @@ export function storedSecret(read: Rows): Uint8Array | null {
   const [main] = read.all<{ file: string }>("SELECT file FROM pragma_database_list WHERE name = 'main'");
   using sqlite = openReader(join(dirname(main?.file ?? ""), "state.db"));
   return secretIn(sqlite);
+}
+
+/** Returns the id of the installation in a storage directory; null if it has none yet or its database cannot be read. */
+export function storedInstallationId(directory: string): string | null {
+  try {
+    using sqlite = openReader(pathsOf(directory).state);
+    const secret = secretIn(sqlite);
+    return secret === null ? null : installationId(secret);
+  } catch {
+    // The check of the storage directory reports the reason.
+    return null;
+  }
 }
 
 /** Tells this installation from others in public: 8 hex digits, of which the secret cannot be found. */

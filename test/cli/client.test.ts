@@ -5,11 +5,13 @@ import { join } from "node:path";
 import { createClient } from "../../src/cli/client/client.ts";
 import { type ClientOptions, findTarget } from "../../src/cli/client/target.ts";
 import { watchPicture } from "../../src/cli/client/watch-picture.ts";
+import { EXIT_UNREACHABLE } from "../../src/cli/io.ts";
 import { listen } from "../../src/http/listen.ts";
 import { listenOnSockets } from "../../src/http/unix-sockets.ts";
 import { liveBench } from "../http/live-bench.ts";
 import { bench, feature, picture } from "../http/make.ts";
 import { until } from "../until.ts";
+import { run } from "./rig.ts";
 
 let folder: string;
 const ends: (() => unknown)[] = [];
@@ -106,14 +108,16 @@ describe("an answer that is none", () => {
     expect(await failing("/api/keys", at.keys.viewer)).toContain("this key's role is viewer");
   });
 
-  test("nobody listens; a stale socket; another program", async () => {
+  test("no listener; a stale socket; another program", async () => {
     await expect((await client({ url: "http://127.0.0.1:1" })).get("/")).rejects.toThrow(
-      "licmond does not answer at http://127.0.0.1:1: nobody listens there",
+      "cannot connect to http://127.0.0.1:1: connection refused",
     );
+    const refused = await run(["who", "solver", "--url", "http://127.0.0.1:1"]);
+    expect(refused).toMatchObject({ exitCode: EXIT_UNREACHABLE, out: "" });
     const { sockets } = openSockets();
     const stale = await client({});
     await sockets.stop(0);
-    await expect(stale.get("/api/picture")).rejects.toThrow("licmond does not run here: nobody answers at");
+    await expect(stale.get("/api/picture")).rejects.toThrow("licmond does not run here: connection to ");
     const proxy = Bun.serve({ port: 0, fetch: () => new Response("<h1>Bad Gateway</h1>", { status: 502 }) });
     ends.push(() => proxy.stop(true));
     const other = (await client({ url: `http://127.0.0.1:${proxy.port}` })).get("/api/picture");

@@ -7,7 +7,7 @@ import type { Config } from "../../src/config/config.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { cleanUp, open, temporaryDirectory } from "../store/place.ts";
-import { world } from "./rig.ts";
+import { run, world } from "./rig.ts";
 
 afterEach(cleanUp);
 
@@ -124,6 +124,14 @@ describe("licmond demo", () => {
     expect(failed?.message).toBe("the port is taken");
     expect([calls, existsSync(directory)]).toEqual([["history 30", "quit"], false]);
     expect(directory).not.toBe("");
+  });
+
+  test("a config of the user's own is refused", async () => {
+    const { exitCode, err } = await run(["demo", "--config", "licmond.toml"]);
+    expect({ exitCode, err }).toEqual({
+      exitCode: 2,
+      err: "licmond: the demo makes its own config; to run yours: licmond serve --config FILE\n",
+    });
   });
 
   test("a user who wants the end while history is made gets it at once", async () => {

@@ -44,6 +44,25 @@ test("create, list, revoke", async () => {
   expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
 });
 
+test("list asks the daemon that --url or $LICMOND_URL names", async () => {
+  await using place = await createPlace();
+  const key = { id: "abcdefghijkl", name: "remote", role: "viewer", anonymize: false, state: "active" };
+  const keys = [{ ...key, createdAt: "2026-01-31T08:15:30.123Z", expiresAt: null, lastUsedAt: null }];
+  using server = Bun.serve({ port: 0, fetch: () => Response.json({ keys }) });
+  const url = `http://127.0.0.1:${server.port}`;
+  const expected = {
+    exitCode: 0,
+    err: "",
+    out: expect.stringMatching(/remote +viewer +active +2026-01-31 08:15 UTC +never/),
+  };
+  expect(await run(["keys", "list", "--url", url])).toMatchObject(expected);
+  const env = { LICMOND_URL: url };
+  expect(await run(["keys", "list"], { env })).toMatchObject(expected);
+  const create = ["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config];
+  const ignored = expect.stringContaining("$LICMOND_URL is ignored");
+  expect(await run(create, { env })).toMatchObject({ exitCode: 0, err: ignored });
+});
+
 test("--config before the command, too", async () => {
   await using place = await createPlace();
   const config = ["--config", place.config];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { MANAGERS } from "../../src/managers/registry.ts";
+import { SIMULATED } from "../../src/simulator/tool.ts";
 import { run as runLine } from "./rig.ts";
 
 const run = (...args: string[]) => runLine(["simulate", ...args]);
@@ -38,10 +39,11 @@ describe("licmond simulate", () => {
     expect({ err, exitCode }).toEqual({ err: "", exitCode: 0 });
     for (const words of ["simulate", "--server", "--seed", "eda", "rlmstat -a"]) expect(out).toContain(words);
     expect(out).not.toContain("--at");
+    for (const name of MANAGERS) expect(out.includes(name)).toBe(SIMULATED.includes(name));
   });
 
   test.each([
-    [["frobnicate"], MANAGERS.join(", ")],
+    [["frobnicate"], SIMULATED.join(", ")],
     [["flexnet", "--server", "nowhere", "lmstat", "-a"], "eda, cae"],
     [["flexnet", "--seed", "x"], "--seed"],
   ])("%j is a usage error: exit 2", async (args, words) => {

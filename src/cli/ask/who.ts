@@ -1,4 +1,4 @@
-import { closestNames } from "../../config/closest-word.ts";
+import { closestNames, closestSentence } from "../../config/closest-word.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import { countOf } from "../../domain/plain-text.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
@@ -29,7 +29,7 @@ export const NARROW = {
 
 /** `licmond who`: who holds a feature's seats, for whom seats are kept, and who waits. */
 export const who = command({
-  args: [["<feature...>", "names of features, whatever the case"]],
+  args: [["<feature...>", "feature names, or parts of them; case does not matter"]],
   options: { ...NARROW, ...ASK },
   async run({ args, options }, io) {
     const client = await ask(options, io);
@@ -64,8 +64,8 @@ export const who = command({
 });
 
 /**
- * The features that a name means: those so written, else those that differ in case alone. Throws Failure, with the
- * closest names, when there is none.
+ * Finds the features with that name, else those whose name differs only in case, else those whose name contains it.
+ * Throws Failure, with the closest names, if there is none.
  */
 export async function featuresNamed(
   client: Client,
@@ -75,15 +75,15 @@ export async function featuresNamed(
   const find = async (by: "feature" | "search") => {
     return (await client.get<Features>(licenses("features", { [by]: name, ...narrow }))).features;
   };
-  const alike = (await find("search")).filter((one) => one.name.toLowerCase() === name.toLowerCase());
+  const containing = await find("search");
+  const alike = containing.filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
-  if (alike.length > 0) return exact.length > 0 ? exact : alike;
-  // The API says the closest names, but takes any name while a server was never read.
+  for (const found of [exact, alike, containing]) if (found.length > 0) return found;
+  // The API names the closest features, but accepts any name while a server has never been read.
   await find("feature");
   const { features } = await client.get<Features>(licenses("features", narrow));
   const closest = closestNames(name, new Set(features.map((one) => one.name))).map((one) => `"${one}"`);
-  const meant = closest.length === 0 ? "" : `. The closest names are ${closest.join(", ")}`;
-  throw new Failure(`No license server that was read offers "${name}"${meant}`);
+  throw new Failure(`No license server that was read offers "${name}".${closestSentence(closest)}`);
 }
 
 function headline(feature: FeatureRecord, now: number): string {

@@ -4,6 +4,7 @@ import { credentialOfPath } from "../../config/credentials.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
+import { storedInstallationId } from "../../store/secrets.ts";
 import { isLoopback, reachableHost } from "../serve.ts";
 import type { Look } from "./files.ts";
 
@@ -18,8 +19,9 @@ const SHOWN = {
 const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
-/** Whether the daemon can listen where it shall, or which program does already; and whether the certificate is good. */
-export async function checkListening({ config: { http, page }, env, report }: Look): Promise<void> {
+/** Checks that the port is free or taken by the daemon of this config, and that the certificate is valid. */
+export async function checkListening({ config, env, report }: Look): Promise<void> {
+  const { http, page, storage, hub } = config;
   const { host, port, tls } = http;
   const where = `${host}:${port}`;
   try {
@@ -29,9 +31,14 @@ export async function checkListening({ config: { http, page }, env, report }: Lo
     const code = codeOf(error);
     const cannot = `cannot listen on ${where} (${code})`;
     const isTaken = code === "EADDRINUSE";
-    const answers = `a licmond answers on ${where}; this config takes effect by a reload or restart`;
     const find = `find it with \`ss -ltnp sport = :${port}\` and stop it, or set http.port to another`;
-    if (isTaken && (await isLicmond(http))) report.fine(WHAT, answers);
+    const instance = isTaken ? await instanceAt(http) : null;
+    // A hub keeps its id in PostgreSQL and earlier versions do not report theirs: accept both.
+    const own = hub === null && instance !== "" ? storedInstallationId(storage.directory) : instance;
+    if (instance !== null && instance === own)
+      report.fine(WHAT, `licmond runs on ${where}; reload or restart it to apply this config`);
+    else if (instance !== null)
+      report.problem(WHAT, `another licmond, with another storage directory, listens on ${where}`, find);
     else if (isTaken) report.problem(WHAT, `another program listens on ${where}`, find);
     else if (code === "EACCES")
       report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
@@ -53,21 +60,21 @@ export async function checkListening({ config: { http, page }, env, report }: Lo
   }
 }
 
-/** Whether the program that listens answers as licmond does. Its certificate does not matter here. */
-async function isLicmond({ host, port, tls }: Config["http"]): Promise<boolean> {
+/** Returns the instance id of the licmond that listens there, "" if its version has none; null for another program. */
+async function instanceAt({ host, port, tls }: Config["http"]): Promise<string | null> {
   const scheme = tls !== null ? "https" : "http";
   try {
     const answer = await fetch(`${scheme}://${reachableHost(host)}:${port}/api/ping`, {
       signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
       redirect: "manual",
       tls: { rejectUnauthorized: false },
-      // $http_proxy is for the world outside.
+      // Ignore $http_proxy: the daemon is on this host.
       proxy: false,
     });
-    const body = (await answer.json()) as { message?: unknown } | null;
-    return body?.message === "pong";
+    const body = (await answer.json()) as { message?: unknown; instance?: unknown } | null;
+    return body?.message === "pong" ? String(body.instance ?? "") : null;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -1,6 +1,6 @@
 import { codeOf, messageOf } from "../../domain/error-code.ts";
 import type { ErrorBody } from "../../domain/records.ts";
-import { Failure } from "../io.ts";
+import { EXIT_UNREACHABLE, Failure } from "../io.ts";
 import { notHere, type Target } from "./target.ts";
 
 /** A stream says something every 15 s, and an answer takes less. */
@@ -39,9 +39,11 @@ export function createClient({ where, url, unix, key }: Target) {
   }
 
   function unreachable(error: unknown): Failure {
-    if (error instanceof DOMException) return new Failure(`${where} says nothing for ${SILENT_MS / 1000} s`);
-    if (unix !== null) return notHere(`nobody answers at ${unix}`);
-    return new Failure(`licmond does not answer at ${where}: ${WORDS[codeOf(error)] ?? messageOf(error)}`);
+    if (error instanceof DOMException)
+      return new Failure(`no answer from ${where} within ${SILENT_MS / 1000} s`, EXIT_UNREACHABLE);
+    if (unix !== null) return notHere(`connection to ${unix} refused`);
+    const why = WORDS[codeOf(error)] ?? messageOf(error);
+    return new Failure(`cannot connect to ${where}: ${why}`, EXIT_UNREACHABLE);
   }
 
   function refusal({ status }: Response, body: string): Refusal {
@@ -88,7 +90,7 @@ export function createClient({ where, url, unix, key }: Target) {
             if (data !== undefined) yield JSON.parse(data) as T;
           }
         }
-        throw new Failure(`${where} ended the stream`);
+        throw new Failure(`${where} closed the stream`, EXIT_UNREACHABLE);
       } finally {
         clearTimeout(timer);
         silence.abort();
@@ -98,11 +100,11 @@ export function createClient({ where, url, unix, key }: Target) {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  ConnectionRefused: "nobody listens there",
-  ECONNREFUSED: "nobody listens there",
-  ECONNRESET: "the other side closed it",
-  FailedToOpenSocket: "the host is not known, or cannot be reached",
-  ENOTFOUND: "there is no such host",
+  ConnectionRefused: "connection refused",
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection reset",
+  FailedToOpenSocket: "unknown or unreachable host",
+  ENOTFOUND: "unknown host",
 };
 
 function jsonOf<T>(text: string): T | null {
@@ -118,6 +120,6 @@ async function* piecesOf(body: Response["body"]): AsyncGenerator<string> {
   try {
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) yield piece;
   } catch (error) {
-    throw new Failure(`the connection broke: ${WORDS[codeOf(error)] ?? messageOf(error)}`);
+    throw new Failure(`connection lost: ${WORDS[codeOf(error)] ?? messageOf(error)}`, EXIT_UNREACHABLE);
   }
 }

@@ -5,7 +5,7 @@ import type { Environment } from "../../config/environment.ts";
 import { codeOf } from "../../domain/error-code.ts";
 import { readSecretFile } from "../../system/secret-file.ts";
 import { text } from "../command.ts";
-import { Failure } from "../io.ts";
+import { EXIT_UNREACHABLE, Failure } from "../io.ts";
 
 /** What each command that asks a running daemon takes. */
 export const CLIENT_OPTIONS = {
@@ -49,15 +49,16 @@ export async function findTarget(options: ClientOptions, env: Environment): Prom
   if (unix !== undefined) return { where: unix, url: "http://localhost", unix, key };
   const elsewhere = "name one elsewhere with --url and a key (--key-file or $LICMOND_API_KEY)";
   if (!existsSync(directory) || (may(constants.X_OK, directory) && !sockets.some(existsSync)))
-    throw notHere(`${directory} has no socket of it`, elsewhere);
+    throw notHere(`no socket in ${directory}`, elsewhere);
   const groups = "join the group licmond (sudo usermod -a -G licmond USER, then sign in again)";
   throw new Failure(`this user may not ask licmond by ${directory}: ${groups}, use sudo, or ${elsewhere}`);
 }
 
-/** `why`: what was looked for and not found. */
+/** Returns the failure of a command that finds no daemon on this host. */
 export function notHere(why: string, elsewhere = "name one elsewhere with --url"): Failure {
   return new Failure(
     `licmond does not run here: ${why}. Start it (systemctl start licmond), or ${elsewhere}`,
+    EXIT_UNREACHABLE,
   );
 }
 

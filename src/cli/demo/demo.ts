@@ -9,7 +9,7 @@ import { aheadFor } from "../../simulator/calendar.ts";
 import { createKeys } from "../../store/keys.ts";
 import { openStore } from "../../store/open/open.ts";
 import { type Command, command, flag, integer, option, optionOr, reader, text } from "../command.ts";
-import { type CommandIo, EXIT_FAILURE, listenToSignals, warningsOn } from "../io.ts";
+import { type CommandIo, EXIT_FAILURE, listenToSignals, UsageError, warningsOn } from "../io.ts";
 import { reachableHost } from "../serve.ts";
 import { demoSite, type SiteOptions } from "./demo-site.ts";
 import type { DemoFleet, startFleet } from "./fleet.ts";
@@ -65,7 +65,9 @@ export function demoCommand(deps: DemoDeps): Command {
       history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
       fleet: flag("three sites and a hub over them, on a PostgreSQL of its own"),
     },
-    async run({ options }, io) {
+    async run({ options, config }, io) {
+      if (config !== undefined)
+        throw new UsageError("the demo makes its own config; to run yours: licmond serve --config FILE");
       const wanted = options.port ?? DEFAULT_PORT;
       const port = choosePort(options.host, wanted, options.port !== undefined);
       const temporary = options.directory === undefined;

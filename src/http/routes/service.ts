@@ -13,13 +13,20 @@ import type { RouteDeps } from "./deps.ts";
 
 const CHECK_MS = 1000;
 
-const Pong = Type.Object({ message: words(["pong"]), timestamp: Timestamp });
+const Pong = Type.Object({
+  message: words(["pong"]),
+  timestamp: Timestamp,
+  instance: Type.String({
+    pattern: "^[0-9a-f]{8}$",
+    description: "Identifies the installation that answers",
+  }),
+});
 
 /**
  * The daemon itself, the machine it runs on, and its way to the license servers as the last polls found it. Health is for load balancers and probes: it needs no key, so it names no server.
  */
 export function serviceRoutes(deps: RouteDeps) {
-  const { clock, build, daemon, collector, keys, health, host, settings, live, audit } = deps;
+  const { clock, build, daemon, collector, keys, health, host, settings, live, audit, installationId } = deps;
   let last: { readonly at: number; readonly checks: ReturnType<typeof health> } | null = null;
 
   function checksNow() {
@@ -59,7 +66,7 @@ export function serviceRoutes(deps: RouteDeps) {
     )
     .get(
       "/api/ping",
-      () => ({ message: "pong" as const, timestamp: iso(clock.now()) }),
+      () => ({ message: "pong" as const, timestamp: iso(clock.now()), instance: installationId }),
       documented("open", "Service", "Is the daemon there", {
         answers: { 200: { description: "It is", schema: Pong } },
       }),

@@ -111,14 +111,15 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   [["completion", "words", "--", "wait", "solver", "--", "./r"], { out: "" }],
   [["completion", "words", "--", "completion", ""], { out: "bash\nzsh\nfish\n" }],
   [["completion", "bash"], { has: [/complete .* -F _licmond licmond\n$/] }],
-  [["completion", "csh"], { exitCode: 2, err: 'error: "csh" is none of bash, zsh, fish\n' }],
+  [["completion", "csh"], { exitCode: 2, err: 'licmond: "csh" is none of bash, zsh, fish\n' }],
   [
     ["features", "logicsm_core"],
     {
       exitCode: 1,
-      err: 'licmond: No license server has or had a feature "logicsm_core". The closest names are "LogicSim_Core", "solver", "viewer".\n',
+      err: 'licmond: No license server has or had a feature "logicsm_core". The closest name is "LogicSim_Core".\n',
     },
   ],
+  [["who", "logic"], { has: [/^LogicSim_Core \(eda\/acmed\): 4 of 4 in use/] }],
   [
     ["who", "nosuch", "--server", "nosuch"],
     { exitCode: 1, err: expect.stringContaining('There is no server "nosuch"') },
@@ -221,9 +222,9 @@ test("who: the closest names, also while a server was never read", async () => {
   const env = { LICMOND_URL: `http://127.0.0.1:${serve(at).port}`, LICMOND_API_KEY: at.keys.viewer };
   const { err } = await run(["who", "solvr"], { now: NOW, env });
   expect(err).toStartWith(
-    'licmond: No license server that was read offers "solvr". The closest names are "solver", "',
+    'licmond: No license server that was read offers "solvr". The closest name is "solver"',
   );
-  const hostile = (await run(["who", "cmd"], { now: NOW, env })).err;
+  const hostile = (await run(["who", HOSTILE.replace("cmd", "cmx")], { now: NOW, env })).err;
   expect(hostile).toContain('"=cmd()\\u001b[2J');
 });
 

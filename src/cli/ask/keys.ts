@@ -1,15 +1,17 @@
-import type { Config } from "../config/config.ts";
-import { type KeyRecord, keyProblem, type NewKey } from "../domain/keys.ts";
-import { iso, parseDuration } from "../domain/time/clock.ts";
-import { ROLES } from "../domain/words.ts";
-import { keyRecord } from "../http/records.ts";
-import type { HubKeys } from "../hub/access/keys.ts";
-import { createKeys, type Keys } from "../store/keys.ts";
-import { openStore } from "../store/open/open.ts";
-import { isEmptyStorage } from "../store/open/start-check.ts";
-import { command, flag, type Group, integer, option, reader, required, text } from "./command.ts";
-import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "./io.ts";
-import { printJson, printTable } from "./terminal.ts";
+import type { Config } from "../../config/config.ts";
+import { type Key, keyProblem, type NewKey } from "../../domain/keys.ts";
+import { parseDuration } from "../../domain/time/clock.ts";
+import { ROLES } from "../../domain/words.ts";
+import { keyRecord } from "../../http/records.ts";
+import type { HubKeys } from "../../hub/access/keys.ts";
+import { createKeys, type Keys } from "../../store/keys.ts";
+import { openStore } from "../../store/open/open.ts";
+import { isEmptyStorage } from "../../store/open/start-check.ts";
+import { createClient } from "../client/client.ts";
+import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
+import { command, flag, type Group, integer, option, reader, required, text } from "../command.ts";
+import { type CommandIo, Failure, readConfig, UsageError, warningsOn } from "../io.ts";
+import { printJson, printTable } from "../terminal.ts";
 
 type AnyKeys =
   | Pick<Keys, "list" | "find" | "create" | "revoke">
@@ -55,14 +57,23 @@ const create = command({
 });
 
 const list = command({
-  options: { json: flag("print the API's records") },
+  options: { json: flag("print the API's records"), ...CLIENT_OPTIONS },
   async run({ options, config }, io) {
+    if (options.url !== undefined || io.env.LICMOND_URL) return listRemote(options, io);
     await withKeys(config, io, (keys) => {
-      const all = keys?.list() ?? [];
-      io.out(options.json ? printJson({ keys: all.map(keyRecord) }) : printKeys(all));
+      const all = (keys?.list() ?? []).map(keyRecord);
+      io.out(options.json ? printJson({ keys: all }) : printKeys(all));
     });
   },
 });
+
+/** Lists the keys of the daemon that `--url` or $LICMOND_URL names. */
+async function listRemote(options: ClientOptions & { readonly json: boolean }, io: CommandIo): Promise<void> {
+  const { keys } = await createClient(await findTarget(options, io.env)).get<{
+    readonly keys: readonly Key[];
+  }>("/api/keys?limit=10000");
+  io.out(options.json ? printJson({ keys }) : printKeys(keys));
+}
 
 const revoke = command({
   args: [["<id or name>", "as `licmond keys list` shows it"]],
@@ -93,6 +104,8 @@ async function withKeys(
 ): Promise<void> {
   const { config } = await readConfig(file, io);
   check?.(config.hub !== null);
+  if (io.env.LICMOND_URL)
+    io.err("licmond: warning: $LICMOND_URL is ignored; this command works on this host's keys\n");
   if (config.hub !== null) return withKeysOfHub(config.hub, io, work);
   const { directory, backupBeforeUpgrade } = config.storage;
   if (check === undefined && isEmptyStorage(directory)) return work(null);
@@ -111,9 +124,9 @@ async function withKeysOfHub(
   io: CommandIo,
   work: (keys: AnyKeys) => void | Promise<void>,
 ): Promise<void> {
-  const { openPool } = await import("../hub/database/connect.ts");
-  const { migrate } = await import("../hub/database/migrate.ts");
-  const { createHubKeys } = await import("../hub/access/keys.ts");
+  const { openPool } = await import("../../hub/database/connect.ts");
+  const { migrate } = await import("../../hub/database/migrate.ts");
+  const { createHubKeys } = await import("../../hub/access/keys.ts");
   const pool = openPool(hub, 2);
   try {
     await migrate(pool);
@@ -123,19 +136,16 @@ async function withKeysOfHub(
   }
 }
 
-/** Keys for people. */
-function printKeys(keys: readonly KeyRecord[]): string {
-  if (keys.length === 0)
-    return "There is no key yet. licmond keys create --name NAME --role admin makes one.\n";
+function printKeys(keys: readonly Key[]): string {
+  if (keys.length === 0) return "No keys yet. Create one: licmond keys create --name NAME --role admin\n";
   const rows = keys.map(({ id, name, role, anonymize, state, createdAt, expiresAt, lastUsedAt }) => {
-    const [expires, used] = [expiresAt, lastUsedAt].map((at) => (at === null ? "never" : minute(at)));
-    const does = anonymize ? `${role} (anonymized)` : role;
-    return [id, name, does, state, minute(createdAt), expires ?? "", used ?? ""];
+    const shownRole = anonymize ? `${role} (anonymized)` : role;
+    return [id, name, shownRole, state, minute(createdAt), minute(expiresAt), minute(lastUsedAt)];
   });
   return printTable(["id", "name", "role", "state", "created", "expires", "last used"], rows);
 }
 
 /** `2026-01-31 08:15 UTC` */
-function minute(at: number): string {
-  return `${iso(at).slice(0, 16).replace("T", " ")} UTC`;
+function minute(at: string | null): string {
+  return at === null ? "never" : `${at.slice(0, 16).replace("T", " ")} UTC`;
 }
