@@ -54,7 +54,7 @@ export interface FeaturePicture
   readonly expiry: Expiry;
   readonly pools: readonly PoolPicture[];
   readonly state: DataState;
-  /** The tool's error for this feature, in its own words. */
+  /** The tool's error for this feature, in its own words, or `NOT_SERVED`. */
   readonly error: string | null;
   readonly collectedAt: number | null;
   readonly checkouts: readonly CheckoutPicture[];

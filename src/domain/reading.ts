@@ -106,13 +106,13 @@ export interface FeatureReading {
   readonly consistency: Consistency;
   /** The text ended inside this block, or a line of it was not understood. */
   readonly cut: boolean;
-  /** Known from a license file alone (the table of `lmstat -i`): no server was asked for its use. */
+  /** Known from a license file alone (the table of `lmstat -i`). `cut` when its server answered without it. */
   readonly fromFile?: true;
 }
 
 /**
  * Outcome of a manager's check that the printed lines add up to the printed count.
- * `ok` they do or the check does not apply · `short` lines are missing (numbers are partial) ·
+ * `ok` they do or the check does not apply · `short` lines are missing or wrong (numbers are partial) ·
  * `shared` more lines than seats (grouped duplicates share a seat).
  */
 export type Consistency = "ok" | "short" | "shared";

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { EventInput } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
+import { NOT_SERVED } from "../../src/domain/polls/feature-picture.ts";
 import { RESERVATION_TYPES } from "../../src/domain/reading.ts";
 import type { UserRecord } from "../../src/domain/records.ts";
 import { createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
@@ -135,6 +136,18 @@ describe("nothing that an anonymized key can get names anybody", () => {
     }
     for (const path of ["api/logs/recent", "api/logs/search", "api/logs/stats", "stream/logs", "ws/logs"])
       expect([path, (await at.get(`/${path}`, { key: at.keys.anonymous })).status]).toEqual([path, 403]);
+  });
+
+  test("errors of features have licmond's own words alone", async () => {
+    const unserved = { state: "partial", error: NOT_SERVED } as const;
+    const at = site([
+      picture("eda", { features: [feature("b", unserved), ...(populated()[0]?.features ?? [])] }),
+    ]);
+    const { features } = await at.json<{ features: { error: string | null }[] }>("/api/licenses/features", {
+      key: at.keys.anonymous,
+    });
+    const errors = new Set(features.map(({ error }) => error));
+    expect(errors).toEqual(new Set([null, NOT_SERVED, "The tool reports an error"]));
   });
 
   test("the summary counts what others see", async () => {

@@ -81,6 +81,9 @@ function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
   return { ...unnamed, kind, total, used, unlimited, expiry: UNKNOWN_EXPIRY };
 }
 
+/** Error of a feature that is in the license file and not in the answer of its server. */
+export const NOT_SERVED = "listed in the license file, not served";
+
 /**
  * The states of a feature's numbers, in the one place that knows them:
  *
@@ -88,7 +91,8 @@ function poolOf({ unlimited, total, used }: FeatureReading): PoolReading {
  * | --- | --- | --- |
  * | a block whose lines add up (or to which the check does not apply) | `ok` | as read |
  * | a block with more lines than seats in use | `ok`, `shared` | as read |
- * | a block with too few lines, with one that no rule knew, or cut by the end of the text | `partial` | as read |
+ * | a block with too few lines, with more than its total, with one that no rule knew, or cut by the end of the text | `partial` | as read |
+ * | a row of the license file, while the server that has the file answers without the feature | `partial` | the total |
  * | an error of the tool for the feature | `failed` | null |
  * | an error while its daemon is not up; or nothing at all (see `apply-poll.ts`) | `stale` | the last good ones |
  * | the same, and never read before | `failed` | null |
@@ -130,7 +134,7 @@ export function readFeature(
     expiry: pools.map((pool) => pool.expiry).reduce(earlierExpiry, UNKNOWN_EXPIRY),
     pools,
     state,
-    error: null,
+    error: block.fromFile === true && block.cut ? NOT_SERVED : null,
     collectedAt,
     checkouts: block.checkouts,
     reservations,

@@ -1,6 +1,7 @@
 import { anonymousAlert } from "../../domain/alerts.ts";
 import type { EventType, LogEvent, StoredEvent } from "../../domain/events.ts";
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../../domain/picture.ts";
+import { NOT_SERVED } from "../../domain/polls/feature-picture.ts";
 import type {
   AssignedReading,
   DaemonReading,
@@ -138,7 +139,7 @@ function anonymousFeature(feature: FeaturePicture, pseudonyms: Pseudonyms): Feat
   const named = reservations.map((row) => ({ ...row, name: reservedName(row, pseudonyms) }));
   return {
     ...feature,
-    error: error === null ? null : TOOL_REPORTS_ERROR,
+    error: error === null || error === NOT_SERVED ? error : TOOL_REPORTS_ERROR,
     checkouts: pseudonyms.rows.getOrInsertComputed(checkouts, () => anonymousRows(checkouts)),
     ...(alsoHeldBy.length > 0 && { alsoHeldBy: alsoHeldBy.map((one) => holder(one, pseudonyms)) }),
     reservations: ordered(named, { field: "type", descending: false }, ["name"]),

@@ -90,7 +90,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     if (guessed === null || secondLooks.length >= MAX_SECOND_LOOKS) return;
     secondLooks.push(() => {
       const { user, host, display, qualifier } = readIdentity(text, guessed.from, guessed.to, knownHosts);
-      list[index] = { ...reading, user, host, display, qualifier };
+      list[index] = { ...reading, user: guessed.activated ? null : user, host, display, qualifier };
     });
   }
 

@@ -138,11 +138,13 @@ export function setKind(pool: PoolDraft, kind: PoolKind): void {
 
 /**
  * `in use` = Σ seats of checkouts + Σ seats of reservations, measured over untouched outputs. Fewer: lines are
- * missing. More: checkouts share seats (duplicate grouping). An uncounted feature has nothing to compare with.
+ * missing. More: checkouts share seats (duplicate grouping). More than the total too: a line is wrong. An uncounted
+ * feature has nothing to compare with.
  */
-export function consistencyOf(block: Block): Consistency {
-  if (block.used === null || block.held === block.used) return "ok";
-  return block.held < block.used ? "short" : "shared";
+export function consistencyOf({ held, used, total }: Block): Consistency {
+  if (used === null || held === used) return "ok";
+  if (held < used) return "short";
+  return total !== null && held > total ? "short" : "shared";
 }
 
 /** The finished feature. A pool's `used` is known only where the block's lines add up. */

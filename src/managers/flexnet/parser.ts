@@ -3,7 +3,7 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
 import { endOfText, skipBlanks } from "../scan.ts";
 import type { Block, FeatureHeader } from "./block.ts";
-import { closeBlock, consistencyOf, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
+import { closeBlock, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
 import { addDaemon, createMembers } from "./members.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
@@ -63,7 +63,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     if (from === text.length) return;
     const outcome = readLine(text, from, cut);
     // Of a block whose lines are missing, a row with an unknown end may be cut itself.
-    const isShort = outcome === "kept" && block !== null && consistencyOf(block) === "short";
+    const isShort = outcome === "kept" && block !== null && block.used !== null && block.held < block.used;
     endsBroken = outcome === "unknown" ? isBroken(text, from) : isShort;
     if (outcome === "known") return;
     unparsed.add(text, lineNumber);
@@ -190,13 +190,29 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return true;
   }
 
-  /** The table's features where `-a` has none: of daemons that are up, or of all when no server was asked. */
+  /**
+   * Features that only the table has. If a server answered, those of daemons that are down are left out: `-a` has no
+   * blocks of them, or errors.
+   */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];
     if (!asked && blocks.length === 0) return blocksOfTable(rows, () => true);
-    const listed = new Set(blocks.map((known) => known.daemon));
-    const up = new Set([...daemons.values()].flatMap(({ name, status }) => (status === "up" ? [name] : [])));
-    return blocksOfTable(rows, (vendor) => up.has(vendor) && !listed.has(vendor));
+    const of = (status: "up" | null) =>
+      new Set(
+        [...daemons.values()].flatMap((each) => (status === null || each.status === status ? each.name : [])),
+      );
+    const [up, known] = [of("up"), of(null)];
+    if (up.size === 0 && blocks.length === 0) return [];
+    const served = new Set(
+      blocks.flatMap(({ daemon, vendor, name }) => [`${daemon}\n${name}`, `${vendor ?? daemon}\n${name}`]),
+    );
+    return blocksOfTable(
+      rows,
+      ({ vendor, feature }) =>
+        (up.has(vendor) || !known.has(vendor)) &&
+        !served.has(`${vendor}\n${feature}`) &&
+        !served.has(`\n${feature}`),
+    );
   }
 
   return {
@@ -207,7 +223,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       const last = block;
       const cut = rest !== null || truncated || endsBroken || last?.describing === true;
       const added = fromTable();
-      const listed = dropRepeated(blocks);
+      const listed = dropRepeated(blocks, rows, cut ? last : null);
       joinTable(listed, rows);
       return {
         manager: "flexnet",
@@ -217,7 +233,10 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
         daemons: [...daemons.values()],
         features: [
           ...listed.map((known) => closeBlock(known, cut && known === last)),
-          ...added.map((known) => ({ ...closeBlock(known, false), fromFile: true as const })),
+          ...added.map((known) => ({
+            ...closeBlock(known, asked || blocks.length > 0),
+            fromFile: true as const,
+          })),
         ],
         errors,
         ...unparsed.read(),

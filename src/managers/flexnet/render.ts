@@ -10,6 +10,7 @@ import type {
 } from "../../domain/reading.ts";
 import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
+import { ACTIVATED } from "./seat-line.ts";
 
 /** The first port that lmgrd tries when the license file names none. */
 const DEFAULT_PORT = 27000;
@@ -154,7 +155,9 @@ function heldOf(feature: FeatureReading, pool: number | null, server: string, zo
 }
 
 function holder(held: CheckoutReading | QueueReading, server: string): string {
-  const identity = [held.user, held.host, held.display, held.qualifier].filter((part) => part !== null);
+  const identity = [held.user ?? ACTIVATED, held.host, held.display, held.qualifier].filter(
+    (part) => part !== null,
+  );
   const version = held.version === null ? "" : ` (${held.version})`;
   const handle = held.handle === null ? "" : ` ${held.handle}`;
   return `${identity.join(" ")}${version} (${server}${handle})`;

@@ -14,6 +14,8 @@ const PID = ", PID: ";
 const LICENSE = " license";
 const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
 const VERSION = /^[\w.]+$/;
+/** In place of the user of a seat that is activated on a host or borrowed by it. */
+export const ACTIVATED = "ACTIVATED LICENSE(S)";
 const NEXT_PART = /[,(]|$/g;
 
 const OPEN = 0x28;
@@ -28,6 +30,7 @@ const CLOSE = 0x29;
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
   let guessed = false;
+  let activated = false;
   let version: string | null = null;
   let lastVersion = "";
   let handle: string | null = null;
@@ -54,7 +57,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     line = text;
     serverEnd = blank > open ? blank : close;
 
-    from = start;
+    activated = text.startsWith(`${ACTIVATED} `, start);
+    // The second word then takes the place of the user.
+    from = activated ? start + ACTIVATED.indexOf(" ") + 1 : start;
     to = endOfText(text, from, open);
     version = null;
     if (to > from && text.charCodeAt(to - 1) === CLOSE) versionBefore(text);
@@ -130,7 +135,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       const identity = known || end === "any" ? holder(text, start, close) : null;
       if (identity === null) return null;
       return {
-        user: identity.user,
+        user: activated ? null : identity.user,
         host: identity.host,
         display: identity.display,
         qualifier: identity.qualifier,
@@ -140,7 +145,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
         pid,
         startedAt: startedAt ?? null,
         lingerSeconds,
-        borrowed: lingerSeconds !== null && lingerSeconds > 0,
+        borrowed: activated || (lingerSeconds !== null && lingerSeconds > 0),
         pool,
       };
     },
@@ -152,12 +157,13 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       const seats = found === null ? 0 : Number(found[1]);
       const identity = seats < 1 ? null : holder(text, start, mark);
       if (identity === null) return null;
-      const { user, host, display, qualifier } = identity;
+      const { host, display, qualifier } = identity;
+      const user = activated ? null : identity.user;
       return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
     /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
     server: () => line.slice(open + 1, serverEnd),
     /** Of the line read last: the place of an identity that was split without evidence, else null. */
-    guessedAt: () => (guessed ? { from, to } : null),
+    guessedAt: () => (guessed ? { from, to, activated } : null),
   };
 }

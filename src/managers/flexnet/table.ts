@@ -56,21 +56,30 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
 }
 
 /**
- * The blocks without those that lmstat printed again in one license server's part of its output. Under one daemon, an
- * equal block is the same. Under two it is when its seats are: the same handles of the same server and port. Between
- * the lists of two daemons that share seats, equal blocks without seats are the same too, so that a feature does not
- * count twice while it is idle. Of copies, the one under the daemon that its pool line names stays, else the first.
+ * Removes the blocks that lmstat printed again in one license server's part of its output. Equal blocks in one list count
+ * once. The lists of two daemons are one list in two cases: a checkout of both has the same handle, server and port, or
+ * every block of one list is repeated under the other daemon, line for line. The copy under the daemon that its pool line
+ * names stays, else the one of the daemon in the row of `-i`, else the first. `cutBlock` is the block in which the text
+ * ends, if it was cut.
  */
-export function dropRepeated(blocks: readonly Block[]): readonly Block[] {
+export function dropRepeated(
+  blocks: readonly Block[],
+  rows: readonly TableRow[],
+  cutBlock: Block | null,
+): readonly Block[] {
   if (new Set(blocks.map(({ name }) => name)).size === blocks.length) return blocks;
   const contents = contentsOfNamesakes(blocks);
-  const listOf = joinLists(contents);
+  const lists = createLists();
+  joinSeated(contents, lists);
+  joinRepeated(blocks, contents, cutBlock, lists);
+  const vendors = new Map(rows.map(({ feature, vendor }) => [feature, vendor]));
+  const isOwn = ({ daemon, vendor, name }: Block) => daemon === (vendor ?? vendors.get(name));
   const kept = new Map<string, Block>();
   const dropped = new Set<Block>();
   for (const [block, content] of contents) {
-    const key = `${listOf(block)}\n${content}`;
+    const key = `${lists.of(block)}\n${content}`;
     const copy = kept.get(key);
-    const isBetter = copy === undefined || (block.daemon === block.vendor && copy.daemon !== copy.vendor);
+    const isBetter = copy === undefined || (isOwn(block) && !isOwn(copy));
     if (isBetter) kept.set(key, block);
     if (copy !== undefined) dropped.add(isBetter ? copy : block);
   }
@@ -91,24 +100,72 @@ function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   return contents;
 }
 
-/** The list that a block stands in, by its first daemon: daemons of one part that print the same seats have one list. */
-function joinLists(contents: ReadonlyMap<Block, string>): (block: Block) => string {
+/** Each daemon of a part has a list; lists that are joined count as one. */
+function createLists() {
   const joined = new Map<string, string>();
-  const listOf = ({ part, daemon }: Block) => {
-    const own = `${part}\n${daemon}`;
+  const of = (block: Block) => {
+    const own = listKey(block);
     let list = own;
     for (let next = joined.get(list); next !== undefined; next = joined.get(list)) list = next;
     if (list !== own) joined.set(own, list);
     return list;
   };
+  return {
+    of,
+    join(first: Block, second: Block): void {
+      const [one, other] = [of(first), of(second)];
+      if (one !== other) joined.set(other, one);
+    },
+  };
+}
+
+type Lists = ReturnType<typeof createLists>;
+
+function listKey({ part, daemon }: Block): string {
+  return `${part}\n${daemon}`;
+}
+
+/** Joins lists that print the same seats. */
+function joinSeated(contents: ReadonlyMap<Block, string>, lists: Lists): void {
   const seated = new Map<string, Block>();
   for (const [block, content] of contents) {
     if (![...block.checkouts, ...block.queue].some(({ handle }) => handle !== null)) continue;
     const first = seated.get(content) ?? block;
     seated.set(content, first);
-    if (listOf(first) !== listOf(block)) joined.set(listOf(block), listOf(first));
+    lists.join(first, block);
   }
-  return listOf;
+}
+
+/** Joins a list to a longer or earlier list of its part that repeats every block of it. */
+function joinRepeated(
+  blocks: readonly Block[],
+  contents: ReadonlyMap<Block, string>,
+  cutBlock: Block | null,
+  lists: Lists,
+): void {
+  const linesOf = (block: Block) => `${block.part}\n${block.vendor}\n${contents.get(block)}`;
+  const byDaemon = [...Map.groupBy(blocks, listKey).values()].map((list) => {
+    // The last block of a cut text lacks lines.
+    const whole = list.filter((block) => block !== cutBlock);
+    return {
+      first: whole[0],
+      lines: new Set(whole.map(linesOf)),
+      isOwn: whole.some((each) => !contents.has(each)),
+    };
+  });
+  /** Lists that are not joined to another one, by the lines of their blocks. */
+  const holders = new Map<string, typeof byDaemon>();
+  for (const list of byDaemon.toSorted((a, b) => b.lines.size - a.lines.size)) {
+    const { first, lines, isOwn } = list;
+    if (first === undefined) continue;
+    // The rarest block has the fewest candidates.
+    const candidates = [...lines]
+      .map((each) => holders.get(each) ?? [])
+      .reduce((fewest, each) => (each.length < fewest.length ? each : fewest));
+    const whole = isOwn ? undefined : candidates.find((other) => lines.isSubsetOf(other.lines));
+    if (whole?.first !== undefined) lists.join(whole.first, first);
+    else for (const each of lines) holders.set(each, [...(holders.get(each) ?? []), list]);
+  }
 }
 
 /**
@@ -213,13 +270,10 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
   return pool;
 }
 
-/**
- * Features of rows alone, for daemons whose feature list `-a` did not print: the license file holds the totals,
- * and their use is unknown.
- */
-export function blocksOfTable(rows: readonly TableRow[], wanted: (vendor: string) => boolean): Block[] {
+/** Makes features of the rows that have no block in `-a`. The license file has their totals; their use is unknown. */
+export function blocksOfTable(rows: readonly TableRow[], wanted: (row: TableRow) => boolean): Block[] {
   const blocks: Block[] = [];
-  const own = rows.filter((row) => wanted(row.vendor));
+  const own = rows.filter(wanted);
   for (const same of Map.groupBy(own, (row) => `${row.vendor}\n${row.feature}`).values()) {
     const [first] = same;
     if (first === undefined) continue;

@@ -126,6 +126,13 @@ describe("a feature whose use was not asked for: only the license file's table h
     expect(only(next(next(null, { features: [fromFile] }), { features: [fromFile] })).state).toBe("ok");
   });
 
+  test("is partial, with the reason, if its server answered without it", () => {
+    const poll = next(null, { features: [feature({ name: "G" }), { ...fromFile, cut: true }] });
+    const error = "listed in the license file, not served";
+    expect(poll.features[1]).toMatchObject({ state: "partial", total: 10, used: null, error });
+    expect(poll).toMatchObject({ state: "partial", error: null });
+  });
+
   test("proves nobody to be up: no server was asked", () => {
     const alone = { members: [], daemons: [], features: [fromFile] };
     expect(next(null, alone).status).toBe("unknown");

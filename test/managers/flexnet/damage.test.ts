@@ -15,9 +15,9 @@ function expectSound(reading: Reading): void {
       if (pool !== null) expect(feature.pools[pool]).toBeDefined();
     }
     const seats = [...feature.checkouts, ...feature.reservations].reduce((sum, { count }) => sum + count, 0);
-    const { used } = feature;
-    const consistency = used === null || seats === used ? "ok" : seats < used ? "short" : "shared";
-    expect(feature.consistency).toBe(consistency);
+    const { used, total } = feature;
+    const isWrong = used !== null && (seats < used || (seats > used && seats > (total ?? seats)));
+    expect(feature.consistency).toBe(isWrong ? "short" : used === null || seats === used ? "ok" : "shared");
     if (feature.error !== null || feature.unlimited)
       expect([feature.total, feature.used]).toEqual([null, null]);
   }
@@ -92,6 +92,19 @@ describe("a text that was cut", () => {
   test("by the collector's cap", () => {
     const reading = readText(around(body), { truncated: true });
     expect(reading).toMatchObject({ cut: true, features: [{ cut: true }] });
+  });
+
+  test("between two blocks: features that only the table has are partial", () => {
+    const table = [
+      "Feature Version #licenses Vendor Expires",
+      "F 1.0 9 vend permanent",
+      "G 1.0 5 vend permanent",
+    ];
+    const reading = readText(around([...body, ...table]));
+    expect(reading.features).toMatchObject([
+      { name: "F", cut: false },
+      { name: "G", total: 5, used: null, cut: true, fromFile: true },
+    ]);
   });
 
   test("in its table: the features above are whole", () => {

@@ -386,6 +386,38 @@ describe("shapes that other parsers trip over", () => {
     expect(F(1, [SEAT, SEAT])).toMatchObject({ used: 1, consistency: "shared", pools: [{ used: null }] });
   });
 
+  test("lines that exceed both the use and the total are wrong, not shared", () => {
+    expect(F(1, [`${SEAT}, 101 licenses`])).toMatchObject({ used: 1, consistency: "short" });
+    expect(F(1, [`${SEAT}, 100 licenses`])).toMatchObject({ used: 1, consistency: "shared" });
+  });
+
+  test.each<[string, string | null, string | null, string | null]>([
+    ["pc-1 pc-1", "pc-1", "pc-1", null],
+    ["pc-1", "pc-1", null, null],
+    ["pc-1 :0 tool", "pc-1", ":0", "tool"],
+    ["", null, null, null],
+  ])("an activated seat on %j has a host and no user", (words, host, display, qualifier) => {
+    const row = `    ACTIVATED LICENSE(S) ${words} (v10.1) (lic/27000 101), start Fri 10/20 16:44`;
+    const seat = {
+      user: null,
+      host,
+      display,
+      qualifier,
+      version: "v10.1",
+      borrowed: true,
+      lingerSeconds: null,
+    };
+    expect(F(1, [row])).toMatchObject({ consistency: "ok", cut: false, checkouts: [seat] });
+  });
+
+  test("a host that is learnt later does not give an activated seat a user", () => {
+    const rows = [SEAT.replace("amira pc-1 pc-1", "ACTIVATED LICENSE(S) a pc-1 x y"), SEAT];
+    expect(F(2, rows).checkouts.map(({ user, host }) => [user, host])).toEqual([
+      [null, "pc-1"],
+      ["amira", "pc-1"],
+    ]);
+  });
+
   test("in use beyond issued is what the tool says", () => {
     const reading = readText(around(block("F", 2, [`${SEAT}, 2 licenses`], 1)));
     expect(featureOf(reading, "F")).toMatchObject({ total: 1, used: 2, consistency: "ok" });

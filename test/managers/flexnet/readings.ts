@@ -102,6 +102,16 @@ const holder = who.chain((identity) => {
     .map((more) => ({ ...identity, ...more }));
 });
 
+/** A seat that is activated on a host. */
+const activated = fc.record({
+  user: NULL,
+  host,
+  display: optional(anyWord),
+  qualifier: NULL,
+  version,
+  handle: optional(fc.nat(99_999).map(String)),
+});
+
 function expiryOf(zone: string): fc.Arbitrary<Expiry> {
   const days = {
     min: new Date("1970-01-01T00:00Z"),
@@ -140,8 +150,12 @@ function groupOf({ reportTime }: Context, index: number | null) {
     pool,
   });
   const checkout = fc
-    .tuple(holder, seat)
-    .map(([own, held]) => ({ ...own, ...held, borrowed: (held.lingerSeconds ?? 0) > 0 }));
+    .tuple(fc.oneof({ arbitrary: holder, weight: 9 }, { arbitrary: activated, weight: 1 }), seat)
+    .map(([own, held]) => ({
+      ...own,
+      ...held,
+      borrowed: own.user === null || (held.lingerSeconds ?? 0) > 0,
+    }));
   const waiting = fc.record({ count: between(1, 50), pool });
   const reservation = fc.record({
     type: fc.constantFrom(...RESERVATION_TYPES),
@@ -199,14 +213,15 @@ function featureOf(context: Context, daemon: string, name: string): fc.Arbitrary
         const held = groups.reduce((sum, group) => sum + seatsOf(group), 0);
         const unlimited = outcome === "uncounted";
         // Sharing needs something to share; otherwise the block adds up.
-        const consistency = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
+        const lines = unlimited || (outcome === "shared" && held === 0) ? "ok" : outcome;
+        const consistency = lines === "shared" && held > total ? "short" : lines;
         const [, ...own] = groups;
         return {
           ...bare,
           daemon,
           name,
           total: unlimited ? null : total,
-          used: unlimited ? null : held + { ok: 0, short: 1, shared: -1 }[consistency],
+          used: unlimited ? null : held + { ok: 0, short: 1, shared: -1 }[lines],
           unlimited,
           pools: pools.map((pool, index): PoolReading => {
             const inTable = pool.version !== null && pool.expiry !== UNKNOWN_EXPIRY;
@@ -243,7 +258,7 @@ function failedOf(daemon: string, name: string): fc.Arbitrary<FeatureReading> {
     .map((message) => ({ ...bare, daemon, name, error: parseToolError(message) }));
 }
 
-/** A feature that the license file has and the daemon did not list. */
+/** A feature that is in the license file and not in the daemon's list. */
 function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitrary<FeatureReading> {
   const row = fc.record({ version, expiry: expiryOf(zone), total: optional(between(1, 500)) });
   const several = {
@@ -265,7 +280,7 @@ function unlistedOf({ zone }: Context, daemon: string, name: string): fc.Arbitra
     });
     const unlimited = pools.some((pool) => pool.unlimited);
     const total = unlimited ? null : pools.reduce((sum, pool) => sum + (pool.total ?? 0), 0);
-    return { ...bare, daemon, name, total, unlimited, fromFile: true, pools };
+    return { ...bare, daemon, name, total, unlimited, fromFile: true, cut: true, pools };
   });
 }
 

@@ -126,10 +126,36 @@ describe("the same blocks under two daemons", () => {
     expect(daemons).toEqual(["vend", "second"]);
   });
 
-  test("without any seat nothing tells that two daemons print one list", () => {
-    expect(sums(two([IDLE], [IDLE]))).toHaveLength(2);
-    const handless = block("F", 1, [seat(101).replace(" 101)", ")")]);
-    expect(sums(two(handless, handless))).toHaveLength(2);
+  describe("line for line", () => {
+    const other = "Users of Other:  (Total of 5 licenses issued;  Total of 0 licenses in use)";
+
+    test("count once, with checkouts or idle", () => {
+      expect(sums(two([IDLE], [IDLE]))).toEqual(["vend/Idle 10 0 0"]);
+      expect(sums(two([IDLE, other], [IDLE]))).toEqual(["vend/Idle 10 0 0", "vend/Other 5 0 0"]);
+      expect(sums(two([IDLE], [other, IDLE]))).toEqual(["vend/Idle 10 0 0", "second/Other 5 0 0"]);
+      const handless = block("F", 1, [seat(101).replace(" 101)", ")")]);
+      expect(sums(two(handless, handless))).toEqual(["vend/F 100 1 1"]);
+    });
+
+    test("stay with the daemon of the license file, idle too", () => {
+      const table = ["Feature Version #licenses Vendor Expires", "Idle 1.0 10 second permanent"];
+      expect(sums(two([IDLE, other], [IDLE, ...table]))).toEqual(["vend/Other 5 0 0", "second/Idle 10 0 0"]);
+    });
+
+    test("not if one block has no copy, or its pool names another daemon", () => {
+      const own = IDLE.replace("Idle", "Own");
+      expect(sums(two([IDLE, other], [IDLE, own]))).toHaveLength(4);
+      const named = block("F", 0, []).map((line) => line.replace("vendor: vend", "vendor: second"));
+      expect(sums(two(block("F", 0, []), named))).toHaveLength(2);
+    });
+
+    test("count once if the text ends in the second list", () => {
+      const cut = around([IDLE, ...block("F", 1, [seat(101)]), ...list("second", [IDLE])]);
+      expect(sums(readText(`${cut}Users of F:  (Total of 100 licenses iss`))).toEqual([
+        "vend/Idle 10 0 0",
+        "vend/F 100 1 1",
+      ]);
+    });
   });
 
   test("in the parts of two license servers they are two", () => {
@@ -144,8 +170,11 @@ describe("the same blocks under two daemons", () => {
     expect(sums(two(used, [...used, ...table]))).toHaveLength(2);
   });
 
-  test("thousands of daemons with one list take linear time", () => {
-    const lists = Array.from({ length: 3000 }, (_, index) => list(`d${3000 - index}`, used)).flat();
+  test.each([
+    ["used", used],
+    ["idle", [...block("F", 0, []), IDLE]],
+  ])("thousands of daemons with one list that is %s take linear time", (_, lines) => {
+    const lists = Array.from({ length: 3000 }, (_, index) => list(`d${3000 - index}`, lines)).flat();
     expect(sums(readText(around(lists)))).toHaveLength(2);
   });
 });

@@ -20,12 +20,16 @@ function table(rows: readonly string[], order = "Vendor        Expires"): string
   ];
 }
 
-/** The pools of each feature that lines of the server and rows of its license file give. */
+/** The pools of each feature of the server's lines, with the rows of its license file. */
 const pools = (lines: readonly string[], rows: readonly string[]) =>
-  readText(around([...lines, ...table(rows)])).features.map((feature) =>
-    feature.pools.map(({ version, total, used, kind, expiry }) =>
-      [version, total, used, kind, expiry.permanent ? "permanent" : expiry.expiresOn].join(" "),
-    ),
+  readText(around([...lines, ...table(rows)])).features.flatMap((feature) =>
+    feature.fromFile
+      ? []
+      : [
+          feature.pools.map(({ version, total, used, kind, expiry }) =>
+            [version, total, used, kind, expiry.permanent ? "permanent" : expiry.expiresOn].join(" "),
+          ),
+        ],
   );
 
 describe("the table of -i joins the pools of -a", () => {
@@ -105,15 +109,29 @@ describe("the table of -i joins the pools of -a", () => {
 describe("features that stand in the table alone", () => {
   const G = table(["G 1.0 5 vend permanent"]);
 
-  test("are not invented beside a feature list", () => {
-    expect(readText(around([...F, ...G])).features.map(({ name }) => name)).toEqual(["F"]);
+  const unserved = { used: null, consistency: "ok", checkouts: [], fromFile: true, cut: true };
+
+  test("have a total and no use, next to the features that the server lists", () => {
+    expect(readText(around([...F, ...G])).features).toMatchObject([
+      { daemon: "vend", name: "F", total: 100, used: 1 },
+      { ...unserved, daemon: "vend", name: "G", total: 5 },
+    ]);
   });
 
-  test("are taken for a daemon that is up and printed none: totals known, use not", () => {
-    const rows = ["G 1.0 5 vend permanent", "G 2.0 1 vend permanent", "H 1 1 dead permanent"];
+  test("of a daemon without any list, and of one without a line, are shown too", () => {
+    const rows = ["G 1.0 5 vend permanent", "G 2.0 1 vend permanent", "H 1 1 silent permanent"];
     expect(readText(around(table(rows))).features).toMatchObject([
-      { daemon: "vend", name: "G", total: 6, used: null, consistency: "ok", checkouts: [], fromFile: true },
+      { ...unserved, daemon: "vend", name: "G", total: 6 },
+      { ...unserved, daemon: "silent", name: "H", total: 1 },
     ]);
+  });
+
+  test("are those that no block is for, whichever daemon the block is under", () => {
+    const other = F.map((line) => line.replace("vendor: vend", "vendor: second"));
+    const names = (lines: readonly string[]) =>
+      readText(around([...lines, ...table(["F 1.0 100 second permanent"])])).features.map(({ name }) => name);
+    expect(names(other)).toEqual(["F"]);
+    expect(names(F)).toEqual(["F", "F"]);
   });
 
   test("are not taken for a daemon that is down, nor when the query failed", () => {
