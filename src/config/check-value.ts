@@ -37,7 +37,10 @@ function messageOf({ kind, path, value, schema, takes }: SchemaProblem): string 
   if (kind === "unknown") {
     if (schema.patternProperties !== undefined)
       return "is no name: it takes letters, digits and _, no digit first";
-    const meant = closestWord(String(path.at(-1)), takes.split(", "));
+    const known = takes.split(", ");
+    const key = String(path.at(-1));
+    // Other monitors call a server's manager its type.
+    const meant = key === "type" && known.includes("manager") ? "manager" : closestWord(key, known);
     return `is no known key${meant === null ? "" : `, did you mean ${meant}?`} (known here: ${takes})`;
   }
   if (isTable(value) && schema.items?.type === "object") return `takes ${takes}: write [[${path.join(".")}]]`;

@@ -72,7 +72,11 @@ function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate
     } else if (id !== undefined) first.set(id, index);
     const asked = manager === undefined ? undefined : managerNamed(manager, managers);
     const parsed = address === undefined ? undefined : asked?.parseAddress(address);
-    if (parsed !== undefined && "problem" in parsed) yield { path: at("address"), message: parsed.problem };
+    const isWindowsPath = /^(?:[A-Za-z]:[\\/]|\\\\)/.test(address ?? "");
+    if (isWindowsPath && process.platform !== "win32")
+      yield { path: at("address"), message: `is a Windows path, and this host is not: ${show(address)}` };
+    else if (parsed !== undefined && "problem" in parsed)
+      yield { path: at("address"), message: parsed.problem };
     else if (secret_file === undefined && asked?.steps([""], address ?? "").some(needsSecret))
       yield { path: at("secret_file"), message: `is missing: ${asked.title} is asked with a secret` };
     // The form of a tool's list of arguments is that of its program.

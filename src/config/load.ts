@@ -4,7 +4,7 @@ import { parse, TomlError } from "smol-toml";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { printPath } from "../domain/schema-problems.ts";
 import { beginsWithDate } from "../domain/time/zone.ts";
-import { checkValue, isTable, type Partly } from "./check-value.ts";
+import { checkValue, isTable, type Partly, show } from "./check-value.ts";
 import { buildConfig, type Config } from "./config.ts";
 import { credentialFinder } from "./credentials.ts";
 import { crossCheck } from "./cross-checks.ts";
@@ -63,7 +63,11 @@ function unreadable(file: string, code: unknown, error: unknown): Interpreted {
 }
 
 function problem(file: string | null, message: string, line: number | null = null): Interpreted {
-  return { ok: false, problems: [{ file, variable: null, line, path: "", message }], warnings: [] };
+  return {
+    ok: false,
+    problems: [{ file, variable: null, line, path: "", message, server: null }],
+    warnings: [],
+  };
 }
 
 /** What a config's text and the environment come to. `warnings` are printed and change nothing. */
@@ -86,19 +90,31 @@ export function interpretConfig(
   try {
     tables = parse(text.replace(/^\uFEFF/, ""));
   } catch (error) {
-    if (!(error instanceof TomlError)) return problem(file, "is no TOML");
-    // Behind the first line stands a piece of the file, which may hold a secret.
-    const why = error.message.split("\n", 1)[0]?.replace(/^Invalid TOML document: /, "");
-    return problem(file, `is no TOML: ${why} (column ${error.column})`, error.line);
+    if (!(error instanceof TomlError)) return problem(file, "invalid TOML");
+    return problem(file, `invalid TOML: ${reasonOf(error, text)} (column ${error.column})`, error.line);
   }
   const { raw, origins, warnings } = overrideFromEnvironment(tables, environment);
   const locate = createLocator(text);
   const findings: Finding[] = [];
   const checked = checkValue(ConfigFile, withServerDefaults(raw), findings) ?? {};
-  findings.push(...crossCheck(checked, locate, hasCredential), ...impossibleDates(checked, text, locate));
-  if (findings.length > 0) return { ok: false, problems: place(findings, file, origins, locate), warnings };
+  const known = new Set(findings.map(({ path }) => printPath(path)));
+  const crossed = crossCheck(checked, locate, hasCredential);
+  // A wrong value is left out of `checked`; do not report it again as missing.
+  findings.push(...crossed.filter(({ path }) => !known.has(printPath(path))));
+  findings.push(...impossibleDates(checked, text, locate));
+  if (findings.length > 0)
+    return { ok: false, problems: place(findings, file, origins, locate, serverIds(raw)), warnings };
   // Nothing was found, so nothing was left out.
   return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
+}
+
+/** Returns the first line of the parser's message; the rest quotes the file, which may hold a secret. */
+function reasonOf({ message, line, column }: TomlError, text: string): string {
+  const [why = ""] = message.split("\n", 1);
+  const isLineEnd = column > (text.split("\n")[line - 1] ?? "").replace(/\r$/, "").length;
+  if (why.includes("control characters are not allowed") && isLineEnd)
+    return "string is not closed at the end of the line";
+  return why.replace(/^Invalid TOML document: /, "");
 }
 
 /**
@@ -133,16 +149,26 @@ function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string,
   });
 }
 
+/** Returns the quoted ids of the `[[servers]]` as written; null where there is none. */
+function serverIds(raw: unknown): (string | null)[] {
+  const servers = isTable(raw) && Array.isArray(raw.servers) ? raw.servers : [];
+  return servers.map((server) => (isTable(server) && typeof server.id === "string" ? show(server.id) : null));
+}
+
 function place(
   findings: readonly Finding[],
   file: string | null,
   origins: ReadonlyMap<string, string>,
   locate: Locate,
+  servers: readonly (string | null)[],
 ): Problem[] {
   const problems = findings.map(({ path, message }): Problem => {
     const printed = printPath(path);
     const variable = origins.get(printed) ?? null;
-    return { file, variable, line: variable === null ? locate(path) : null, path: printed, message };
+    const line = variable === null ? locate(path) : null;
+    const [table, index, key] = path;
+    const server = table === "servers" && typeof index === "number" && key !== "id" ? servers[index] : null;
+    return { file, variable, line, path: printed, message, server: server ?? null };
   });
   return problems.sort((a, b) => (a.line ?? Number.MAX_SAFE_INTEGER) - (b.line ?? Number.MAX_SAFE_INTEGER));
 }

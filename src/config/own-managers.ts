@@ -40,7 +40,20 @@ export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<F
   }
 }
 
-/** Names of managers that a server may have, and which one was meant. */
+/** Other names of a license manager: of its tools, its vendor or its best known product. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  flexlm: "flexnet",
+  lmgrd: "flexnet",
+  lmstat: "flexnet",
+  lmutil: "flexnet",
+  reprise: "rlm",
+  rlmstat: "rlm",
+  sentinel: "rms",
+  houdini: "sidefx",
+  sesinetd: "sidefx",
+};
+
+/** Checks that each server has a known manager; names the one that was probably meant. */
 export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   const { managers = [], servers = [], server_defaults: defaults } = file;
   const names = [...MANAGERS, ...managers.flatMap(({ name } = {}) => name ?? [])];
@@ -53,7 +66,7 @@ export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   ];
   for (const [path, name] of named) {
     if (name === undefined || names.includes(name)) continue;
-    const meant = closestWord(name, names);
+    const meant = OTHER_NAMES[name.toLowerCase()] ?? closestWord(name, names);
     const hint = meant === null ? "" : ` (did you mean "${meant}"?)`;
     yield { path, message: `takes a license manager: ${names.join(", ")}${hint}, not ${show(name)}` };
   }

@@ -118,6 +118,8 @@ export interface Problem {
   /** `servers[0].interval`; empty when the whole file is meant. */
   readonly path: string;
   readonly message: string;
+  /** Quoted id of the server that the path is about; null for other paths and servers without an id. */
+  readonly server: string | null;
 }
 
 /** A problem before its place is looked up. */
@@ -132,7 +134,8 @@ export function printProblem(problem: Problem): string {
     problem.variable !== null
       ? `$${problem.variable}`
       : [problem.file, problem.line].filter((part) => part !== null).join(":");
-  return [place, problem.path === "" ? problem.message : `${problem.path} ${problem.message}`]
+  const server = problem.server === null ? "" : ` (server ${problem.server})`;
+  return [place, problem.path === "" ? problem.message : `${problem.path} ${problem.message}${server}`]
     .filter((part) => part !== "")
     .join(": ");
 }

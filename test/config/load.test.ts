@@ -214,9 +214,9 @@ http = 5
 [collector]|interval = "4s"
 2: collector.interval takes a duration from 5s to 24h: a whole number and one of the units s m h d y, e.g. "60s", not "4s"
 [[servers]]|id = "a"|encoding = "utf-7"|${S}
-3: servers[0].encoding takes an encoding of texts, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le", not "utf-7"
+3: servers[0].encoding takes an encoding of texts, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le", not "utf-7" (server "a")
 [[servers]]|id = "a"|secret_file = "hunter2"|${S}
-3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)
+3: servers[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path) (server "a")
 [colector]|
 1: colector is no known key, did you mean collector? (known here: http, storage, log, collector, managers, server_defaults, servers, retention, alerts, maintenance, notifications, products, reports, page, limits, execute, hub, export, fleet)
 [servers]|id = "a"|${S}
@@ -224,23 +224,23 @@ http = 5
 [[servers]]|${S}
 1: servers[0].id is missing: it takes an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"
 [[servers]]|id = "a"|manager = "nosuch"|address = "x"
-3: servers[0].manager takes a license manager: ${MANAGERS.join(", ")}, not "nosuch"
+3: servers[0].manager takes a license manager: ${MANAGERS.join(", ")}, not "nosuch" (server "a")
 [[servers]]|id = "a"|${S}[[servers]]|id = "a"|${S}
 6: servers[1].id takes an id of its own: "a" is that of servers[0], line 2
 [[servers]]|id = "a"|${S}timezone = "Mars"
-5: servers[0].timezone takes an IANA time zone, e.g. "Europe/Berlin" or "UTC", not "Mars"
+5: servers[0].timezone takes an IANA time zone, e.g. "Europe/Berlin" or "UTC", not "Mars" (server "a")
 [[servers]]|id = "a"|${S}tool = 5
-5: servers[0].tool takes a text or a list, not 5
+5: servers[0].tool takes a text or a list, not 5 (server "a")
 [[servers]]|id = "a"|${S}tool = "bin/rlmutil"
-5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil"
+5: servers[0].tool takes an absolute path, or a bare name that is looked for in $PATH, not "bin/rlmutil" (server "a")
 [[servers]]|id = "a"|${S}tool = ["./rlmutil", "-z"]
-5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil"
+5: servers[0].tool[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./rlmutil" (server "a")
 [[servers]]|id = "a"|${S}log_command = ["./tail", "s3cret"]
-5: servers[0].log_command[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./tail"
+5: servers[0].log_command[0] takes an absolute path, or a bare name that is looked for in $PATH, not "./tail" (server "a")
 [[servers]]|id = "a"|${S}log_command = "ssh lic1 tail"
-5: servers[0].log_command takes a list of texts
+5: servers[0].log_command takes a list of texts (server "a")
 [[servers]]|id = "a"|${S}log_file = "/x"|log_command = ["tail"]
-6: servers[0].log_command does not go with log_file: a server has one log
+6: servers[0].log_command does not go with log_file: a server has one log (server "a")
 [retention]|log_size = "1kB"
 2: retention.log_size takes a size of 1 MB or more: a whole number with kB, MB, GB, TB, KiB, MiB, GiB or TiB, e.g. "256MB", not "1kB"
 [alerts]|expiry_days = [1, 1]
@@ -290,7 +290,17 @@ http = 5
 [limits]|daily_quota = 0
 2: limits.daily_quota takes a whole number of 1 or more, not 0
 [http]|port = 1|port = 2
-3: is no TOML: trying to redefine an already defined table or value (column 1)
+3: invalid TOML: trying to redefine an already defined table or value (column 1)
+[http]|host = "127.0.0.1|port = 1
+2: invalid TOML: string is not closed at the end of the line (column 18)
+[[servers]]|id = "a"|type = "flexnet"|manager = "flexnet"|address = "@lic1"
+3: servers[0].type is no known key, did you mean manager? (known here: id, name, manager, address, tool, timezone, interval, timeout, enabled, labels, secret_file, ca_file, encoding, log_file, log_command) (server "a")
+[[servers]]|id = "a"|manager = "flexlm"|address = "@lic1"
+3: servers[0].manager takes a license manager: ${MANAGERS.join(", ")} (did you mean "flexnet"?), not "flexlm" (server "a")
+[[servers]]|id = "a"|manager = "flexnet"|address = 'C:\\licenses\\x.lic'
+4: servers[0].address is a Windows path, and this host is not: "C:\\licenses\\x.lic" (server "a")
+[[notifications]]|type = "webhook"|url = "hooks.example/abc"
+3: notifications[0].url takes an http:// or https:// URL
 `
   .trim()
   .split("\n");
