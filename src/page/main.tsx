@@ -8,6 +8,7 @@ import { loadedBytes } from "./live/read-picture.ts";
 import { Features } from "./pages/features.tsx";
 import { People } from "./pages/people.tsx";
 import { Icon } from "./parts/marks.tsx";
+import { PrintFoot } from "./parts/print-foot.tsx";
 import { isOfNoSite, page, query, startRouter } from "./router.ts";
 import { overlay } from "./shell/actions.ts";
 import { Dock, Header, Reason } from "./shell/header.tsx";
@@ -25,6 +26,7 @@ function App() {
       {page.value !== "wall" && <Header />}
       <main id="main" tabIndex={-1}>
         {site.value === null ? <NotRead /> : <Page />}
+        {!HAVE_PERIOD.includes(page.value) && <PrintFoot range={null} />}
       </main>
       {page.value !== "wall" && <Dock />}
       {(overlay.value === "palette" || overlay.value === "sites") && <Palette key={overlay.value} />}
@@ -67,6 +69,9 @@ const ABOUT: Readonly<Record<string, readonly string[]>> = {
   person: ["user", "host"],
   server: ["id"],
 };
+
+/** These say on paper which period they are of. */
+const HAVE_PERIOD: readonly string[] = ["feature", "person", "history", "denials", "outages", "expiry"];
 
 function Page() {
   if (IS_FLEET && !isOfFleet(page.value)) return <Fleet />;

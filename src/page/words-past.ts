@@ -74,7 +74,6 @@ export const past = {
 
   lookingBack: "Looking back",
   reports: { usage: "Usage", efficiency: "Efficiency", heatmap: "Hours", compare: "Compare" },
-  printed: (at: string) => `printed ${at}`,
   anyServer: "Server: any",
   server: (id: string) => `Server: ${id}`,
   by: (key: string) => `By ${key.replace("label:", "label ")}`,

@@ -72,6 +72,8 @@ export const words = {
   pollOld: "since the last poll",
   disconnectedSince: (since: string) => `Disconnected since ${since}`,
   lastKnown: "Showing the last known data.",
+  asOf: (time: string) => `as of ${time}`,
+  printed: (at: string) => `printed ${at}`,
   loading: "Loading the picture of the license servers …",
   stillLoading: (kilobytes: string) => `Still loading, ${kilobytes} KB`,
   failed: "The picture cannot be read",

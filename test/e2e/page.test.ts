@@ -89,6 +89,27 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect([await streamsOf(second), await page.evaluate("window.stays")]).toEqual([1, true]);
   });
 
+  test("prints every row of a list, with its address and the time at the end of each sheet", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    const holders = Array.from({ length: 200 }, (_, at) => ({ user: `u${at}`, host: "ws", handle: at + 1 }));
+    await watching.poll({ features: { solver: { total: 200, holders } } });
+    const page = await browser.open(`${watching.daemon.url}/people?q=solver`);
+    await signIn(page, watching.key);
+    await isLive(page);
+    const rows = "document.querySelectorAll('[role=rowgroup] [role=row]').length";
+    expect(await page.evaluate(rows)).toBeLessThan(200);
+    const foot = `document.querySelector(".on-paper").innerText`;
+    await page.evaluate(`addEventListener("beforeprint", () => { window.printed = [${rows}, ${foot}]; })`);
+    await page.pdf();
+    expect(await page.evaluate("window.printed")).toEqual([
+      200,
+      expect.stringMatching(/^as of .* · q: solver · printed .* · http:.*\/people\?q=solver$/),
+    ]);
+    await until("the window's rows", async () => (await page.evaluate<number>(rows)) < 200 || undefined);
+  });
+
   test("shows everybody what is public, and more to who signs in", async () => {
     await using site = await createWatchedSite('[page]\npublic = "counts"');
     await using watching = await site.watch();

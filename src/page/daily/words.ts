@@ -192,6 +192,7 @@ export const daily = {
   noneFiring: "No alert fires.",
   noneOver: "No alert was over in the time that is kept.",
   older: "Older ones",
+  partOf: (from: number, to: number, all: number) => `${number(from)}–${number(to)} of ${number(all)}`,
   began: "began",
   acknowledgedBy: (who: string | null) => (who === null ? "acknowledged" : `acknowledged by ${who}`),
   silencedUntil: (time: string) => `silenced until ${time}`,

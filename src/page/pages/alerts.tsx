@@ -13,6 +13,7 @@ import { Outcome } from "../parts/dialog.tsx";
 import { Pending, useAnswer } from "../parts/figure.tsx";
 import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
+import { isOnPaper } from "../parts/paper.ts";
 import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
@@ -34,7 +35,7 @@ export function Alerts() {
     isRead ? { ...asked(isOver), limit: `${PAGE_ROWS}`, offset: `${from}` } : null,
     isRead ? changes.value : 0,
   );
-  const found = isRead ? past.answer : firingNow(from);
+  const found = isRead ? past.answer : firingNow(from, isOnPaper.value ? undefined : from + PAGE_ROWS);
   const tab = (state: string | null, word: string, count: number | undefined) => (
     <button
       class="chip"
@@ -84,6 +85,9 @@ export function Alerts() {
           <Row key={alert.id} alert={alert} />
         ))}
       </ul>
+      {found !== null && found.total > found.alerts.length && (
+        <p class="sec q">{daily.partOf(from + 1, from + found.alerts.length, found.total)}</p>
+      )}
       {found !== null && found.total > from + PAGE_ROWS && (
         <p class="chips">
           <button class="btn" type="button" onClick={() => setQuery({ from: `${from + PAGE_ROWS}` }, true)}>
@@ -103,14 +107,14 @@ function asked(isOver: boolean): Record<string, string> {
 }
 
 /** The worst first, those that somebody has taken note of last, then the newest; null while they are not known. */
-function firingNow(from: number) {
+function firingNow(from: number, until?: number) {
   if (firing.value === null) return null;
   const rank = (alert: AlertRecord) =>
     SEVERITIES.indexOf(alert.severity) + (isUnhandled(alert, now.value) ? 0 : SEVERITIES.length);
   const all = [...firing.value.values()]
     .filter((alert) => FILTERS.every((name) => (query.value.get(name) ?? alert[name]) === alert[name]))
     .sort((a, b) => rank(a) - rank(b) || Date.parse(b.startedAt) - Date.parse(a.startedAt));
-  return { alerts: all.slice(from, from + PAGE_ROWS), total: all.length };
+  return { alerts: all.slice(from, until), total: all.length };
 }
 
 function Row({ alert }: { readonly alert: SitesAlert }) {

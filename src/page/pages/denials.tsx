@@ -11,8 +11,6 @@ import { type DenialGroup, grouped } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
 
-const SHOWN = 100;
-
 /** Who was denied what, and what came of it. */
 export function Denials() {
   const range = rangeHere("30d");
@@ -76,7 +74,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
             </div>
           </div>
           <h2>{past.requests}</h2>
-          <DenialRows isOfMany answer={{ denials: denials.slice(0, SHOWN), total, logging }} />
+          <DenialRows isOfMany answer={answer} />
         </>
       )}
     </>

@@ -18,7 +18,7 @@ import { Copy, CopyLink } from "../parts/copy-link.tsx";
 import { useAnswer } from "../parts/figure.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { State } from "../parts/marks.tsx";
-import { PrintFoot } from "../parts/past-head.tsx";
+import { PrintFoot } from "../parts/print-foot.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch-button.tsx";
 import { unlessSeats, words } from "../words.ts";

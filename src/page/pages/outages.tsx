@@ -51,7 +51,7 @@ export function Outages() {
             <Rows
               label={past.stretches}
               none={past.noOutages}
-              rows={outages.slice(0, 100)}
+              rows={outages}
               total={total}
               columns={[
                 { head: past.groups.server, cell: ({ server }) => server },

@@ -1,4 +1,3 @@
-import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { type Answers, get, type Query, Refusal, search } from "../api.ts";
@@ -11,6 +10,7 @@ import { Known } from "./cells.tsx";
 import { Copy } from "./copy-link.tsx";
 import { Csv, MOST_ROWS } from "./csv.tsx";
 import { State } from "./marks.tsx";
+import { isOnPaper } from "./paper.ts";
 
 /** What came of a question: nothing yet, an answer, or what went wrong. */
 interface Asked<T> {
@@ -140,13 +140,8 @@ function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
   return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
 }
 
-/** So many rows are shown until more are wanted; on paper all of them. */
+/** Rows shown until more are wanted; paper has all of them. */
 const FIRST = 20;
-const isOnPaper = signal(false);
-for (const when of ["beforeprint", "afterprint"])
-  addEventListener(when, () => {
-    isOnPaper.value = when === "beforeprint";
-  });
 
 /** Rows of figures. `total`: how many there are beyond those of the answer. */
 export function Rows<T>(props: {

@@ -16,7 +16,7 @@ export interface ListColumn<T> {
   readonly cell: (row: T) => ComponentChildren;
 }
 
-/** A live list. The rows that are in the window alone have elements, unless all are to be printed. */
+/** A live list. Only the rows in the window have elements, unless the list `isWhole` or is printed. */
 export function ListTable<T extends Identified>(props: {
   readonly label: string;
   readonly rows: readonly T[];

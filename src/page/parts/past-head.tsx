@@ -1,7 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { PagePath } from "../../domain/words.ts";
 import type { Query } from "../api.ts";
-import { moment } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import {
@@ -17,6 +16,7 @@ import { linkTo, page, query, setQuery } from "../router.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { CopyLink } from "./copy-link.tsx";
+import { PrintFoot } from "./print-foot.tsx";
 import { Choice } from "./search-field.tsx";
 
 /** The range of the address: it stands still while the place is shown. */
@@ -109,29 +109,6 @@ export function RangeChoice({ range }: { readonly range: Range }) {
           {past.ranges[word]}
         </button>
       ))}
-    </div>
-  );
-}
-
-/** On paper alone: what the figures are of, when it was printed, and where it came from. */
-export function PrintFoot({ range }: { readonly range: Range | null }) {
-  const filter = [...query.value].filter(([name]) => name !== "range");
-  const parts = [
-    ...(range === null ? [] : [rangeInWords({ ...range, end: Math.min(range.end, now.peek()) }, now.value)]),
-    ...filter.map(([name, value]) => `${name}: ${value}`),
-    past.printed(moment(now.value, 0)),
-    location.href,
-  ];
-  return (
-    <div class="on-paper">
-      <p class="sec">
-        {parts.map((part, at) => (
-          <bdi key={part}>
-            {at > 0 && " · "}
-            {part}
-          </bdi>
-        ))}
-      </p>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Identified, slotsOf } from "../rows.ts";
+import { isOnPaper } from "./paper.ts";
 
 /** Rows beyond the window at each end, so that a scroll shows no hole. */
 const SPARE = 4;
@@ -14,7 +15,7 @@ interface Props<T> {
 }
 
 /**
- * The rows that are in the window, as the page is scrolled, with room for the others. A row keeps its elements while it is
+ * The rows that are in the window, as the page is scrolled, with room for the others; on paper all rows. A row keeps its elements while it is
  * shown, and with them the focus; those of a row that has gone are filled with one that has come, which costs less than new ones.
  */
 export function VirtualRows<T extends Identified>({ rows, children, seen }: Props<T>) {
@@ -49,12 +50,15 @@ export function VirtualRows<T extends Identified>({ rows, children, seen }: Prop
     };
   }, []);
 
-  const count = view.end - view.from;
+  const isWhole = isOnPaper.value;
+  const count = isWhole ? rows.length : view.end - view.from;
   const from = Math.max(0, Math.min(view.from, rows.length - count));
   const shown = rows.slice(from, from + count);
   const below = rows.length - from - shown.length;
   slots.current = slotsOf(shown, slots.current);
-  useEffect(() => seen?.(shown), [shown.map(({ id }) => id).join("\n")]);
+  useEffect(() => {
+    if (!isWhole) seen?.(shown);
+  }, [shown.map(({ id }) => id).join("\n")]);
   return (
     <div
       ref={box}

@@ -1,0 +1,33 @@
+import { moment } from "../format.ts";
+import { lostSince, now } from "../live/live.ts";
+import { type Range, rangeInWords } from "../range.ts";
+import { query } from "../router.ts";
+import { words } from "../words.ts";
+
+/**
+ * Stands at the end of every printed sheet: the period (null = what is known now), the filters, when it was printed, and its
+ * address.
+ */
+export function PrintFoot({ range }: { readonly range: Range | null }) {
+  const filter = [...query.value].filter(([name]) => name !== "range");
+  const parts = [
+    range === null
+      ? words.asOf(moment(lostSince.value ?? now.value, 0))
+      : rangeInWords({ ...range, end: Math.min(range.end, now.peek()) }, now.value),
+    ...filter.map(([name, value]) => `${name}: ${value}`),
+    words.printed(moment(now.value, 0)),
+    location.href,
+  ];
+  return (
+    <div class="on-paper">
+      <p class="sec">
+        {parts.map((part, at) => (
+          <bdi key={part}>
+            {at > 0 && " · "}
+            {part}
+          </bdi>
+        ))}
+      </p>
+    </div>
+  );
+}
