@@ -29,8 +29,6 @@ export interface ServerPicture
   readonly lastPollAt: number | null;
   readonly nextPollAt: number | null;
   readonly pollDurationMs: number | null;
-  /** Clock of the server's side in the last good reading, minus ours; null when the tool prints none. */
-  readonly clockOffsetMs: number | null;
   /** The text of the last good reading ended inside a block, or at the collector's cap. */
   readonly cut: boolean;
   readonly reachability: readonly MemberReachability[];

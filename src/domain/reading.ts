@@ -7,7 +7,7 @@ import type { ManagerName, PartStatus, PoolKind, Unit } from "./words.ts";
  */
 export interface Reading {
   readonly manager: ManagerName;
-  /** Clock of the tool's host as printed in the banner; null when the output names none. */
+  /** Time stated in the output: mostly the clock of the host that runs the tool; null when the output states none. */
   readonly reportTime: number | null;
   /** Version of the tool as printed, e.g. `v11.14.0.1` or `v12.2`. */
   readonly toolVersion: string | null;

@@ -51,6 +51,8 @@ export interface Manager {
   readonly commands: ManagerCommands;
   /** argv prefix of one of the manager's utilities, where `tool` runs the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
+  /** Set where outputs state the license server's time. Most tools print the clock of the host that runs them. */
+  readonly printsServerClock?: true;
   /** A fresh parser for one output. */
   createParser(context: ParseContext): ReadingParser | TextParser;
   /**

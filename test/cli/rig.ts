@@ -69,12 +69,17 @@ export async function createPlace() {
 }
 
 /** Writes a config with a FlexNet server whose tool prints a text; `settings` are more lines of its table. */
-export async function withTool(place: Place, output: string, settings = ""): Promise<string> {
+export async function withTool(
+  place: Place,
+  output: string,
+  settings = "",
+  manager = "flexnet",
+): Promise<string> {
   const tool = join(place.folder, "lmutil");
   await Bun.write(`${tool}.txt`, output);
   await Bun.write(tool, `#!/bin/sh\nexec cat '${tool}.txt'\n`);
   await chmod(tool, 0o755);
-  const server = 'id = "eda"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"';
+  const server = `id = "eda"\nmanager = "${manager}"\naddress = "27000@127.0.0.1"`;
   await place.write(`[[servers]]\n${server}\ntool = "${tool}"\n${settings}`);
   return tool;
 }

@@ -80,7 +80,6 @@ export function picture(id: string, more: Partial<ServerPicture> = {}): ServerPi
     nextPollAt: NOW + 55_000,
     pollDurationMs: 120,
     toolVersion: "v11.19",
-    clockOffsetMs: null,
     unparsedLines: 1,
     unparsed: [{ line: 7, text: "a line that no rule knew" }],
     cut: false,

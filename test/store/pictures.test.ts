@@ -17,7 +17,7 @@ afterEach(cleanUp);
  */
 const SHAPE_OF_FORMAT_1 =
   `server status state members daemons error collectedAt lastPollAt nextPollAt pollDurationMs
-  toolVersion clockOffsetMs cut unparsedLines unparsed reachability features
+  toolVersion cut unparsedLines unparsed reachability features
   daemon name total used available reserved queued unlimited utilization shared expiry pools checkouts reservations queue
   missed missedPools`.split(/\s+/);
 

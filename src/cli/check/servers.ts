@@ -11,7 +11,7 @@ import { span } from "../../domain/time/clock.ts";
 import { type ClockSkew, clockSkew, zoneSkewByAges } from "../../domain/time/clock-skew.ts";
 import { sessionAges } from "../../history/sessions/sessions.ts";
 import { isSecret, needsSecret } from "../../managers/placeholders.ts";
-import { managerOf } from "../../managers/registry.ts";
+import { builtInManager, managerOf } from "../../managers/registry.ts";
 import { createProber } from "../probe.ts";
 import { isLoopback } from "../serve.ts";
 import type { Report } from "../terminal.ts";
@@ -97,7 +97,7 @@ function checkLicenseFile(id: string, file: string, report: Report): void {
 /** A user waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
-/** Asks every server once, as the daemon will, and looks at what it says and at its clock. */
+/** Asks every server once, as the daemon does, and checks its answer and its clock. */
 export async function checkPolls(
   { config, env, now, report }: Look,
   { atOnce, beginWithinMs } = LIMITS,
@@ -128,8 +128,8 @@ export async function checkPolls(
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
   const { error, reading, startedAt: askedAt, finishedAt: answeredAt } = outcome;
   const what = `${server.id}: poll`;
-  const trouble =
-    error === null ? troubleOf(applyPoll(null, server, outcome, null)) : `${error.code}: ${error.message}`;
+  const picture = applyPoll(null, server, outcome, null);
+  const trouble = error === null ? troubleOf(picture) : `${error.code}: ${error.message}`;
   if (trouble !== null && inMaintenance)
     report.warning(what, `${trouble} (a maintenance window covers it now)`);
   else if (trouble !== null)
@@ -137,8 +137,10 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   if (reading === null) return;
   const checkouts = reading.features.flatMap((feature) => feature.checkouts);
   const counts = `${countOf(reading.features.length, "feature")}, ${countOf(checkouts.length, "checkout")}`;
-  if (trouble === null) report.fine(what, `it answers: ${counts}`);
-  const { reportTime } = reading;
+  const gaps = error === null ? gapsOf(picture) : [];
+  if (gaps.length > 0) report.warning(what, [`it answers: ${counts}`, ...gaps].join("; "));
+  else if (trouble === null) report.fine(what, `it answers: ${counts}`);
+  const reportTime = builtInManager(server.manager)?.printsServerClock ? reading.reportTime : null;
   const starts = checkouts.flatMap(({ startedAt }) => startedAt ?? []);
   const latestStart = starts.length === 0 ? null : starts.reduce((latest, at) => Math.max(latest, at));
   const skew = clockSkew({ reportTime, latestStart, askedAt, answeredAt, zone: server.timezone });
@@ -146,12 +148,33 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   else if (reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
 }
 
-/** What is wrong with a server whose poll succeeded; null = nothing. */
+/** Names the parts of a polled server that are not up; null = all are up. */
 function troubleOf({ status, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   const parts = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons];
   const lost = parts.filter((part) => part.status !== "up").map(({ name, status }) => `${name} is ${status}`);
   return `it answers, and is ${status}: ${lost.join(", ")}`;
+}
+
+const MAX_NAMES = 5;
+
+/** Lists the gaps of a poll that succeeded. */
+function gapsOf({ state, features, cut, unparsedLines }: ServerPicture): string[] {
+  if (state !== "partial") return [];
+  const names = features.flatMap((feature) => (feature.state === "partial" ? [feature.name] : []));
+  const gaps: string[] = [];
+  if (cut) gaps.push("its output is cut");
+  if (unparsedLines > 0) {
+    const were = unparsedLines === 1 ? "was" : "were";
+    gaps.push(`${countOf(unparsedLines, "line")} ${were} not understood`);
+  }
+  if (names.length > 0) {
+    const shown = names.slice(0, MAX_NAMES).join(", ");
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : "";
+    const are = names.length === 1 ? "is partial, its" : "are partial, their";
+    gaps.push(`${names.length} ${are} counts may be incomplete: ${shown}${more}`);
+  }
+  return gaps;
 }
 
 /** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
@@ -176,8 +199,8 @@ export function clockWords(skew: ClockSkew, zone: string): [string, string] {
 }
 
 /**
- * What the checkouts seen so far show of each server's zone. A tool that prints this host's clock, as lmstat does,
- * says nothing of the server's; how old new checkouts are does.
+ * Compares the starts of stored checkouts with the times at which they were first seen. This shows a wrong zone, also for
+ * tools such as lmstat that print the clock of their own host.
  */
 export async function checkAges({ config, now, report }: Look): Promise<void> {
   await fromDatabase(config.storage.directory, async (sqlite) => {

@@ -2,7 +2,6 @@ import type { FeaturePicture, ServerPicture } from "../picture.ts";
 import type { PollOutcome } from "../poll.ts";
 import type { Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
-import { MINUTE_MS } from "../time/clock.ts";
 import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
 import { poolOf, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
@@ -24,7 +23,6 @@ export function initialPicture(server: MonitoredServer): ServerPicture {
     nextPollAt: null,
     pollDurationMs: null,
     toolVersion: null,
-    clockOffsetMs: null,
     cut: false,
     unparsedLines: 0,
     unparsed: [],
@@ -51,7 +49,7 @@ export function applyPoll(
     pollDurationMs: outcome.durationMs,
     reachability: outcome.reachability,
   };
-  const { reading, error, startedAt, finishedAt } = outcome;
+  const { reading, error, finishedAt } = outcome;
   if (reading === null || error !== null) {
     return {
       ...before,
@@ -65,7 +63,7 @@ export function applyPoll(
     };
   }
 
-  const { members, daemons, toolVersion, reportTime, cut, unparsedLines, unparsed } = reading;
+  const { members, daemons, toolVersion, cut, unparsedLines, unparsed } = reading;
   const features = layOver(before.features, reading, finishedAt);
   const partial = cut || reading.stray === true || features.some(({ state }) => state === "partial");
   const status = serverStatus(members, daemons, outcome.quorum);
@@ -79,8 +77,6 @@ export function applyPoll(
     error: null,
     collectedAt: finishedAt,
     toolVersion,
-    // Tools print minutes.
-    clockOffsetMs: reportTime === null ? null : reportTime - Math.floor(startedAt / MINUTE_MS) * MINUTE_MS,
     cut,
     unparsedLines,
     unparsed,

@@ -10,7 +10,7 @@ const ODD_OFFSETS = new Set([-570, -210, -150, 210, 270, 330, 345, 390, 525, 570
 
 /** Times that one poll states, epoch ms. */
 interface PollClocks {
-  /** The clock of the tool or of the server as printed, read in `zone`; null = not printed. */
+  /** The server's clock as printed, read in `zone`; null = not printed, or not the server's. */
   readonly reportTime: number | null;
   /** The latest start of a checkout, which the server's clock has set, read in `zone`; null = there is none. */
   readonly latestStart: number | null;
@@ -24,14 +24,14 @@ interface PollClocks {
 /**
  * What is wrong with a server's times: `zone` = they differ by whole quarters of an hour, as another zone's do;
  * `clock` = by something else. `ahead`: ms, negative = behind.
- * `future` = the report's clock is right or not printed, and a checkout starts later than now by that much, at least.
+ * `future` = a checkout starts later than now, by at least that much; the server's clock is not printed, or agrees.
  */
 export type ClockSkew =
   | { readonly kind: "zone"; readonly ahead: number; readonly utcOffset: string }
   | { readonly kind: "clock"; readonly ahead: number }
   | { readonly kind: "future"; readonly ahead: number };
 
-/** Holds a poll's times against this host's clock; null = nothing is wrong that can be seen. */
+/** Compares a poll's times with this host's clock; null = no difference that the poll shows. */
 export function clockSkew(clocks: PollClocks): ClockSkew | null {
   const { reportTime, latestStart, askedAt, answeredAt, zone } = clocks;
   const ahead = reportTime === null ? 0 : outside(reportTime, askedAt, answeredAt);

@@ -78,6 +78,7 @@ export const rlm: Manager = {
     },
   },
   utility,
+  printsServerClock: true,
   createParser: createRlmParser,
   explain: () => null,
   /** Failover servers stand in for each other one by one. */
