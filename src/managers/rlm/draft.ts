@@ -29,7 +29,13 @@ function createDaemonDraft(daemon: string) {
     /** Listed as running, but nothing of it was seen yet. */
     awaited: false,
     poolSection: false,
+    /** The text ended within the pool section. */
+    poolsOpen: false,
     usageSection: false,
+    /** Headings of its sections so far. */
+    sections: new Set<string>(),
+    /** A section was printed twice, or the text is cut within its pools: any product may have other counts. */
+    inDoubt: false,
     status: "up" as DaemonReading["status"],
     version: null as string | null,
     error: null as ToolError | null,
@@ -175,12 +181,16 @@ export function createReport() {
     read(): Reading {
       const features: FeatureReading[] = [];
       let { cut } = report;
-      for (const { products, awaited, poolSection, usageSection } of daemons.values()) {
+      for (const daemon of daemons.values()) {
+        const { products, awaited, poolSection, usageSection } = daemon;
         const own = [...products.values()].map((product) => product.read());
         const inUse = own.some(({ unlimited, used }) => !unlimited && (used ?? 0) > 0);
-        // Without its pool section, the seats of products whose pools were not printed.
-        if (awaited || (inUse && !usageSection) || (usageSection && !poolSection)) cut = true;
-        for (const feature of own) features.push(feature);
+        const lacksUsage = inUse && !usageSection;
+        // A usage section alone: products without seats in use are missing.
+        if (awaited || lacksUsage || (usageSection && !poolSection)) cut = true;
+        // Pools of one product are interleaved with those of others: any product may have more.
+        const inDoubt = daemon.inDoubt || (daemon.poolsOpen && lacksUsage);
+        for (const feature of own) features.push(inDoubt ? { ...feature, cut: true } : feature);
       }
       const hosts = [...members.values()];
       // Of failover servers one is enough: only when none answered has the whole query failed.

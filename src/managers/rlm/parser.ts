@@ -35,7 +35,7 @@ import {
 /** For lines that stand in no section: there are no headers to know them by. */
 const NO_HEADERS = createHeaders();
 
-type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "advice";
+type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "repeated" | "error" | "advice";
 
 /**
  * Parser of `rlmstat -a`. What a line means depends on the section it stands in; indentation means nothing (it is a
@@ -43,8 +43,9 @@ type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "error" | "ad
  *
  * The end of the output. rlmstat prints no end mark, so a text is known to be cut when its last line has no line
  * end, a running ISV server of the table has no section, a pool lacks its second line, or seats are in use and the
- * usage section is missing. A line without its end is not believed unless its own grammar closes it. What cannot
- * be seen: a cut between two whole pools of an ISV server none of whose pools so far is in use.
+ * usage section is missing. If such a text ends within a pool section, every product of that section is partial. A line
+ * without its end counts only if its own grammar closes it. A cut between two whole pools goes unseen while no pool
+ * before it is in use: an idle ISV server ends with its pools.
  */
 export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
@@ -116,6 +117,13 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     }
     daemon = report.daemon(header.server);
     Object.assign(daemon, { status: "up", awaited: false, port: header.port });
+    const heading = `${header.kind} ${header.port}@${header.host.toLowerCase()}`;
+    if (daemon.sections.has(heading)) {
+      daemon.inDoubt = true;
+      state = "repeated";
+      return true;
+    }
+    daemon.sections.add(heading);
     if (header.kind === "pools") daemon.poolSection = true;
     if (header.kind === "usage") daemon.usageSection = true;
     return true;
@@ -209,12 +217,16 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     return begun !== null && begin(begun);
   }
 
+  /** The tool's own lines, with which a second output begins. */
+  function takeBanner(text: string): boolean {
+    if (!BANNER.test(text) && !TOOL_VERSION.test(text)) return false;
+    leave("top");
+    return takeLoose(text);
+  }
+
   function takeErrorLine(text: string): boolean {
     if (ADVICE.test(text)) return leave("advice");
-    if (BANNER.test(text) || TOOL_VERSION.test(text)) {
-      leave("top");
-      return takeLoose(text);
-    }
+    if (takeBanner(text)) return true;
     return block !== null && extendErrorBlock(block, text);
   }
 
@@ -223,9 +235,11 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     rlm: (text) => takeServerLine(text) || takeLoose(text),
     isv: (text) => takeServerLine(text) || takeLoose(text),
     table: (text) => takeTableLine(text) || takeLoose(text),
-    pools: takePoolLine,
-    // Tried before all others.
-    usage: () => false,
+    pools: (text) => takeBanner(text) || takePoolLine(text),
+    // Usage lines were tried before all others.
+    usage: takeBanner,
+    // A second copy adds nothing.
+    repeated: () => true,
     error: takeErrorLine,
     advice: (text) => ADVICE_POINT.test(text) || takeLoose(text),
   };
@@ -251,6 +265,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
 
   function markCut(): void {
     report.cut = true;
+    if (state === "pools" && daemon !== null) daemon.inDoubt = true;
     if (product !== null) product.cut = true;
   }
 
@@ -264,6 +279,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
         settlePending();
         markCut();
       }
+      if (state === "pools" && daemon !== null) daemon.poolsOpen = true;
       leave("top");
       const begun = lastSection === "rlm" || lastSection === "isv";
       if (report.recognised && (begun || report.isEmpty())) report.cut = true;

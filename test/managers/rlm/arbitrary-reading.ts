@@ -190,10 +190,13 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
   })
   .map((raw): Reading => {
     const up = raw.daemons.filter(({ down }) => !down);
-    const inUseUnseen = up.some(({ features: list }) => {
+    const lacksUsage = ({ features: list }: (typeof up)[number]) => {
       const busy = list.some((each) => !each.unlimited && (each.used ?? 0) > 0);
       return busy && list.every(({ checkouts }) => checkouts.length === 0);
-    });
+    };
+    const inUseUnseen = up.some(lacksUsage);
+    // The text ends within its pools.
+    const open = up.slice(-1).filter(lacksUsage);
     return {
       manager: "rlm",
       reportTime: REPORT_TIME,
@@ -207,7 +210,7 @@ export const arbitraryReading: fc.Arbitrary<Reading> = fc
         totals: down ? null : counted,
         ...(!down && { port: 1024 + 7 * index }),
       })),
-      features: up.flatMap((each) => each.features),
+      features: up.flatMap((each) => each.features.map((one) => ({ ...one, cut: open.includes(each) }))),
       errors: [],
       unparsedLines: 0,
       unparsed: [],

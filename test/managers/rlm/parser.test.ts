@@ -8,6 +8,10 @@ const POOLS = "\tpaintco license pool status on h (port 1)\n\n";
 const TABLE = "\t--------- ISV servers ----------\n";
 const USAGE = "\n\n\t------------------------\n\n\tpaintco license usage status on h (port 1)\n\n";
 
+/** The lines of counts of one pool. */
+const COUNTS = (inuse: number) =>
+  `count: 9, # reservations: 0, inuse: ${inuse}, exp: permanent\n\tobsolete: 0, min_remove: 120, total checkouts: 3`;
+
 /** A whole ISV output around pool rows and usage lines. */
 function isv(rows: string[], usage: string[]): string {
   return `${POOLS}${rows.map((row) => `\t${row}\n`).join("")}${USAGE}${usage.map((line) => `\t${line}\n`).join("")}`;
@@ -286,6 +290,60 @@ describe("an unknown line is missing where it stands", () => {
   test("a usage section without the pools before it: the text is cut", () => {
     const found = parse(text.slice(text.indexOf("\tpaintco license usage"), text.indexOf("\tsoundlab ISV")));
     expect(found).toMatchObject({ cut: true, unparsedLines: 0 });
+  });
+});
+
+describe("a pool section that is not closed", () => {
+  // Pools of one product are interleaved with those of others.
+  const rows = ["a v1, pool: 1", COUNTS(0), "b v1, pool: 2", COUNTS(1), "a v2, pool: 3", COUNTS(22)];
+  const section = POOLS + rows.map((row) => `\t${row}\n`).join("");
+  const end = (text: string) => section.slice(0, section.indexOf(text) + text.length);
+  const all = { "paintco/a": "partial", "paintco/b": "partial" };
+
+  test.each([
+    ["inside a line", end("b v1, pool: 2\n\tcount: 9"), all],
+    [
+      "behind a line of counts",
+      end("b v1, pool: 2\n\tcount: 9, # reservations: 0, inuse: 1, exp: permanent\n"),
+      all,
+    ],
+    ["behind a heading", end("b v1, pool: 2\n"), { "paintco/a": "partial", "paintco/b": "partial" }],
+    ["between two pools", end("a v2, pool: 3\n").replace("\ta v2, pool: 3\n", ""), all],
+    ["behind the last pool, with seats in use", section, all],
+  ])("cut %s: every product in it is partial", (_, text, features) => {
+    expect(states(parse(text))).toEqual({ server: "partial", features });
+  });
+
+  test("closed by the next section: only products with seats in use lack their users", () => {
+    const closed = states(parse(`${section}\n\n\t------------------------\n`));
+    expect(closed).toEqual({
+      server: "partial",
+      features: { "paintco/a": "partial", "paintco/b": "partial" },
+    });
+    const idle = section.replace(COUNTS(22), COUNTS(0));
+    const half = states(parse(`${idle}\n\n\t------------------------\n`));
+    expect(half.features).toEqual({ "paintco/a": "ok", "paintco/b": "partial" });
+  });
+});
+
+describe("a text that contains everything twice", () => {
+  test.each(["two-isv-servers.txt", "isv-only.txt", "old-layout.txt"])("%s", (name) => {
+    const text = fixture(name);
+    const twice = parse(text + text);
+    const single = parse(text);
+    // Counts are those of one copy, and in doubt.
+    expect(summary(twice)).toEqual(summary(single));
+    expect(twice.unparsed).toEqual([]);
+    const { features } = states(twice);
+    for (const state of Object.values(features)) expect(state).toBe("partial");
+    expect(Object.keys(features)).toEqual(Object.keys(states(single).features));
+  });
+
+  test("two servers with an ISV server of one name: each counts", () => {
+    const idle = (host: string) =>
+      `${POOLS}\ta v1\n\t\tcount: 4, inuse: 0\n\t\tobsolete: 0\n`.replace("on h ", `on ${host} `);
+    const both = parse(`${idle("lic1")}${idle("lic2")}`);
+    expect(both.features).toMatchObject([{ name: "a", total: 8, cut: false }]);
   });
 });
 
