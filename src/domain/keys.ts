@@ -123,7 +123,7 @@ export function keyProblem(
   return wrong === undefined ? null : problem(wrong, "takes an integer of at least 1");
 }
 
-const VIEWER = ["calendar", "read", "holders", "people", "commands", "logs"] as const;
+const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", "logs"] as const;
 const OPERATOR = ["protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"] as const;
 const ADMIN = ["execute", "clear_logs", "keys", "reload", "raw"] as const;
 
@@ -139,8 +139,10 @@ const OF_ROLE: Readonly<Record<Role, ReadonlySet<Permission>>> = {
   admin: new Set([...VIEWER, ...OPERATOR, ...ADMIN]),
 };
 
-/** What tells of single people, be it under pseudonyms. */
-const OF_PEOPLE: readonly Permission[] = ["holders", "people", "logs"];
+/** Answers about single people, also under pseudonyms. */
+const OF_PEOPLE: readonly Permission[] = ["holders", "people"];
+/** Answers that callers who see no real names do not get: logs name people, the others describe the site. */
+const WITH_NAMES: readonly Permission[] = ["logs", "details", "commands"];
 
 /** As whom a caller sees people. */
 type Seeing = Pick<KeyRecord, "anonymize" | "countsOnly">;
@@ -151,13 +153,14 @@ export function audienceOf({ anonymize, countsOnly }: Seeing): Audience {
 }
 
 /**
- * True when a key may do this. `holders` is who holds seats, held them or was denied; `people` is answers about one person,
+ * True when a key may do this. `details` is the daemon's status, its host, its network and the labels of servers; `holders`
+ * is who holds seats, held them or was denied; `people` is answers about one person,
  * which `[page] people` may withhold; `commands` is which commands there are; `logs` is reading logs at all, which an
  * anonymized key may not (they name people); `protected_logs` adds the sources auth, audit and http; `execute_operator` runs
  * the commands that ask for no more than an operator, `execute` all of them.
  */
 export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permission): boolean {
-  if (key.anonymize && permission === "logs") return false;
+  if (key.anonymize && WITH_NAMES.includes(permission)) return false;
   if (key.countsOnly && OF_PEOPLE.includes(permission)) return false;
   return OF_ROLE[key.role].has(permission);
 }

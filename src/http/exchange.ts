@@ -187,7 +187,11 @@ export function callerOf({ caller }: Exchange): KeyRecord {
 }
 
 /** Throws AUTH_INSUFFICIENT unless the caller has the permission; routes ask again for what one parameter needs. */
-export function requirePermission({ caller }: Exchange, needed: Permission, subject = "This"): void {
+export function requirePermission(
+  { caller }: Pick<Exchange, "caller">,
+  needed: Permission,
+  subject = "This",
+): void {
   if (caller !== null && permits(caller, needed)) return;
   const roles = ROLES.filter((role) => permits({ role, anonymize: false }, needed)).join(" or ");
   const kind = kindOf(caller?.id ?? "");
@@ -196,6 +200,11 @@ export function requirePermission({ caller }: Exchange, needed: Permission, subj
   if (kind === "public") whose = "without one [page] public in the config does not let it be seen";
   if (kind === "proxy") whose = `the proxy's user is ${caller?.role}`;
   throw new ApiError("AUTH_INSUFFICIENT", `${subject} needs a key with the role ${roles}; ${whose}.`);
+}
+
+/** Throws AUTH_INSUFFICIENT for callers to whom labels of servers are not shown: filters must not reveal them. */
+export function requireLabels(exchange: Pick<Exchange, "caller">): void {
+  requirePermission(exchange, "details", "Filtering and grouping by label");
 }
 
 /** Throws AUTH_INSUFFICIENT where `[page] people` keeps answers about one person from the caller. */

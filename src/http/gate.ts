@@ -15,6 +15,7 @@ import {
   noCaller,
   presentedKey,
   type Root,
+  requireLabels,
   requirePeople,
   requirePermission,
 } from "./exchange.ts";
@@ -89,6 +90,7 @@ export function createGate(
       if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
+      if ("label" in sent) requireLabels(exchange);
       const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
       return { query } as unknown as undefined;

@@ -8,7 +8,7 @@ import { createTeardown } from "../daemon/teardown.ts";
 import { messageOf } from "../domain/error-code.ts";
 import { type Clock, DAY_MS, systemClock, systemTimers } from "../domain/time/clock.ts";
 import { hostZone } from "../domain/time/zone.ts";
-import { anonymousPicture, createPseudonyms } from "../http/anonymous/anonymous.ts";
+import { createPseudonyms, limitedPicture } from "../http/anonymous/anonymous.ts";
 import { listen } from "../http/listen.ts";
 import { createRequestCounters } from "../http/request-counters.ts";
 import { perPicture } from "../http/snapshot.ts";
@@ -93,7 +93,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const holds = createHolds({ pool, clock, timers: systemTimers });
     const host = createHostService("/", clock);
     const pseudonyms = createPseudonyms(secret);
-    const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
+    const anonymous = perPicture((picture) => limitedPicture(picture, pseudonyms));
     let watch: Watch | null = null;
     const streams = teardown.part(
       "streams",

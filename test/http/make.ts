@@ -12,7 +12,7 @@ import type { PollError } from "../../src/domain/poll.ts";
 import type { CheckoutReading } from "../../src/domain/reading.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
 import type { Role } from "../../src/domain/words.ts";
-import { anonymousPicture } from "../../src/http/anonymous/anonymous.ts";
+import { limitedPicture } from "../../src/http/anonymous/anonymous.ts";
 import { type App, apiDocument, createApp } from "../../src/http/app.ts";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
@@ -226,7 +226,7 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
     pseudonyms: PSEUDONYMS,
     pictures: {
       numberOf: () => snapshot.version,
-      anonymous: perPicture((each) => anonymousPicture(each, PSEUDONYMS)),
+      anonymous: perPicture((each) => limitedPicture(each, PSEUDONYMS)),
     },
     execute: executor(),
     collector: {

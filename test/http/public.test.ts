@@ -2,9 +2,21 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { ApiError } from "../../src/domain/errors.ts";
 import type { HttpSettings } from "../../src/http/deps.ts";
 import { proxyCaller } from "../../src/http/without-key.ts";
+import { pool } from "../domain/make.ts";
 import type { ApiDocument } from "./document.ts";
 import { closeDoors, serve } from "./doors.ts";
-import { type Bench, bench, checkout, denial, feature, NOW, PLENTY, PRIVATE, picture } from "./make.ts";
+import {
+  type Bench,
+  bench,
+  checkout,
+  denial,
+  feature,
+  monitored,
+  NOW,
+  PLENTY,
+  PRIVATE,
+  picture,
+} from "./make.ts";
 import { type MemoryStreams, readFrames, taken } from "./streams/rig.ts";
 
 afterEach(closeDoors);
@@ -17,7 +29,13 @@ function site(page: Partial<Page>, more: Partial<HttpSettings> = {}): Bench {
   const reservations = [{ type: "user" as const, name: "zq-ada", count: 1, pool: null }];
   const queue = [{ ...checkout("zq-ada", { host: "zq-ws" }), count: 1, pool: null }];
   const checkouts = [checkout("zq-ada", { host: "zq-ws" })];
-  at.show(picture("eda", { features: [feature("solver", { checkouts, reservations, queue, queued: 1 })] }));
+  const pools = [{ id: "1", ...pool({ total: 4, vendorString: "zq:string" }) }];
+  at.show(
+    picture("eda", {
+      server: monitored("eda", { labels: { place: "zq:muc" } }),
+      features: [feature("solver", { checkouts, reservations, queue, queued: 1, pools })],
+    }),
+  );
   return at;
 }
 
@@ -28,6 +46,8 @@ const GETS = Object.entries(document.paths).flatMap(([path, { get }]) =>
 /** What nobody may see without a key, whatever is public (commands: they are off here), and what tells of people. */
 const ADMIN = ["keys", "raw", "protected_logs", "commands"];
 const PEOPLE = ["holders", "people", "logs"];
+/** Answers that describe the site: only for callers who see real names. */
+const SITE = ["logs", "details", "commands"];
 
 describe("without a key", () => {
   const CASES = (["off", "counts", "pseudonyms", "names"] as const).flatMap((shows) =>
@@ -40,13 +60,14 @@ describe("without a key", () => {
     if (needed === "open") expect(code).not.toStartWith("AUTH");
     else if (shows === "off") expect(code).toBe("AUTH_MISSING");
     else {
-      const hidden = { counts: PEOPLE, pseudonyms: ["logs"], names: [] }[shows];
+      const hidden = { counts: [...PEOPLE, ...SITE], pseudonyms: SITE, names: [] as string[] }[shows];
       const byDefault = shows === "counts" && path === "/api/licenses/usage";
       const refused = byDefault || [...ADMIN, ...hidden].includes(needed);
       expect([path, code === "AUTH_INSUFFICIENT"]).toEqual([path, refused]);
       if (!path.startsWith("/stream") && !path.endsWith("/stream") && shows !== "names") {
         const text = await answer.text();
         expect(text).not.toContain("zq-");
+        expect(text).not.toContain("zq:");
         if (shows === "counts") expect(text).not.toMatch(/(user|host)-[0-9a-f]{16}/);
       } else await answer.body?.cancel();
     }
@@ -87,6 +108,36 @@ describe("without a key", () => {
       public: "counts",
       role: "viewer",
     });
+  });
+
+  test.each(["counts", "pseudonyms", "names"] as const)("%s: labels and vendor strings", async (shows) => {
+    const at = site({ public: shows });
+    const ask = <T>(path: string) => at.json<T>(path, { key: null });
+    const isShown = shows === "names";
+    const whole = await ask<{ servers: { labels: object; features: { pools: object[] }[] }[] }>(
+      "/api/licenses",
+    );
+    expect(whole.servers).toMatchObject([
+      {
+        labels: isShown ? { place: "zq:muc" } : {},
+        features: [{ pools: [{ vendorString: isShown ? "zq:string" : null }] }],
+      },
+    ]);
+    expect((await ask<{ servers: { labels: object }[] }>("/api/picture")).servers[0]?.labels).toEqual(
+      isShown ? { place: "zq:muc" } : {},
+    );
+    const metrics = await (await at.get("/metrics", { key: null })).text();
+    expect(metrics.includes('label_place="zq:muc"')).toBe(isShown);
+    for (const path of [
+      "/api/licenses/features?label=place:zq:muc",
+      "/api/licenses/stats?label=place:zq:muc",
+      "/api/licenses/usage?group_by=label:place",
+      "/stream/metrics?label=place:zq:muc",
+    ]) {
+      const answer = await at.get(path, { key: null });
+      expect([path, answer.status === 403]).toEqual([path, !isShown]);
+      await answer.body?.cancel();
+    }
   });
 
   test("counts: streams have no event about a person, and pictures without rows", async () => {

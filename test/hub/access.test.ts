@@ -41,20 +41,22 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /api/maintenance": READERS,
   "GET /api/me": READERS,
   "GET /api/metrics": READERS,
-  "GET /api/network": READERS,
   "GET /api/picture": READERS,
-  "GET /api/server-info": READERS,
   "GET /api/signins": READERS,
   "DELETE /api/signins/{id}": READERS,
   "POST /api/signin/code": READERS,
   "POST /api/signout": READERS,
-  "GET /api/status": READERS,
   "GET /badge.svg": READERS,
   "GET /metrics": READERS,
   "GET /stream/combined": READERS,
   "GET /stream/metrics": READERS,
   "GET /ws/combined": READERS,
   "GET /ws/metrics": READERS,
+  // They describe the fleet and its hosts.
+  "GET /api/network": ["viewer", "operator", "admin"],
+  "GET /api/server-info": ["viewer", "operator", "admin"],
+  "GET /api/status": ["viewer", "operator", "admin"],
+  "GET /api/execute": ["viewer", "operator", "admin"],
   // They name people.
   "GET /api/logs/stream": ["viewer", "operator", "admin"],
   "GET /stream/logs": ["viewer", "operator", "admin"],
@@ -68,7 +70,6 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /api/keys/{id}": ["admin"],
   "DELETE /api/keys/{id}": ["admin"],
   "POST /api/reload": ["admin"],
-  "GET /api/execute": READERS,
   // The site asks which of them may run which command.
   "POST /api/execute": ACTORS,
 };

@@ -221,6 +221,27 @@ describe.skipIf(!HAS_POSTGRES)("live lists of a hub", () => {
     }
   });
 
+  test("an anonymized key sees neither labels nor vendor strings", async () => {
+    type Whole = {
+      servers: { labels: object; features: { pools: { vendorString: string | null }[] }[] }[];
+    };
+    const shownTo = async (key: string) => {
+      const { servers } = await hub.json<Whole>("/api/licenses?limit=10000", key);
+      const pools = servers.flatMap(({ features }) => features.flatMap((each) => each.pools));
+      const { labels } = await hub.json<{ labels: object }>("/api/fleet/sites/muc", key);
+      const metrics = await (await hub.get("/metrics?site=muc", key)).text();
+      return [
+        servers.some((each) => Object.keys(each.labels).length > 0),
+        pools.some(({ vendorString }) => vendorString !== null),
+        Object.keys(labels).length > 0,
+        /\blabel_\w+="/.test(metrics),
+        (await hub.get("/api/licenses/features?label=location:muc", key)).status === 403,
+      ];
+    };
+    expect(await shownTo(keys.viewer)).toEqual([true, true, true, true, false]);
+    expect(await shownTo(keys.anonymous)).toEqual([false, false, false, false, true]);
+  });
+
   test("an anonymized key sees the pseudonyms of the fleet, finds people by them, and no name", async () => {
     type Users = {
       users: { user: string | null; host: string | null; startedAt: string | null }[];

@@ -118,6 +118,22 @@ export function anonymousPicture(picture: ServerPicture, pseudonyms: Pseudonyms)
   };
 }
 
+/**
+ * The picture for callers who see no real names: no person can be recognized, and labels and vendor strings, which describe
+ * the site, are left out.
+ */
+export function limitedPicture(picture: ServerPicture, pseudonyms: Pseudonyms): ServerPicture {
+  const anonymous = anonymousPicture(picture, pseudonyms);
+  return {
+    ...anonymous,
+    server: { ...anonymous.server, labels: {} },
+    features: anonymous.features.map((feature) => ({
+      ...feature,
+      pools: feature.pools.map((pool) => ({ ...pool, vendorString: null })),
+    })),
+  };
+}
+
 /** Stands where a tool wrote a free text, which may name people. */
 const TOOL_REPORTS_ERROR = "The tool reports an error";
 

@@ -6,6 +6,7 @@ import { createExposition } from "../../export/exposition.ts";
 import { CONTENT_TYPES, type TextFormat } from "../../export/family.ts";
 import { metricsFormat, scrapeFormat, send } from "../answers/answer.ts";
 import { documented } from "../docs/documented.ts";
+import { type Exchange, gated } from "../exchange.ts";
 import type { RouteDeps } from "./deps.ts";
 
 /** Bodies of a text answer, for the document. */
@@ -39,20 +40,21 @@ export function sampleOf(
 
 /** The metrics event of the streams, plus the daemon's own counters; and the exposition for Prometheus. */
 export function metricsRoutes(deps: RouteDeps) {
-  const { live, meters } = deps;
+  const { live, meters, snapshotFor } = deps;
   const exposition = createExposition();
-  /** What was written for one scraper is kept for the next. It has no people in it, so every key reads the same. */
-  async function scrape(request: Request, format: TextFormat): Promise<Response> {
-    const body = await exposition.render(live.snapshot(), meters, format);
-    return send(request, { body, headers: { "content-type": CONTENT_TYPES[format] } });
+  /** Writes each picture once for all scrapers that see it alike. */
+  async function scrape(exchange: Exchange, format: TextFormat): Promise<Response> {
+    const body = await exposition.render(snapshotFor(exchange), meters, format);
+    return send(exchange.request, { body, headers: { "content-type": CONTENT_TYPES[format] } });
   }
 
   return new Elysia({ name: "routes/metrics" })
+    .use(gated)
     .get(
       "/api/metrics",
-      ({ request }) => {
+      ({ request, exchange }) => {
         const format = metricsFormat(request.headers.get("accept"));
-        if (format !== "json") return scrape(request, format);
+        if (format !== "json") return scrape(exchange, format);
         const { seats, utilization } = summarise(live.snapshot());
         return sampleOf(deps, { total: seats.total, used: seats.used, utilization });
       },
@@ -64,7 +66,7 @@ export function metricsRoutes(deps: RouteDeps) {
     )
     .get(
       "/metrics",
-      ({ request }) => scrape(request, scrapeFormat(request.headers.get("accept"))),
+      ({ request, exchange }) => scrape(exchange, scrapeFormat(request.headers.get("accept"))),
       documented("read", "Service", "Metrics for Prometheus", {
         description:
           "Servers, features, pools, polls, alerts and the daemon itself. OpenMetrics where `Accept` names it, else the " +

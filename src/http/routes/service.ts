@@ -96,7 +96,7 @@ export function serviceRoutes(deps: RouteDeps) {
           ...(fleet !== null && { fleet }),
         };
       },
-      documented("read", "Service", "Status of the daemon", {
+      documented("details", "Service", "Status of the daemon", {
         answers: { 200: { description: "What the daemon is doing", schema: Status } },
       }),
     )
@@ -133,7 +133,7 @@ export function serviceRoutes(deps: RouteDeps) {
           build: build.commit,
         };
       },
-      documented("read", "Host", "The host and the binary", {
+      documented("details", "Host", "The host and the binary", {
         answers: { 200: { description: "Host and binary", schema: ServerInfo } },
       }),
     )
@@ -153,7 +153,7 @@ export function serviceRoutes(deps: RouteDeps) {
           ),
         };
       },
-      documented("read", "Host", "Interfaces and the way to the license servers", {
+      documented("details", "Host", "Interfaces and the way to the license servers", {
         description: "Reachability is measured with each poll and served from the snapshot.",
         answers: { 200: { description: "Network", schema: Network } },
       }),

@@ -22,7 +22,7 @@ import { USAGE_ORDERS, type UsageOrder } from "../../history/statistics/usage.ts
 import { formatOf } from "../answers/answer.ts";
 import { csvToo, listDoc, sortable, sortOf } from "../answers/list.ts";
 import { documented } from "../docs/documented.ts";
-import { gated, requirePeople, requirePermission } from "../exchange.ts";
+import { gated, requireLabels, requirePeople, requirePermission } from "../exchange.ts";
 import { FIGURES, keyColumns } from "../history-answers/statistics.ts";
 import {
   FORMAT,
@@ -234,6 +234,7 @@ export function statisticsRoutes(
           );
         }
         const { asked } = await reader.read(exchange, query, rangeOfDays(30));
+        if (groupBy.some((key) => key.startsWith("label:"))) requireLabels(exchange);
         const labels = labelsFor(groupBy);
         const { products } = settings();
         return reader.answer(exchange, "usage", { ...asked, groupBy, sort, labels, products });

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS, type EventType } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
-import { type Exchange, gated } from "../exchange.ts";
+import { type Exchange, gated, requireLabels } from "../exchange.ts";
 import { byLabels } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
 import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
@@ -76,11 +76,16 @@ export function streamRoutes(
         `${exchange.path} is a WebSocket: open it with ws:// and an Upgrade header, or use /stream/${stream}.`,
       );
     }
+    const { caller } = exchange;
+    const resolve = (wanted: Wanted) => {
+      if ("label" in wanted && wanted.label) requireLabels({ caller });
+      return byServers(wanted);
+    };
     const data = createSocketHandlers(
       open(stream, exchange, query),
       exchange.query,
       () => performance.now(),
-      byServers,
+      resolve,
       form.queries[stream],
     );
     if (listener?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;

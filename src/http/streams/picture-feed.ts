@@ -3,7 +3,7 @@ import type { Clock } from "../../domain/time/clock.ts";
 import type { Audience } from "../../domain/words.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Live } from "../../live/live.ts";
-import { anonymousPicture, type Pseudonyms } from "../anonymous/anonymous.ts";
+import { limitedPicture, type Pseudonyms } from "../anonymous/anonymous.ts";
 import { patchJson } from "../picture.ts";
 import { perPicture } from "../snapshot.ts";
 
@@ -24,7 +24,7 @@ export function createPictureFeed({ live, bus, isWanted, pseudonyms, clock }: Pi
   // Pictures change less often than once a millisecond: no number of an earlier process comes again.
   const first = clock.now();
   const numbers = new Map<string, number>();
-  const anonymous = perPicture((picture) => anonymousPicture(picture, pseudonyms));
+  const anonymous = perPicture((picture) => limitedPicture(picture, pseudonyms));
   const idsOf = () => live.snapshot().servers.map(({ server }) => server.id);
   for (const id of idsOf()) numbers.set(id, first);
 

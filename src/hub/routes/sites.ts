@@ -2,13 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { closestNames } from "../../config/closest-word.ts";
 import { ApiError } from "../../domain/errors.ts";
+import { permits } from "../../domain/keys.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { SITE_STATES, SiteRecord } from "../../domain/service/sites.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { formOf, send } from "../../http/answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
-import { gated } from "../../http/exchange.ts";
+import { callerOf, type Exchange, gated } from "../../http/exchange.ts";
 import { queryOf, shown, sortBy, storedPage, wordList } from "../../http/query.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { closestWords } from "../../http/snapshot.ts";
@@ -63,14 +64,20 @@ export async function siteRecords(
 
 /** The sites of a fleet, and how far the hub is behind each. */
 export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps) {
-  const records = (sites: readonly string[] | null) => siteRecords(deps, sites, clock.now());
+  async function records(exchange: Exchange, sites: readonly string[] | null): Promise<SiteRecord[]> {
+    const found = await siteRecords(deps, sites, clock.now());
+    const seesLabels = permits(callerOf(exchange), "details");
+    return seesLabels ? found : found.map((each) => ({ ...each, labels: {} }));
+  }
 
   return new Elysia({ name: "routes/sites" })
     .use(gated)
     .get(
       "/api/fleet/sites",
       async ({ request, exchange, query }) => {
-        const matched = (await records(null)).filter(({ state }) => query.state?.includes(state) ?? true);
+        const matched = (await records(exchange, null)).filter(
+          ({ state }) => query.state?.includes(state) ?? true,
+        );
         return send(
           request,
           listAnswer(SITES, matched, { ...query, ...storedPage(query) }, formOf(query, exchange)),
@@ -83,8 +90,8 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps)
     )
     .get(
       "/api/fleet/sites/:id",
-      async ({ params }) => {
-        const [found] = await records([params.id]);
+      async ({ exchange, params }) => {
+        const [found] = await records(exchange, [params.id]);
         if (found !== undefined) return found;
         const known = deps.directory.sites().map(({ site }) => site);
         const closest = closestWords(closestNames(params.id, new Set(known)));

@@ -35,7 +35,7 @@ export function Admin() {
       <Outcome />
       {me.value !== null && needs !== null && <p class="q role needs">{needs}</p>}
       <div class="cols c2">
-        <Daemon />
+        {may("details") && <Daemon />}
         <Checks />
       </div>
       <Windows />
