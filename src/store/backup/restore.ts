@@ -23,8 +23,8 @@ import { stateOf } from "../database/precious.ts";
 import { openReader } from "../database/read-only.ts";
 import { asStoreError, StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { copiesOf, upgradeFinished } from "../open/before-upgrade.ts";
 import { lockDirectory } from "../open/open.ts";
-import { copiesOf } from "../open/prepare.ts";
 import { type CarriedOver, carryOver, putState, settleState, takeInState } from "../open/state-files.ts";
 import type { OnStep } from "./back-up.ts";
 import { type DatabaseReport, inWorker } from "./worker.ts";
@@ -83,6 +83,7 @@ export async function restore({
     settlePresent(paths, log, now);
     if (!isState) {
       const aside = exchange(fresh, paths.history, "replaced", now);
+      upgradeFinished(paths);
       return { report: { ...report, path: paths.history }, aside, ...takeIn(paths, true, now) };
     }
     const state = stateOf(readFileSync(fresh));

@@ -1,25 +1,22 @@
 import { Database } from "bun:sqlite";
-import { existsSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { printBytes } from "../../domain/bytes.ts";
+import { existsSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Log } from "../../domain/log.ts";
 import { openConnection } from "../database/database-file.ts";
 import {
-  asideName,
   exchange,
   fileSize,
   makeFresh,
   type Paths,
   removeDatabase,
   removeLeftovers,
-  requireSpace,
-  syncToDisk,
 } from "../database/files.ts";
 import { migrate, schemaVersion } from "../database/migrate.ts";
-import { copyBoth, IN_BOTH, putRows, readRows, stateOf, stateWith } from "../database/precious.ts";
-import { bytesInUse, tableNames } from "../database/read-only.ts";
-import { asStoreError, StoreError } from "../database/store-error.ts";
+import { IN_BOTH, putRows, readRows, stateOf, stateWith } from "../database/precious.ts";
+import { tableNames } from "../database/read-only.ts";
+import { StoreError } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { copyBeforeUpgrade, upgradeFinished } from "./before-upgrade.ts";
 import { checkBeforeOpening, damageMet, forgetDamage } from "./start-check.ts";
 import { BACKUP, markOf, settleState, takeInState, WITHOUT_KEYS } from "./state-files.ts";
 
@@ -150,68 +147,15 @@ function bringUpToDate(
   const isStateOld = stateFrom > 0 && stateFrom < STATE_MIGRATIONS.length;
   if (from > 0 && (from < migrations.length || isStateOld)) {
     onProgress?.("copy", fileSize(paths.history));
-    if (isBackedUp) backUpBeforeUpgrade(paths, { from, to: migrations.length }, now, log);
+    if (isBackedUp) copyBeforeUpgrade(paths, { from, stateFrom, to: migrations.length }, now, log);
     onProgress?.("upgrade", fileSize(paths.history));
   }
   migrate(state, paths.state, STATE_MIGRATIONS);
   migrate(history, paths.history, migrations);
+  upgradeFinished(paths);
   // Without its log it must not be one of before that has keys.
   if (from > 0 && from < migrations.length) history.run("PRAGMA wal_checkpoint(TRUNCATE)");
   rmSync(`${paths.history}.vital`, { force: true });
   opened.move();
   return { history, state };
-}
-
-/** Copies that are kept, the new one included. */
-const KEPT = 2;
-
-/**
- * Copies the databases beside themselves before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
- * oldest of such copies. Throws StoreError; nothing has been changed then.
- */
-function backUpBeforeUpgrade(
-  paths: Paths,
-  schema: { readonly from: number; readonly to: number },
-  now: number,
-  log: Log,
-): void {
-  const directory = dirname(paths.history);
-  const bytes = bytesInUse(paths.history);
-  requireSpace(
-    directory,
-    bytes,
-    "The upgrade begins with one; nothing was changed, and the licmond before this one still runs on it. Free space on " +
-      "its file system, or upgrade without a copy (storage.backup_before_upgrade = false).",
-  );
-  const name = asideName(paths.history, `schema-${schema.from}`, now);
-  log.info("The database is copied before the upgrade of its schema", {
-    schema: schema.from,
-    next: schema.to,
-    size: printBytes(bytes),
-    file: name,
-  });
-  const part = `${paths.history}.upgrading`;
-  try {
-    makeFresh(part);
-    copyBoth(paths, part);
-    syncToDisk(part);
-    renameSync(part, name);
-    syncToDisk(directory);
-  } catch (error) {
-    removeDatabase(part);
-    throw asStoreError(error, part) ?? error;
-  }
-  for (const file of copiesOf(paths.history).slice(KEPT)) {
-    rmSync(file, { force: true });
-    log.info("An old copy from before an upgrade was removed", { file });
-  }
-}
-
-/** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
-export function copiesOf(path: string): string[] {
-  const stampOf = (name: string) => /\.schema-\d+-(\d{8}T\d{6}Z.*)$/.exec(name)?.[1] ?? "";
-  return readdirSync(dirname(path))
-    .filter((name) => name.startsWith(`${basename(path)}.schema-`) && stampOf(name) !== "")
-    .sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1))
-    .map((name) => join(dirname(path), name));
 }

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chownSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { restore } from "../../../src/store/backup/restore.ts";
 import { examineDatabase } from "../../../src/store/backup/worker.ts";
 import { MIGRATIONS } from "../../../src/store/migrations/migrations.ts";
 import { canMount, isRoot, NOBODY } from "../backup/shared.ts";
@@ -9,6 +10,8 @@ import { cleanUp, open, quickDirectory } from "../place.ts";
 import { recordingLog } from "../recording-log.ts";
 
 afterEach(cleanUp);
+
+const NOW = Date.parse("2026-01-31T08:15:30.123Z");
 
 const copies = (directory: string) =>
   readdirSync(directory)
@@ -31,8 +34,7 @@ describe("before an upgrade", () => {
       const directory = old(version);
       const log = recordingLog();
       const steps: string[] = [];
-      const now = Date.parse("2026-01-31T08:15:30.123Z");
-      const store = open(directory, { log, now: () => now, onProgress: (step) => void steps.push(step) });
+      const store = open(directory, { log, now: () => NOW, onProgress: (step) => void steps.push(step) });
       expect(store.schemaVersion).toBe(MIGRATIONS.length);
       const name = `licmond.db.schema-${version}-20260131T081530Z`;
       expect(copies(directory)).toEqual([name]);
@@ -68,6 +70,47 @@ describe("before an upgrade", () => {
       expect.stringContaining("licmond.db.schema-3-"),
       "licmond.db.schema-notes",
     ]);
+  });
+
+  /** Starts that do `steps` more migrations each and are then killed. */
+  const killed = (directory: string, from: number, steps: number, times: number) => {
+    for (let end = from + steps, time = 0; time < times; end += steps, time++) {
+      const migrations = MIGRATIONS.map((one, index) => (index < end ? one : { ...one, sql: "killed" }));
+      expect(() => open(directory, { migrations, now: () => NOW + time * 1_000 })).toThrow("killed");
+    }
+  };
+
+  test("an upgrade that is killed again and again keeps the copy that it began with, and makes no other", () => {
+    const directory = old(3);
+    killed(directory, 3, 2, 4);
+    const [name = "", ...others] = copies(directory);
+    expect(others).toEqual([]);
+    expect(name).toStartWith("licmond.db.schema-3-");
+    expect(examineDatabase(join(directory, "licmond.db")).schemaVersion).toBe(11);
+    const log = recordingLog();
+    open(directory, { log }).close();
+    expect(log.lines.map(({ message }) => message)).toEqual(["The upgrade of the schema continues"]);
+    expect(copies(directory)).toEqual([name]);
+    expect(readdirSync(directory).filter((file) => file.includes("upgrade"))).toEqual([]);
+  });
+
+  test("an upgrade that was killed before its first step, or whose copy is gone, makes a new copy", () => {
+    const directory = old(3);
+    killed(directory, 3, 0, 1);
+    killed(directory, 3, 1, 1);
+    expect(copies(directory)).toHaveLength(2);
+    for (const name of copies(directory)) rmSync(join(directory, name));
+    open(directory).close();
+    expect(copies(directory)).toEqual([expect.stringContaining("licmond.db.schema-4-")]);
+  });
+
+  test("a restored database is copied again, although the upgrade of the one before did not finish", async () => {
+    const directory = old(3);
+    killed(directory, 3, 4, 1);
+    const other = old(5);
+    await restore({ directory, file: join(other, "licmond.db"), now: NOW });
+    open(directory).close();
+    expect(copies(directory)).toContainEqual(expect.stringContaining("licmond.db.schema-5-"));
   });
 
   test.if(isRoot)("by root the copy is the daemon's user's", () => {

@@ -1,0 +1,108 @@
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { printBytes } from "../../domain/bytes.ts";
+import type { Log } from "../../domain/log.ts";
+import {
+  asideName,
+  makeFresh,
+  makePrivateFile,
+  type Paths,
+  removeDatabase,
+  requireSpace,
+  syncToDisk,
+} from "../database/files.ts";
+import { copyBoth } from "../database/precious.ts";
+import { bytesInUse } from "../database/read-only.ts";
+import { asStoreError } from "../database/store-error.ts";
+
+/** Schemas of licmond.db and state.db before an upgrade, and of licmond.db after it. */
+interface Upgrade {
+  readonly from: number;
+  readonly stateFrom: number;
+  readonly to: number;
+}
+
+/** Names the copy of an upgrade that has begun and has not finished. */
+const markOf = (paths: Paths) => `${paths.history}.upgrade-begun`;
+
+/** Copies that are kept, the new one included. */
+const KEPT = 2;
+
+/**
+ * Copies the databases beside themselves before their schema is changed (`licmond.db.schema-<n>-<time>`), and removes the
+ * oldest of such copies. An upgrade that was killed half-way continues with the copy that it began with. Throws
+ * StoreError; nothing has been changed then.
+ */
+export function copyBeforeUpgrade(paths: Paths, upgrade: Upgrade, now: number, log: Log): void {
+  const begunWith = copyOfUnfinished(paths, upgrade);
+  if (begunWith !== null) {
+    log.info("The upgrade of the schema continues", { next: upgrade.to, copy: begunWith });
+    return;
+  }
+  const directory = dirname(paths.history);
+  const bytes = bytesInUse(paths.history);
+  requireSpace(
+    directory,
+    bytes,
+    "The upgrade begins with one; nothing was changed, and the licmond before this one still runs on it. Free space on " +
+      "its file system, or upgrade without a copy (storage.backup_before_upgrade = false).",
+  );
+  const name = asideName(paths.history, `schema-${upgrade.from}`, now);
+  log.info("The database is copied before the upgrade of its schema", {
+    schema: upgrade.from,
+    next: upgrade.to,
+    size: printBytes(bytes),
+    file: name,
+  });
+  const part = `${paths.history}.upgrading`;
+  try {
+    makeFresh(part);
+    copyBoth(paths, part);
+    syncToDisk(part);
+    renameSync(part, name);
+    markUnfinished(paths, upgrade, name);
+    syncToDisk(directory);
+  } catch (error) {
+    removeDatabase(part);
+    throw asStoreError(error, part) ?? error;
+  }
+  for (const file of copiesOf(paths.history).slice(KEPT)) {
+    rmSync(file, { force: true });
+    log.info("An old copy from before an upgrade was removed", { file });
+  }
+}
+
+function markUnfinished(paths: Paths, { from, stateFrom }: Upgrade, copy: string): void {
+  const mark = markOf(paths);
+  rmSync(mark, { force: true });
+  makePrivateFile(mark);
+  writeFileSync(mark, `${from} ${stateFrom} ${basename(copy)}\n`);
+  syncToDisk(mark);
+}
+
+/**
+ * Returns the copy that an unfinished upgrade began with; null when there is none. A database that still has its old
+ * schemas is copied again: an older licmond may have written to it.
+ */
+function copyOfUnfinished(paths: Paths, { from, stateFrom }: Upgrade): string | null {
+  if (!existsSync(markOf(paths))) return null;
+  const [, before, stateBefore, name = ""] =
+    /^(\d+) (\d+) (.+)\n$/.exec(readFileSync(markOf(paths), "utf8")) ?? [];
+  const hasBegun = from > Number(before) || stateFrom > Number(stateBefore);
+  const copy = join(dirname(paths.history), name);
+  return hasBegun && copiesOf(paths.history).includes(copy) ? copy : null;
+}
+
+/** Ends the upgrade: the next one makes a copy of its own. */
+export function upgradeFinished(paths: Paths): void {
+  rmSync(markOf(paths), { force: true });
+}
+
+/** The copies that there are, the newest first: by the time in their names, which copying them about does not change. */
+export function copiesOf(path: string): string[] {
+  const stampOf = (name: string) => /\.schema-\d+-(\d{8}T\d{6}Z.*)$/.exec(name)?.[1] ?? "";
+  return readdirSync(dirname(path))
+    .filter((name) => name.startsWith(`${basename(path)}.schema-`) && stampOf(name) !== "")
+    .sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1))
+    .map((name) => join(dirname(path), name));
+}
