@@ -73,7 +73,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
   /** A failure is logged once, until it works again. */
   async function save(): Promise<void> {
     try {
-      await store.commit();
+      if (!(await store.commit())) return;
       if (isFailing) log.info("Alerts are stored again");
       isFailing = false;
     } catch (error) {

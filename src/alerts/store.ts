@@ -140,11 +140,14 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
       }
       return counts;
     },
-    /** Writes and sends what has changed since the last call. Rejects when it could not be stored; it is sent all the same. */
-    async commit(): Promise<void> {
+    /**
+     * Writes and sends the changes since the last call. Returns false when there was nothing to write. Rejects when they
+     * could not be stored; they are sent all the same.
+     */
+    async commit(): Promise<boolean> {
       const writes = [...unstored].filter(([, { isUnderWay }]) => !isUnderWay);
       const [sending, publishing] = [notes, events];
-      if (writes.length + sending.length + publishing.length === 0) return;
+      if (writes.length + sending.length + publishing.length === 0) return false;
       notes = [];
       events = [];
       for (const [, row] of writes) row.isUnderWay = true;
@@ -154,6 +157,7 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
           outbox.write(sending);
         }, publishing);
         for (const [key, row] of writes) if (unstored.get(key) === row) unstored.delete(key);
+        return true;
       } finally {
         for (const [, row] of writes) row.isUnderWay = false;
         outbox.send(sending);

@@ -11,7 +11,7 @@ import type { LogSink } from "../system/log.ts";
 /** The bus over the store: events are committed, then published. */
 export function createEventBus(store: Store, clock: Clock, log: Log) {
   const events = createEvents(store);
-  /** Highest id whose reserve the store could not write yet; 0 = none. */
+  /** Highest id that could not be reserved in state.db; 0 = none. The next commit to licmond.db reserves it there. */
   let owed = 0;
   const ids = createIds({
     clock,
@@ -21,7 +21,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
         events.reserve(highest);
         owed = 0;
       } catch {
-        // The store fails, which the bus reports: the note is taken with the next commit.
+        // A lock on state.db must not hold up what is written to licmond.db.
         owed = highest;
       }
     },
@@ -40,7 +40,7 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
       transaction(work) {
         const reserved = owed;
         events.transaction(() => {
-          if (reserved > 0) events.reserve(reserved);
+          if (reserved > 0) events.reserveBeside(reserved);
           work();
         });
         if (owed === reserved) owed = 0;

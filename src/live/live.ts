@@ -174,6 +174,7 @@ export function createLive(deps: LiveDeps) {
       const sessions = tracker.release(id);
       if (sessions > 0)
         log.info("Sessions of a server that is no longer configured were ended", { server: id, sessions });
+      return sessions > 0;
     });
   }
 
@@ -203,11 +204,10 @@ export function createLive(deps: LiveDeps) {
     noted = true;
   }
 
-  /** Runs work on the store; a failure is logged once, until the store works again. */
-  function attempt(work: () => void): void {
+  /** Runs work on the store, which returns false when it wrote nothing. A failure is logged once, until a write succeeds. */
+  function attempt(work: () => unknown): void {
     try {
-      work();
-      works();
+      if (work() !== false) works();
     } catch (error) {
       fails(error);
     }

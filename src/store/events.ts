@@ -75,9 +75,12 @@ export function createEvents(store: Store) {
     holesAbove: (after: number): { readonly from: number; readonly to: number }[] =>
       read(() => holes.all(after)),
     /** Highest id that may have been given: the start for the ids of a new process. */
-    highestReserved: (): number => Math.max(reserved.get("reserved"), read(() => edges.get())?.newest ?? 0),
+    highestReserved: (): number =>
+      Math.max(reserved.get("reserved"), marks.get("reserved_beside"), read(() => edges.get())?.newest ?? 0),
     /** Notes that ids up to `highest` may be given. */
     reserve: (highest: number): void => store.state.transaction(() => reserved.set("reserved", highest)),
+    /** The same in licmond.db, while state.db cannot be written; runs in the caller's transaction. */
+    reserveBeside: (highest: number): void => marks.raise("reserved_beside", highest),
   };
 }
 
@@ -91,6 +94,7 @@ function keepAuditLine(state: Database, row: Row): void {
 
 type MarkName =
   | "reserved"
+  | "reserved_beside"
   | "deleted_logs"
   | "deleted_events"
   | "log_bytes"

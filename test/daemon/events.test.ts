@@ -1,10 +1,12 @@
+import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
+import { join } from "node:path";
 import { createEventBus, createStatusLog } from "../../src/daemon/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createLogging } from "../../src/system/log.ts";
 import { daemon } from "../domain/make.ts";
 import { picture } from "../http/make.ts";
-import { cleanUp, fixedClock, open, quickDirectory } from "../store/place.ts";
+import { cleanUp, fixedClock, later, open, quickDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
 afterEach(cleanUp);
@@ -27,6 +29,33 @@ test("the word that ids run ahead of the clock keeps its place, and no event is 
   expect(told).toEqual([...new Set(told)].sort((a, b) => a - b));
   expect(bus.holes()).toEqual([]);
   expect(rows.filter(({ json }) => json.includes('"message":"Event ids run ahead'))).toHaveLength(1);
+});
+
+test("while another program locks state.db events are stored at once, and their ids stay reserved", () => {
+  const directory = quickDirectory();
+  const store = open(directory, { busyWaitMs: 0 });
+  const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
+  const log = recordingLog();
+  const { bus, events } = createEventBus(store, clock, log);
+  const other = new Database(join(directory, "state.db"));
+  later(() => other.close());
+  other.run("BEGIN IMMEDIATE");
+  const told: number[] = [];
+  bus.subscribe((batch) => void told.push(...batch.map(({ id }) => id)));
+  const emit = (message: string) =>
+    bus.emit({ type: "log", level: "info", message, source: "store", metadata: {} });
+  for (let minute = 0; minute < 3; minute++, clock.advance(60_000)) {
+    emit("line");
+    bus.flush();
+  }
+  expect(events.page(0, 10).map(({ id }) => id)).toEqual(told);
+  expect(told).toHaveLength(3);
+  expect([bus.holes(), log.lines]).toEqual([[], []]);
+  // Ids of pictures and samples are above those of the stored events.
+  expect(events.highestReserved()).toBeGreaterThan((told.at(-1) ?? 0) + 900);
+  other.run("ROLLBACK");
+  emit("free again");
+  expect(events.highestReserved()).toBeGreaterThan(clock.time);
 });
 
 type Shown = Partial<ServerPicture>;

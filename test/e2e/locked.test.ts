@@ -9,53 +9,82 @@ const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/l
 /** A write that waits in the event loop waits 5 s; one that does not, a tenth of a second. */
 const HELD_LOOP_MS = 4_500;
 
-test("while another program has the database locked reads are answered, and what is written waits and is not lost", async () => {
-  await using site = await createSite();
-  const tool = await site.tool("lmutil");
-  await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } }));
-  await site.configure(serverToml("eda", tool.path));
-  await using daemon = await site.serve();
-  const key = await site.key("admin");
-  const status = () =>
-    daemon.json<{ collector: { runningPolls: number }; eventLoopLagMs: number | null }>("/api/status", key);
-  expect((await daemon.post("/api/licenses/rescan", key)).status).toBe(200);
+interface Users {
+  readonly users: readonly { readonly user: string; readonly session: number | null }[];
+}
 
-  const files = ["licmond.db", "state.db"].map((name) => join(site.folder, "storage", name));
-  const releases = await Promise.all(files.map(holdLock));
-  await tool.says(lmstat({ solver: { total: 4, holders: [{ user: "grace", host: "ws02" }] } }));
-  let isDone = false;
-  const rescan = daemon.post("/api/licenses/rescan", key).finally(() => {
-    isDone = true;
-  });
-  // Where something else fails first, that is what is told.
-  rescan.catch(() => {});
-  await until("the poll is under way", async () => {
-    const { collector } = await status();
-    return collector.runningPolls > 0 || undefined;
-  });
-  for (let round = 0; round < 4; round++) {
-    for (const path of READS)
-      expect({ path, status: (await daemon.get(path, key)).status }).toEqual({ path, status: 200 });
+const heldBy = (user: string) => lmstat({ solver: { total: 4, holders: [{ user, host: "ws01" }] } });
+
+/** A daemon that has read one seat of ada's. */
+async function daemonWithSeat() {
+  await using opened = new AsyncDisposableStack();
+  const site = opened.use(await createSite());
+  const tool = await site.tool("lmutil");
+  await tool.says(heldBy("ada"));
+  await site.configure(serverToml("eda", tool.path));
+  const daemon = opened.use(await site.serve());
+  const key = await site.key("admin");
+  const rescan = () => daemon.post("/api/licenses/rescan", key);
+  expect((await rescan()).status).toBe(200);
+  const lock = (name: string) => holdLock(join(site.folder, "storage", name));
+  const users = async () => (await daemon.json<Users>("/api/licenses/users", key)).users;
+  const stored = (count: number) =>
+    until(`${count} sessions are stored`, async () => {
+      const { total } = await daemon.json<{ total: number }>("/api/licenses/sessions", key);
+      return total === count || undefined;
+    });
+  const close = opened.move();
+  return {
+    tool,
+    daemon,
+    key,
+    rescan,
+    lock,
+    users,
+    stored,
+    [Symbol.asyncDispose]: () => close.disposeAsync(),
+  };
+}
+
+test("while another program has both databases locked the picture and reads go on, and seats are stored later", async () => {
+  await using at = await daemonWithSeat();
+  const { daemon, key, rescan, users } = at;
+  const releases = await Promise.all(["licmond.db", "state.db"].map(at.lock));
+  for (const user of ["grace", "linus"]) {
+    await at.tool.says(heldBy(user));
+    const reads = READS.map(async (path) => ({ path, status: (await daemon.get(path, key)).status }));
+    expect((await rescan()).status).toBe(200);
+    expect(await Promise.all(reads)).toEqual(READS.map((path) => ({ path, status: 200 })));
+    expect(await users()).toMatchObject([{ user, session: null }]);
   }
-  // The reads did not wait for the lock to be gone.
-  expect(isDone).toBe(false);
-  const lagMs = await until(
-    "the loop was looked at",
-    async () => (await status()).eventLoopLagMs ?? undefined,
-  );
-  expect(lagMs).toBeLessThan(HELD_LOOP_MS);
+  const { eventLoopLagMs } = await daemon.json<{ eventLoopLagMs: number }>("/api/status", key);
+  expect(eventLoopLagMs).toBeLessThan(HELD_LOOP_MS);
 
   const creation = daemon.post("/api/keys", key, { name: "made under the lock", role: "viewer" });
   creation.catch(() => {});
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
   for (const release of releases) await release();
   const created = await creation;
-  expect([(await rescan).status, created.status]).toEqual([200, 201]);
+  expect(created.status).toBe(201);
   const { key: made } = (await created.json()) as { key: string };
   expect((await daemon.get("/api/licenses", made)).status).toBe(200);
-  await until("both sessions are stored", async () => {
-    const { total } = await daemon.json<{ total: number }>("/api/licenses/sessions", key);
-    return total === 2 || undefined;
-  });
-  expect(daemon.output()).not.toMatch(/cannot be stored|could not be/);
+  expect((await rescan()).status).toBe(200);
+  // ada's and linus' seats: no poll with grace's could be stored.
+  await at.stored(2);
+  expect(await users()).toMatchObject([{ user: "linus", session: expect.any(Number) }]);
+  for (const line of ["Pictures cannot be stored", "Pictures are stored again"])
+    expect(daemon.output().split(line).length - 1).toBe(1);
+});
+
+test("while another program has state.db locked polls are stored as always", async () => {
+  await using at = await daemonWithSeat();
+  const release = await at.lock("state.db");
+  for (const [index, user] of ["grace", "linus", "margaret"].entries()) {
+    await at.tool.says(heldBy(user));
+    expect((await at.rescan()).status).toBe(200);
+    expect(await at.users()).toMatchObject([{ user, session: expect.any(Number) }]);
+    await at.stored(index + 2);
+  }
+  await release();
+  expect(at.daemon.output()).not.toMatch(/cannot be stored|could not be/);
 });

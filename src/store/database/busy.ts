@@ -4,7 +4,7 @@ import { StoreError } from "./store-error.ts";
 
 /** After a write that waited in vain, others fail at once for so long: the event loop has its turns meanwhile. */
 const HOT_MS = 1_000;
-/** A shorter lock needs no report: another licmond at work, a shell on the database. */
+/** A shorter lock needs no report, and the live picture waits for it: another licmond at work, a shell on the database. */
 const TROUBLE_MS = 5_000;
 /** Callers that can retry do so for up to this long. Below the 30 s after which a silent connection of a client is cut. */
 const PATIENCE_MS = 25_000;
@@ -70,8 +70,8 @@ export function createBusyWait(
     isTrouble,
     /** How long to try again; 0 = now or never. */
     patienceMs,
-    /** Whether this is a failure that passes by itself, and the lock has not been held for longer than that yet. */
-    isWorthWaiting: (error: unknown): boolean => isBusy(error) && lockedMs() < patienceMs(),
+    /** Whether the live picture should wait for this lock, so that nothing is published without being stored. */
+    isWorthWaiting: (error: unknown): boolean => isBusy(error) && patienceMs() > 0 && lockedMs() < TROUBLE_MS,
     /** The process ends: what is written now waits itself, all of it together for some seconds. */
     ending(): void {
       if (wanted === null) return;
