@@ -54,6 +54,8 @@ export async function buildPage(root: string): Promise<BuiltPage> {
       return builtFile(name, output.type, name === "index.html" ? withFirst(text) : text);
     }),
   );
+  const index = result.outputs.find(({ path }) => path.endsWith("index.html"));
+  if (index !== undefined) files.push(await builtFile("404.html", index.type, notFound(await index.text())));
   const first = files.find(({ name }) => name === "first.js");
   if (first !== undefined) files.push(await ofHub(first));
   const inputs = Object.keys(result.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path));
@@ -72,6 +74,22 @@ function withFirst(html: string): string {
   if (!html.includes(place))
     throw new Error("index.html has no style sheet before which first.js could stand");
   return html.replace(place, `<script src="./first.js"></script>${place}`);
+}
+
+/** Makes the answer to unknown addresses: the page's head and look, a way back, and no script. */
+function notFound(html: string): string {
+  const links = [
+    ["./", "Overview"],
+    ["./features", "Features"],
+    ["./swagger", "API documentation"],
+  ].map(([href, word]) => `<a class="btn" href="${href}">${word}</a>`);
+  const main = `<main id="main" class="empty"><h1>Page not found</h1><p>There is no page at this address.</p><p class="facts">${links.join("")}</p></main>`;
+  return html
+    .replace(/<main.*<\/main>/s, main)
+    .replaceAll(/<(script|noscript)\b.*?<\/\1>/gs, "")
+    .replace("<title>", "<title>Page not found · ")
+    .replace('<span class="brand">', '<a class="brand" href="./">')
+    .replace("licmond</span>", "licmond</a>");
 }
 
 async function builtFile(name: string, type: string, text: string): Promise<BuiltFile> {

@@ -6,7 +6,7 @@ import { docsRoutes } from "./docs/routes.ts";
 import { type Audit, createAudit } from "./exchange.ts";
 import { createGate } from "./gate.ts";
 import { createLimits, type Limits } from "./limits.ts";
-import { pageRoutes } from "./page/routes.ts";
+import { notFoundPage, pageRoutes } from "./page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { badgeRoutes } from "./routes/badge.ts";
@@ -44,7 +44,7 @@ export function createApp(deps: AppDeps, counters: RequestCounters = createReque
     normalize: false,
   });
   return app
-    .use(createGate(deps, app, limits, audit, counters))
+    .use(createGate(deps, app, limits, audit, counters, notFoundPage))
     .use(api)
     .use(docsRoutes(api, deps.build.version))
     .use(pageRoutes(deps.settings));

@@ -34,6 +34,12 @@ interface Found {
 }
 const NOBODY: Found = { caller: null, check: null };
 
+/** Reports whether a browser asks for a page, not a program for data. */
+const wantsPage = ({ path, request: { method, headers } }: Pick<Exchange, "path" | "request">) =>
+  (method === "GET" || method === "HEAD") &&
+  !/^\/(api|stream|ws)(\/|$)/.test(path) &&
+  (headers.get("accept") ?? "").includes("text/html");
+
 /** A body for which no key is asked may have so many bytes. */
 const OPEN_BODY_BYTES = 4096;
 /**
@@ -57,6 +63,7 @@ export function createGate(
   limits: Limits,
   audit: Audit,
   counters: RequestCounters,
+  notFoundPage: (path: string, settings: HttpDeps["settings"]) => Promise<Response>,
 ) {
   const { clock, execute, keys, settings, signIns } = deps;
   const log = deps.log("http");
@@ -70,6 +77,8 @@ export function createGate(
       const thrown = error instanceof ParseError ? error.cause : error;
       const known = deps.troubleOf?.(thrown) ?? apiErrorOf(code, thrown);
       audit.refused(exchange, known.code);
+      if (exchange.route === null && known.code === "NOT_FOUND" && wantsPage(exchange))
+        return notFoundPage(exchange.path, settings).then((answer) => finish(exchange, answer));
       return finish(exchange, errorAnswer(known, thrown, exchange, clock.now(), log));
     })
     .onRequest((context) => {

@@ -6,7 +6,7 @@ import { docsRoutes } from "../http/docs/routes.ts";
 import { type Audit, createAudit } from "../http/exchange.ts";
 import { createGate } from "../http/gate.ts";
 import { createLimits, type Limits } from "../http/limits.ts";
-import { pageRoutes } from "../http/page/routes.ts";
+import { notFoundPage, pageRoutes } from "../http/page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
 import { alertRoutes } from "../http/routes/alerts.ts";
 import { badgeRoutes } from "../http/routes/badge.ts";
@@ -68,7 +68,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
       const id = cookie.exec(request.headers.get("cookie") ?? "")?.[1];
       if (id !== undefined) await deps.signIns.known(id);
     })
-    .use(createGate(deps, app, limits, audit, counters))
+    .use(createGate(deps, app, limits, audit, counters, notFoundPage))
     .use(api)
     .use(docsRoutes(api, deps.build.version))
     .use(pageRoutes(deps.settings, true));

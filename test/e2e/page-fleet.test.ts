@@ -145,6 +145,16 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
       wanted?.server ?? "",
     ]);
 
+    await lead(at("expiry"));
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search features" }).fill(wanted?.name.toLowerCase() ?? "");
+    await page
+      .getByRole("option", { name: wanted?.name ?? "" })
+      .filter({ hasText: "Feature" })
+      .first()
+      .click();
+    await page.getByRole("heading", { level: 1, name: wanted?.name ?? "" }).waitFor();
+
     const { users } = await fleet.ask<{ users: { user: string; site: string }[] }>(
       "/api/licenses/users?site=stu&kind=checkout&limit=1",
     );

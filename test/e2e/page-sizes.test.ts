@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
-import { isRead, startDemo } from "./page-rig.ts";
+import { isLive, isRead, startDemo } from "./page-rig.ts";
 
 const SUBJECTS: Readonly<Partial<Record<string, string>>> = {
   feature: "feature?server=eda&daemon=siliqd&name=Timing_Signoff",
@@ -34,5 +34,55 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         expect([path, width, Math.max(...(await overflow(page)))]).toEqual([path, width, 0]);
       }
     }
+  });
+
+  test("has every page in its palette, by the words that people type, and on a phone behind More", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser();
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    const found = page.getByRole("dialog").getByRole("option");
+    for (const [word, name, leadsTo] of [
+      ["usage", "Usage", /\/history\?report=usage$/],
+      ["outages", "Outages", /\/outages$/],
+      ["downtime", "Outages", /\/outages$/],
+      ["efficiency", "Efficiency", /\/history\?report=efficiency$/],
+      ["heat map", "Hours", /\/history\?report=heatmap$/],
+      ["settings", "Administration", /\/admin$/],
+      ["api", "API documentation", /\/swagger$/],
+    ] as const) {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Search features" }).fill(word);
+      await found.first().getByText(name, { exact: true }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.waitForURL(leadsTo);
+    }
+    await page.goto(demo.url);
+    await isLive(page);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search features" }).fill("help");
+    expect(await found.allTextContents()).toEqual([
+      expect.stringContaining("Keys"),
+      expect.stringContaining("API documentation"),
+    ]);
+
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole("button", { name: "More" }).click();
+    const offered = (await found.locator("bdi:first-child").allTextContents()).join(", ");
+    for (const word of [
+      "Overview",
+      "Features",
+      "People",
+      "Servers",
+      "Expiry",
+      "Denials",
+      "Alerts",
+      "Wall",
+      "Logs",
+    ])
+      expect(offered).toContain(word);
+    for (const word of ["Administration", "Usage", "Efficiency", "Hours", "Compare", "Outages", "API"])
+      expect(offered).toContain(word);
   });
 });

@@ -22,6 +22,33 @@ test("each path of the page is the same document, without a key and whatever its
   expect((await get("/features", {}, "POST")).status).toBe(405);
 });
 
+test.each(["/nope", "/feature/more", "/a/b/c"])(
+  "a browser gets a page with a way back for %s",
+  async (path) => {
+    const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+    const answer = await get(path, browser);
+    const { status, headers } = answer;
+    expect([status, headers.get("content-type")]).toEqual([404, "text/html;charset=utf-8"]);
+    const text = await answer.text();
+    expect(text).toContain("<h1>Page not found</h1>");
+    expect(text).not.toContain("<script");
+    const hrefs = [...text.matchAll(/href="([^"#]+)"/g)].map(([, href = ""]) => href);
+    expect(hrefs.length).toBeGreaterThanOrEqual(5);
+    for (const href of hrefs)
+      expect([href, (await get(new URL(href, `http://localhost${path}`).pathname)).status]).toEqual([
+        href,
+        200,
+      ]);
+    // Programs, and the API whoever asks, get JSON.
+    for (const [path_, sent] of [
+      [path, {}],
+      ["/api/nope", browser],
+      ["/assets/nope.js", browser],
+    ] as const)
+      expect(await (await get(path_, sent)).json()).toMatchObject({ code: "NOT_FOUND" });
+  },
+);
+
 test("nothing in it runs but its own files, by links that hold below any prefix", async () => {
   const { headers } = await get("/");
   const policy = headers.get("content-security-policy");

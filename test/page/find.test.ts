@@ -23,7 +23,7 @@ describe("the palette", () => {
     entry("feature", "Ada_Compiler", "eda acmed"),
     entry("feature", "Canada", "eda acmed"),
     entry("server", "ada", "Chip design"),
-    entry("page", "People"),
+    { ...entry("page", "People"), also: "users hosts" },
     entry("action", "Sign out"),
     entry("feature", '<img src=x onerror="1">', "eda"),
   ];
@@ -34,6 +34,7 @@ describe("the palette", () => {
     ["compiler", ["feature Ada_Compiler"]],
     ['<img src=x onerror="1">', ['feature <img src=x onerror="1">']],
     ["nobody", []],
+    ["users", ["page People"]],
   ])("finds for %p the best first", (search, ids) => {
     expect(ranked(entries, search).map(({ id }) => id)).toEqual(ids);
   });

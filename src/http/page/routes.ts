@@ -19,10 +19,28 @@ const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
 /** Files whose names stay the same while their content changes. */
 const TOP = ["stream-worker.js", "first.js"] as const;
 
+let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
+const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
+
+/** Returns the page for an unknown address; its links lead from the depth of the path to the first page. */
+export async function notFoundPage(path: string, settings: HttpDeps["settings"]): Promise<Response> {
+  const file = (await files()).get("404.html");
+  if (file === undefined) throw noSuchPath();
+  const html = new TextDecoder().decode(Bun.gunzipSync(await file.forms.gzip.bytes()));
+  const up = "../".repeat(path.split("/").length - 2) || "./";
+  return new Response(html.replaceAll('"./', `"${up}`), {
+    status: 404,
+    headers: {
+      "content-type": file.type,
+      "cache-control": "no-cache",
+      "content-security-policy": policyFor(settings().page.frameAncestors),
+      vary: "Accept",
+    },
+  });
+}
+
 /** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
 export function pageRoutes(settings: HttpDeps["settings"], isHub = false) {
-  let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
-  const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
   const answer = async (request: Request, name: string) => {
     const file = (await files()).get(name);
     if (file === undefined) throw noSuchPath();

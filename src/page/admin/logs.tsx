@@ -8,6 +8,7 @@ import { Figure } from "../parts/figure.tsx";
 import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { type Mark, State } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
+import { useSettled } from "../parts/settled.ts";
 import { query } from "../router.ts";
 import { words } from "../words.ts";
 import { AdminHead } from "./admin.tsx";
@@ -22,11 +23,10 @@ const MARKS = { debug: "unknown", info: "info", warn: "warn", error: "crit" } as
   Mark
 >;
 const PAGE_ROWS = 100;
-const SEARCH_AFTER_MS = 300;
 
 /** The daemon's own log: its end, as it goes on, or what a search finds in all that is kept. */
 export function Logs() {
-  const search = useLate(query.value.get("q")?.trim() ?? "");
+  const search = useSettled(query.value.get("q")?.trim() ?? "");
   const level = LEVELS.find((each) => each === query.value.get("level"));
   const sources = sourcesFor(may("protected_logs"));
   const source = sources.find((each) => each === query.value.get("source"));
@@ -49,16 +49,6 @@ export function Logs() {
       )}
     </>
   );
-}
-
-/** A text that is typed, once the typing pauses. */
-function useLate(text: string): string {
-  const [late, setLate] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setLate(text), SEARCH_AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return late;
 }
 
 /** The end of the log. Scrolling up pauses it, scrolling to the end goes on. */

@@ -1,4 +1,3 @@
-import { useEffect, useState } from "preact/hooks";
 import { moment, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
@@ -6,6 +5,7 @@ import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
+import { useSettled } from "../parts/settled.ts";
 import { linkTo, siteOf } from "../router.ts";
 import { words } from "../words.ts";
 import { fleetWords } from "./words.ts";
@@ -13,18 +13,6 @@ import { fleetWords } from "./words.ts";
 const { columns } = words;
 const MARKS = { partial: "partial", stale: "stale", failed: "crit" } as const;
 const LIMIT = "50";
-/** A search is asked for when nobody types. */
-const SETTLES_MS = 250;
-
-function useSettled(text: string): string {
-  const [settled, settle] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(settle, SETTLES_MS, text);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}
-
 /** Features and people of all sites in whose names a text is, as the hub finds them. */
 export function Found(props: { readonly search: string }) {
   const search = useSettled(props.search);

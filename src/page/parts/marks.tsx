@@ -15,7 +15,8 @@ export type IconName =
   | "home"
   | "alert"
   | "history"
-  | "admin";
+  | "admin"
+  | "more";
 
 /** A drawing of the sprite in index.html. `size`: pixels at the usual text size. */
 export function Icon({ name, size = 12 }: { readonly name: IconName; readonly size?: number }) {

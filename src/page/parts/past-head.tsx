@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact";
-import type { PagePath } from "../../domain/words.ts";
 import type { Query } from "../api.ts";
 import { IS_FLEET } from "../here.ts";
 import { now, site } from "../live/live.ts";
@@ -12,8 +11,8 @@ import {
   rangeQuery,
   rangeText,
 } from "../range.ts";
+import { isReportShown, REPORTS } from "../reports.ts";
 import { linkTo, page, query, setQuery } from "../router.ts";
-import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { CopyLink } from "./copy-link.tsx";
 import { PrintFoot } from "./print-foot.tsx";
@@ -35,23 +34,13 @@ export const periodOf = ({ start, end }: Record<"start" | "end", number | string
 
 export const zoom = (start: number, end: number): void => setQuery({ range: rangeText(start, end) }, true);
 
-const PLACES: readonly { readonly path: PagePath; readonly report?: string; readonly word: string }[] = [
-  ...Object.entries(past.reports).map(([report, word]) => ({ path: "history", report, word }) as const),
-  { path: "denials", word: words.denials },
-  { path: "outages", word: words.outages },
-  { path: "expiry", word: words.expiry },
-];
-
-/** Features are chosen from the picture. */
-const isHere = ({ report }: { readonly report?: string }) => !IS_FLEET || report !== "compare";
-
 /** What a place that looks back is of: its name, its neighbours, its range (null = it has none) and its filters. */
 export function PastHead(props: { readonly range: Range | null; readonly children?: ComponentChildren }) {
   const { range } = props;
   const report = query.value.get("report");
   const here =
-    PLACES.find((place) => place.path === page.value && (place.report ?? report) === report) ??
-    PLACES.find(({ path }) => path === page.value);
+    REPORTS.find((place) => place.path === page.value && (place.report ?? report) === report) ??
+    REPORTS.find(({ path }) => path === page.value);
   const kept = Object.fromEntries([...query.value].filter(([name]) => name === "range" || name === "server"));
   return (
     <>
@@ -63,7 +52,7 @@ export function PastHead(props: { readonly range: Range | null; readonly childre
         </div>
       </div>
       <nav class="tabs" aria-label={past.lookingBack}>
-        {PLACES.filter(isHere).map(({ path, report, word }) => (
+        {REPORTS.filter(({ report }) => isReportShown(report)).map(({ path, report, word }) => (
           <a
             key={word}
             href={linkTo(path, { ...(report && { report }), ...kept })}

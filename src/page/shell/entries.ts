@@ -1,36 +1,58 @@
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import type { PagePath } from "../../domain/words.ts";
+import { get } from "../api.ts";
+import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
 import { allFeatures, allHolders, sumOf } from "../model.ts";
-import { isOfNoSite, linkTo, page } from "../router.ts";
+import { ALL } from "../parts/csv.tsx";
+import { isReportShown, REPORTS } from "../reports.ts";
+import { isOfNoSite, linkTo, page, siteOf } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
 import { isShown, PLACES } from "./places.ts";
 import type { Entry } from "./rank.ts";
 
-const pages = () =>
-  PLACES.filter(({ path }) => isShown(path)).map(
-    ({ path, word, letter }): Entry => ({
+/** Expiry and denials are places, too. */
+const ASIDE = REPORTS.filter(
+  ({ path }) => !PLACES.some((place) => place.path === path && path !== "history"),
+);
+const pages = (): Entry[] => [
+  ...PLACES.filter(({ path }) => isShown(path)).map(
+    ({ path, word, letter, also }): Entry => ({
       id: `page ${path}`,
       kind: "page",
       name: word,
       detail: `g ${letter}`,
+      also,
       href: linkTo(path),
     }),
-  );
-const actions: readonly (readonly [name: string, detail: string, act: () => void])[] = [
-  [words.changeTheme, "t", nextTheme],
+  ),
+  ...ASIDE.filter(({ path, report }) => isShown(path) && isReportShown(report)).map(
+    ({ path, report, word, also }): Entry => ({
+      id: `page ${word}`,
+      kind: "page",
+      name: word,
+      detail: words.history,
+      also,
+      href: linkTo(path, report && { report }),
+    }),
+  ),
+];
+const actions: readonly (readonly [name: string, detail: string, also: string, act: () => void])[] = [
+  [words.apiDocs, "", "api help swagger openapi rest curl", () => location.assign("./swagger")],
   [
     words.keysHead,
     "?",
+    "help keyboard shortcuts",
     () => {
       overlay.value = "keys";
     },
   ],
-  [words.signOut, "", () => void signOut()],
+  [words.changeTheme, "t", "dark light colours", nextTheme],
+  [words.signOut, "", "log out", () => void signOut()],
 ];
 const ACTIONS = actions.map(
-  ([name, detail, act]): Entry => ({ id: `action ${name}`, kind: "action", name, detail, act }),
+  ([name, detail, also, act]): Entry => ({ id: `action ${name}`, kind: "action", name, detail, also, act }),
 );
 
 /** People or hosts, each once, with what they have or wait for. */
@@ -99,4 +121,42 @@ export function entriesOf(site: Site): readonly Entry[] {
   );
   const people = [...holdersOf(site, "person"), ...holdersOf(site, "host")];
   return [...pages(), ...ACTIONS, ...servers, ...features, ...people];
+}
+
+/** The servers of all sites. */
+export async function fleetServers(): Promise<readonly Entry[]> {
+  const { servers } = await get("/api/licenses/servers", ALL);
+  return servers.map(({ id }) => ({
+    id: `server ${id}`,
+    kind: "server",
+    name: id,
+    detail: "",
+    href: linkTo("server", { id }),
+  }));
+}
+
+/** Features and people of all sites in whose names a text is, as the hub finds them. */
+export async function fleetEntries(search: string, signal: AbortSignal): Promise<readonly Entry[]> {
+  const asked = { search, limit: "20" };
+  const [{ features }, { users }] = await Promise.all([
+    get("/api/licenses/features", asked, signal),
+    mayNot("holders") ? { users: [] } : get("/api/licenses/users", asked, signal),
+  ]);
+  const found = new Map<string, Entry>();
+  for (const { server, daemon, name } of features) {
+    const id = `feature ${server} ${daemon} ${name}`;
+    const href = linkTo("feature", { server, daemon, name });
+    found.set(id, { id, kind: "feature", name, detail: `${server} ${daemon}`, href });
+  }
+  for (const { server, user, host } of users)
+    for (const [kind, of, name] of [
+      ["person", "user", user],
+      ["host", "host", host],
+    ] as const) {
+      if (name === null) continue;
+      const site = siteOf(server);
+      const id = `${kind} ${site} ${name}`;
+      found.set(id, { id, kind, name, detail: site, href: linkTo("person", { site, [of]: name }) });
+    }
+  return [...found.values()];
 }

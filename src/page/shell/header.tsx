@@ -14,12 +14,12 @@ import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
 import { WITHIN } from "./entries.ts";
-import { PaletteButton, SiteButton } from "./palette.tsx";
+import { PaletteButton, SiteButton, show } from "./palette.tsx";
 import { isShown, PLACES } from "./places.ts";
 import { FreeNote, Note } from "./watch-button.tsx";
 
 /** Pages with a search of their own. */
-const SEARCHED: readonly string[] = ["features", "people", "servers"];
+const SEARCHED: readonly string[] = [...(IS_FLEET ? [""] : []), "features", "people", "servers"];
 /** From here on the header's dot does not suffice. */
 const TELL_AFTER_MS = 10_000;
 
@@ -67,7 +67,7 @@ export function Header() {
           licmond
         </a>
         {IS_HUB && <SiteButton />}
-        {!SEARCHED.includes(page.value) && !IS_FLEET && <PaletteButton />}
+        {!SEARCHED.includes(page.value) && <PaletteButton />}
         <nav class="nav" aria-label={words.pages}>
           <Links />
           <a class="api" href="./swagger">
@@ -100,11 +100,15 @@ effect(() => {
   begun.value = words.begins(alert.message);
 });
 
-/** The pages again, at the bottom of a phone. */
+/** The pages again, at the bottom of a phone; those that have no room are in the palette. */
 export function Dock() {
   return (
     <nav class="dock" aria-label={words.pages}>
       <Links isDock />
+      <button type="button" onClick={() => show("palette")}>
+        <Icon name="more" size={20} />
+        {words.morePages}
+      </button>
     </nav>
   );
 }

@@ -1,13 +1,14 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import { IS_HUB, SITE } from "../here.ts";
+import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
 import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
+import { useSettled } from "../parts/settled.ts";
 import { go } from "../router.ts";
 import { words } from "../words.ts";
 import { overlay } from "./actions.ts";
-import { entriesOf, siteEntries } from "./entries.ts";
+import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts";
 import { type Entry, ranked } from "./rank.ts";
 
 /** On pages without a search of their own. */
@@ -21,7 +22,7 @@ export function PaletteButton() {
   );
 }
 
-const show = (what: typeof overlay.value) => {
+export const show = (what: typeof overlay.value) => {
   overlay.value = what;
 };
 
@@ -39,18 +40,28 @@ export function SiteButton() {
 export function Palette() {
   const isOfSites = overlay.value === "sites";
   const [sites, setSites] = useState<readonly SiteRecord[]>([]);
+  const [fleet, setFleet] = useState<readonly Entry[]>([]);
   useEffect(() => {
     // What cannot be read is not offered.
     if (IS_HUB) readSites().then(setSites, () => {});
+    if (IS_FLEET && !isOfSites) fleetServers().then(setFleet, () => {});
   }, []);
   const box = useRef<HTMLDialogElement>(null);
   const [search, setSearch] = useState("");
   const [chosen, choose] = useState(0);
+  const settled = useSettled(search.trim());
+  const [ofFleet, setOfFleet] = useState<readonly Entry[]>([]);
+  useEffect(() => {
+    if (!IS_FLEET || isOfSites || settled === "") return;
+    const end = new AbortController();
+    fleetEntries(settled, end.signal).then(setOfFleet, () => {});
+    return () => end.abort();
+  }, [settled]);
   const servers = site.value ?? new Map<string, never>();
   const entries = useMemo(() => {
     const others = IS_HUB ? siteEntries(sites) : [];
-    return isOfSites ? others : [...entriesOf(servers), ...others];
-  }, [servers, sites, isOfSites]);
+    return isOfSites ? others : [...entriesOf(servers), ...fleet, ...ofFleet, ...others];
+  }, [servers, sites, isOfSites, fleet, ofFleet]);
   const found = isOfSites && search.trim() === "" ? entries : ranked(entries, search);
   const at = Math.min(chosen, found.length - 1);
   const label = isOfSites ? words.searchSites : words.palette;

@@ -17,6 +17,8 @@ interface Place {
   readonly isAside?: true;
   /** The word there. */
   readonly short?: string;
+  /** Other words that people may type for it. */
+  readonly also: string;
 }
 
 /** What a page cannot do without. */
@@ -39,15 +41,53 @@ export function isShown(path: PagePath | ""): boolean {
 }
 
 export const PLACES: readonly Place[] = [
-  { path: "", word: IS_FLEET ? words.fleet : words.overview, letter: "o", icon: "home", short: words.home },
-  { path: "features", word: words.features, letter: "f", icon: "find20", short: words.find },
-  { path: "people", word: words.people, letter: "p", icon: "people" },
-  { path: "servers", word: words.serversPage, letter: "s" },
-  { path: "expiry", word: words.expiry, letter: "e" },
-  { path: "denials", word: words.denials, letter: "d" },
-  { path: "history", word: words.history, letter: "h", ...(IS_FLEET && { icon: "history" }) },
-  { path: "wall", word: words.wall, letter: "w", isAside: true },
-  { path: "alerts", word: words.alertsPage, letter: "a", icon: "alert" },
-  { path: "admin", word: words.admin, letter: "m", isAside: true },
-  { path: "logs", word: words.logs, letter: "l", isAside: true },
+  {
+    path: "",
+    word: IS_FLEET ? words.fleet : words.overview,
+    letter: "o",
+    icon: "home",
+    short: words.home,
+    also: "home start dashboard status",
+  },
+  {
+    path: "features",
+    word: words.features,
+    letter: "f",
+    icon: "find20",
+    short: words.find,
+    also: "licenses seats free products",
+  },
+  {
+    path: "people",
+    word: words.people,
+    letter: "p",
+    icon: "people",
+    also: "users hosts holders checkouts who",
+  },
+  { path: "servers", word: words.serversPage, letter: "s", also: "license managers daemons up down" },
+  { path: "expiry", word: words.expiry, letter: "e", also: "expiration renewal calendar dates" },
+  { path: "denials", word: words.denials, letter: "d", also: "denied refused rejected requests queue" },
+  {
+    path: "history",
+    word: words.history,
+    letter: "h",
+    ...(IS_FLEET && { icon: "history" }),
+    also: "usage past statistics report",
+  },
+  { path: "wall", word: words.wall, letter: "w", isAside: true, also: "screen monitor kiosk" },
+  {
+    path: "alerts",
+    word: words.alertsPage,
+    letter: "a",
+    icon: "alert",
+    also: "alarms warnings notifications",
+  },
+  {
+    path: "admin",
+    word: words.admin,
+    letter: "m",
+    isAside: true,
+    also: "settings keys sign-ins config database reload backup",
+  },
+  { path: "logs", word: words.logs, letter: "l", isAside: true, also: "log events messages" },
 ];

@@ -6,6 +6,8 @@ export interface Entry extends Identified {
   readonly name: string;
   /** What tells it from others of the same name; searched, too. */
   readonly detail: string;
+  /** Other words that people may type for it. */
+  readonly also?: string;
   /** Where it leads; an action does something instead. */
   readonly href?: string;
   readonly act?: () => void;
@@ -29,7 +31,7 @@ export function ranked(entries: readonly Entry[], search: string): Entry[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return entries.filter(({ kind }) => kind === "page" || kind === "action");
   const found = entries.flatMap((entry) => {
-    const [name, detail] = [entry.name.toLowerCase(), entry.detail.toLowerCase()];
+    const [name, detail] = [entry.name.toLowerCase(), `${entry.detail} ${entry.also ?? ""}`.toLowerCase()];
     let score = 0;
     for (const word of words) {
       const fits = fit(name, detail, word);
