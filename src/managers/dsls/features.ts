@@ -177,8 +177,8 @@ function createPool(
         count: counts === "rows" ? count : 1,
         handle: row.get("session") || null,
         pid,
-        // When a concurrent user got the license, however many programs came later.
-        startedAt: counts === "users" ? (grant.since ?? grant.at) : grant.at,
+        // A named user has the license long before a program runs on it.
+        startedAt: counts === "assigned" ? grant.at : (grant.since ?? grant.at),
         lingerSeconds: null,
         borrowed: false,
         pool: index,

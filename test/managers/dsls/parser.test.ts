@@ -96,6 +96,17 @@ describe("who has what", () => {
     expect(new Date(held[0]?.startedAt ?? 0).toISOString()).toBe("2026-05-04T08:12:40.000Z");
   });
 
+  test.each(["FEX", "OPT"])("tokens and credits are held since they were granted: %s", (name) => {
+    // The program took them again later.
+    const text = fixture("run.txt").replaceAll(
+      /,(2026-05-0\d \d\d:\d\d:\d\d),\n/g,
+      ",2026-05-04 10:00:30,\n",
+    );
+    const starts = (from: string) => named(from, name)?.checkouts.map(({ startedAt }) => startedAt);
+    expect(starts(text)).toEqual(starts(fixture("run.txt")));
+    expect(starts(text)?.at(-1)).toBe(Date.UTC(2026, 4, 4, 1, 12));
+  });
+
   test("who waits holds nothing", () => {
     expect(named(fixture("run.txt"), "SHD")?.queue).toMatchObject([
       { user: "quinn", host: "ws-011", count: 1, pool: 0 },
