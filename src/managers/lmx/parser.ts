@@ -1,4 +1,5 @@
 import type { CheckoutReading, MemberReading, Reading, ToolError } from "../../domain/reading.ts";
+import { createCopies } from "../copies.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
 import { trimBlanks } from "../scan.ts";
@@ -40,6 +41,7 @@ const UNREACHABLE = /connect|network|host|respon|time|resolv|reach|available/i;
 export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   const members = new Map<string, Mutable<MemberReading>>();
   const features: FeatureDraft[] = [];
+  const copies = createCopies<FeatureDraft>();
   const errors: ToolError[] = [];
   const unparsed = createUnparsed();
   const timeOf = createTimeReader(zone);
@@ -93,6 +95,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     if (server !== null) {
       closeFeature();
       member = memberOf(Number(server[1]), server[2] ?? "");
+      copies.begin(`${member.port}@${member.host}`);
       isPartEmpty = true;
       return true;
     }
@@ -122,7 +125,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       if (member === null) cut = true;
       else member.status = "up";
       feature = createFeatureDraft(head);
-      features.push(feature);
+      if (!copies.isCopy(JSON.stringify(head), feature)) features.push(feature);
       isPartEmpty = false;
       return true;
     }

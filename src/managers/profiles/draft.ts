@@ -9,6 +9,7 @@ import {
   UNKNOWN_EXPIRY,
 } from "../../domain/reading.ts";
 import { endOfDay } from "../../domain/time/zone.ts";
+import { createCopies } from "../copies.ts";
 import type { ParseContext } from "../manager.ts";
 import { type Facts, type LineKind, listOf, type Profile } from "../profile.ts";
 import { createUnparsed } from "../read-output.ts";
@@ -50,6 +51,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   const daemons = new Map<string, DaemonReading>();
   const blocks: Block[] = [];
   const byName = new Map<string, Block[]>();
+  const copies = createCopies<Block>();
   const groups = new Map<string, Group>();
   /** Rows of people that name their feature, which may stand below them. */
   const elsewhere: { readonly kind: Kind; readonly facts: Facts }[] = [];
@@ -88,7 +90,9 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     const port = countOf(facts.port);
     const version = nameOf(facts.version);
     const fresh = () => ({ host, port, status: "up" as const, master: false, version, error: null });
-    member = members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
+    const name = `${port}@${host.toLowerCase()}`;
+    member = members.getOrInsertComputed(name, fresh);
+    copies.begin(name);
     return true;
   }
 
@@ -104,8 +108,10 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     const name = nameOf(facts.name);
     if (name === null) return false;
     block = createBlock(facts.daemon ?? daemon, name);
-    blocks.push(block);
-    byName.getOrInsert(name, []).push(block);
+    if (!copies.isCopy(JSON.stringify([daemon, facts]), block)) {
+      blocks.push(block);
+      byName.getOrInsert(name, []).push(block);
+    }
     return describe(block, facts);
   }
 

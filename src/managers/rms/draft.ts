@@ -15,12 +15,12 @@ export type ClientDraft = ReturnType<typeof createClientDraft>;
 export function createClientDraft() {
   return {
     user: undefined as string | null | undefined,
-    host: null as string | null,
+    host: undefined as string | null | undefined,
     display: null as string | null,
     /** What clients that share a token have in common, where the vendor defines it. */
     sharingId: null as string | null,
     count: 1,
-    startedAt: null as number | null,
+    startedAt: undefined as number | null | undefined,
     borrowed: false,
     /** Its last line was read: whether its token is a commuter's. */
     isWhole: false,
@@ -114,11 +114,22 @@ export const CLIENT_KEYS: ReadonlyMap<
   ],
 ]);
 
+/** Reports whether an entry is missing that lsmon prints with every feature and client. */
+function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
+  const { version, limit, unreserved, reserved, expiry, clients, queued } = draft;
+  if ([version, limit, unreserved, reserved, expiry].includes(null)) return true;
+  const lacksHost = ({ user, host }: ClientDraft) => user === undefined || host === undefined;
+  const isCut = (client: ClientDraft) =>
+    lacksHost(client) || client.startedAt === undefined || !client.isWhole;
+  return endsClients && (queued.some(lacksHost) || clients.some(isCut));
+}
+
 /**
- * The counts are the feature's own: its License Information blocks tell of single licenses, of which some are inactive.
- * What is not printed is not known, and the feature is cut.
+ * Reads the counts of the feature itself: its License Information blocks are about single licenses, some of them inactive.
+ * An entry that is not printed is not known, and the feature is cut. `endsClients`: this lsmon closes its clients with a
+ * line about commuter tokens.
  */
-export function readFeature(draft: FeatureDraft, name: string): FeatureReading {
+export function readFeature(draft: FeatureDraft, name: string, endsClients: boolean): FeatureReading {
   const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;
   const total = limit?.total ?? null;
   const unlimited = limit?.unlimited ?? false;
@@ -145,7 +156,7 @@ export function readFeature(draft: FeatureDraft, name: string): FeatureReading {
     queue: queued.map(readQueued),
     ...(reserved !== null && availableReserved !== null && { reserved: reserved + availableReserved }),
     consistency: compare(used, clients),
-    cut: draft.cut || version === null || limit === null || used === null,
+    cut: draft.cut || lacksEntry(draft, endsClients),
   };
 }
 
@@ -158,11 +169,11 @@ function compare(used: number | null, clients: readonly ClientDraft[]): Consiste
 
 function readClient({
   user = null,
-  host,
+  host = null,
   display,
   sharingId,
   count,
-  startedAt,
+  startedAt = null,
   borrowed,
 }: ClientDraft): CheckoutReading {
   return {
@@ -181,6 +192,6 @@ function readClient({
   };
 }
 
-function readQueued({ user = null, host, display, sharingId, count }: ClientDraft): QueueReading {
+function readQueued({ user = null, host = null, display, sharingId, count }: ClientDraft): QueueReading {
   return { user, host, display, qualifier: sharingId, version: null, handle: null, pool: 0, count };
 }

@@ -70,6 +70,11 @@ export function parseEntry(line: string) {
   return section === undefined ? ({ key, value } as const) : ({ section } as const);
 }
 
+/** Free text of the vendor, printed with a feature and not with its single licenses. */
+export function isVendorInformation(key: string): boolean {
+  return key.endsWith("vendor information");
+}
+
 export function isUnused(key: string): boolean {
   return UNUSED.has(key) || UNUSED.has(key.replace(/#\d{1,4}/, "##"));
 }

@@ -1,4 +1,5 @@
 import type { FeatureReading, MemberReading, Reading, ToolError } from "../../domain/reading.ts";
+import { createCopies } from "../copies.ts";
 import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { createUnparsed } from "../read-output.ts";
 import { trimBlanks } from "../scan.ts";
@@ -20,6 +21,7 @@ import {
   END_MARK,
   errorKind,
   isUnused,
+  isVendorInformation,
   NO_LICENSE,
   parseEntry,
   type Section,
@@ -32,12 +34,14 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
  * indentation means nothing, and neither does the order of the keys.
  *
  * The end of the output. On Windows lsmon ends with `Press Enter to continue . . .`; on Unix with nothing. A text without
- * that mark is known to be cut when its last line has no line end, the last feature lacks its counts or its expiry, the
- * last client lacks its last line, the clients are fewer than the tokens in use, or the server has said nothing at all.
- * What cannot be seen without the mark: a cut between two whole features, or behind the last client of one that shares.
+ * that mark is known to be cut when its last line has no line end, the last feature lacks its expiry, the last client or
+ * license lacks its last line, or the server has said nothing at all. A feature is cut wherever it or one of its clients
+ * lacks an entry, or its clients hold fewer tokens than are in use. A cut between two whole features, or behind the last
+ * client of one that shares, goes unseen without the mark.
  */
 export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   const features: FeatureDraft[] = [];
+  const copies = createCopies<FeatureDraft>();
   const errors: ToolError[] = [];
   const unparsed = createUnparsed();
   const timeOf = createTimeReader(zone);
@@ -46,6 +50,9 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   let section: Section | null = null;
   let feature: FeatureDraft | null = null;
   let client: ClientDraft | null = null;
+  /** Last keys of the feature's own entries and of the section: entries of one license end with the same key. */
+  let lastOfFeature = "";
+  let lastKey = "";
   let toolVersion: string | null = null;
   let recognised = false;
   let cut = false;
@@ -60,11 +67,13 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   }
 
   function enter(next: Section): boolean {
+    if (section === "feature") lastOfFeature = lastKey;
     section = next;
+    lastKey = "";
     client = null;
     if (next === "feature") {
+      closeFeature();
       feature = createFeatureDraft();
-      features.push(feature);
       answered = true;
       if (member !== null) member.status = "up";
       return true;
@@ -73,6 +82,12 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     if (feature === null) cut = true;
     if (next === "client" || next === "queued") client = addClient(next);
     return next !== "other";
+  }
+
+  function closeFeature(): void {
+    if (feature !== null && !copies.isCopy(JSON.stringify([feature.name, feature.version]), feature))
+      features.push(feature);
+    feature = null;
   }
 
   function addClient(kind: Section): ClientDraft {
@@ -88,6 +103,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     if (entry.section !== undefined) return enter(entry.section);
     const { key, value } = entry;
     if (section === null || section === "other" || feature === null) return false;
+    if (!isVendorInformation(key)) lastKey = key;
     // Several clients below one heading.
     if (key === "User name" && client?.user !== undefined) client = addClient(section);
     const own = FEATURE_KEYS.get(key);
@@ -96,8 +112,9 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
       const isOthers = section !== "feature" || (key === "Feature name" && feature.name !== null);
       return !isOthers && own(feature, value, zone);
     }
-    const ofClient = client === null ? undefined : CLIENT_KEYS.get(key);
-    if (ofClient !== undefined && client !== null) return ofClient(client, value, timeOf);
+    const ofClient = CLIENT_KEYS.get(key);
+    // Without a client, the heading and the lines after it are missing.
+    if (ofClient !== undefined) return client !== null && ofClient(client, value, timeOf);
     // A key of a newer version is told, and nothing that the feature must have is missing for it.
     if (own === undefined && !isUnused(key)) unparsed.add(line, lineNumber);
     return true;
@@ -106,7 +123,10 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   function takeLoose(text: string): boolean {
     const contact = CONTACT.exec(text)?.[1];
     if (contact !== undefined) {
+      closeFeature();
+      section = null;
       member = memberOf(contact);
+      copies.begin(contact);
       return true;
     }
     if (END_MARK.test(text)) {
@@ -129,7 +149,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     const error: ToolError = { message, major: null, minor: null, system: null, kind };
     if (step !== undefined) member ??= memberOf(step);
     // The server broke off.
-    if (features.length > 0) cut = true;
+    if (features.length > 0 || feature !== null) cut = true;
     if (member === null || member.error !== null) errors.push(error);
     else Object.assign(member, { status: "down", error });
     answered = true;
@@ -170,9 +190,12 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     finish({ rest, truncated }: OutputEnd): Reading {
       if (rest !== null && closesItself(rest)) take(rest);
       else if (rest !== null) markCut();
-      const last = features.at(-1);
-      const isOpen = last !== undefined && (last.expiry === null || last.clients.at(-1)?.isWhole === false);
-      if (truncated || (!ended && isOpen)) markCut();
+      const lacksEnd =
+        (section === "license" && lastKey !== lastOfFeature) ||
+        (feature !== null && (feature.expiry === null || feature.clients.at(-1)?.isWhole === false));
+      if (truncated || (!ended && lacksEnd)) markCut();
+      closeFeature();
+      const endsClients = features.some(({ clients }) => clients.some(({ isWhole }) => isWhole));
       if (recognised && !answered) cut = true;
       const members = member === null ? [] : [member];
       return {
@@ -181,7 +204,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
         toolVersion,
         members,
         daemons: [],
-        features: features.flatMap(read),
+        features: features.flatMap((draft) => read(draft, endsClients)),
         errors: [...members.flatMap(({ error }) => error ?? []), ...errors],
         ...unparsed.read(),
         cut: cut || features.some(({ name }) => name === null),
@@ -192,7 +215,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   };
 }
 
-/** Nobody can be told of a feature without a name. */
-function read(draft: FeatureDraft): FeatureReading[] {
-  return draft.name === null ? [] : [readFeature(draft, draft.name)];
+/** Leaves out features without a name. */
+function read(draft: FeatureDraft, endsClients: boolean): FeatureReading[] {
+  return draft.name === null ? [] : [readFeature(draft, draft.name, endsClients)];
 }

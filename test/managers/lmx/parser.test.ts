@@ -222,3 +222,13 @@ test("60,000 holders and hostile lines of a megabyte end in time", () => {
     expect(parse(`${HEAD}${block("0 of 1 license(s) used")}${text}`).unparsedLines).toBeGreaterThan(0);
   }
 });
+
+test.each(["in-use.txt", "units.txt", "several-servers.txt"])(
+  "%s twice in one text counts once, and is in doubt",
+  (name) => {
+    const text = fixture(name);
+    const twice = parse(text + text);
+    expect(summary(twice)).toEqual(summary(parse(text)));
+    expect(twice.features.every(({ cut }) => cut)).toBe(true);
+  },
+);

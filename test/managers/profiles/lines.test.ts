@@ -138,6 +138,14 @@ EXPLICIT         01/31/2030          0     20     50 |     0
     expect([first?.consistency, second?.consistency]).toEqual(["short", "short"]);
   });
 
+  test("of a text that contains everything twice counts once, and is in doubt", () => {
+    const once = readBy("lsdyna", DYNA("-", "20"));
+    const twice = readBy("lsdyna", DYNA("-", "20").repeat(2));
+    expect(summary(twice)).toEqual(summary(once).map((line) => `${line} cut`));
+    const other = DYNA("-", "20").replace("lic7", "lic8");
+    expect(readBy("lsdyna", DYNA("-", "20") + other).features).toHaveLength(4);
+  });
+
   test("of two keeps its features apart", () => {
     const text = DYNA("-", "20").replace(/(EXPLICIT[^\n]*\n)/, "          LICENSE GROUP 20 20 50 | 1\n$1");
     const groups = readBy("lsdyna", text).features.map(({ seatGroup }) => seatGroup);
@@ -292,4 +300,20 @@ test("whatever the text holds, nothing is thrown", () => {
       expect(read(parts.join("")).manager).toBe("own");
     }),
   );
+});
+
+test("OLicense: the line about unknown clients is a heading like the other", () => {
+  const text = `Server: <lic1:31212:0> (Proxy: <>)
+  tire;\tFreeFloating;\t4;\t2030-01-01 00:00:00;
+    1 FloatsLockedBy:
+      ada@ws1 #1
+    2 FloatsLockedBy 'unknown clients'
+      ida@pc-2.example.org #2
+`;
+  const [feature] = readBy("olicense", text).features;
+  expect(feature).toMatchObject({ total: 4, used: 3, consistency: "ok" });
+  expect(feature?.checkouts.map(({ user, host, count }) => [user, host, count])).toEqual([
+    ["ada", "ws1", 1],
+    ["ida", "pc-2.example.org", 2],
+  ]);
 });

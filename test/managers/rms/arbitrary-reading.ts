@@ -99,7 +99,8 @@ const feature: fc.Arbitrary<FeatureReading> = fc
       queue,
       reserved,
       consistency: used === held ? "ok" : used > held ? "short" : "shared",
-      cut: false,
+      // lsmon prints an expiry always.
+      cut: until === UNKNOWN_EXPIRY,
     };
   });
 

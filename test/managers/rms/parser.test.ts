@@ -26,6 +26,8 @@ function feature(counts: Record<string, string>, ...lines: string[]): string {
 const client = (...more: string[]) => [
   "   |- Client Information",
   "     |- User name                      : u",
+  "     |- Host name                      : ws1",
+  "     |- Status                         : Running since Tue Nov 03 11:34:40 2020",
   ...more,
   "     |- Is commuter token              : NO",
 ];
@@ -226,7 +228,8 @@ describe("what no rule knows", () => {
 });
 
 test("several clients below one heading", () => {
-  const more = ["     |- User name                      : v", "     |- Is commuter token              : YES"];
+  const more = client().slice(1, -2).concat("     |- Is commuter token              : YES");
+  more[0] = "     |- User name                      : v";
   const text = feature({ "Unreserved tokens in use": "2" }, ...client(), ...more);
   const [found] = parse(CONTACT + text + END).features;
   expect(found).toMatchObject({
@@ -332,4 +335,51 @@ test("40,000 clients and hostile lines of a megabyte end in time", () => {
     const odd = begins.map((begin) => `${begin}${long}x\n`).join("");
     expect(parse(CONTACT + feature({}) + odd).unparsedLines).toBeGreaterThan(0);
   }
+});
+
+describe("a block that is cut in its middle", () => {
+  const two = feature({ "Unreserved tokens in use": "2" }, ...client(), ...client()).replace(
+    /: u\n(?=.*\n.*\n.*$)/,
+    ": v\n",
+  );
+  const rest = feature({ "Feature name": '"b"' });
+  const whole = CONTACT + two + rest + END;
+  const isCut = (text: string) =>
+    parse(text).features.map(({ name, cut, consistency }) => `${name} ${cut || consistency === "short"}`);
+
+  test("is whole with all its lines", () => {
+    expect(isCut(whole)).toEqual(["a false", "b false"]);
+  });
+
+  // With the lines between, whatever follows.
+  test.each([
+    [
+      "a feature's maximum to the next feature",
+      "   |- Maximum",
+      ' |- Feature Information\n   |- Feature name                   : "b"',
+    ],
+    ["a feature's expiry alone", "   |- Expiration", "   |- Client Information"],
+    ["a client's host", "     |- Host name", "     |- Status"],
+    ["a client's start", "     |- Status", "     |- Is commuter"],
+    ["a client's last line", "     |- Is commuter", "   |- Client Information"],
+    ["the heading of the clients", "   |- Client Information", "     |- Host name"],
+  ])("from %s", (_, from, to) => {
+    const begin = whole.indexOf(from);
+    const text = whole.slice(0, begin) + whole.slice(whole.indexOf(to, begin));
+    expect(isCut(text)).toEqual(["a true", "b false"]);
+  });
+
+  test("within a license of the last feature, without the end mark", () => {
+    const license = (...keys: string[]) =>
+      ["   |- License Information", ...keys.map((key) => `     |- ${key} : x`)].join("\n");
+    const text = (...keys: string[]) =>
+      `${CONTACT}${feature({ "Public vendor information": "x" }).trimEnd()}\n${license(...keys)}\n`;
+    expect(isCut(text("License Hash", "Expiration date"))).toEqual(["a false"]);
+    expect(isCut(text("License Hash", "License status"))).toEqual(["a true"]);
+  });
+});
+
+test.each(["windows.txt", "unix.txt"])("%s twice in one text counts once, and is in doubt", (name) => {
+  const text = `${fixture(name)}\n`;
+  expect(summary(parse(text + text))).toEqual(summary(parse(text)).map((line) => `${line} cut`));
 });
