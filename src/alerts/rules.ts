@@ -346,8 +346,11 @@ interface Holder extends Pick<FeaturePicture, "daemon" | "name" | "unit"> {
 
 /** Everyone who holds a seat of a feature that the rule looks at. */
 function holders({ features }: ServerPicture, settingsOf: SettingsOfFeature): Holder[] {
-  return features
-    .filter(({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0)
+  const watched = features.filter(
+    ({ daemon, name, state }) => state === "ok" && settingsOf(daemon, name).heldHours > 0,
+  );
+  return sharedSets(watched)
+    .flat()
     .flatMap(({ daemon, name, unit = "seats", checkouts }) => {
       const longest = longestByHolder(checkouts).entries();
       return [...longest].map(([detail, holder]) => ({ daemon, name, unit, detail, ...holder }));

@@ -137,7 +137,8 @@ export const OfCounts = {
     Type.String({
       description:
         "Name of the set of seats that it shares with others of its server; null = its own. A sum counts a set once: the " +
-        "largest `total` of its features, and the sum of their `used`",
+        "largest `total` of its features, and the sum of their `used`. The set `package NAME` is the feature NAME and its " +
+        "components: a sum counts only NAME",
     }),
   ),
 };

@@ -33,7 +33,10 @@ export function summarise({ servers: pictures }: Snapshot): Summary {
   const all = pictures.flatMap(({ features }) => features);
   const isRead = ({ state }: FeaturePicture) => state !== "failed";
   const features = all.filter(isRead);
-  const sets = pictures.flatMap((picture) => seatSets(picture.features.filter(isRead)));
+  const sets = pictures
+    .flatMap((picture) => seatSets(picture.features))
+    .map((set) => set.filter(isRead))
+    .filter((set) => set.length > 0);
   const counted = sets.map((set) => poolOf(set)).filter(({ unlimited }) => !unlimited);
   const used = counted.filter((pool) => pool.used !== null);
   const sum = <What extends string>(

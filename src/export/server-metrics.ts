@@ -1,5 +1,5 @@
 import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
-import { isSeats, poolOf, seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
+import { isSeats, poolOf, seatSets, sharedSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import { worstOfEach } from "../domain/polls/server-status.ts";
 import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts";
 import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
@@ -111,7 +111,10 @@ export const SERVER = {
   ),
   used: gauge("license_server_seats_used", "Seats in use of those features."),
   features: gauge("license_server_features", "Features of the server by the state of their numbers."),
-  checkouts: gauge("license_server_checkouts", "Checkouts in the last good reading, while it is fresh."),
+  checkouts: gauge(
+    "license_server_checkouts",
+    "Checkouts in the last good reading, while it is fresh. Components of a package are left out.",
+  ),
   unparsed: gauge("license_server_unparsed_lines", "Lines of the last output that no rule knew."),
   memberStatus: gauge(
     "license_member_status",
@@ -155,18 +158,21 @@ export function* emitServer(picture: ServerPicture, emit: Emit, of: Labels = [])
   yield;
 
   const states = { ok: 0, partial: 0, stale: 0, failed: 0 };
-  let checkouts = 0;
   for (const [index, feature] of features.entries()) {
     states[feature.state]++;
-    checkouts += feature.checkouts.length;
     emitFeature(labels, feature, emit);
     if (index % FEATURES_A_STEP === FEATURES_A_STEP - 1) yield;
   }
   for (const state of DATA_STATES) emit(SERVER.features, [...labels, ["state", state]], states[state]);
   if (!isFresh(picture)) return;
-  emit(SERVER.checkouts, labels, checkouts);
-  const limited = seatSets(features.filter(isFresh))
-    .map((set) => poolOf(set))
+  const counted = sharedSets(features).flat();
+  emit(
+    SERVER.checkouts,
+    labels,
+    counted.reduce((sum, { checkouts }) => sum + checkouts.length, 0),
+  );
+  const limited = seatSets(features)
+    .map((set) => poolOf(set.filter(isFresh)))
     .filter(({ total }) => total !== null);
   emitKnown(emit, SERVER.issued, labels, sumOfKnown(limited.map(({ total }) => total)));
   emitKnown(emit, SERVER.used, labels, sumOfKnown(limited.map(({ used }) => used)));

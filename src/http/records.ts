@@ -8,7 +8,7 @@ import type {
   ServerPicture,
   Snapshot,
 } from "../domain/picture.ts";
-import { poolOf, seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
+import { poolOf, seatSets, sharedSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { Expiry } from "../domain/reading.ts";
 import type {
   ExpirationRecord,
@@ -53,7 +53,12 @@ export function serverRecord(picture: ServerPicture): ServerRecord {
     // Of a server that was never read nothing is known: not even that it has no features.
     counts: {
       features: collectedAt === null ? null : features.length,
-      checkouts: collectedAt === null ? null : features.flatMap(({ checkouts }) => checkouts).length,
+      checkouts:
+        collectedAt === null
+          ? null
+          : sharedSets(features)
+              .flat()
+              .flatMap(({ checkouts }) => checkouts).length,
       total: sumOfKnown(sets.map(({ total }) => total)),
       // As in the summary: what unlimited features have in use is no part of a total.
       used: sumOfKnown(sets.filter(({ unlimited }) => !unlimited).map(({ used }) => used)),

@@ -1,5 +1,6 @@
 import { ROW_COLUMNS, type RowValues } from "../domain/picture.ts";
 import type { KeptServer, PictureFeature } from "../domain/polls/kept-picture.ts";
+import { sharedSets } from "../domain/polls/seat-groups.ts";
 import type { PagePath, Unit } from "../domain/words.ts";
 import { daysUntil } from "./format.ts";
 
@@ -117,9 +118,22 @@ export const holdersOf = kept((server: KeptServer): readonly HolderRow[] =>
   [...server.rows.values()].map((row) => holderOf(server, row)),
 );
 
+/** Leaves out rows of a component if its package has rows too: both are rows of one seat. */
+export function countedRows(rows: readonly HolderRow[]): HolderRow[] {
+  const servers = new Map<PictureFeature | undefined, string>();
+  for (const { server, feature } of rows) servers.set(server.features.get(feature), server.id);
+  const features = [...servers.keys()].filter((feature) => feature !== undefined);
+  const counted = new Set(sharedSets(features, (feature) => servers.get(feature) ?? "").flat());
+  const others = new Set(features.filter((feature) => !counted.has(feature)));
+  return rows.filter(({ server, feature }) => {
+    const found = server.features.get(feature);
+    return found === undefined || !others.has(found);
+  });
+}
+
 /** How much of one unit these have. */
 export const sumOf = (rows: readonly HolderRow[], unit: Unit = "seats"): number =>
-  rows.reduce((sum, row) => sum + (row.unit === unit ? row.count : 0), 0);
+  countedRows(rows).reduce((sum, row) => sum + (row.unit === unit ? row.count : 0), 0);
 /** How many people these are, those who are not known left aside. */
 export const peopleOf = (rows: readonly HolderRow[]): number =>
   new Set(rows.flatMap(({ user }) => user ?? [])).size;

@@ -73,6 +73,34 @@ describe("the seats of a group", () => {
   });
 });
 
+test("a package has one alert for its components, and one for each person", () => {
+  const rig = createRig({ settings: { heldHours: 1 } });
+  const inPackage = (name: string, ...users: string[]) =>
+    feature({
+      name,
+      total: 2,
+      used: users.length,
+      seatGroup: "package suite",
+      checkouts: users.map((user) => checkout({ user, host: null, startedAt: NOON - 2 * HOUR })),
+    });
+  const features = [
+    inPackage("drafting", "ann"),
+    inPackage("modelling", "bob"),
+    inPackage("suite", "ann", "bob"),
+  ];
+  rig.poll({ reading: reading({ features }) });
+  const alerts = rig.engine.firing().map(({ rule, feature: name, message }) => [rule, name, message]);
+  expect(alerts).toEqual([
+    ["seats", "suite", "All 2 seats of suite are in use"],
+    ["held_too_long", "suite", expect.stringContaining("ann")],
+    ["held_too_long", "suite", expect.stringContaining("bob")],
+  ]);
+  expect(rig.notes()[0]?.alert.holders).toEqual([
+    expect.objectContaining({ user: "ann", seats: 1 }),
+    expect.objectContaining({ user: "bob", seats: 1 }),
+  ]);
+});
+
 describe("tokens", () => {
   const tokens = (used: number, more: Partial<FeatureReading> = {}) =>
     feature({ name: "HyperWorks", total: 1000, used, unit: "tokens", checkouts: [], ...more });

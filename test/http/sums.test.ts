@@ -9,6 +9,8 @@ import { serverJson } from "../../src/http/picture.ts";
 import { serverRecord, summaryRecord } from "../../src/http/records.ts";
 import { figuresOf, groupsOf } from "../../src/page/daily/figures.ts";
 import { seatsOf } from "../../src/page/daily/wall.ts";
+import { groupedHolders } from "../../src/page/groups.ts";
+import { holdersOf, sumOf } from "../../src/page/model.ts";
 import { checkout, feature, outcome, reading, server } from "../domain/make.ts";
 import { parseText, sampleOf } from "../export/parse-text.ts";
 
@@ -34,6 +36,23 @@ const credits = feature({
 const plain = feature({ name: "solver", total: 10, used: 1 });
 const open = feature({ name: "viewer", total: null, used: 7, unlimited: true });
 
+/** A package of four with two people on two of its components, and one with a component that the first has too. */
+const inPackage = (name: string, total: number, people: readonly string[], of: string) =>
+  feature({
+    name,
+    total,
+    used: people.length,
+    seatGroup: `package ${of}`,
+    checkouts: people.map((user) => checkout({ user })),
+  });
+const packages = [
+  inPackage("drafting", 14, ["ada"], "suite"),
+  inPackage("modelling", 4, ["bob"], "suite"),
+  inPackage("rendering", 4, [], "suite"),
+  inPackage("suite", 4, ["ada", "bob"], "suite"),
+  inPackage("collection", 10, [], "collection"),
+];
+
 const site = (...servers: FeatureReading[][]): ServerPicture[] =>
   servers.map((features, at) =>
     applyPoll(null, server({ id: `s${at}` }), outcome({ reading: reading({ features }) }), null),
@@ -45,6 +64,9 @@ const CASES: [string, ServerPicture[], [total: number | null, used: number | nul
   ["tokens alone", site(tokens), [null, null]],
   ["credits alone", site([credits]), [null, null]],
   ["a group, tokens, credits and plain seats", site(crash, tokens, [credits], [plain, open]), [510, 441]],
+  ["a package and its components", site(packages.slice(0, 4)), [4, 2]],
+  ["two packages with a common component", site(packages), [14, 2]],
+  ["components without their package", site(packages.slice(1, 3)), [4, 1]],
   ["all on one server", site([...crash, ...tokens, credits, plain, open]), [510, 441]],
 ];
 
@@ -101,6 +123,25 @@ describe.each(CASES)("the seats of %s", (_, servers, [total, used]) => {
     ]);
     expect(sum(walls.map((each) => each.available))).toBe((total ?? 0) - (used ?? 0));
   });
+});
+
+test("a checkout of a component counts once, with its package", async () => {
+  const servers = site(packages);
+  const [picture] = servers as [ServerPicture];
+  expect(serverRecord(picture).counts).toMatchObject({ features: 5, checkouts: 2 });
+  expect(summaryRecord({ version: 1, servers }, NO_ALERTS)).toMatchObject({ users: 2, features: 5 });
+  const text = await createExposition().render({ version: 1, servers }, () => {}, "text");
+  const told = parseText(new TextDecoder().decode(text));
+  expect(sampleOf(told, "license_server_checkouts", { server: "s0" })).toBe(2);
+
+  const kept = keptServer(JSON.parse(serverJson(picture, 1)) as PictureServer);
+  const rows = holdersOf(kept);
+  expect([rows.length, sumOf(rows), groupedHolders(rows, "user").map(({ count }) => count)]).toEqual([
+    4,
+    2,
+    [1, 1],
+  ]);
+  expect(sumOf(rows.filter(({ feature }) => feature.endsWith("drafting")))).toBe(1);
 });
 
 test("what is waited for and kept is added up of seats alone", () => {

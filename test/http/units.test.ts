@@ -190,6 +190,67 @@ describe("units and seat groups in the statistics", () => {
   });
 });
 
+test("a seat of a package counts once in usage, products and heat maps", async () => {
+  const rig = createRig([a.server({ id: "cad" })]);
+  const inPackage = (name: string, total: number, ...users: string[]) =>
+    a.feature({
+      name,
+      total,
+      used: users.length,
+      seatGroup: "package suite",
+      checkouts: users.map((user) => a.checkout({ user, handle: name + user, startedAt: null })),
+    });
+  const features = [
+    inPackage("drafting", 14, "ada"),
+    inPackage("modelling", 4, "bob"),
+    inPackage("suite", 4, "ada", "bob"),
+  ];
+  for (let at = START; at <= NOW; at += MINUTE) {
+    const poll = { startedAt: at - 200, finishedAt: at, serverId: "cad" };
+    await rig.poll(a.outcome({ ...poll, reading: a.reading({ features }) }));
+  }
+  const product = { costPerSeatYear: null, currency: null };
+  const products = [
+    { ...product, name: "All", features: ["cad/*/*"] },
+    { ...product, name: "Drafting", features: ["cad/*/drafting"] },
+  ];
+  const site = (some: typeof products) => {
+    const settings = { ...bench().deps.settings(), products: some };
+    const at = bench({ history: historyPort(() => rig.reader(NOW)), settings: () => settings });
+    at.now = NOW;
+    at.show(...rig.live().snapshot().servers);
+    return at;
+  };
+  const at = site(products);
+  const usage = async (query: string, of = at) => {
+    const { groups } = await ask<{ groups: UsageRecord[] }>(of, `usage?${RANGE}&${query}`);
+    return groups.map((row) => [
+      row.product ?? row.user ?? row.feature ?? row.server,
+      row.heldSeatHours,
+      row.peakHeld,
+    ]);
+  };
+  expect(await usage("group_by=server")).toEqual([["cad", 4, 2]]);
+  expect(await usage("group_by=user&sort=user")).toEqual([
+    ["ada", 2, 1],
+    ["bob", 2, 1],
+  ]);
+  expect(await usage("group_by=feature&sort=feature")).toEqual([
+    ["drafting", 2, 1],
+    ["modelling", 2, 1],
+    ["suite", 4, 2],
+  ]);
+  expect(await usage("group_by=user&feature=drafting")).toEqual([["ada", 2, 1]]);
+  expect(await usage("group_by=product", site(products.toReversed()))).toEqual([
+    ["All", 4, 2],
+    ["Drafting", 2, 1],
+  ]);
+  const stats = await ask<Stats>(at, `stats?${RANGE}&product=All`);
+  expect(stats.products).toMatchObject([{ total: 4, peakHeld: 2, heldSeatHours: 4, uniqueUsers: 2 }]);
+  const heat = await ask<{ cells: { peakUsed: number | null }[] }>(at, `heatmap?${RANGE}&timezone=UTC`);
+  expect(heat.cells.flatMap(({ peakUsed }) => peakUsed ?? [])).toEqual([2, 2]);
+});
+
 describe("a holder whose user is not known", () => {
   test("is null in what is live, and nobody's name", async () => {
     const { at } = await site();

@@ -70,6 +70,13 @@ function otherCounts(at: number): ServerPicture {
       ],
     }),
     feature("unassigned", { total: 4, used: 0, assigned: [] }),
+    ...["suite", "drafting", "rendering"].map((name) =>
+      feature(name, {
+        ...{ seatGroup: "package suite", total: 4, used: name === "rendering" ? 0 : 1 },
+        checkouts: name === "rendering" ? [] : [seat("10", "ada")],
+        queue: [{ ...seat("11", "eve"), pool: null }],
+      }),
+    ),
     feature("broken", { total: null, used: null, error: a.toolError(), seatGroup: "common" }),
   ];
   const server = a.server({ id: "other", name: "Other counts", manager: "dsls", address: "lic9:4085" });

@@ -283,7 +283,7 @@ describe("figures of a site", () => {
 });
 
 describe("the last 24 hours", () => {
-  const SEATS = { unit: "seats", seatGroup: null } as const;
+  const SEATS = { feature: "f", unit: "seats", seatGroup: null } as const;
   const at = (minute: number) => new Date(NOW + minute * 5 * MINUTE_MS).toISOString();
   const series = (...used: (number | null)[]) =>
     used.map((value, minute) => ({

@@ -104,12 +104,17 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
   const keyOf = ({ daemon, feature }: { daemon: string; feature: string | null }) =>
     featureKey(daemon, feature ?? "");
   const denials = Map.groupBy(deniedIn(past), keyOf);
+  const held = features.filter((each) => heldMsOf(past, each) > 0);
   const sets = sharedSets(features).map((set) => set.toSorted((a, b) => (a.feature < b.feature ? -1 : 1)));
   const counts = new Map(sets.map((set) => [set.map(keyOf)[0] ?? "", countSpans(past, set)]));
   const parts: { readonly spans: readonly Span[]; readonly denied?: Denied[] | undefined }[] = [
-    ...[serverSpans(past), ...daemonSpans(past), ...features.map((each) => holdSpans(past, each))].map(
-      (spans) => ({ spans }),
-    ),
+    ...[
+      serverSpans(past),
+      ...daemonSpans(past),
+      ...sharedSets(held)
+        .flat()
+        .map((each) => holdSpans(past, each)),
+    ].map((spans) => ({ spans })),
     // There may be denials of what has no counts.
     ...[...new Set([...counts.keys(), ...denials.keys()])].map((key) => {
       return { spans: counts.get(key) ?? [], denied: denials.get(key) };
@@ -217,11 +222,15 @@ function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   return spansOf(past, looks);
 }
 
+/** From when on a seat is held for too long; 0 = never. */
+function heldMsOf({ conditions }: Past, { server, daemon, feature }: KnownFeature): number {
+  return conditions.settingsOf(server, daemon, feature).heldHours * HOUR_MS;
+}
+
 /** Users that held seats of one feature for too long. */
 function holdSpans(past: Past, known: KnownFeature): Span[] {
-  const { read, blank, conditions, start, end } = past;
-  const heldMs = conditions.settingsOf(known.server, known.daemon, known.feature).heldHours * HOUR_MS;
-  if (heldMs <= 0) return [];
+  const { read, blank, start, end } = past;
+  const heldMs = heldMsOf(past, known);
   const held = read.all<{ user: string | null; host: string | null; began: number; ended: number }>(
     `SELECT user, host, began_at AS began, coalesce(ended_at, ?1) AS ended FROM sessions
        WHERE server_id = ?2 AND daemon = ?3 AND feature = ?4 AND coalesce(ended_at, ?1) > ?5

@@ -1,9 +1,9 @@
 import type { FeaturePicture, ServerPicture } from "../picture.ts";
 import type { PollOutcome } from "../poll.ts";
-import type { Reading } from "../reading.ts";
+import type { FeatureReading, Reading } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
 import { featureKey, mergeBlocks, readFeature, staleFeature } from "./feature-picture.ts";
-import { poolOf, sharedSets } from "./seat-groups.ts";
+import { packageGroup, poolOf, seatGroups, sharedSets } from "./seat-groups.ts";
 import { isAnswered, isUnreadable, serverStatus, worstOfEach } from "./server-status.ts";
 
 /** Good readings in a row that must lack a feature before it is gone: a cut text can look whole. */
@@ -147,7 +147,9 @@ function layOver(
     return missed < MISSED_UNTIL_REMOVED ? staleFeature(feature, missed) : null;
   };
 
-  const features = mergeBlocks(reading.features).map((block) => {
+  const packages = new Set(before.map(({ name }) => packageGroup(name)));
+  const features = mergeBlocks(reading.features).map((read) => {
+    const block = inPackage(read, known.get(featureKey(read.daemon, read.name)), packages);
     const key = featureKey(block.daemon, block.name);
     const previous = known.get(key) ?? null;
     known.delete(key);
@@ -166,13 +168,27 @@ function layOver(
   return withinGroups(features, collectedAt);
 }
 
-/** A feature has no more free seats than its seat group has left. */
+/** Checkouts show which features are a package. While they are idle, the group of an earlier reading stays. */
+function inPackage(
+  block: FeatureReading,
+  previous: FeaturePicture | undefined,
+  packages: ReadonlySet<string>,
+): FeatureReading {
+  const seatGroup = previous?.seatGroup;
+  if (block.seatGroup !== undefined || seatGroup === undefined || !packages.has(seatGroup)) return block;
+  return { ...block, seatGroup };
+}
+
+/**
+ * A feature has no more free seats than its seat group has left. A component with more seats than its package draws on
+ * other packages too.
+ */
 function withinGroups(features: readonly FeaturePicture[], readAt: number): readonly FeaturePicture[] {
   const left = new Map<FeaturePicture, number>();
-  for (const set of sharedSets(features)) {
-    const { total, used } = poolOf(set);
-    if (set.length > 1 && total !== null && used !== null)
-      for (const feature of set) left.set(feature, total - used);
+  for (const group of seatGroups(features)) {
+    const { total, used } = poolOf(sharedSets(group).flat());
+    if (group.length === 1 || total === null || used === null) continue;
+    for (const feature of group) if ((feature.total ?? 0) <= total) left.set(feature, total - used);
   }
   if (left.size === 0) return features;
   return features.map((feature) => {

@@ -3,22 +3,35 @@ import type { FeaturePicture } from "../picture.ts";
 
 type Counts = Pick<FeaturePicture, "total" | "used" | "unlimited">;
 
+/** A feature as pictures name it, or as history does. */
+type Named = { readonly name: string } | { readonly feature: string };
+export type Member = Shared & Named;
+
+const nameOf = (feature: Named) => ("name" in feature ? feature.name : feature.feature);
+
+/** Name of the seat group of a package and its components. The seats of a group with this name are those of the package. */
+export function packageGroup(name: string): string {
+  return `package ${name}`;
+}
+
+export function isPackage(feature: Member): boolean {
+  return feature.seatGroup === packageGroup(nameOf(feature));
+}
+
 /**
- * What counts where counts are added up, in the one place that knows it. Features of one seat group of a server draw on
- * one set of seats; every other feature is a set of its own. A set counts once, see {@link poolOf}. Sums are of sets of
- * seats alone, see {@link seatSets}: tokens and credits are added to nothing. Sets stand in the order of their first
- * features.
+ * Groups features by the seats that they draw on: the features of one seat group of a server, or a feature alone. Groups
+ * are in the order of their first features.
  */
-export function sharedSets<F extends Shared>(
+export function seatGroups<F extends Shared>(
   features: Iterable<F>,
   serverOf: (feature: F) => string = () => "",
 ): F[][] {
-  const sets: F[][] = [];
+  const all: F[][] = [];
   const groups = new Map<string, F[]>();
   for (const feature of features) {
     const { unit = "seats", seatGroup = null } = feature;
     if (seatGroup === null) {
-      sets.push([feature]);
+      all.push([feature]);
       continue;
     }
     const key = `${serverOf(feature)}\0${unit}\0${seatGroup}`;
@@ -27,15 +40,30 @@ export function sharedSets<F extends Shared>(
       known.push(feature);
       continue;
     }
-    const set = [feature];
-    groups.set(key, set);
-    sets.push(set);
+    const group = [feature];
+    groups.set(key, group);
+    all.push(group);
   }
-  return sets;
+  return all;
+}
+
+/**
+ * Groups features as {@link seatGroups} does, without the components of packages that are among the features: a seat of a
+ * component is a seat of its package. Each set counts once in a sum, see {@link poolOf}. Sums are of seats alone, see
+ * {@link seatSets}: tokens and credits are added to nothing.
+ */
+export function sharedSets<F extends Member>(
+  features: Iterable<F>,
+  serverOf?: (feature: F) => string,
+): F[][] {
+  return seatGroups(features, serverOf).map((group) => {
+    const packages = group.filter(isPackage);
+    return packages.length > 0 ? packages : group;
+  });
 }
 
 /** The sets of {@link sharedSets} whose seats may be added up. */
-export function seatSets<F extends Shared>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
+export function seatSets<F extends Member>(features: Iterable<F>, serverOf?: (feature: F) => string): F[][] {
   return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
 }
 

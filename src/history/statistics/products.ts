@@ -1,6 +1,6 @@
 import type { FeatureId, Series, Step } from "../../domain/history.ts";
 import type { ProductRecord } from "../../domain/history-records.ts";
-import { isSeats, seatSets } from "../../domain/polls/seat-groups.ts";
+import { seatSets } from "../../domain/polls/seat-groups.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, clip, type Holding, holdingsAt } from "../../domain/stats/held-seats.ts";
@@ -97,8 +97,9 @@ async function heldTogether(own: HistorySource, query: ProductsQuery) {
   const productOf = createProductOf(query.products);
   for (const [product, features] of Map.groupBy(await own.features(query.filter), productOf)) {
     const names = features.map(({ feature }) => feature);
-    const seats = features.filter(isSeats);
-    const others = new Set(features.filter((each) => !isSeats(each)).map(keyOf));
+    const seats = seatSets(features, ({ server }) => server).flat();
+    const counted = new Set(seats.map(keyOf));
+    const others = new Set(features.map(keyOf).filter((key) => !counted.has(key)));
     const filter = { ...query.filter, features: names, users: null, hosts: null };
     const sum = createRollupSum();
     const users = new Set<string>();

@@ -1,4 +1,5 @@
 import type { FeatureId } from "../../domain/history.ts";
+import { sharedSets } from "../../domain/polls/seat-groups.ts";
 import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, clip, type Holding, holdingsAt, sumsOf } from "../../domain/stats/held-seats.ts";
@@ -59,8 +60,13 @@ export async function usageQuery(
   // Of one feature alone its own unit is told, of several what they have of seats.
   const isOfOne = groupBy.includes("feature");
   const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
-  const isCounted = (feature: FeatureId) => (units.get(keyOf(feature)) ?? "seats") === common;
-  const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
+  // Products may have a component without its package.
+  const together = Map.groupBy(features, groupBy.includes("product") ? productOf : () => null);
+  const sets = [...together.values()].flatMap((of) => sharedSets(of, ({ server }) => server));
+  const counted = new Set(sets.flat().filter(({ unit = "seats" }) => unit === common));
+  const others = new Set(features.filter((feature) => !counted.has(feature)).map(keyOf));
+  const isCounted = (feature: FeatureId) => !others.has(keyOf(feature));
+  const isMixed = !isOfOne && others.size > 0;
   const usage = createUsage(
     groupBy,
     start,

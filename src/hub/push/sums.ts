@@ -34,17 +34,22 @@ const LIMITED = `FILTER (WHERE NOT read_unlimited)`;
 const sizeOf = (members: string) =>
   `CASE WHEN count(*) ${members} = 1 OR NOT bool_or(unlimited) ${members} THEN max(total) ${members} END`;
 
+/** Whether a feature counts in sums: not if it is a component of a package that its server has (`sharedSets`). */
+const COUNTED = `coalesce(seat_group NOT LIKE 'package %', true) OR seat_group = 'package ' || name OR NOT EXISTS (
+      SELECT FROM current_features p WHERE p.site = f.site AND p.server = f.server AND p.unit = f.unit
+        AND p.seat_group = f.seat_group AND f.seat_group = 'package ' || p.name)`;
+
 /** Adds up the features of these servers anew. */
 export const SUMS = `
   WITH r AS (
     SELECT server, now FROM json_to_recordset($3::text::json) AS r(server text, now bigint) WHERE $2::int IS NOT NULL
   ), own AS (
-    SELECT f.* FROM r JOIN current_features f ON f.site = $1 AND f.server = r.server
+    SELECT f.*, ${COUNTED} AS counted FROM r JOIN current_features f ON f.site = $1 AND f.server = r.server
   ), sets AS (
     SELECT server, ${sizeOf("")} AS total, CASE WHEN NOT bool_or(unlimited) THEN sum(used) END AS used,
       bool_or(unlimited) FILTER (WHERE ${READ}) AS read_unlimited, ${sizeOf(`FILTER (WHERE ${READ})`)} AS read_total,
       sum(used) FILTER (WHERE ${READ}) AS read_used
-    FROM own WHERE unit = 'seats'
+    FROM own WHERE unit = 'seats' AND counted
     GROUP BY server, seat_group, CASE WHEN seat_group IS NULL THEN daemon END, CASE WHEN seat_group IS NULL THEN name END
   ), seats AS (
     SELECT r.server, sum(total) AS total, sum(used) AS used, count(*) ${LIMITED} AS sets,
@@ -53,14 +58,15 @@ export const SUMS = `
       coalesce(sum(CASE WHEN read_used IS NOT NULL THEN read_total END) ${LIMITED}, 0) AS "seatsOfUsed"
     FROM r LEFT JOIN sets USING (server) GROUP BY r.server
   ), features AS (
-    SELECT r.server, count(name) AS features, coalesce(sum(checkouts), 0) AS checkouts, coalesce(sum(listed), 0) AS listed,
+    SELECT r.server, count(name) AS features, coalesce(sum(checkouts) FILTER (WHERE counted), 0) AS checkouts,
+      coalesce(sum(listed), 0) AS listed,
       count(*) FILTER (WHERE available <= 0 AND own.total > 0 AND state NOT IN ('stale', 'failed')) AS "full",
       count(*) FILTER (WHERE state = 'failed') AS failed, count(*) FILTER (WHERE state = 'stale') AS stale,
       (SELECT min(expires_on) FROM current_pools p
         WHERE p.site = $1 AND p.server = r.server AND p.expires_at >= r.now) AS "nextExpiry",
       count(*) FILTER (WHERE ${READ} AND unlimited) AS unlimited,
-      coalesce(sum(queued) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS queued,
-      coalesce(sum(reserved) FILTER (WHERE ${READ} AND unit = 'seats'), 0) AS reserved
+      coalesce(sum(queued) FILTER (WHERE ${READ} AND unit = 'seats' AND counted), 0) AS queued,
+      coalesce(sum(reserved) FILTER (WHERE ${READ} AND unit = 'seats' AND counted), 0) AS reserved
     FROM r LEFT JOIN own USING (server) GROUP BY r.server, r.now
   )
   UPDATE servers s SET features = a.features, listed = a.listed, sums = row_to_json(a) FROM (SELECT * FROM features JOIN seats USING (server)) a

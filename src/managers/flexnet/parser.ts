@@ -6,6 +6,7 @@ import type { Block, FeatureHeader } from "./block.ts";
 import { closeBlock, openBlock, parseHeader, parseOddHeader, startsHeader } from "./block.ts";
 import { createBlockReader, type LineOutcome } from "./block-lines.ts";
 import { addDaemon, createMembers } from "./members.ts";
+import { withPackages } from "./packages.ts";
 import { createStartTimes, parseReportTime } from "./start-time.ts";
 import type { PartLine } from "./status-lines.ts";
 import {
@@ -231,13 +232,13 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
         toolVersion,
         members: members.list(),
         daemons: [...daemons.values()],
-        features: [
+        features: withPackages([
           ...listed.map((known) => closeBlock(known, cut && known === last)),
           ...added.map((known) => ({
             ...closeBlock(known, asked || blocks.length > 0),
             fromFile: true as const,
           })),
-        ],
+        ]),
         errors,
         ...unparsed.read(),
         cut,

@@ -1,8 +1,8 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
-import { isSeats, sumOfKnown } from "../../domain/polls/seat-groups.ts";
+import { seatSets, sumOfKnown } from "../../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import type { FeatureRow, HolderRow, Site } from "../model.ts";
-import { allFeatures, allHolders, labelsOf, peopleOf, sortedHolders } from "../model.ts";
+import { allFeatures, allHolders, countedRows, labelsOf, peopleOf, sortedHolders } from "../model.ts";
 import { lostOf } from "../past-rows.ts";
 import { isTroubled } from "./condition.ts";
 
@@ -12,11 +12,12 @@ import { isTroubled } from "./condition.ts";
  */
 export function figuresOf(site: Site) {
   const rows = allFeatures(site);
-  const read = rows.map(({ feature }) => feature).filter(({ state }) => state !== "failed");
+  const read = rows.filter(({ feature }) => feature.state !== "failed");
   const holders = allHolders(site).filter(({ kind }) => kind === "checkout");
   const counts = [...site.values()].map((server) => server.counts);
   const used = sumOfKnown(counts.map((each) => each.used));
-  const waiting = sumOfKnown(read.filter(isSeats).map(({ queued }) => queued)) ?? 0;
+  const seats = [...site.values()].flatMap(({ features }) => seatSets(features.values()).flat());
+  const waiting = sumOfKnown(seats.map(({ queued }) => queued)) ?? 0;
   return {
     used,
     total: sumOfKnown(counts.map((each) => each.total)),
@@ -60,7 +61,9 @@ export function expiriesOf(rows: readonly ExpirationRecord[]) {
 
 /** Checkouts since the longest; those of which that is not known are left out. */
 export function heldOf(site: Site): HolderRow[] {
-  const known = allHolders(site).filter(({ kind, since }) => kind === "checkout" && since !== null);
+  const known = countedRows(allHolders(site)).filter(
+    ({ kind, since }) => kind === "checkout" && since !== null,
+  );
   return sortedHolders(known, "since");
 }
 

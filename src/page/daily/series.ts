@@ -13,7 +13,7 @@ export interface Day {
   readonly coverage: number;
 }
 
-type Series = Pick<StatsRecord, "server" | "series" | "total" | "unit" | "seatGroup">;
+type Series = Pick<StatsRecord, "server" | "feature" | "series" | "total" | "unit" | "seatGroup">;
 
 /** The seats of features together, by server. Those without a limit are no part of a total, nor are tokens. */
 export function dayOf(features: readonly Series[], until: number): Day {

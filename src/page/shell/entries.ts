@@ -3,7 +3,7 @@ import type { PagePath } from "../../domain/words.ts";
 import { get } from "../api.ts";
 import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
-import { allFeatures, allHolders, sumOf } from "../model.ts";
+import { allFeatures, allHolders, countedRows } from "../model.ts";
 import { ALL } from "../parts/csv.tsx";
 import { isReportShown, REPORTS } from "../reports.ts";
 import { isOfNoSite, linkTo, page, siteOf } from "../router.ts";
@@ -58,10 +58,10 @@ const ACTIONS = actions.map(
 /** People or hosts, each once, with what they have or wait for. */
 function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
   const all = new Map<string, { seats: number; other: string | null }>();
-  for (const row of allHolders(site)) {
+  for (const row of countedRows(allHolders(site))) {
     const name = kind === "person" ? row.user : row.host;
     if (name === null) continue;
-    const seats = row.kind === "checkout" ? sumOf([row]) : 0;
+    const seats = row.kind === "checkout" && row.unit === "seats" ? row.count : 0;
     const before = all.get(name);
     if (before === undefined) all.set(name, { seats, other: kind === "person" ? row.host : row.user });
     else before.seats += seats;

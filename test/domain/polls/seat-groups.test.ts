@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Series, Shared, Step } from "../../../src/domain/history.ts";
+import type { ServerPicture } from "../../../src/domain/picture.ts";
 import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
 import { poolOf, seatSets, sharedSets } from "../../../src/domain/polls/seat-groups.ts";
 import type { FeatureReading } from "../../../src/domain/reading.ts";
@@ -30,6 +31,18 @@ test.each<[string, ReturnType<typeof named>[], string[][], string[][]]>([
     [["a2"]],
   ],
   ["credits", [named("a", { unit: "credits" })], [["a"]], []],
+  [
+    "a package and its components",
+    ["a", "ab", "ac"].map((name) => named(name, { seatGroup: "package a" })),
+    [["a"]],
+    [["a"]],
+  ],
+  [
+    "components without their package",
+    ["ab", "ac"].map((name) => named(name, { seatGroup: "package a" })),
+    [["ab", "ac"]],
+    [["ab", "ac"]],
+  ],
   [
     "a group without a name",
     [named("a", { seatGroup: "" }), named("a", { seatGroup: "" })],
@@ -119,6 +132,34 @@ describe("a poll", () => {
     expect(poll(member("a", 400), member("b", 1, { total: 3 })).map(({ available }) => available)).toEqual([
       99, 2,
     ]);
+  });
+
+  test("limits components to the seats that their package has left, unless other packages have them too", () => {
+    const found = poll(
+      member("suite", 3, { total: 4, seatGroup: "package suite" }),
+      member("idle", 0, { total: 4, seatGroup: "package suite" }),
+      member("common", 0, { total: 14, seatGroup: "package suite" }),
+    );
+    expect(found.map(({ available }) => available)).toEqual([1, 1, 14]);
+  });
+
+  test("keeps the group of an idle package while the package exists", () => {
+    const seatGroup = "package suite";
+    const suite = feature({ name: "suite", seatGroup });
+    const [idleSuite, idle] = [feature({ name: "suite" }), feature({ name: "idle" })];
+    const next = (before: ServerPicture | null, features: FeatureReading[]) =>
+      applyPoll(before, server(), outcome({ reading: reading({ features }) }), null);
+    const groups = ({ features }: ServerPicture) =>
+      features.map((each) => `${each.name} ${each.state} ${each.seatGroup ?? "none"}`);
+
+    const seen = next(null, [suite, { ...idle, seatGroup }]);
+    const later = next(seen, [idleSuite, idle]);
+    expect(groups(later)).toEqual([`suite ok ${seatGroup}`, `idle ok ${seatGroup}`]);
+    const once = next(later, [idle]);
+    expect(groups(once)).toEqual([`idle ok ${seatGroup}`, `suite stale ${seatGroup}`]);
+    expect(groups(next(next(once, [idle]), [idle]))).toEqual(["idle ok none"]);
+    const pool = { ...idle, seatGroup: "pool" };
+    expect(groups(next(next(null, [pool]), [idle]))).toEqual(["idle ok none"]);
   });
 
   test("keeps unit, group, assigned people and counters, also of a feature with an error", () => {
