@@ -283,6 +283,9 @@ const UsageFields = {
 };
 export const UsageRecord = Type.Object(UsageFields, {
   title: "UsageRow",
-  additionalProperties: nullable(Type.String({ description: "A label, as `label:<name>`" })),
+  description:
+    "A label of the grouping is a field of its own, `label:<name>`: a string, or null where the server has no such label",
+  // Not a schema: oapi-codegen makes Go code that does not compile of nullable additional properties.
+  additionalProperties: true,
 });
 export type UsageRecord = Static<typeof UsageRecord>;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { nullable, record, Timestamp, words } from "./records.ts";
+import { text, textRule } from "./text-types.ts";
 import { AUDIENCES, type Audience, DENIAL_STATES, ROLES, type Role } from "./words.ts";
 
 /**
@@ -48,6 +49,14 @@ export function printKey({ id, secret }: KeyParts): string {
 export function parseKey(presented: string): KeyParts | null {
   const [, id, secret] = KEY.exec(presented) ?? [];
   return id === undefined || secret === undefined ? null : { id, secret };
+}
+
+/** Returns the schema of an id in a path. Its pattern is for clients: an id of another form is unknown, not invalid. */
+export function pathId(description: string) {
+  return text(
+    textRule("an id", () => true),
+    { pattern: KEY_ID.source, description, example: "k3v9x2m7q1ab" },
+  );
 }
 
 export function isKeyId(text: string): boolean {
@@ -169,7 +178,7 @@ export function permits(key: Pick<NewKey, "role"> & Seeing, permission: Permissi
 export const Quota = nullable(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
 
 const KEY_FIELDS = {
-  id: Type.String(),
+  id: Type.String({ pattern: KEY_ID.source }),
   name: Type.String(),
   role: words(ROLES),
   state: words(KEY_STATES),
@@ -190,14 +199,17 @@ export type Key = Static<typeof Key>;
 /** A key as it is made: the one time at which its secret is shown. */
 export const CreatedKey = record("CreatedKey", {
   ...KEY_FIELDS,
-  key: Type.String({ description: "lmk_<id>_<secret>: shown here, once, and stored nowhere" }),
+  key: Type.String({
+    pattern: KEY.source,
+    description: "lmk_<id>_<secret>: shown here, once, and stored nowhere",
+  }),
 });
 export type CreatedKey = Static<typeof CreatedKey>;
 
 const KeyId = nullable(Type.String({ description: "Null for a caller without a key" }));
 
 const SIGN_IN_FIELDS = {
-  id: Type.String(),
+  id: Type.String({ pattern: KEY_ID.source }),
   keyId: KeyId,
   keyName: Type.String(),
   role: words(ROLES),

@@ -69,7 +69,7 @@ export const ErrorBody = record("Error", {
   code: words(ERROR_CODES),
   message: Type.String(),
   details: Type.Optional(Type.String()),
-  requestId: Type.String(),
+  requestId: Type.String({ pattern: "^[A-Za-z0-9._-]{1,128}$" }),
   timestamp: Timestamp,
 });
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -16,11 +16,14 @@ const EARLIEST = Date.parse("0000-01-01T00:00:00Z");
 export const TIME_FORM =
   "a time: now, a duration back from now (-7d, -90m), ISO 8601 (2026-01-31, 2026-01-31T08:15:00Z; UTC without a zone) or epoch milliseconds";
 
+/** The same for the OpenAPI document. */
+const TIME_PATTERN = "^(now|-\\d+[smhdy]|\\d{12,14}|\\d{4}-\\d\\d-\\d\\d.*)$";
+
 /** A time. It stays a text, because only the route knows from when `-7d` counts. */
 function time(description: string, example: string) {
   return single(
     { takes: TIME_FORM, read: (text) => (parseTime(text, Date.now()) === null ? undefined : text) },
-    { type: "string", description, example },
+    { type: "string", pattern: TIME_PATTERN, description, example },
   );
 }
 

@@ -147,6 +147,13 @@ export function text(description: string, example: string): Parameter<string> {
   return single(ANY, { type: "string", description, example });
 }
 
+/** Marks a parameter as required in the OpenAPI document. The route itself refuses a request without it. */
+export function required<T>(parameter: Parameter<T>): Parameter<T> {
+  return Object.assign(parameter, { [REQUIRED]: true });
+}
+
+export const REQUIRED = Symbol("required");
+
 /** Exact names, by comma or repetition. */
 export function names(description: string, example: string): Parameter<readonly string[]> {
   const rule = { ...ANY, takes: "names, separated by commas" };

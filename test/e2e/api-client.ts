@@ -140,6 +140,32 @@ print(json.dumps(seen))
   return program;
 }
 
+const GO_GENERATOR = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2";
+
+/** Installs the generator of Go clients into .cache/ the first time. Returns null where Go is missing or fetches nothing. */
+export async function goGenerator(): Promise<string | null> {
+  const bin = join(CACHE, GO_GENERATOR.replace(/.*@/, "oapi-codegen-"));
+  const generator = join(bin, "oapi-codegen");
+  if (existsSync(generator)) return generator;
+  if (Bun.which("go") === null) return null;
+  const { exitCode } = await finished(["env", `GOBIN=${bin}`, "go", "install", GO_GENERATOR]);
+  return exitCode === 0 ? generator : null;
+}
+
+/** Generates a Go client of the document in the folder and compiles it. Rejects with the compiler's output. */
+export async function compileGoClient(folder: string, document: ApiDocument, generator: string) {
+  await Bun.write(join(folder, "openapi.json"), JSON.stringify(document));
+  await Bun.write(join(folder, "go.mod"), "module client\n\ngo 1.22\n");
+  for (const argv of [
+    [generator, "-generate", "types,client", "-package", "client", "-o", "client.go", "openapi.json"],
+    ["go", "mod", "tidy"],
+    ["go", "vet", "."],
+  ]) {
+    const { exitCode, output } = await finished(argv, folder);
+    if (exitCode !== 0) throw new Error(`${argv.join(" ")}:\n${output}`);
+  }
+}
+
 /** Runs a program to its end. */
 export async function finished(
   argv: readonly string[],

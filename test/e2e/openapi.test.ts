@@ -3,7 +3,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiDocument, Operation } from "../http/document.ts";
-import { finished, listsOf, modelGenerator, writePythonClient, writeTypeScriptClient } from "./api-client.ts";
+import {
+  compileGoClient,
+  finished,
+  goGenerator,
+  listsOf,
+  modelGenerator,
+  writePythonClient,
+  writeTypeScriptClient,
+} from "./api-client.ts";
 import { type Daemon, freePort, start, until } from "./harness.ts";
 import { createSite } from "./site.ts";
 
@@ -132,6 +140,19 @@ describe("on the demo's site", () => {
     expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);
     checkSeen(output);
   }, 120_000);
+
+  test.if(process.env.SLOW_TESTS === "1" && Bun.which("go") !== null)(
+    "a Go client of oapi-codegen compiles",
+    async () => {
+      const generator = await goGenerator();
+      if (generator === null) {
+        console.warn("SKIPPED: oapi-codegen could not be fetched");
+        return;
+      }
+      await compileGoClient(await mkdtemp(join(folder, "go-")), document, generator);
+    },
+    600_000,
+  );
 
   test("models of datamodel-code-generator take every list, and know every field", async () => {
     const tools = await modelGenerator();

@@ -91,6 +91,21 @@ describe("the document", () => {
           expect(inside.additionalProperties).toBe(false);
   });
 
+  test("marks required parameters, and gives ids and times a pattern", () => {
+    const parametersOf = (path: string, method: string) => document.paths[path]?.[method]?.parameters ?? [];
+    const parameter = (path: string, name: string, method = "get") =>
+      parametersOf(path, method).find((each) => each.name === name);
+    expect(parameter("/badge.svg", "feature")).toMatchObject({ required: true });
+    expect(parameter("/badge.svg", "server")).toMatchObject({ required: false });
+    expect(parameter("/api/keys/{id}", "id", "delete")?.schema).toHaveProperty("pattern");
+    const time = parameter("/api/licenses/alerts", "start")?.schema;
+    expect(time).toHaveProperty("pattern");
+    const form = new RegExp(String((time as { pattern?: string } | undefined)?.pattern));
+    for (const text of ["now", "-7d", "1769847330123", "2026-01-31", "2026-01-31T08:15:00Z"])
+      expect(text).toMatch(form);
+    expect("yesterday").not.toMatch(form);
+  });
+
   test("names no other host", () => {
     expect(source).not.toMatch(/https?:\/\//);
   });

@@ -4,7 +4,7 @@ import { ERROR_STATUS, type ErrorCode } from "../../domain/errors.ts";
 import { type Permission, permits } from "../../domain/keys.ts";
 import { ErrorBody } from "../../domain/records.ts";
 import { ROLES, type Role } from "../../domain/words.ts";
-import { queryOf } from "../query.ts";
+import { queryOf, REQUIRED } from "../query.ts";
 import type { Access } from "../route-table.ts";
 import { retryOf } from "./error-notes.ts";
 
@@ -134,14 +134,11 @@ function parametersOf(
   where: "path" | "query" | "header",
   parameters: Readonly<Record<string, Described | TSchema>> = {},
 ) {
-  return Object.entries(parameters).map(([name, { description, example, ...schema }]) => ({
-    name,
-    in: where,
-    required: where === "path",
-    description,
-    example,
-    schema: { type: "string", ...schema },
-  }));
+  return Object.entries(parameters).map(([name, parameter]) => {
+    const { description, example, ...schema } = parameter;
+    const required = where === "path" || REQUIRED in parameter;
+    return { name, in: where, required, description, example, schema: { type: "string", ...schema } };
+  });
 }
 
 /** An object with the same names. */

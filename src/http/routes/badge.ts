@@ -5,7 +5,7 @@ import { cutText, escapeControls } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
-import { queryOf, shown, text } from "../query.ts";
+import { queryOf, required, shown, text } from "../query.ts";
 import { featureRecord } from "../records.ts";
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
@@ -13,7 +13,7 @@ import type { RouteDeps } from "./deps.ts";
 const QUERY = queryOf({
   server: text("Id of the server.", "eda"),
   daemon: text("Name of the daemon.", "siliqd"),
-  feature: text("Name of the feature.", "Schema_Editor"),
+  feature: required(text("Name of the feature.", "Schema_Editor")),
 });
 /** Seconds for which a wiki may show the same. */
 const MAX_AGE = 30;

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { CreatedKey, Key, keyProblem, type NewKey, Quota } from "../../domain/keys.ts";
+import { CreatedKey, Key, keyProblem, type NewKey, pathId, Quota } from "../../domain/keys.ts";
 import { nullable, Timestamp, words } from "../../domain/records.ts";
 import { unicode } from "../../domain/text-types.ts";
 import { ROLES } from "../../domain/words.ts";
@@ -42,10 +42,7 @@ const UNLIMITED = { anonymize: false, dailyQuota: null, monthlyQuota: null, requ
 const KEYS: ListKind<Key> = { plural: "keys", record: Key, identity: ["id"] };
 const QUERY = queryOf({ sort: sortBy(sortable<Key>(Key)), ...STORED_LIST });
 const ID = Type.Object({
-  id: Type.String({
-    description: "Id of the key, the part between lmk_ and the secret",
-    example: "k3v9x2m7q1ab",
-  }),
+  id: pathId("Id of the key, the part between lmk_ and the secret"),
 });
 
 /** Who may ask: making, listing and ending keys. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import { Me, PERMISSIONS, permits, SignInLink, SignInRecord } from "../../domain/keys.ts";
+import { Me, PERMISSIONS, pathId, permits, SignInLink, SignInRecord } from "../../domain/keys.ts";
 import { pageLink } from "../../domain/page-link.ts";
 import { words } from "../../domain/records.ts";
 import { iso } from "../../domain/time/clock.ts";
@@ -36,7 +36,7 @@ const LinkWanted = fields({
 
 const SIGN_INS: ListKind<SignInRecord> = { plural: "signins", record: SignInRecord, identity: ["id"] };
 const QUERY = queryOf({ sort: sortBy(sortable<SignInRecord>(SignInRecord)), ...STORED_LIST });
-const ID = Type.Object({ id: Type.String({ description: "Id of a sign-in", example: "k3v9x2m7q1ab" }) });
+const ID = Type.Object({ id: pathId("Id of a sign-in") });
 const COOKIE = { "Set-Cookie": "The sign-in's cookie" };
 
 const keyIdOf = (id: string) => (kindOf(id) === "key" ? id : null);
