@@ -136,22 +136,44 @@ export function holderName({ user, host }: Holder): string {
 }
 
 type Seat = Pick<CheckoutReading, "user" | "host" | "version" | "handle">;
+type Line = Seat & Pick<CheckoutReading, "display">;
 
 /**
- * What makes two lines of two readings the same seat: handle, user, host, version. Hosts differ in case only
- * between lines of one client. Lines that are equal in this differ by their ordinal.
+ * Returns the key under which two readings show the same seat: handle, user, host, version. Hosts differ in case only
+ * between lines of one client. Lines with equal keys are told apart by their ordinal.
  */
 export function seatKey(row: Seat): string {
   return `${row.handle ?? ""}\0${userKey(row.user)}\0${row.host?.toLowerCase() ?? ""}\0${row.version ?? ""}`;
 }
 
+/** Returns the same key with the display, which distinguishes checkouts of one user and host. */
+export function lineKey(row: Line): string {
+  return `${seatKey(row)}\0${row.display ?? ""}`;
+}
+
+/** Returns the key without the display, for tools that print it differently each time; null without handle and start. */
+export function anyDisplayKey(row: Seat & Pick<Session, "startedAt">): string | null {
+  return row.handle === null && row.startedAt === null ? null : seatKey(row);
+}
+
 /**
- * The same without the handle, with the start: a server that restarts gives new handles to old seats. The start is what
- * the server's clocks showed, see {@link startOf}.
+ * Returns the key without the handle, with the start: a server that restarts gives new handles to old seats. The start
+ * is the wall-clock time of the server, see {@link startOf}.
  */
-export function restartKey(row: Seat & Pick<Session, "startedAt">, zone: string): string | null {
+export function restartKey(row: Line & Pick<Session, "startedAt">, zone: string): string | null {
   if (row.startedAt === null) return null;
-  return `${wallClock(zone, row.startedAt)}${seatKey({ ...row, handle: null })}`;
+  return `${wallClock(zone, row.startedAt)}${lineKey({ ...row, handle: null })}`;
+}
+
+/**
+ * Reports whether a line with another handle or display can continue a session: it started before the reading that
+ * showed the session. If it started within that minute, it may be a new checkout with the same start.
+ */
+export function isOlderThanSight(
+  { lastSeenAt }: Pick<Session, "lastSeenAt">,
+  { startedAt }: Pick<CheckoutReading, "startedAt">,
+): boolean {
+  return startedAt === null || startedAt + START_RESOLUTION_MS <= lastSeenAt;
 }
 
 /** True when a line under a known key is a seat that was taken again: it started after its forerunner was last seen. */

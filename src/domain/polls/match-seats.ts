@@ -1,5 +1,12 @@
 import type { CheckoutReading } from "../reading.ts";
-import { isTakenAnew, restartKey, type Session, seatKey } from "../session.ts";
+import {
+  anyDisplayKey,
+  isOlderThanSight,
+  isTakenAnew,
+  lineKey,
+  restartKey,
+  type Session,
+} from "../session.ts";
 
 /** Rows handled before others get the event loop. */
 export const SLICE_ROWS = 1_000;
@@ -11,33 +18,36 @@ interface Held<S> {
 }
 
 /**
- * Lays lines over open sessions: by seat first, then by start for those whose handles changed. `zone` is that of the
- * server's clocks.
+ * Matches lines with open sessions: first by handle and display, then those whose display or handle changed. `zone` is
+ * that of the server's clocks.
  */
 export function* matchSeats<S extends { readonly session: Session }>(
   open: readonly S[],
   rows: readonly CheckoutReading[],
   zone: string,
 ): Generator<void, { held: readonly Held<S>[]; missing: readonly S[] }> {
-  const bySeat = group(open, ({ session }) => seatKey(session));
-  const held: Held<S>[] = [];
+  const byLine = group(open, ({ session }) => lineKey(session));
+  let held: Held<S>[] = [];
   const left = new Set(open);
   for (const row of rows) {
-    const found = take(bySeat.get(seatKey(row)), ({ session }) => !isTakenAnew(session, row));
+    const found = take(byLine.get(lineKey(row)), ({ session }) => !isTakenAnew(session, row));
     if (found !== null) left.delete(found);
     held.push({ row, held: found });
     if (held.length % SLICE_ROWS === 0) yield;
   }
-  if (left.size === 0) return { held, missing: [] };
-
-  const byStart = group([...left], ({ session }) => restartKey(session, zone));
-  const matched = held.map((entry) => {
-    const key = entry.held === null ? restartKey(entry.row, zone) : null;
-    const found = key === null ? null : take(byStart.get(key), () => true);
-    if (found !== null) left.delete(found);
-    return found === null ? entry : { row: entry.row, held: found };
-  });
-  return { held: matched, missing: [...left] };
+  for (const keyOf of [anyDisplayKey, restartKey]) {
+    if (left.size === 0) break;
+    const byKey = group([...left], ({ session }) => keyOf(session, zone));
+    held = held.map((entry) => {
+      const { row } = entry;
+      const key = entry.held === null ? keyOf(row, zone) : null;
+      const fits = ({ session }: S) => !isTakenAnew(session, row) && isOlderThanSight(session, row);
+      const found = key === null ? null : take(byKey.get(key), fits);
+      if (found !== null) left.delete(found);
+      return found === null ? entry : { row, held: found };
+    });
+  }
+  return { held, missing: [...left] };
 }
 
 /** The first of a key stands last, see {@link take}. */

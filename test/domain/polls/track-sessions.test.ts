@@ -192,6 +192,36 @@ describe("a session", () => {
     expect(changes).toMatchObject({ opened: [], closed: [], changed: [{ id: 1, handle: "77" }] });
   });
 
+  // Polls at 11:59:50 and 12:00:10, between them a checkin and a checkout within the minute of 11:59.
+  const young = checkout({ user: "ann", handle: "1", display: ":0", startedAt: NOON - MINUTE });
+  test.each<[string, Partial<CheckoutReading>]>([
+    ["handle", { handle: "2" }],
+    ["display", { display: ":1" }],
+    ["handle and display", { handle: "2", display: ":1" }],
+  ])("with the same start minute and another %s is a new one", (_name, change) => {
+    const at = site("UTC", NOON - 10_000);
+    at.seats([young]);
+    const changes = at.seats([{ ...young, ...change }], {}, 20_000);
+    expect(changes).toMatchObject({
+      opened: [{ id: 2, ...change }],
+      closed: [{ id: 1, endReason: "checkin" }],
+    });
+  });
+
+  test("is that of its own line when two lines differ in the display alone", () => {
+    const at = site();
+    const [first, second] = [ann, { ...ann, display: ":1" }];
+    at.seats([first, second]);
+    expect(at.seats([second])).toMatchObject({ opened: [], closed: [{ id: 1, display: ann.display }] });
+  });
+
+  test("goes on when its tool prints the display differently each time", () => {
+    const at = site();
+    at.seats([ann]);
+    expect(at.seats([{ ...ann, display: "XyZ " }])).toMatchObject({ opened: [], closed: [] });
+    expect(at.seats([{ ...ann, display: "aBc " }])).toMatchObject({ opened: [], closed: [] });
+  });
+
   test("is a new one when the same handle starts later than the last reading", () => {
     const at = site();
     at.seats([ann]);
