@@ -202,6 +202,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       servers: config.servers,
       recorder: kept.recorder,
       orderIds: (ids) => shuffle(ids, Math.random),
+      clockAheadMs: watch.doubtNowMs,
     });
     part("live", live).subscribe(createStatusLog(log("collector")));
     const { path, metDamage: onDamage } = store;

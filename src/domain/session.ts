@@ -27,6 +27,29 @@ export interface Session
   readonly lastSeenAt: number;
   readonly endedAt: number | null;
   readonly endReason: EndReason | null;
+  /**
+   * Set if the clock was doubted when the session began or ended: the ms to subtract from times that turn out to be in
+   * the future.
+   */
+  readonly doubtMs?: number | null;
+}
+
+/** When a reading was made. */
+export interface Sight {
+  /** Epoch ms. */
+  readonly at: number;
+  /** Null while nothing speaks against the clock, see {@link Session.doubtMs}. */
+  readonly doubtMs: number | null;
+}
+
+/**
+ * Returns the time of a reading by the clock, which is `aheadMs` ahead of the stored time (negative = behind, null = not
+ * doubted). Time does not go back, so a clock that is behind is corrected. One that is ahead may be right: the host may
+ * have been off.
+ */
+export function sightAt(clockMs: number, aheadMs: number | null): Sight {
+  if (aheadMs === null) return { at: clockMs, doubtMs: null };
+  return { at: clockMs + Math.max(0, -aheadMs), doubtMs: Math.abs(aheadMs) };
 }
 
 /** FlexNet prints starts by the minute. */
@@ -79,19 +102,28 @@ export function shownBegin(
   return beganAt - startedAt <= 2 * intervalMs + START_RESOLUTION_MS ? startedAt : beganAt;
 }
 
-/** A clock that was ahead by more than this was wrong, and so are the times that were taken by it. */
-const WRONG_CLOCK_MS = DAY_MS;
+/** A clock that was off by more than this was wrong, and so are the times that it gave. */
+export const WRONG_CLOCK_MS = DAY_MS;
 
-/** A session by the clock of a reading at `at`, which may have been set back since: nothing of it ends before it begins. */
+/**
+ * Returns a session by the clock of a reading at `at`. A start that is days later than the first sight proves that the
+ * clock was behind then: the session counts from its start. Times that are days after `at` come from a clock that was
+ * ahead. Nothing ends before it begins.
+ */
 function byClock(session: Session, at: number): Session {
-  const { beganAt, firstSeenAt, lastSeenAt } = session;
+  const { startedAt, beganAt, firstSeenAt, lastSeenAt, doubtMs } = session;
+  if (startedAt !== null && startedAt - firstSeenAt > WRONG_CLOCK_MS && startedAt <= at) {
+    const times = { beganAt: startedAt, firstSeenAt: startedAt, lastSeenAt: Math.max(startedAt, lastSeenAt) };
+    return byClock({ ...session, ...times }, at);
+  }
   if (at >= lastSeenAt) return session;
   if (firstSeenAt - at <= WRONG_CLOCK_MS) return { ...session, lastSeenAt: Math.max(at, firstSeenAt) };
-  return { ...session, beganAt: Math.min(beganAt, at), firstSeenAt: at, lastSeenAt: at };
+  const first = doubtMs ? Math.min(at, firstSeenAt - doubtMs) : at;
+  return { ...session, beganAt: Math.min(beganAt, first), firstSeenAt: first, lastSeenAt: at, doubtMs: null };
 }
 
 /** A session whose line stands in a good reading. */
-export function seenAgain(session: Session, { count, handle }: CheckoutReading, at: number): Session {
+export function seenAgain(session: Session, { count, handle }: CheckoutReading, { at }: Sight): Session {
   const known = byClock(session, at);
   return { ...known, lastSeenAt: Math.max(at, known.firstSeenAt), count, handle };
 }
@@ -99,7 +131,7 @@ export function seenAgain(session: Session, { count, handle }: CheckoutReading, 
 /** Ends a session at the first good reading without it. */
 export function endSession(
   before: Session,
-  at: number,
+  { at, doubtMs }: Sight,
   seen: { readonly down: boolean; readonly intervalMs: number },
 ): Session {
   const session = byClock(before, at);
@@ -108,6 +140,7 @@ export function endSession(
     ...session,
     endedAt: Math.max(at, session.firstSeenAt),
     endReason: seen.down ? "server_restart" : gap ? "unobserved" : "checkin",
+    doubtMs: doubtMs ?? session.doubtMs ?? null,
   };
 }
 

@@ -42,16 +42,15 @@ export function createRetention({ store, watch, timers, log, keep }: RetentionDe
   const history = createHistoryRetention(store);
   const statuses = createStatusRetention(store);
   const takeBack = createTakeBack(store);
-  /** Nothing is left of a clock that was ahead. */
-  let isTakenBack = false;
+  /** After so many doubts nothing is left of a clock that was ahead. */
+  let takenBackAfter = -1;
 
   const step = (): number => {
-    const { now: clock, retentionNow: now, isTrusted } = watch.look();
-    if (!isTrusted) isTakenBack = false;
-    else if (!isTakenBack) {
+    const { now: clock, retentionNow: now, isTrusted, doubts } = watch.look();
+    if (isTrusted && takenBackAfter !== doubts) {
       const rows = takeBack.step(clock);
       if (rows > 0) return rows;
-      isTakenBack = true;
+      takenBackAfter = doubts;
     }
     takeBack.mendMark(clock, isTrusted);
     const { samplesMs, rollupsMs, sessionsMs, outagesMs, eventsMs, logsMs, logBytes, auditMs } = keep();
@@ -133,6 +132,13 @@ export function createTakeBack(store: Store) {
     deletes("denials", "id", "at"),
     deletes("sessions", "id", "ended_at > ?1 AND id > 0 AND first_seen_at"),
   ];
+  const right = (column: string) => `iif(${column} > ?1, ${column} - doubt_ms, ${column})`;
+  const repair = sqlite.query<null, [number, number]>(
+    `UPDATE sessions SET began_at = ${right("began_at")}, first_seen_at = ${right("first_seen_at")},
+       last_seen_at = max(${right("first_seen_at")}, ${right("last_seen_at")}),
+       ended_at = max(${right("first_seen_at")}, ${right("ended_at")}), doubt_ms = NULL
+     WHERE id IN (SELECT id FROM sessions WHERE doubt_ms IS NOT NULL LIMIT ?2)`,
+  );
   const byDay = ["site_days", "session_days"].map((table) => deletes(table, "day", "day"));
   const byKey = ["sample_days", "rollup_hours", "rollup_days"].map((table) => deletes(table, "key", "key"));
   const updates = [
@@ -156,13 +162,14 @@ export function createTakeBack(store: Store) {
 
   return {
     /**
-     * One step, once the clock is right: history of times that are still to come goes, and what was going on then goes on
-     * or ended now, as far as the store shows. Answers how many rows it changed; 0 = done.
+     * Takes one step, once the clock is right. Sessions that a doubted clock dated to the future get their times; other
+     * history of the future is deleted, and rows that reach into the future are cut. Returns the number of changed rows; 0 =
+     * done.
      */
     step(now: number): number {
       const after = now + AHEAD_MS;
       return deleteStep(store, (limit) => {
-        let rows = 0;
+        let rows = repair.run(after, limit).changes;
         for (const query of byTime) rows ||= query.run(after, limit).changes;
         for (const query of byDay) rows ||= query.run(dayOf(after), limit).changes;
         for (const query of byKey) rows ||= query.run(packedKey(dayOf(after) + 1, 0) - 1, limit).changes;

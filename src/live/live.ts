@@ -39,6 +39,8 @@ interface LiveDeps {
   /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
   readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;
+  /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
+  readonly clockAheadMs?: () => number | null;
   readonly timers: Timers;
   readonly log: Log;
 }
@@ -97,7 +99,7 @@ export function createLive(deps: LiveDeps) {
   /** What a poll means beside what is stored; null when that cannot be read. */
   async function compare(polled: ServerPicture) {
     try {
-      const tracked = await tracker.track(polled);
+      const tracked = await tracker.track(polled, deps.clockAheadMs?.());
       const recording = recorder?.look(tracked.picture);
       const row = await stored.rowOf(tracked.picture);
       return {

@@ -67,10 +67,11 @@ export function createTracker(store: Store, order = (ids: number[]) => ids) {
     withSessions: sessions.openServers,
     /**
      * Compares a new picture with the stored open sessions, in slices. Polls of one server come one after the other.
+     * `aheadMs` is what speaks against the clock.
      * Rejects with StoreError when the store has to be read and cannot be.
      */
-    track: async (picture: ServerPicture): Promise<Tracked> =>
-      inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds)),
+    track: async (picture: ServerPicture, aheadMs: number | null = null): Promise<Tracked> =>
+      inSlices(trackSessions(trackingOf(picture.server.id), picture, nextIds, aheadMs)),
     /** Stores what changed; runs in the caller's transaction. */
     write: sessions.write,
     /** What `track` answered is stored: the next poll is compared with it. */

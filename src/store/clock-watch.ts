@@ -12,6 +12,8 @@ export interface ClockLook {
   readonly retentionNow: number;
   /** The clock is right: what is stored with later times was stored by a clock that was wrong. */
   readonly isTrusted: boolean;
+  /** How often this process has begun to doubt the clock. */
+  readonly doubts: number;
 }
 
 interface ClockWatchDeps {
@@ -57,6 +59,7 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
   let retained = marks.get("retention_time") || trusted;
   let saved = { trusted: 0, retained: 0 };
   let doubt: Doubt | null = null;
+  let doubts = 0;
 
   /** Takes the time that went by into account. Call it often; the first call stands for the start. */
   function look(): ClockLook {
@@ -74,18 +77,30 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
       retained = Math.min(retained, now);
     }
     retained = Math.max(retained, Math.min(now, retained + passedMs * FASTEST));
-    return { now, retentionNow: Math.min(retained, now), isTrusted };
+    return { now, retentionNow: Math.min(retained, now), isTrusted, doubts };
   }
 
   function isConfirmed(offsetMs: number, ms: number): boolean {
-    if (doubt === null || !isNear(offsetMs, doubt.offsetMs))
-      doubt = { offsetMs, sinceMs: ms, askedMs: -Infinity, isLogged: false, isSynchronised: false };
+    if (doubt === null || !isNear(offsetMs, doubt.offsetMs)) {
+      doubts++;
+      doubt = {
+        offsetMs: Math.round(offsetMs),
+        sinceMs: ms,
+        askedMs: -Infinity,
+        isLogged: false,
+        isSynchronised: false,
+      };
+    }
     if (doubt.isSynchronised || (offsetMs > 0 && ms - doubt.sinceMs >= DAY_MS)) return true;
     if (ms - doubt.askedMs >= ASK_MS) {
       doubt.askedMs = ms;
       void ask(doubt);
     }
     return false;
+  }
+
+  function doubted(): number | null {
+    return doubt === null || elapsed() - doubt.sinceMs >= DAY_MS ? null : doubt.offsetMs;
   }
 
   async function ask(about: Doubt): Promise<void> {
@@ -110,9 +125,11 @@ export function createClockWatch({ store, clock, elapsed, isSynchronised, log }:
       saved = { trusted, retained };
     },
     /** By how much the clock is ahead of the stored time, in ms, negative = behind; null = nothing speaks against it. */
-    doubtMs(): number | null {
-      if (doubt === null || !doubt.isLogged || elapsed() - doubt.sinceMs >= DAY_MS) return null;
-      return doubt.offsetMs;
+    doubtMs: (): number | null => (doubt?.isLogged === true ? doubted() : null),
+    /** The same at this moment, also before the kernel was asked. */
+    doubtNowMs(): number | null {
+      look();
+      return doubted();
     },
   };
 }

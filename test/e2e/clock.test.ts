@@ -80,9 +80,12 @@ test.skipIf(!HAS_COMPILER)(
       const found = await sessionsOf(at, "end=2099-01-01");
       return found.every(({ firstSeenAt, endedAt }) => isPast(firstSeenAt) && isPast(endedAt)) || undefined;
     });
-    expect(usersOf(await sessionsOf(at))).toEqual(["ada", "bob", "zoe"]);
+    await until("sessions of the wrong clock have their times", async () => {
+      const users = usersOf(await sessionsOf(at));
+      return Bun.deepEquals(users, ["ada", "bob", "eve", "zoe"]) || undefined;
+    });
     expect((await healthOf(at)).checks.clock.status).toBe("healthy");
-    expect(await usageOf(at)).toMatchObject({ groups: [{ feature: "solver", sessions: 3 }] });
+    expect(await usageOf(at)).toMatchObject({ groups: [{ feature: "solver", sessions: 4 }] });
     expect(await at.ask<object>("/api/licenses/stats")).toMatchObject({
       features: [{ sessions: expect.any(Number) }],
     });
@@ -90,3 +93,34 @@ test.skipIf(!HAS_COMPILER)(
     expect(isPast(database.oldestSampleAt)).toBe(true);
   },
 );
+
+test.skipIf(!HAS_COMPILER).each([
+  ["known", "a database that was written by a right clock"],
+  ["not known", "a new database"],
+])("a clock that is 400 days behind (%s: %s) gives nobody a year of seat-hours", async (how) => {
+  await using site = await createWatchedSite();
+  const clock = await createWrongClock(site.folder);
+  const holders = ["ada", "bob"].map((user) => ({ user, host: "ws01" }));
+  const hold = (at: Watching) => at.poll(lmstat({ solver: { total: 4, holders } }));
+  if (how === "not known") await clock.set(-400 * DAY_S);
+  await using at = await site.watch({ env: clock.env }, how === "not known" ? -400 * DAY_MS : 0);
+  await hold(at);
+  const before = Date.now();
+  if (how === "known") {
+    await clock.set(-400 * DAY_S);
+    await hold(at);
+    expect((await at.ask<Health>("/api/health")).checks.clock.status).toBe("degraded");
+  }
+  await clock.set(0);
+  await hold(at);
+  const { sessions } = await at.ask<{ sessions: Session[] }>("/api/licenses/sessions");
+  expect(sessions).toHaveLength(2);
+  for (const { firstSeenAt } of sessions) {
+    expect(Date.parse(firstSeenAt)).toBeGreaterThan(before - DAY_MS);
+    expect(Date.parse(firstSeenAt)).toBeLessThanOrEqual(Date.now());
+  }
+  const { groups } = await at.ask<{ groups: { heldSeatHours: number }[] }>(
+    "/api/licenses/usage?group_by=feature&start=2020-01-01",
+  );
+  expect(groups.every(({ heldSeatHours }) => heldSeatHours < 48)).toBe(true);
+});

@@ -28,7 +28,7 @@ export interface FeatureState {
 export interface Holder {
   readonly user: string;
   readonly host: string;
-  /** By its place in the list when absent. */
+  /** The same in each text by default, as a server keeps it as long as the seat is held. */
   readonly handle?: number;
   /** When it was taken; the same for all when absent. */
   readonly since?: Date;
@@ -37,8 +37,10 @@ export interface Holder {
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const DAY_MS = 86_400_000;
-/** Since when people hold what they hold: a seat is known again by its start, so it stays the same from poll to poll. */
+/** Start of all seats: it stays the same from poll to poll, as that of a held seat does. */
 const HELD_SINCE = Date.now();
+/** Handles by feature, user, host and the number of the user's seat. */
+const handles = new Map<string, number>();
 
 /** A FlexNet server `lic1` with the daemon `acmed`; each feature with the people who hold one seat each. */
 export function lmstat(features: Readonly<Record<string, FeatureState>>): string {
@@ -82,14 +84,21 @@ function block(name: string, state: FeatureState, server: string, now: Date): st
   const since = new Date(HELD_SINCE - heldHours * 3_600_000);
   const somebody = (number: number): Holder => ({ user: `${user}${number}`, host: `ws${number}` });
   const holders = state.holders ?? Array.from({ length: used }, (_, index) => somebody(index + 1));
-  const line = ({ user, host, handle }: Holder, index: number, tail: string) =>
-    `    ${user} ${host} ${host}:0 (v2.0) (${server}/27000 ${handle ?? 101 + index})${tail}`;
-  const held = holders.map((holder, index) => {
+  const seen = new Map<string, number>();
+  const handleOf = ({ user, host, handle }: Holder) => {
+    const key = `${name} ${user} ${host}`;
+    const place = (seen.get(key) ?? 0) + 1;
+    seen.set(key, place);
+    return handle ?? handles.getOrInsertComputed(`${key} ${place}`, () => 101 + handles.size);
+  };
+  const line = (holder: Holder, tail: string) =>
+    `    ${holder.user} ${holder.host} ${holder.host}:0 (v2.0) (${server}/27000 ${handleOf(holder)})${tail}`;
+  const held = holders.map((holder) => {
     const start = holder.since ?? since;
-    return line(holder, index, `, start ${DAYS[start.getUTCDay()]} ${date(start)} ${time(start)}`);
+    return line(holder, `, start ${DAYS[start.getUTCDay()]} ${date(start)} ${time(start)}`);
   });
   const waiting = Array.from({ length: queued }, (_, index) =>
-    line(somebody(500 + index), 499 + index, " queued for 1 license"),
+    line(somebody(500 + index), " queued for 1 license"),
   );
   return `Users of ${name}:  (${seats(total)} issued;  ${seats(holders.length)} in use)
 

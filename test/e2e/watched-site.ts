@@ -18,7 +18,8 @@ export interface WatchedSite extends Site {
   readonly lmutil: FakeTool;
   /** Writes the config: the server with more of its keys, and what else is given. */
   write(toml: string, serverToml?: string): Promise<void>;
-  watch(options?: Partial<StartOptions>): Promise<Watching>;
+  /** `aheadMs`: by how much the clock of the daemon is ahead; negative = behind. */
+  watch(options?: Partial<StartOptions>, aheadMs?: number): Promise<Watching>;
 }
 
 export interface Watching extends AsyncDisposable {
@@ -63,8 +64,8 @@ timeout = "5s"
 ${serverToml}
 
 ${toml}`),
-    async watch(options) {
-      const startedAt = Date.now();
+    async watch(options, aheadMs = 0) {
+      const startedAt = Date.now() + aheadMs;
       const daemon = await site.serve(options);
       key ??= await site.key("admin");
       const watching = watch(daemon, key, lmutil);

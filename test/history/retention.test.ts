@@ -164,6 +164,35 @@ test("no session holds its seats until a time that is still to come", async () =
   ]);
 });
 
+test("sessions of a doubted clock get their times back, and keep them where the clock was right", async () => {
+  const { rig, first, now, takeBack } = await afterWrongClock();
+  const { sqlite } = rig.store;
+  const insert = sqlite.query(
+    `INSERT INTO sessions (id, server_id, daemon, feature, user, count, began_at, first_seen_at, last_seen_at, ended_at, end_reason, doubt_ms)
+     VALUES (?, 'eda', 'snpslmd', 'compiler', 'ann', 1, ?, ?, ?, ?, 'checkin', ${AHEAD_MS})`,
+  );
+  const wrong = first + AHEAD_MS;
+  insert.run(1_001, first, first, wrong + 1, wrong + 2);
+  insert.run(1_002, wrong, wrong, wrong + 1, wrong + 2);
+  insert.run(1_003, wrong, wrong, wrong + 1, null);
+  insert.run(1_004, first, first, first + 1, first + 2);
+  while (takeBack.step(now) > 0);
+  const times = { began: first, first, last: first + 1, ended: first + 2, doubt: null };
+  expect(
+    sqlite
+      .query<object, []>(
+        `SELECT id, began_at AS began, first_seen_at AS first, last_seen_at AS last, ended_at AS ended, doubt_ms AS doubt
+         FROM sessions WHERE id > 1000 ORDER BY id`,
+      )
+      .all(),
+  ).toEqual([
+    { id: 1_001, ...times },
+    { id: 1_002, ...times },
+    { id: 1_003, ...times, ended: null },
+    { id: 1_004, ...times },
+  ]);
+});
+
 test("sessions are known from the oldest that is stored, when the mark says a time that is still to come", async () => {
   const { rig, first, now, takeBack } = await afterWrongClock();
   const marks = createMarks(rig.store);

@@ -1,7 +1,17 @@
 import type { CheckoutPicture, FeaturePicture, ServerPicture } from "../picture.ts";
 import { type CheckoutReading, isSameLine } from "../reading.ts";
 import type { MonitoredServer } from "../server.ts";
-import { beginOf, endSession, type Session, seenAgain, shownBegin, startOf } from "../session.ts";
+import {
+  beginOf,
+  endSession,
+  type Session,
+  type Sight,
+  seenAgain,
+  shownBegin,
+  sightAt,
+  startOf,
+  WRONG_CLOCK_MS,
+} from "../session.ts";
 import { DAY_MS } from "../time/clock.ts";
 import { secondOccurrence } from "../time/zone.ts";
 import { featureKey } from "./feature-picture.ts";
@@ -146,15 +156,19 @@ export interface Tracked {
  * Compares a poll's picture with the open sessions. A feature that this poll did not read closes nothing; one that
  * is partial closes what two of its last three whole readings lacked; one that is `ok` closes what it lacks.
  *
+ * `aheadMs` is what speaks against the clock, see {@link sightAt}.
+ *
  * A generator, because a site may hold 50,000 seats: it yields now and then so that the caller can let others in.
  */
 export function* trackSessions(
   before: Tracking,
   picture: ServerPicture,
   nextIds: NextIds,
+  aheadMs: number | null = null,
 ): Generator<void, Tracked> {
   const { server, collectedAt, lastPollAt } = picture;
-  const readAt = collectedAt === lastPollAt && picture.error === null ? collectedAt : null;
+  const isRead = collectedAt !== null && collectedAt === lastPollAt && picture.error === null;
+  const sight = isRead ? sightAt(collectedAt, aheadMs) : null;
   const features = new Map<string, FeatureTracking>();
   const changes: Changes = { opened: [], closed: [], changed: [] };
   const gone = new Map(before.features);
@@ -165,7 +179,7 @@ export function* trackSessions(
     const key = featureKey(feature.daemon, feature.name);
     const known = before.features.get(key);
     gone.delete(key);
-    if (readAt === null || feature.collectedAt !== readAt || feature.state === "failed") {
+    if (sight === null || feature.collectedAt !== collectedAt || feature.state === "failed") {
       if (known !== undefined) features.set(key, unread(known, picture, feature.daemon));
       seen.push(feature);
       continue;
@@ -175,12 +189,12 @@ export function* trackSessions(
       rows = 0;
       yield;
     }
-    if (known !== undefined && before.server === server && isUnchanged(known, feature, readAt)) {
-      features.set(key, { ...known, readAt, seenDown: false, lines: feature.checkouts });
+    if (known !== undefined && before.server === server && isUnchanged(known, feature, sight.at)) {
+      features.set(key, { ...known, readAt: sight.at, seenDown: false, lines: feature.checkouts });
       seen.push({ ...feature, checkouts: known.shown });
       continue;
     }
-    const tracked = yield* trackFeature(known ?? unheld(null), feature, picture, readAt, nextIds, changes);
+    const tracked = yield* trackFeature(known ?? unheld(null), feature, picture, sight, nextIds, changes);
     const checkouts = withTimes(feature.checkouts, tracked.open, server);
     const shown = feature.state === "ok" ? checkouts : null;
     features.set(key, { ...tracked, shown, lines: feature.checkouts });
@@ -197,20 +211,20 @@ export function* trackSessions(
   for (const [key, known] of gone) {
     const [daemon = ""] = key.split("\0");
     // A feature is only gone from the picture when two good readings lacked it.
-    if (readAt === null) {
+    if (sight === null) {
       features.set(key, unread(known, picture, daemon));
       continue;
     }
-    for (const { session } of openOf(known)) changes.closed.push(end(session, readAt, known, server));
-    const absentAt = known.open.length > 0 ? readAt : known.readAt;
-    if (absentAt !== null && readAt - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
+    for (const { session } of openOf(known)) changes.closed.push(end(session, sight, known, server));
+    const absentAt = known.open.length > 0 ? sight.at : known.readAt;
+    if (absentAt !== null && sight.at - absentAt < GONE_KNOWN_MS) features.set(key, unheld(absentAt));
   }
   // Events follow the ids, not the tool's rows, see `NextIds`.
   const byId = (a: Session, b: Session) => a.id - b.id;
   changes.opened.sort(byId);
   changes.closed.sort(byId);
   return {
-    tracking: { features, begun: before.begun || readAt !== null, server },
+    tracking: { features, begun: before.begun || sight !== null, server },
     changes: { ...changes, announce: before.begun },
     picture: { ...picture, features: seen },
   };
@@ -219,7 +233,10 @@ export function* trackSessions(
 /** {@link SessionChanges} as they are found. */
 type Changes = Record<"opened" | "closed" | "changed", Session[]>;
 
-/** Whether a whole reading shows the lines of the last one, all of them and in their order. */
+/**
+ * Reports whether a whole reading shows the lines of the last one, all of them and in their order. After a jump of the
+ * clock each session is looked at.
+ */
 function isUnchanged(
   known: FeatureTracking,
   { state, checkouts }: FeaturePicture,
@@ -231,6 +248,7 @@ function isUnchanged(
     shown !== null &&
     lines.length === checkouts.length &&
     at >= (readAt ?? at) &&
+    at - (readAt ?? at) <= WRONG_CLOCK_MS &&
     checkouts.every((row, index) => isSameLine(row, lines[index] as CheckoutReading))
   );
 }
@@ -273,7 +291,7 @@ function* trackFeature(
   known: FeatureTracking,
   feature: FeaturePicture,
   { server, cut }: ServerPicture,
-  readAt: number,
+  sight: Sight,
   nextIds: NextIds,
   changes: Changes,
 ): Generator<void, Omit<FeatureTracking, "shown" | "lines">> {
@@ -286,14 +304,14 @@ function* trackFeature(
     if (held === null) {
       const id = ids.next().value;
       if (id === undefined) throw new Error("The store gave no id to a session");
-      const session = openSession(id, server, feature, row, readAt, known.readAt);
+      const session = openSession(id, server, feature, row, sight, known.readAt);
       changes.opened.push(session);
       open.push({ session, misses: [] });
       continue;
     }
     const { session: before, misses } = held;
     const { count, handle } = row;
-    const session = seenAgain(before, row, readAt);
+    const session = seenAgain(before, row, sight);
     const differs =
       before.count !== count || before.handle !== handle || before.firstSeenAt !== session.firstSeenAt;
     if (differs || misses.at(-1) === true) changes.changed.push(session);
@@ -306,13 +324,13 @@ function* trackFeature(
     const misses = whole ? pushMiss(before, true) : before;
     const enough = partialRun >= PARTIAL_READINGS && misses.filter(Boolean).length >= PARTIAL_MISSES;
     if (!partial || (whole && enough)) {
-      changes.closed.push(end(session, readAt, known, server));
+      changes.closed.push(end(session, sight, known, server));
     } else {
       if (before.at(-1) !== true) changes.changed.push(session);
       open.push({ session, misses });
     }
   }
-  return { open, readAt: partial ? known.readAt : readAt, partialRun, seenDown: false };
+  return { open, readAt: partial ? known.readAt : sight.at, partialRun, seenDown: false };
 }
 
 function openSession(
@@ -320,7 +338,7 @@ function openSession(
   { id: server, intervalMs, timezone }: MonitoredServer,
   { daemon, name }: FeaturePicture,
   row: CheckoutReading,
-  readAt: number,
+  { at: readAt, doubtMs }: Sight,
   absentAt: number | null,
 ): Session {
   const { user, host, display, qualifier, version, count, handle } = row;
@@ -331,7 +349,7 @@ function openSession(
   const beganAt = beginOf(startedAt, readAt, absentAt, intervalMs);
   const times = { startedAt, beganAt, firstSeenAt: readAt, lastSeenAt: readAt };
   const what = { id, server, daemon: copyOf(daemon), feature: copyOf(name), count };
-  return { ...what, ...texts, ...words, ...times, endedAt: null, endReason: null };
+  return { ...what, ...texts, ...words, ...times, endedAt: null, endReason: null, doubtMs };
 }
 
 /** The same text, no slice of a larger one. */
@@ -339,7 +357,7 @@ function copyOf<T extends string | null>(text: T): T {
   return (text === null ? null : Buffer.from(text).toString()) as T;
 }
 
-function end(session: Session, at: number, { seenDown }: FeatureTracking, server: MonitoredServer): Session {
+function end(session: Session, at: Sight, { seenDown }: FeatureTracking, server: MonitoredServer): Session {
   return endSession(session, at, { down: seenDown, intervalMs: server.intervalMs });
 }
 

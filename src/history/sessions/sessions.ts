@@ -9,7 +9,7 @@ import type { Store } from "../../store/open/open.ts";
 /** The columns of a session, to be read as one. */
 export const SESSION_COLUMNS = `id, server_id AS server, daemon, feature, user, host, display, qualifier, version, count, handle,
   started_at AS startedAt, began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt,
-  ended_at AS endedAt, end_reason AS endReason`;
+  ended_at AS endedAt, end_reason AS endReason, doubt_ms AS doubtMs`;
 
 export function createSessions(store: Store) {
   const { sqlite, read } = store;
@@ -21,15 +21,15 @@ export function createSessions(store: Store) {
     `SELECT ${SESSION_COLUMNS} FROM sessions WHERE server_id = ? AND ended_at IS NULL ORDER BY id`,
   );
   // Named parameters are bound by the session's own fields.
-  const insert = sqlite.query<null, [{ [Field in keyof Session]: Session[Field] }]>(
+  const insert = sqlite.query<null, [Required<Session>]>(
     `INSERT INTO sessions (id, server_id, daemon, feature, user, host, display, qualifier, version, count, handle,
-       started_at, began_at, first_seen_at, last_seen_at, ended_at, end_reason)
+       started_at, began_at, first_seen_at, last_seen_at, ended_at, end_reason, doubt_ms)
      VALUES ($id, $server, $daemon, $feature, $user, $host, $display, $qualifier, $version, $count, $handle,
-       $startedAt, $beganAt, $firstSeenAt, $lastSeenAt, $endedAt, $endReason)`,
+       $startedAt, $beganAt, $firstSeenAt, $lastSeenAt, $endedAt, $endReason, $doubtMs)`,
   );
-  const update = sqlite.query<null, [{ [Field in keyof Session]: Session[Field] }]>(
+  const update = sqlite.query<null, [Required<Session>]>(
     `UPDATE sessions SET count = $count, handle = $handle, began_at = $beganAt, first_seen_at = $firstSeenAt,
-       last_seen_at = $lastSeenAt, ended_at = $endedAt, end_reason = $endReason WHERE id = $id`,
+       last_seen_at = $lastSeenAt, ended_at = $endedAt, end_reason = $endReason, doubt_ms = $doubtMs WHERE id = $id`,
   );
 
   const remove = sqlite.query<null, [number, number]>(
@@ -73,8 +73,8 @@ export function createSessions(store: Store) {
     released: (serverId: string): Released[] => read(() => released.all(serverId)),
     /** Writes what a poll changed; runs in the caller's transaction. */
     write({ opened, closed, changed }: SessionChanges): void {
-      for (const session of opened) insert.run(session);
-      for (const session of [...changed, ...closed]) update.run(session);
+      for (const session of opened) insert.run({ doubtMs: null, ...session });
+      for (const session of [...changed, ...closed]) update.run({ doubtMs: null, ...session });
     },
     /** Deletes one step of the sessions that ended before an instant, and notes it; answers how many rows. */
     retainStep: (endedBefore: number): number =>

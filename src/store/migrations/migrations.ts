@@ -28,6 +28,7 @@ import lastSeen from "./0027-last-seen.sql" with { type: "text" };
 import unitsAndUsers from "./0028-units-and-unknown-users.sql" with { type: "text" };
 import fleet from "./0029-fleet.sql" with { type: "text" };
 import denialsByReason from "./0030-denials-by-reason.sql" with { type: "text" };
+import sessionsByAWrongClock from "./0031-sessions-by-a-wrong-clock.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -70,6 +71,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0028-units-and-unknown-users", sql: unitsAndUsers },
   { name: "0029-fleet", sql: fleet },
   { name: "0030-denials-by-reason", sql: denialsByReason },
+  { name: "0031-sessions-by-a-wrong-clock", sql: sessionsByAWrongClock },
 ];
 
 /** The same of `state.db`. */

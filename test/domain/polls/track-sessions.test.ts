@@ -24,11 +24,11 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
   let nextId = 1;
   const eda = server({ timezone });
   let now = begin - MINUTE;
+  let aheadMs: number | null = null;
   const track = () => {
     if (picture === null) throw new Error("no poll yet");
-    const steps = trackSessions(tracking, picture, (count) =>
-      order(Array.from({ length: count }, () => nextId++)),
-    );
+    const nextIds = (count: number) => order(Array.from({ length: count }, () => nextId++));
+    const steps = trackSessions(tracking, picture, nextIds, aheadMs);
     for (;;) {
       const step = steps.next();
       if (step.done !== true) continue;
@@ -56,6 +56,10 @@ function site(timezone = "UTC", begin = NOON, order = (ids: number[]) => ids) {
     },
     restart() {
       tracking = resumeTracking(openSessions(tracking), tracking.begun, picture?.features ?? []);
+    },
+    /** From now on the clock is known to be so far ahead; negative = behind, null = it is right. */
+    doubt(ms: number | null) {
+      aheadMs = ms;
     },
     open: () => openSessions(tracking),
     /** Whom the summary counts. */
@@ -454,6 +458,71 @@ describe("a start in the hour that occurs twice", () => {
     // Taken from its user and taken again at once it keeps its start: the second one is still to come.
     early.seats([]);
     expect(early.seats([cy]).opened).toMatchObject([{ startedAt: FIRST }]);
+  });
+});
+
+describe("a clock that is behind by days", () => {
+  const DAY = 86_400_000;
+  const eve = checkout({ user: "eve", handle: "9", startedAt: null });
+
+  test("and not known to be so: seats count from their start once it is right, also where nothing else changed", () => {
+    const at = site("UTC", NOON - 400 * DAY);
+    at.seats([ann, bob]);
+    expect(at.open()).toMatchObject([{ firstSeenAt: NOON - 400 * DAY }, {}]);
+    const { changed } = at.seats([ann, bob], {}, 400 * DAY);
+    const times = (row: CheckoutReading) => ({
+      beganAt: row.startedAt,
+      firstSeenAt: row.startedAt,
+      lastSeenAt: NOON,
+    });
+    expect(changed).toMatchObject([times(ann), times(bob)]);
+    expect(at.seats([ann]).closed).toMatchObject([{ ...times(bob), endedAt: NOON + MINUTE }]);
+  });
+
+  test("and not known to be so: a seat that was given back before it was right counts from its start, too", () => {
+    const at = site("UTC", NOON - 400 * DAY);
+    at.seats([ann]);
+    const startedAt = ann.startedAt;
+    expect(at.seats([], {}, 400 * DAY).closed).toMatchObject([
+      { firstSeenAt: startedAt, lastSeenAt: startedAt, endedAt: NOON, endReason: "unobserved" },
+    ]);
+  });
+
+  test("leaves a start that is hours later than the first sight, as of a server with another clock", () => {
+    const at = site();
+    const late = { ...ann, startedAt: NOON + 2 * 3_600_000 };
+    at.seats([late]);
+    at.seats([late, bob], {}, 3 * 3_600_000);
+    expect(at.open()).toMatchObject([{ firstSeenAt: NOON, beganAt: NOON }, {}]);
+  });
+
+  test("and known to be so: sessions go by the stored time", () => {
+    const at = site();
+    at.seats([ann, bob]);
+    at.doubt(-400 * DAY);
+    const wrong = at.seats([ann, eve], {}, MINUTE - 400 * DAY);
+    const doubtMs = 400 * DAY;
+    const later = NOON + MINUTE;
+    expect(wrong.closed).toMatchObject([{ user: "bob", lastSeenAt: NOON, endedAt: later, doubtMs }]);
+    expect(wrong.opened).toMatchObject([{ user: "eve", firstSeenAt: later, doubtMs }]);
+    at.doubt(null);
+    expect(at.seats([], {}, MINUTE + 400 * DAY).closed).toMatchObject([
+      { user: "ann", firstSeenAt: NOON, lastSeenAt: later, endedAt: later + MINUTE, endReason: "checkin" },
+      { user: "eve", firstSeenAt: later, lastSeenAt: later, endedAt: later + MINUTE },
+    ]);
+  });
+
+  test("after one that was ahead: what the doubted clock dated to the future gets its time", () => {
+    const at = site();
+    at.seats([ann]);
+    at.doubt(500 * DAY);
+    at.seats([ann, eve], {}, 500 * DAY + MINUTE);
+    at.doubt(null);
+    const { changed } = at.seats([ann, eve], {}, -500 * DAY + MINUTE);
+    const seen = NOON + MINUTE;
+    expect(changed).toMatchObject([
+      { user: "eve", beganAt: seen, firstSeenAt: seen, lastSeenAt: seen + MINUTE },
+    ]);
   });
 });
 
