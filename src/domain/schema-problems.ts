@@ -2,37 +2,54 @@ import type { TSchema } from "@sinclair/typebox";
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
 import { takes } from "./text-types.ts";
 
-/** Where a value stands: keys and, in lists, indices. `["servers", 0, "interval"]` */
+/** The place of a value: keys and, in lists, indices. `["servers", 0, "interval"]` */
 export type KeyPath = readonly (string | number)[];
 
-/** What is wrong with a value, in words that may be shown where the value may not. */
+/** A problem of a value, in words that may be shown where the value may not. */
 export interface SchemaProblem {
   readonly kind: "missing" | "unknown" | "wrong";
   readonly path: KeyPath;
   readonly value: unknown;
   /** The schema that it breaks; of an unknown key that of the object. */
   readonly schema: TSchema;
-  /** What would be right; of an unknown key the keys that there are. */
+  /** The right form; for an unknown key the known keys. */
   readonly takes: string;
 }
 
-/** The problems that TypeBox found in `root`, one a place, in its order. `table` is the word for an object. */
-export function problemsOf(
+/**
+ * Yields the problems that TypeBox found in `root`, one per place, in its order. `table` is the word for an object. Lazy: a
+ * body of a few bytes can unpack to millions of wrong values, and an answer names only the first one.
+ */
+export function* problemsOf(
   errors: Iterable<ValueError>,
   root: unknown,
   table: "table" | "object",
-): SchemaProblem[] {
-  const found = new Map<string, SchemaProblem>();
+): Generator<SchemaProblem> {
+  const found = new Set<string>();
   for (const error of errors) {
     // A missing value breaks its type too: the first problem of a place is the one.
     if (found.has(error.path)) continue;
-    const branch = error.errors
-      .map((each) => [...each])
-      .find(([first]) => first && (first.path !== error.path || first.schema.type === typeof first.value));
-    if (branch === undefined) found.set(error.path, problemOf(error, root, table));
-    else for (const each of problemsOf(branch, root, table)) found.set(each.path.join("/"), each);
+    found.add(error.path);
+    const branch = branchOf(error);
+    if (branch === null) yield problemOf(error, root, table);
+    else yield* problemsOf(branch, root, table);
   }
-  return [...found.values()];
+}
+
+/** Returns the errors of the branch of a union that the value was meant for; null when it fits none of them. */
+function branchOf(error: ValueError): Iterable<ValueError> | null {
+  for (const errors of error.errors) {
+    const first = errors.First();
+    if (first && (first.path !== error.path || first.schema.type === typeof first.value))
+      return withFirst(first, errors);
+  }
+  return null;
+}
+
+/** Puts an error back that was taken out of an iterator. */
+function* withFirst(first: ValueError, rest: Iterable<ValueError>): Generator<ValueError> {
+  yield first;
+  yield* rest;
 }
 
 function problemOf(
@@ -48,6 +65,8 @@ function problemOf(
       return { ...of, kind: "unknown", takes: Object.keys(schema.properties ?? {}).join(", ") };
     case ValueErrorType.ArrayMinItems:
       return { ...of, kind: "wrong", takes: "a list that is not empty" };
+    case ValueErrorType.ArrayMaxItems:
+      return { ...of, kind: "wrong", takes: `a list of ${schema.maxItems} at most` };
     case ValueErrorType.ArrayUniqueItems:
       return { ...of, kind: "wrong", takes: "a list in which nothing occurs twice" };
     default:

@@ -27,8 +27,10 @@ import { AUDIENCES, SERVER_STATUSES, UNITS } from "../domain/words.ts";
 
 export const PUSH_PATH = "/api/fleet/push";
 
-/** Limits of one push. */
+/** Limits of one push. A site counts its facts; the characters that it puts into a push hold fewer states and days. */
 export const MAX_FACTS = 2_000;
+const MAX_STATES = 10_000;
+const MAX_DAYS = 2_000;
 export const MAX_PACKED_BYTES = 1024 * 1024;
 export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
 /** A push at least this often, even an empty one: the site is silent after three of them. */
@@ -378,9 +380,13 @@ export const Push = Type.Object({
   holdMs: Type.Optional(Count),
   /** With `notify = "hub"`: alerts that fired up to then the site has told people of itself, because it was alone. */
   toldUntil: Type.Optional(Time),
-  facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) })),
-  states: Type.Array(Type.Object({ kind: Type.String() })),
-  days: Type.Array(Type.Object({ table: Type.String(), day: Type.Integer({ minimum: -1 }), part: Count })),
+  facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) }), {
+    maxItems: MAX_FACTS,
+  }),
+  states: Type.Array(Type.Object({ kind: Type.String() }), { maxItems: MAX_STATES }),
+  days: Type.Array(Type.Object({ table: Type.String(), day: Type.Integer(), part: Type.Integer() }), {
+    maxItems: MAX_DAYS,
+  }),
 });
 export type Push = Omit<Static<typeof Push>, "facts" | "states" | "days"> & {
   readonly facts: readonly Fact[];

@@ -41,7 +41,7 @@ export function tooLarge(maxBytes: number): ApiError {
 
 /** The error for a body that does not fit its schema. No message holds a value of it. */
 export function invalidBody(errors: Iterable<ValueError>, body: unknown): ApiError {
-  const [problem] = problemsOf(errors, body, "object");
+  const { value: problem } = problemsOf(errors, body, "object").next();
   const { kind, path = [], takes = "" } = problem ?? {};
   const name = path.length === 0 ? "The body" : `Field ${shown(printPath(path))}`;
   if (kind === "missing") return new ApiError("MISSING_FIELD", `${name} is missing: it takes ${takes}.`);

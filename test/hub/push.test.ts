@@ -3,6 +3,8 @@ import { gzipSync } from "node:zlib";
 import type { Answer } from "../../src/fleet/protocol.ts";
 import type { Pool } from "../../src/hub/database/connect.ts";
 import { freePort } from "../free-port.ts";
+import type { ApiDocument } from "../http/document.ts";
+import { expectRefused, wrongBodies } from "../http/wrong-bodies.ts";
 import { until } from "../until.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
 import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
@@ -194,6 +196,41 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await post(new TextEncoder().encode(JSON.stringify(site.push())), "identity")).status).toBe(400);
     expect((await post(new Uint8Array(gzipSync(JSON.stringify(site.push()))), "gzip")).status).toBe(200);
   });
+
+  test.each(["facts", "states", "days"])(
+    "a few bytes that unpack to millions of wrong %s get one short answer",
+    async (list) => {
+      const key = await known(hub, site.key);
+      const json = JSON.stringify({ ...site.push(), [list]: "@" }).replace(
+        '"@"',
+        `[${"0,".repeat(3_900_000)}0]`,
+      );
+      const answer = await fetch(`${hub.url}/api/fleet/push`, {
+        method: "POST",
+        headers: { "x-api-key": key, "content-encoding": "zstd" },
+        body: Bun.zstdCompressSync(json),
+      });
+      const { code, message } = (await answer.json()) as { code: string; message: string };
+      const most = list === "states" ? 10_000 : 2_000;
+      expect([code, message]).toEqual([
+        "INVALID_FIELD",
+        `Field "${list}" must be a list of ${most} at most.`,
+      ]);
+    },
+  );
+
+  test("every other route of a hub that takes a body names the first of a million wrong elements", async () => {
+    await using large = await startHub(database, undefined, "", { LICMOND_HTTP_MAX_BODY_BYTES: "16777216" });
+    const admin = await known(large, await keyAt(database, { role: "admin" }));
+    const document = (await (await fetch(`${large.url}/swagger/json`)).json()) as ApiDocument;
+    const bodies = wrongBodies(document);
+    expect(new Set(bodies.map(({ path }) => path)).size).toBeGreaterThan(5);
+    const headers = { "x-api-key": admin, "content-type": "application/json" };
+    for (const body of bodies)
+      await expectRefused(body, (path, json) =>
+        fetch(large.url + path, { method: "POST", headers, body: json }),
+      );
+  }, 60_000);
 
   test("a restored site has another epoch: its numbers begin anew and mean other rows", async () => {
     await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, NOW) }));

@@ -17,9 +17,14 @@ export interface TestHub extends AsyncDisposable {
 }
 
 /** A hub in this process. `more`: sections of its config. */
-export async function startHub(database: string, clock?: Clock, more = ""): Promise<TestHub> {
+export async function startHub(
+  database: string,
+  clock?: Clock,
+  more = "",
+  environment: Record<string, string> = {},
+): Promise<TestHub> {
   const toml = `[http]\nhost = "127.0.0.1"\nport = ${await freePort()}\n[log]\nlevel = "error"\n[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n[hub]\ndatabase = "${database}"\n${more}`;
-  const read = interpretConfig(toml, null, {});
+  const read = interpretConfig(toml, null, environment);
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const hub = createHub(read.config, { environment: {}, ...(clock && { clock }) });
   const { port } = await hub.start();

@@ -6,7 +6,6 @@ import {
   type Day,
   FACT_SCHEMAS,
   type Fact,
-  MAX_FACTS,
   Push,
   STATE_SCHEMAS,
   type State,
@@ -40,7 +39,6 @@ export function readBatch(body: unknown): Batch {
   const around = checkOf(Push);
   if (!around.Check(body)) throw invalidBody(around.Errors(body), body);
   const { facts: sent, states, days, ...rest } = body as Push;
-  if (sent.length > MAX_FACTS) throw invalid(`A push may have ${MAX_FACTS} facts at most.`);
   const facts: Fact[] = [];
   const refused: Refused[] = [];
   let last = rest.from - 1;
