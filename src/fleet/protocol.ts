@@ -7,6 +7,7 @@ import type { FeaturePicture, ServerPicture } from "../domain/picture.ts";
 import { Count, nullable, words } from "../domain/records.ts";
 import { END_REASONS } from "../domain/session.ts";
 import { text } from "../domain/text-types.ts";
+import { DAY_MS } from "../domain/time/clock.ts";
 import { AUDIENCES, SERVER_STATUSES, UNITS } from "../domain/words.ts";
 
 /**
@@ -41,7 +42,10 @@ export const NO_INSTANCE = "0000000000000000";
 
 export const SiteName = text(siteName);
 
-const Time = Type.Integer();
+/** Epoch ms, as far as a Date reaches, and days of that range. */
+const MAX_DAY = 100_000_000;
+const Time = Type.Integer({ minimum: -MAX_DAY * DAY_MS, maximum: MAX_DAY * DAY_MS });
+const DayNumber = Type.Integer({ minimum: -1, maximum: MAX_DAY });
 const Name = Type.String();
 const Seats = nullable(Count);
 const OfFeature = { server: Name, daemon: Name, feature: Name };
@@ -121,8 +125,8 @@ const fact = <const Kind extends string, Fields extends TProperties>(kind: Kind,
   Type.Object({ kind: Type.Literal(kind), seq: Type.Integer({ minimum: 1 }), ...fields });
 
 /**
- * Schema of each kind of fact. One of a kind that the hub does not know, or that does not fit, is set aside there, and does
- * not stop the others.
+ * Schema of each kind of fact. The hub sets aside facts of unknown kinds, facts that do not fit, and facts that its database
+ * cannot store; the others go on.
  */
 export const FACT_SCHEMAS = {
   /**
@@ -202,6 +206,12 @@ const Head = Type.Unsafe<PictureHead>(
     lastPollAt: nullable(Time),
   }),
 );
+const Expiry = Type.Object({
+  expiresOn: nullable(Type.String()),
+  expiresAt: nullable(Time),
+  permanent: Type.Boolean(),
+});
+const Person = { user: nullable(Name), host: nullable(Name) };
 /** Without `collectedAt` where that is the head's. */
 export type FeatureState = Omit<FeaturePicture, "collectedAt"> & Partial<Pick<FeaturePicture, "collectedAt">>;
 const Feature = Type.Unsafe<FeatureState>(
@@ -210,10 +220,12 @@ const Feature = Type.Unsafe<FeatureState>(
     name: Name,
     total: Seats,
     used: Seats,
-    pools: Type.Array(Type.Object({ id: Name })),
+    expiry: Expiry,
+    pools: Type.Array(Type.Object({ id: Name, expiry: Expiry })),
     checkouts: Type.Array(Type.Object({ user: nullable(Name), count: Count })),
     reservations: Type.Array(Type.Object({ type: Name, name: Name, count: Count })),
     queue: Type.Array(Type.Object({ user: nullable(Name), count: Count })),
+    alsoHeldBy: Type.Optional(Type.Array(Type.Object(Person))),
     unit: Type.Optional(words(UNITS)),
     seatGroup: Type.Optional(Name),
     assigned: Type.Optional(
@@ -226,7 +238,7 @@ const Key = Type.Tuple([Name, Name], { description: "Daemon and name of a featur
 const state = <const Kind extends string, Fields extends TProperties>(kind: Kind, fields: Fields) =>
   Type.Object({ kind: Type.Literal(kind), ...fields });
 
-/** Schema of each kind of state. One of an unknown kind is passed over. */
+/** Schema of each kind of state. The hub passes over unknown kinds, and sets aside states that it cannot store. */
 export const STATE_SCHEMAS = {
   /** The public part of a site's config. */
   site: state("site", {
@@ -322,7 +334,7 @@ const dayOf = <Table extends DayTable>(table: Table) =>
   Type.Object({
     table: Type.Literal(table),
     /** Days since 1970-01-01 UTC. */
-    day: Type.Integer({ minimum: -1 }),
+    day: DayNumber,
     /** Part 0 takes the place of all rows of this table and day, further parts add to them. */
     part: Count,
     rows: Type.Array(DAY_ROWS[table]),
@@ -343,7 +355,7 @@ export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[D
 
 // --- Push and answer --------------------------------------------------------------------------------------------------
 
-/** What is around the facts; these are checked one by one, so that one that does not fit does not stop the others. */
+/** The envelope of a push. Facts, states and days are checked one by one, so that a bad one does not stop the others. */
 export const Push = Type.Object({
   site: SiteName,
   /** Random, made with the site's database: its ids mean something else under another one. */

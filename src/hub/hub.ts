@@ -134,7 +134,15 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const lag = teardown.part("event loop", createLoopLag());
     const pushes = createPushMeter();
     const takes = createTakes(log("store"));
-    const takeDeps = { pool, partitions, clock, pseudonyms, secret: secret.toBase64() };
+    const takeDeps = {
+      pool,
+      partitions,
+      clock,
+      pseudonyms,
+      secret: secret.toBase64(),
+      keep,
+      log: log("store"),
+    };
     const push = pushes.counted({
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
         takes.take(() => takePush(takeDeps, batch, address)),

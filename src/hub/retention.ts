@@ -10,6 +10,19 @@ import { dropEvents } from "./streams/publish.ts";
 /** Steps of days whose packed form never came: as long as a line may be down. */
 const STEPS_MS = 30 * DAY_MS;
 
+/** First day that a hub keeps of each table of the past in partitions. */
+export type FirstDays = ReturnType<typeof firstDays>;
+
+export function firstDays({ sessionsMs, rollupsMs }: Config["retention"], now: number) {
+  const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
+  return {
+    sessions: dayBefore(sessionsMs),
+    denials: dayBefore(sessionsMs),
+    steps: dayBefore(STEPS_MS),
+    packed_days: dayBefore(rollupsMs),
+  };
+}
+
 interface RetentionDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
@@ -23,21 +36,22 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
   async function run(): Promise<void> {
     const { sessionsMs, samplesMs, rollupsMs, eventsMs, auditMs, outagesMs } = keep();
     const now = clock.now();
+    const first = firstDays(keep(), now);
     const dayBefore = (ms: number) => Math.floor((now - ms) / DAY_MS);
-    const sessions = await partitions.drop("sessions", dayBefore(sessionsMs));
+    const sessions = await partitions.drop("sessions", first.sessions);
     if (sessions > 0)
       await pool`
-        INSERT INTO marks (name, value) VALUES ('sessions_from', ${dayBefore(sessionsMs) * DAY_MS})
+        INSERT INTO marks (name, value) VALUES ('sessions_from', ${first.sessions * DAY_MS})
         ON CONFLICT (name) DO UPDATE SET value = greatest(marks.value, excluded.value)`;
     const drops = [
       sessions,
-      await partitions.drop("denials", dayBefore(sessionsMs)),
-      await partitions.drop("steps", dayBefore(STEPS_MS)),
-      await partitions.drop("packed_days", dayBefore(rollupsMs)),
+      await partitions.drop("denials", first.denials),
+      await partitions.drop("steps", first.steps),
+      await partitions.drop("packed_days", first.packed_days),
       await dropEvents(pool, partitions, dayBefore(eventsMs), dayBefore(auditMs)),
     ];
     await pool`DELETE FROM packed_days WHERE kind = 'samples' AND day < ${dayBefore(samplesMs)}`;
-    await pool`DELETE FROM session_days WHERE day < ${dayBefore(sessionsMs)}`;
+    await pool`DELETE FROM session_days WHERE day < ${first.sessions}`;
     await pool`DELETE FROM last_seen WHERE at < ${now - sessionsMs}`;
     await pool`DELETE FROM coverage WHERE until_at < ${now - rollupsMs}`;
     await pool`DELETE FROM statuses WHERE greatest(until_at, next_by) < ${now - outagesMs}`;

@@ -34,9 +34,12 @@ export function sqlState(error: unknown): string | null {
   return null;
 }
 
-/** Whether the values of a statement were what PostgreSQL cannot take: data exceptions and violated constraints. */
+/**
+ * Reports whether PostgreSQL refused the values of a statement: data exceptions, violated constraints, one row twice in an
+ * upsert (21000), and values that are larger than an index takes (54000).
+ */
 export function isBadData(error: unknown): boolean {
-  return /^2[23]/.test(sqlState(error) ?? "");
+  return /^(2[23]|21000|54000)/.test(sqlState(error) ?? "");
 }
 
 /**

@@ -12,11 +12,11 @@ import {
 } from "../../fleet/protocol.ts";
 import { invalidBody } from "../../http/body.ts";
 
-/** A fact or a day that cannot be taken, as it came; `seq` is null of a day. */
+/** A fact or a day that cannot be stored, as it came, or the name of a state. `seq` is null except for facts. */
 export interface Refused {
   readonly seq: number | null;
   readonly reason: string;
-  readonly fact: unknown;
+  readonly fact: object;
 }
 
 /** A push that has been read: what is around its facts holds, and each fact stands on one side or the other. */
@@ -26,6 +26,9 @@ export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
   readonly states: readonly State[];
   readonly days: readonly Day[];
 }
+
+/** Characters of a server's name in the record of a refused state. */
+const MAX_SERVER = 200;
 
 /** Why a fact or a day waits for another hub. */
 export const UNKNOWN_KIND = "of a kind that this hub does not know";
@@ -55,14 +58,22 @@ export function readBatch(body: unknown): Batch {
     if (reason !== null) refused.push({ seq: null, reason, fact: day });
     return reason === null;
   });
-  return {
-    ...rest,
-    facts,
-    refused,
-    // Those of a newer site are passed over: the next ones take their place all the same.
-    states: states.filter((state) => problemOf(STATE_SCHEMAS, state.kind, state) === null),
-    days: goodDays,
-  };
+  const goodStates = states.filter((state) => {
+    const reason = problemOf(STATE_SCHEMAS, state.kind, state);
+    // States of a newer site are passed over: the next ones replace them anyway.
+    if (reason !== null && reason !== UNKNOWN_KIND) refused.push(refusedState(state, reason));
+    return reason === null;
+  });
+  return { ...rest, facts, refused, states: goodStates, days: goodDays };
+}
+
+/** A state comes again and again, and may be large: only its name is kept. */
+export function refusedState(
+  state: Pick<State, "kind"> & { readonly server?: unknown },
+  reason: string,
+): Refused {
+  const server = typeof state.server === "string" ? state.server.slice(0, MAX_SERVER) : undefined;
+  return { seq: null, reason, fact: { state: state.kind, server } };
 }
 
 export function problemOf(

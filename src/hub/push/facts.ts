@@ -30,7 +30,7 @@ export async function writeRows(
 }
 
 /** The same; answers what the statement returns. */
-async function writtenRows<Returned>(
+export async function writtenRows<Returned>(
   tx: Sql,
   sql: string,
   { site, epoch }: Origin,

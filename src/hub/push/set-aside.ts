@@ -1,7 +1,7 @@
 import { DAY_SCHEMAS, type Day, FACT_SCHEMAS, type Fact } from "../../fleet/protocol.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 import { problemOf, type Refused, UNKNOWN_KIND } from "./batch.ts";
-import type { Origin } from "./facts.ts";
+import { type Origin, writeRows, writtenRows } from "./facts.ts";
 
 /** Of one site, so many are taken with one push. */
 const AT_ONCE = 2_000;
@@ -15,21 +15,40 @@ export interface SetAside {
   readonly refused: readonly Refused[];
 }
 
-/** Sets aside what cannot be taken, and why. What is of an unknown kind waits for a hub that knows it. */
+/**
+ * Sets aside facts, days and states that cannot be stored, with their reasons. Facts and days of an unknown kind wait for a
+ * hub that knows it. A state replaces its former record. Returns those that were not known before.
+ */
 export async function setAside(
   tx: Sql,
-  { site, epoch }: Origin,
+  origin: Origin,
   refused: readonly Refused[],
   now: number,
-): Promise<void> {
-  for (const { seq, reason, fact } of refused) {
+): Promise<readonly Refused[]> {
+  if (refused.length === 0) return [];
+  const rows = refused.map(({ seq, reason, fact }) => {
     const { kind, table } = fact as { readonly kind?: string; readonly table?: string };
     const waits = reason === UNKNOWN_KIND ? (kind ?? table ?? null) : null;
-    await tx`
-      INSERT INTO refused (site, epoch, seq, at, reason, kind, body)
-      VALUES (${site}, ${epoch}, ${seq}, ${now}, ${reason}, ${waits}, ${Buffer.from(JSON.stringify(fact))})`;
-  }
+    return { seq, now, reason, kind: waits, body: JSON.stringify(fact) };
+  });
+  const isState = ({ fact }: Refused) => "state" in fact;
+  const states = rows.filter((_, index) => isState(refused[index] as Refused));
+  const before = await writtenRows<{ body: string }>(tx, FORGET, origin, states);
+  const known = new Set(before.map(({ body }) => body));
+  await writeRows(tx, REFUSED, origin, rows);
+  return refused.filter((one) => !known.has(JSON.stringify(one.fact)));
 }
+
+const FORGET = `
+  DELETE FROM refused USING json_to_recordset($3::text::json) AS r(body text)
+  WHERE site = $1 AND $2::int IS NOT NULL AND refused.seq IS NULL AND refused.kind IS NULL
+    AND refused.body = convert_to(r.body, 'UTF8')
+  RETURNING r.body`;
+
+const REFUSED = `
+  INSERT INTO refused (site, epoch, seq, at, reason, kind, body)
+  SELECT $1, $2, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
+  FROM json_to_recordset($3::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
 
 /** Of the epoch that a site has now, the oldest first. */
 export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {

@@ -26,8 +26,10 @@ export async function storeStates(
     pseudonyms,
   );
   const alerts = newest("alerts");
-  if (alerts !== undefined)
+  if (alerts !== undefined) {
     await tx`UPDATE sites SET firing = ${JSON.stringify(alerts.firing)} WHERE site = ${origin.site}`;
+    await settleAlerts(tx, origin, now);
+  }
   const known = newest("known");
   if (known !== undefined) await storeKnown(tx, origin, known);
   return wanted;
@@ -46,7 +48,7 @@ async function storeSite(
     tx,
     SERVERS,
     origin,
-    servers.map((server, place) => ({ server, place, now })),
+    [...new Set(servers)].map((server, place) => ({ server, place, now })),
   );
   for (const table of ["current_rows", "current_pools", "current_features", "servers"])
     await tx.unsafe(

@@ -1,17 +1,21 @@
 import type { TransactionSQL } from "bun";
+import type { Config } from "../../config/config.ts";
 import { ApiError } from "../../domain/errors.ts";
-import { type Clock, DAY_MS } from "../../domain/time/clock.ts";
+import type { Log } from "../../domain/log.ts";
+import type { Clock } from "../../domain/time/clock.ts";
 import { type Answer, type Fact, HEARTBEAT_MS, NO_INSTANCE } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { takeCommands } from "../commands/held.ts";
-import { isBadData, type Pool, type Sql, whole } from "../database/connect.ts";
-import type { Partitioned, Partitions } from "../database/partitions.ts";
+import { type Pool, type Sql, whole } from "../database/connect.ts";
+import type { Partitions } from "../database/partitions.ts";
+import { firstDays } from "../retention.ts";
 import type { Batch, Refused } from "./batch.ts";
-import { storeDays } from "./days.ts";
-import { type Origin, storeFacts } from "./facts.ts";
+import type { Origin } from "./facts.ts";
+import { daysIn, withinRetention } from "./places.ts";
 import { takeOver } from "./rename.ts";
 import { type SetAside, setAside, takeOut, waitingOf } from "./set-aside.ts";
-import { settleAlerts, storeStates } from "./states.ts";
+import { settleAlerts } from "./states.ts";
+import { storeOrRefuseDays, storeOrRefuseFacts, storeOrRefuseStates } from "./store-or-refuse.ts";
 
 /** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
@@ -23,6 +27,8 @@ interface PushDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
   readonly clock: Clock;
+  readonly keep: () => Config["retention"];
+  readonly log: Log;
   /** The fleet's secret of pseudonyms, base64. */
   readonly secret: string;
   readonly pseudonyms: Pseudonyms;
@@ -36,21 +42,32 @@ type Refusal = "instance" | "epoch" | { readonly cursor: number };
  * are lost. Throws CONFLICT where facts are missing in between, where the hub lost what it had of the site, and where
  * another process pushes for it.
  */
-export async function takePush(deps: PushDeps, batch: Batch, address: string): Promise<Answer> {
-  const { pool, partitions, clock } = deps;
+export async function takePush(deps: PushDeps, sent: Batch, address: string): Promise<Answer> {
+  const { pool, partitions, clock, log } = deps;
   const now = clock.now();
-  if (batch.hello) return hello(deps, batch, address, now);
-  const waiting = await waitingOf(pool, batch.site);
+  if (sent.hello) return hello(deps, sent, address, now);
+  const first = firstDays(deps.keep(), now);
+  const batch = withinRetention(sent, first);
+  const waiting = withinRetention(await waitingOf(pool, batch.site), first);
   for (const brought of [waiting, batch]) await partitions.ensure(daysIn(brought));
   await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
+  let bad: readonly Refused[] = [];
   const taken = await pool.begin(async (tx): Promise<Answer | Refusal> => {
     // One push of a site after the other, whichever hub has it.
     const [site] = await tx`SELECT * FROM sites WHERE site = ${batch.site} FOR UPDATE`;
     const cursor = cursorOf(site, batch, now);
-    return typeof cursor === "number"
-      ? store(tx, site, batch, waiting, cursor, address, now, deps.pseudonyms)
-      : cursor;
+    if (typeof cursor !== "number") return cursor;
+    const stored = await store(tx, site, batch, waiting, cursor, address, now, deps.pseudonyms);
+    bad = stored.refused;
+    return stored.answer;
   });
+  if (bad[0] !== undefined)
+    log.warn("A site's data cannot be stored and was set aside", {
+      site: batch.site,
+      count: bad.length,
+      seq: bad[0].seq,
+      reason: bad[0].reason,
+    });
   if (typeof taken === "object" && "commands" in taken) return taken;
   return refusePush(pool, taken, batch, address, now);
 }
@@ -99,27 +116,24 @@ async function store(
   address: string,
   now: number,
   pseudonyms: Pseudonyms,
-): Promise<Answer> {
+): Promise<{ readonly answer: Answer; readonly refused: readonly Refused[] }> {
   const epoch = site.epoch_no + (site.epoch === batch.epoch ? 0 : 1);
   const origin: Origin = { site: batch.site, epoch };
   const reached = Math.max(cursor, batch.to);
   const news = batch.facts.filter(({ seq }) => seq > cursor);
   // In a new epoch people may have other names, and are told of anew.
   if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
+  const refused = batch.refused.filter(({ seq }) => seq === null || seq > cursor);
   // Before what is newer of the same kinds.
   if (epoch === site.epoch_no && (await takeOut(tx, waiting))) {
-    await storeDays(tx, origin, waiting.days);
-    const still = await storeOrRefuse(tx, origin, waiting.facts, now);
-    await setAside(tx, origin, [...waiting.refused, ...still], now);
+    refused.push(
+      ...waiting.refused,
+      ...(await storeOrRefuseDays(tx, origin, waiting.days)),
+      ...(await storeOrRefuseFacts(tx, origin, waiting.facts, now)),
+    );
   }
-  await storeDays(tx, origin, batch.days);
-  const bad = await storeOrRefuse(tx, origin, news, now);
-  await setAside(
-    tx,
-    origin,
-    [...batch.refused.filter(({ seq }) => seq === null || seq > cursor), ...bad],
-    now,
-  );
+  refused.push(...(await storeOrRefuseDays(tx, origin, batch.days)));
+  refused.push(...(await storeOrRefuseFacts(tx, origin, news, now)));
   await tx`
     UPDATE sites SET epoch = ${batch.epoch}, epoch_no = ${epoch}, cursor = ${reached}, instance = ${batch.stops ? null : batch.instance},
       address = ${address}, last_push_at = ${now}, clock_offset_ms = ${batch.sentAt - now}, head = ${batch.head},
@@ -127,13 +141,13 @@ async function store(
       told_until = greatest(told_until, ${batch.toldUntil ?? null})
     WHERE site = ${batch.site}`;
   if (now - (whole(site.last_push_at) ?? now) > LATE_MS) await heardAgain(tx, batch.site, now);
-  const wanted = await storeStates(tx, origin, batch.states, now, pseudonyms);
+  const states = await storeOrRefuseStates(tx, origin, batch.states, now, pseudonyms);
   const isOfAlerts = (fact: Fact) => fact.kind === "event" && fact.event.type === "alert";
-  if (batch.states.some(({ kind }) => kind === "alerts") || news.some(isOfAlerts))
-    await settleAlerts(tx, origin, now);
+  if (news.some(isOfAlerts)) await settleAlerts(tx, origin, now);
+  const newlyRefused = await setAside(tx, origin, [...refused, ...states.refused], now);
   const commands = batch.stops ? [] : await takeCommands(tx, batch.site, now);
   await tx`SELECT pg_notify('licmond', 'push')`;
-  return { cursor: reached, commands, wanted };
+  return { answer: { cursor: reached, commands, wanted: states.wanted }, refused: newlyRefused };
 }
 
 /** The pictures of a site that was silent were shown as stale: these are others now, whether the site sends them or not. */
@@ -163,44 +177,3 @@ async function refusePush(
 }
 
 const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });
-
-/** What PostgreSQL does not take is found by halving; each such fact is set aside, and the others are stored. */
-async function storeOrRefuse(
-  tx: TransactionSQL,
-  origin: Origin,
-  facts: readonly Fact[],
-  now: number,
-): Promise<Refused[]> {
-  if (facts.length === 0) return [];
-  try {
-    await tx.savepoint((inner) => storeFacts(inner, origin, facts, now));
-    return [];
-  } catch (error) {
-    if (!isBadData(error)) throw error;
-    const [first] = facts;
-    if (first !== undefined && facts.length === 1)
-      return [{ seq: first.seq, reason: "its values do not fit the hub's database", fact: first }];
-    const half = facts.length >> 1;
-    return [
-      ...(await storeOrRefuse(tx, origin, facts.slice(0, half), now)),
-      ...(await storeOrRefuse(tx, origin, facts.slice(half), now)),
-    ];
-  }
-}
-
-/** The days of which a push has rows in tables that are in partitions. */
-function daysIn({ facts, days }: Pick<Batch, "facts" | "days">): Partial<Record<Partitioned, Set<number>>> {
-  const found = { sessions: new Set<number>(), denials: new Set<number>(), steps: new Set<number>() };
-  const packed = new Set<number>();
-  const dayOf = (at: number) => Math.floor(at / DAY_MS);
-  for (const fact of facts) {
-    if (fact.kind === "session" && fact.endedAt !== null) found.sessions.add(dayOf(fact.endedAt));
-    else if (fact.kind === "denial") found.denials.add(dayOf(fact.at));
-    else if (fact.kind === "step") found.steps.add(dayOf(fact.at));
-  }
-  for (const { table, day } of days) {
-    if (table === "sessions" || table === "denials") found[table].add(day);
-    else if (table === "samples" || table === "hours" || table === "rollups") packed.add(day);
-  }
-  return { ...found, packed_days: packed };
-}

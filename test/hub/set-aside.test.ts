@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { SiteRecord } from "../../src/domain/service/sites.ts";
+import { DAY_MS } from "../../src/domain/time/clock.ts";
+import type { Pool } from "../../src/hub/database/connect.ts";
+import { freePort } from "../free-port.ts";
+import { picture } from "../http/make.ts";
+import { pictureStates } from "./pictures.ts";
+import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
+import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./rig.ts";
+
+const NOW = Date.now();
+const TODAY = Math.floor(NOW / DAY_MS);
+
+describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
+  let postgres: Postgres;
+  let database: string;
+  let hub: TestHub;
+  let pool: Pool;
+  let viewer: string;
+
+  beforeAll(async () => {
+    postgres = await startPostgres(await freePort(), ["fsync=off"]);
+    database = await postgres.database();
+    hub = await startHub(database);
+    pool = open(database);
+    viewer = await known(hub, await keyAt(database, { role: "viewer" }));
+  });
+  afterAll(async () => {
+    await hub?.[Symbol.asyncDispose]();
+    await pool?.close();
+    await postgres?.[Symbol.asyncDispose]();
+  });
+
+  const newSite = async (name: string) =>
+    madeUpSite(name, await known(hub, await keyAt(database, { role: "site", site: name })));
+  const refusedFacts = async (site: string) =>
+    (await hub.json<SiteRecord>(`/api/fleet/sites/${site}`, viewer)).refusedFacts;
+
+  const FACTS = madeUpFacts(1, 3, NOW);
+  /** Longer than a row of an index, also when it is compressed. */
+  const LONG = crypto.getRandomValues(new Uint8Array(6_000)).toHex();
+  const OF = { server: "s1", daemon: "siliqd", feature: "F1" };
+  const coverage = { server: "s1", from: NOW, readAt: NOW, until: NOW, running: true, looks: 1 };
+  const stretch = {
+    server: "s1",
+    from: NOW,
+    status: "up",
+    reason: null,
+    readAt: NOW,
+    until: NOW,
+    nextBy: NOW,
+  };
+  const day = (more: object) => ({ days: [{ table: "samples", day: TODAY, part: 0, rows: [], ...more }] });
+  const site = {
+    kind: "site",
+    ...{ version: "0.2.0", timezone: "UTC", labels: {}, formerly: null, people: "names", allow: [] },
+    ...{ notify: "site", logs: false, servers: ["s1"] },
+  };
+  const firing = { kind: "alerts", firing: [{ ...madeUpAlert(), id: 1e19 }] };
+  const whole = pictureStates([picture("eda")]).find(({ kind }) => kind === "picture") ?? {};
+
+  function madeUpAlert() {
+    const at = new Date(NOW).toISOString();
+    return {
+      ...{
+        rule: "seats",
+        severity: "warning",
+        state: "firing",
+        ...OF,
+        message: "full",
+        value: 1,
+        threshold: 1,
+      },
+      ...{ peakValue: 1, startedAt: at, firedAt: at, resolvedAt: null, acknowledged: false },
+      ...{ acknowledgedAt: null, acknowledgedBy: null, comment: null, silencedUntil: null },
+    };
+  }
+
+  const CASES: [string, object][] = [
+    ["the name of a user that no index takes", { facts: [FACTS[0], { ...FACTS[1], user: LONG }, FACTS[2]] }],
+    [
+      "the name of a feature that no index takes",
+      { facts: [FACTS[0], FACTS[1], { ...FACTS[2], feature: LONG }] },
+    ],
+    ["a time outside the range of Date", { facts: [{ ...FACTS[0], firstSeenAt: 9e15 }, FACTS[1], FACTS[2]] }],
+    [
+      "a negative time outside the range of Date",
+      { facts: [FACTS[0], FACTS[1], { ...FACTS[2], at: -9e15 }] },
+    ],
+    ["a count of no 64 bits", { facts: [FACTS[0], FACTS[1], { ...FACTS[2], used: 1e300 }] }],
+    ["a day of no 32 bits", day({ day: 2 ** 31, rows: [{ ...OF, data: "" }] })],
+    ["a day before all days", day({ day: -2 })],
+    ["a day with a part of no number", day({ part: -1 })],
+    ["a day with a name that no index takes", day({ rows: [{ ...OF, feature: LONG, data: "" }] })],
+    ["a day with one row twice", day({ rows: [1, 2].map(() => ({ ...OF, data: "" })) })],
+    ["a day with one coverage twice", day({ table: "coverage", rows: [coverage, coverage] })],
+    ["a day with one stretch twice", day({ table: "statuses", rows: [stretch, stretch] })],
+    ["a state with a server whose name no index takes", { states: [{ ...site, servers: ["s1", LONG] }] }],
+    ["a state without its fields", { states: [{ kind: "site" }] }],
+    ["firing alerts with an id of no 64 bits", { states: [firing] }],
+    [
+      "firing alerts with one alert twice",
+      {
+        states: [{ ...firing, firing: [1, 2].map(() => ({ ...madeUpAlert(), id: 7 })) }],
+      },
+    ],
+    [
+      "a picture without its expiries",
+      {
+        states: [{ ...whole, features: [{ daemon: "d", name: "f", checkouts: [], pools: [{ id: "1" }] }] }],
+      },
+    ],
+    [
+      "a picture with one feature twice",
+      {
+        states: [{ ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) }],
+      },
+    ],
+  ];
+  test.each(CASES.map(([what, more], n) => [what, more, `case${n}`] as const))(
+    "%s is set aside and reported, and the rest is stored",
+    async (_, more, name) => {
+      const muc = await newSite(name);
+      const first = await muc.sends(hub.url, muc.push({ to: 3, facts: FACTS, ...more } as never));
+      expect(first.cursor).toBe(3);
+      expect(await refusedFacts(name)).toBe(1);
+      // The push that follows brings good data of each kind.
+      const next = { facts: [{ ...FACTS[2], seq: 4, at: NOW + 60_000 }], states: [site, whole] };
+      await muc.sends(hub.url, muc.push({ from: 4, to: 4, ...next } as never));
+      expect(await refusedFacts(name)).toBe(1);
+      const [stored] = await pool`
+        SELECT (SELECT count(*)::int FROM steps s WHERE s.site = ${name}) AS steps,
+          (SELECT count(*)::int FROM current_features f WHERE f.site = ${name}) AS features`;
+      expect(stored.steps).toBeGreaterThan(0);
+      expect(stored.features).toBe(2);
+    },
+  );
+
+  test("a server that a state names twice is one server", async () => {
+    const muc = await newSite("twice");
+    await muc.sends(hub.url, muc.push({ states: [{ ...site, servers: ["s1", "s2", "s1"] }] } as never));
+    const rows = await pool`SELECT server, place FROM servers WHERE site = 'twice' ORDER BY place`;
+    expect(rows.map(({ server, place }: { server: string; place: number }) => [server, place])).toEqual([
+      ["s1", 0],
+      ["s2", 1],
+    ]);
+    expect(await refusedFacts("twice")).toBe(0);
+  });
+
+  test("rows of a day that is set aside are gone all the same", async () => {
+    const muc = await newSite("days");
+    const good = day({ rows: [{ ...OF, data: "AA==" }] });
+    await muc.sends(hub.url, muc.push(good as never));
+    const rows = async () =>
+      (await pool`SELECT count(*)::int AS n FROM packed_days WHERE site = 'days'`)[0].n as number;
+    expect(await rows()).toBe(1);
+    await muc.sends(hub.url, muc.push(day({ rows: [{ ...OF, feature: LONG, data: "" }] }) as never));
+    expect(await rows()).toBe(0);
+  });
+
+  test("a state that comes again and again is reported once, with its name alone", async () => {
+    const muc = await newSite("again");
+    const bad = { ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) };
+    for (let n = 0; n < 3; n++) await muc.sends(hub.url, muc.push({ states: [bad] } as never));
+    expect(await refusedFacts("again")).toBe(1);
+    const [row] = await pool`SELECT body FROM refused WHERE site = 'again'`;
+    expect(JSON.parse(row.body.toString())).toEqual({ state: "picture", server: "eda" });
+  });
+});
