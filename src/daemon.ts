@@ -9,7 +9,7 @@ import { createAlertService } from "./daemon/alerts.ts";
 import { type CertificateDeps, createCertificate } from "./daemon/certificate.ts";
 import { createPolling, createToolRunner } from "./daemon/collector.ts";
 import { createDailyBackups } from "./daemon/daily-backups.ts";
-import { createEventBus, createStatusLog } from "./daemon/events.ts";
+import { createDenialLog, createEventBus, createStatusLog } from "./daemon/events.ts";
 import { createFleet, type Fleet } from "./daemon/fleet.ts";
 import { httpDepsOf } from "./daemon/http-deps.ts";
 import { createKeyService } from "./daemon/keys.ts";
@@ -274,6 +274,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       log: log("collector"),
       run,
     });
+    teardown.add("log of denials", bus.subscribe(createDenialLog(log("collector"))));
     part("denials", watch);
     teardown.add(
       "denials of polls",

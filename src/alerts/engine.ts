@@ -1,7 +1,8 @@
 import type { Alert } from "../domain/alerts.ts";
 import { MINUTE_MS, type Timers } from "../domain/time/clock.ts";
 import type { Live } from "../live/live.ts";
-import { type Conditions, createEvaluation } from "./evaluator.ts";
+import { createAlertLog } from "./alert-log.ts";
+import { type Conditions, createEvaluation, type Evaluation } from "./evaluator.ts";
 import { createNotifier, type NotifierSettings } from "./notifier.ts";
 import type { Dispatcher } from "./notify/dispatcher.ts";
 import type { Denied, HostLook } from "./rules.ts";
@@ -39,6 +40,11 @@ export function createAlertEngine(deps: AlertEngineDeps) {
   const notifier = createNotifier(settings, live.snapshot, outbox.nextId, clock.now);
   const store = createAlertStore(deps, notifier, startedAt);
   const { state } = store;
+  const isNew = live.snapshot().servers.every(({ lastPollAt }) => lastPollAt === null);
+  const alertLog = createAlertLog(
+    log,
+    new Set(isNew ? live.snapshot().servers.map(({ server }) => server.id) : []),
+  );
   const evaluation = (at: number) => createEvaluation(state, settings(), at);
   /** The poll of each server that was looked at last: a picture may change without one. */
   const looked = new Map<string, number>();
@@ -47,13 +53,15 @@ export function createAlertEngine(deps: AlertEngineDeps) {
   let unsubscribe = () => {};
   let cancelTimer = () => {};
 
+  const apply = (seen: Evaluation) => alertLog.write(store.apply(seen));
+
   /** Dates, reminders and a full disk come by time alone. */
   function tick(): void {
     const { servers } = live.snapshot();
     const now = clock.now();
     if (now - tickedAt > MINUTE_MS + LATE_MS) awakeSince = now;
     tickedAt = now;
-    store.apply(evaluation(now).time(servers, host(), awakeSince));
+    apply(evaluation(now).time(servers, host(), awakeSince));
     for (const alert of [...state.firing.values()]) {
       const { server, daemon, feature } = alert;
       store.remind(alert, settings().settingsOf(server, daemon, feature).reminderMs);
@@ -114,7 +122,8 @@ export function createAlertEngine(deps: AlertEngineDeps) {
         const at = after.lastPollAt;
         if (at === null || looked.get(id) === at || !enabled) return;
         looked.set(id, at);
-        attempt(() => store.apply(evaluation(at).poll(before?.collectedAt ?? null, after)));
+        if (before === null || before.lastPollAt === null) alertLog.firstPolled(id, at);
+        attempt(() => apply(evaluation(at).poll(before?.collectedAt ?? null, after)));
       });
       attempt(tick);
       wait();
@@ -129,8 +138,7 @@ export function createAlertEngine(deps: AlertEngineDeps) {
     firing: (): readonly Alert[] => [...state.firing.values()],
     /** New denials, in the order of their events. */
     denied(denials: readonly Denied[]): void {
-      for (const denied of denials)
-        attempt(() => store.apply(evaluation(denied.at).denial(denied, clock.now())));
+      for (const denied of denials) attempt(() => apply(evaluation(denied.at).denial(denied, clock.now())));
     },
     /** The config was read again. */
     configured: () => attempt(tick),

@@ -4,6 +4,7 @@ import type { Log } from "../domain/log.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Alerts } from "../store/alerts.ts";
+import type { AlertNews } from "./alert-log.ts";
 import { type Baseline, readBaseline } from "./baseline.ts";
 import type { AlertState, Evaluation, SubjectChange, Watched } from "./evaluator.ts";
 import type { Notifier } from "./notifier.ts";
@@ -102,7 +103,9 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
 
   return {
     state: state as AlertState,
-    apply({ at, changes, baselines }: Evaluation): void {
+    /** Takes an evaluation over and returns what became of alerts. */
+    apply({ at, changes, baselines }: Evaluation): readonly AlertNews[] {
+      const news: AlertNews[] = [];
       for (const [key, change] of changes) {
         const { subject, watch, alert: move } = change;
         const before = state.watched.get(key)?.watch ?? UNWATCHED;
@@ -113,12 +116,16 @@ export function createAlertStore(deps: AlertStoreDeps, notifier: Notifier, now: 
         }
         if (alert === null || move === null) continue;
         if (move.change === "amended") put(alert);
-        else publish(alert, move.change);
+        else {
+          publish(alert, move.change);
+          news.push({ alert, change: move.change });
+        }
       }
       for (const [server, baseline] of baselines) {
         state.baselines.set(server, baseline);
         keep(`baseline ${server}`, () => rows.writeBaseline(server, JSON.stringify(baseline)));
       }
+      return news;
     },
     /** Changes a firing alert by hand. */
     edit(alert: Alert, change: "acknowledged" | "silenced"): void {

@@ -2,7 +2,7 @@ import { messageOf } from "../domain/error-code.ts";
 import type { Log } from "../domain/log.ts";
 import { statusChanges } from "../domain/polls/poll-events.ts";
 import { type Clock, systemTimers } from "../domain/time/clock.ts";
-import { createBus, createIds } from "../live/bus.ts";
+import { createBus, createIds, type Published } from "../live/bus.ts";
 import type { Change } from "../live/live.ts";
 import { createEvents } from "../store/events.ts";
 import type { Store } from "../store/open/open.ts";
@@ -67,6 +67,17 @@ export function createEventBus(store: Store, clock: Clock, log: Log) {
     /** Makes events of log lines: stored and streamed. */
     logSink: (({ level, source, message, fields }) =>
       bus.emit({ type: "log", level, message, source, metadata: fields })) satisfies LogSink,
+  };
+}
+
+/** Writes a line for each denial. Its user and host are in the denial itself. */
+export function createDenialLog(log: Log): (batch: readonly Published[]) => void {
+  return (batch) => {
+    for (const { event } of batch) {
+      if (event.type !== "denial") continue;
+      const { server, daemon, feature, code, outcome } = event;
+      log.info("Seats denied", { server, daemon, feature, code, outcome });
+    }
   };
 }
 

@@ -569,6 +569,7 @@ describe("a restart", () => {
     await Bun.sleep(0);
     expect(rig.alerts.firing()).toMatchObject([{ rule: "seats" }]);
     expect(rig.log.lines.map(({ message }) => message)).toEqual([
+      "Alert fired",
       "Alerts cannot be stored: their messages are sent all the same",
       "Alerts are stored again",
     ]);

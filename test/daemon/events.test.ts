@@ -1,11 +1,12 @@
 import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createEventBus, createStatusLog } from "../../src/daemon/events.ts";
+import { createDenialLog, createEventBus, createStatusLog } from "../../src/daemon/events.ts";
+import { denialEvent } from "../../src/domain/events.ts";
 import type { ServerPicture } from "../../src/domain/picture.ts";
 import { createLogging } from "../../src/system/log.ts";
 import { daemon } from "../domain/make.ts";
-import { picture } from "../http/make.ts";
+import { denial, picture } from "../http/make.ts";
 import { cleanUp, fixedClock, later, open, quickDirectory } from "../store/place.ts";
 import { recordingLog } from "../store/recording-log.ts";
 
@@ -56,6 +57,24 @@ test("while another program locks state.db events are stored at once, and their 
   other.run("ROLLBACK");
   emit("free again");
   expect(events.highestReserved()).toBeGreaterThan(clock.time);
+});
+
+test("a denial is a line without its user and host, and so is stored and streamed", () => {
+  const clock = fixedClock(Date.parse("2026-03-02T12:00:00.000Z"));
+  const logging = createLogging("info", clock, []);
+  const { bus, events, logSink } = createEventBus(open(quickDirectory()), clock, logging.logOf("store"));
+  logging.addSink(logSink);
+  bus.subscribe(createDenialLog(logging.logOf("collector")));
+  bus.emit(denialEvent(denial(clock.now(), { user: "zoe", host: "ws01", reason: "for zoe" })));
+  bus.flush();
+  const [line = ""] = events.page(0, 10, "log").map(({ json }) => json);
+  expect(JSON.parse(line)).toMatchObject({
+    level: "info",
+    source: "collector",
+    message: "Seats denied",
+    metadata: { server: "eda", daemon: "acmed", feature: "solver", code: -4, outcome: "denied" },
+  });
+  expect(line).not.toMatch(/zoe|ws01/);
 });
 
 type Shown = Partial<ServerPicture>;

@@ -195,6 +195,26 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
         return (row.left === 0 && queue.left === 0) || undefined;
       });
 
+    test("alerts about sites are lines of the log", async () => {
+      clock.time = NOW;
+      await joins("muc");
+      await set("muc", { stopped_at: NOW - 60 * MINUTE, last_push_at: NOW - 60 * MINUTE });
+      const { log } = hubAlerts();
+      const lines = () => log.lines.filter(({ message }) => message.startsWith("Alert"));
+      clock.time = NOW + 30 * SECOND;
+      await until("it is seen", () => {
+        clock.time += 10 * SECOND;
+        return lines().length > 0 || undefined;
+      });
+      await set("muc", { stopped_at: null, last_push_at: clock.time });
+      await until("it is over", () => lines().length > 1 || undefined);
+      const about = { site: "muc", rule: "site_silent" };
+      expect(lines()).toMatchObject([
+        { level: "warn", message: "Alert fired", fields: about },
+        { level: "info", message: "Alert resolved", fields: about },
+      ]);
+    });
+
     const STEPS: [what: string, steps: object[], kinds: string[]][] = [
       ["fires and ends", [{}, { resolved_at: NOW + 1 }], ["fired", "resolved"]],
       [

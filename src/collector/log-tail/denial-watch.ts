@@ -12,8 +12,9 @@ import { denialEvent, type EventInput } from "../../domain/events.ts";
 import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { MonitoredServer } from "../../domain/server.ts";
-import type { Clock, Timers } from "../../domain/time/clock.ts";
+import { type Clock, iso, type Timers } from "../../domain/time/clock.ts";
 import { nextTurn } from "../../domain/time/slices.ts";
+import type { DaemonNotice } from "../../managers/debug-log/debug-log.ts";
 import { builtInManager } from "../../managers/registry.ts";
 import type { DenialSources, Denials } from "../../store/denials.ts";
 import type { CommandRunner } from "../run-command.ts";
@@ -163,8 +164,9 @@ export function createDenialWatch(deps: DenialWatchDeps) {
         return fails(one, messageOf(error), now, lostAfter);
       }
       if (step === null) return;
-      const { attempts, cursor, atEnd, lost, lastAt } = step;
+      const { attempts, notices, cursor, atEnd, lost, lastAt } = step;
       for (const attempt of attempts) episodes.take(attempt);
+      logNotices(log, id, notices);
       one.cursor = cursor;
       one.atEnd = atEnd;
       if (lost) {
@@ -176,7 +178,8 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       const { endedAt } = one;
       const begins = one.since === null || endedAt !== null;
       const due = isUnsaved(one) && now - one.savedAt >= SAVE_MS;
-      if (begins || due || attempts.some(({ kind }) => kind !== "granted")) {
+      // Nothing that was logged is read again after a crash.
+      if (begins || due || notices.length > 0 || attempts.some(({ kind }) => kind !== "granted")) {
         const done = await store(atEnd ? now : (lastAt ?? now), () => {
           if (endedAt !== null) sources.end(id, endedAt);
           if (begins) sources.begin(id, now);
@@ -287,6 +290,22 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       await store(clock.now(), () => {});
     },
   };
+}
+
+const NOTICES: Readonly<Record<DaemonNotice["about"], string>> = {
+  exit: "License daemon exited",
+  shutdown: "License daemon is shutting down",
+  clock: "License daemon reports a clock problem",
+};
+/** A daemon that dies again and again must not fill the log with each piece that is read. */
+const MAX_NOTICES = 20;
+const MAX_NOTICE = 200;
+
+function logNotices(log: Log, server: string, notices: readonly DaemonNotice[]): void {
+  for (const { about, at, daemon, text } of notices.slice(0, MAX_NOTICES))
+    log.warn(NOTICES[about], { server, daemon, at: iso(at), line: text.slice(0, MAX_NOTICE) });
+  const lines = notices.length - MAX_NOTICES;
+  if (lines > 0) log.warn("More lines of the debug log are about license daemons", { server, lines });
 }
 
 /** The store does not know how far the log is read. */

@@ -1,6 +1,11 @@
 import type { Attempt } from "../../domain/denials.ts";
 import { codeOf, messageOf } from "../../domain/error-code.ts";
-import type { DebugLog, DebugLogEvent, ReaderState } from "../../managers/debug-log/debug-log.ts";
+import type {
+  DaemonNotice,
+  DebugLog,
+  DebugLogEvent,
+  ReaderState,
+} from "../../managers/debug-log/debug-log.ts";
 import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import type { CommandPlace } from "./follow-command.ts";
 import type { FilePlace, Follower } from "./follow-file.ts";
@@ -35,6 +40,7 @@ export function createLogTail(
   const { name } = follower;
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
+  let notices: DaemonNotice[] = [];
   /** Lines come as they are written: they are of now. */
   let caughtUp = cursor === null;
   let sniffed = false;
@@ -46,6 +52,7 @@ export function createLogTail(
       const attempt = attemptOf(server.id, event);
       if (attempt !== null) attempts.push(attempt);
     },
+    onNotice: (notice) => void notices.push(notice),
   });
 
   /** Nothing is taken of a file that is no debug log: should it become one, nothing is missing. */
@@ -78,11 +85,12 @@ export function createLogTail(
       reader.flush();
       caughtUp = true;
     }
-    const read = attempts;
+    const read = { attempts, notices };
     attempts = [];
+    notices = [];
     /** Where to go on once the attempts are stored; null before the first. */
     const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
-    return { attempts: read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
+    return { ...read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
   }
 
   return {

@@ -1,6 +1,6 @@
 import { type AlertChange, isAtLeast } from "../../domain/alerts.ts";
 import { type Sql, whole } from "../database/connect.ts";
-import { publish } from "./publish.ts";
+import { type News, publish } from "./publish.ts";
 import type { AlertAtHubRow } from "./rows.ts";
 import { REFUSED_MS, SITE_ALERT_RULES, type SiteFinding, type SiteLook, type SiteRule } from "./rules.ts";
 
@@ -17,23 +17,25 @@ export function createJudge(hubVersion: string) {
   const since = new Map<string, number>();
   let lookedAt = 0;
 
-  /** One look, in a transaction. */
-  async function look(tx: Sql, now: number): Promise<void> {
+  /** One look, in a transaction. Returns what became of alerts. */
+  async function look(tx: Sql, now: number): Promise<News[]> {
     if (Math.abs(now - lookedAt) > GAP_MS) since.clear();
     lookedAt = now;
     const sites = await looksOf(tx, now);
     const rows: AlertAtHubRow[] = await tx`
       SELECT * FROM alerts WHERE site_id IS NULL AND resolved_at IS NULL`;
     const firing = new Map(rows.map((row) => [keyOf(row), row]));
+    const news: (News | null)[] = [];
     for (const site of sites) {
       for (const rule of SITE_ALERT_RULES) {
         const key = keyOf({ ...site, ...rule });
-        await judge(tx, rule, site, firing.get(key) ?? null, key, now);
+        news.push(await judge(tx, rule, site, firing.get(key) ?? null, key, now));
         firing.delete(key);
       }
     }
     // Their sites are gone.
-    for (const row of firing.values()) await resolve(tx, row, now);
+    for (const row of firing.values()) news.push(await resolve(tx, row, now));
+    return news.filter((one) => one !== null);
   }
 
   async function judge(
@@ -43,17 +45,17 @@ export function createJudge(hubVersion: string) {
     firing: AlertAtHubRow | null,
     key: string,
     now: number,
-  ): Promise<void> {
+  ): Promise<News | null> {
     const found = rule.look(site, now, hubVersion);
-    if (found === "unknown") return;
+    if (found === "unknown") return null;
     if (found === null) {
       since.delete(key);
-      if (firing !== null) await resolve(tx, firing, now);
-      return;
+      return firing === null ? null : resolve(tx, firing, now);
     }
     const seenAt = since.getOrInsert(key, now);
     if (firing !== null) return change(tx, firing, found, now);
-    if (now - seenAt >= rule.patienceMs) await fire(tx, rule, site.site, found, found.since ?? seenAt, now);
+    if (now - seenAt < rule.patienceMs) return null;
+    return fire(tx, rule, site.site, found, found.since ?? seenAt, now);
   }
 
   return { look };
@@ -93,30 +95,30 @@ async function fire(
   { severity, message, value, threshold }: SiteFinding,
   startedAt: number,
   now: number,
-): Promise<void> {
+): Promise<News> {
   const [row] = await tx`
     INSERT INTO alerts (site, epoch, rule, severity, message, value, threshold, peak_value, started_at, fired_at, silenced_until)
     VALUES (${site}, 0, ${rule}, ${severity}, ${message}, ${value}, ${threshold}, ${value}, ${startedAt}, ${now},
       (SELECT max(silenced_until) FROM alerts WHERE site_id IS NULL AND site = ${site} AND rule = ${rule} AND silenced_until > ${now}))
     RETURNING *`;
-  await publish(tx, row, "fired", now);
+  return publish(tx, row, "fired", now);
 }
 
 /** What is so now; an event only where the severity is another. */
-async function change(tx: Sql, before: AlertAtHubRow, found: SiteFinding, now: number): Promise<void> {
+async function change(tx: Sql, before: AlertAtHubRow, found: SiteFinding, now: number): Promise<News | null> {
   const { severity, message, value, threshold } = found;
-  if (severity === before.severity && message === before.message && value === before.value) return;
+  if (severity === before.severity && message === before.message && value === before.value) return null;
   const [row] = await tx`
     UPDATE alerts SET severity = ${severity}, message = ${message}, value = ${value}, threshold = ${threshold},
       peak_value = greatest(peak_value, ${value})
     WHERE id = ${before.id} RETURNING *`;
-  if (severity === before.severity) return;
+  if (severity === before.severity) return null;
   const moved: AlertChange = isAtLeast(severity, before.severity) ? "raised" : "lowered";
-  await publish(tx, row, moved, now);
+  return publish(tx, row, moved, now);
 }
 
-async function resolve(tx: Sql, { id, started_at }: AlertAtHubRow, now: number): Promise<void> {
+async function resolve(tx: Sql, { id, started_at }: AlertAtHubRow, now: number): Promise<News> {
   const [row] = await tx`
     UPDATE alerts SET resolved_at = ${Math.max(now, Number(started_at))} WHERE id = ${id} RETURNING *`;
-  await publish(tx, row, "resolved", now);
+  return publish(tx, row, "resolved", now);
 }

@@ -1,3 +1,4 @@
+import { logAlert } from "../../alerts/alert-log.ts";
 import type { RunCommand } from "../../alerts/notify/command.ts";
 import { createDispatcher } from "../../alerts/notify/dispatcher.ts";
 import { createSender, createTargets, type Target } from "../../alerts/notify/targets.ts";
@@ -77,10 +78,11 @@ async function beginShift(
         configured = config();
         configure();
       }
-      const told = await sql.begin(async (tx) => {
-        await judge.look(tx, clock.now());
-        return settings.targets.length === 0 ? [] : notes.look(tx);
-      });
+      const { news, told } = await sql.begin(async (tx) => ({
+        news: await judge.look(tx, clock.now()),
+        told: settings.targets.length === 0 ? [] : await notes.look(tx),
+      }));
+      for (const one of news) logAlert(log, one);
       dispatcher.send(told);
     },
     stop: dispatcher.stop,

@@ -29,6 +29,19 @@ export interface ReaderOptions {
    */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
+  /** Takes lines about the daemons themselves, at once; whoever reads old logs needs none. */
+  readonly onNotice?: (notice: DaemonNotice) => void;
+}
+
+/** A line about a daemon itself that administrators should see. */
+export interface DaemonNotice {
+  readonly about: "exit" | "shutdown" | "clock";
+  /** Epoch ms, to the second. */
+  readonly at: number;
+  /** Null if the line is about the whole license server. */
+  readonly daemon: string | null;
+  /** The line without its time and daemon, as printed. */
+  readonly text: string;
 }
 
 /**

@@ -94,6 +94,57 @@ const rows = () =>
     .rows.toReversed()
     .map(({ user, attempts, outcome }) => `${user} ${attempts} ${outcome}`);
 
+describe("lines about the daemons themselves", () => {
+  test("are log lines, with what was printed, at most 20 of a piece", async () => {
+    await begun();
+    log.lines.splice(0);
+    appendFileSync(
+      logFile,
+      [
+        "12:00:01 (lmgrd) acmed exited with status 58 signal = 0 (Exited because another server was running)",
+        "12:00:02 (acmed) Shutting down acmed pid=4711",
+        "12:00:02 (acmed) EXITING DUE TO SIGNAL 15",
+        "12:00:03 (acmed) Error: System clock has been set back",
+        "12:00:04 (acmed) Server started on lic1 for: clock solver",
+        denied("12:00:05"),
+      ].join("\n"),
+    );
+    await pass(2);
+    const about = { server: "eda", daemon: "acmed" };
+    expect(log.lines).toMatchObject([
+      {
+        level: "warn",
+        message: "License daemon exited",
+        fields: {
+          ...about,
+          at: "2026-01-30T12:00:01.000Z",
+          line: "acmed exited with status 58 signal = 0 (Exited because another server was running)",
+        },
+      },
+      {
+        message: "License daemon is shutting down",
+        fields: { ...about, line: "Shutting down acmed pid=4711" },
+      },
+      { message: "License daemon exited", fields: { ...about, line: "EXITING DUE TO SIGNAL 15" } },
+      { message: "License daemon reports a clock problem", fields: about },
+    ]);
+    log.lines.splice(0);
+    appendFileSync(logFile, "12:00:10 (lmgrd) acmed exited with status 27\n".repeat(100));
+    await pass(2);
+    expect(log.lines).toHaveLength(21);
+    expect(log.lines.at(-1)?.fields).toEqual({ server: "eda", lines: 80 });
+  });
+
+  test("are not logged again after a crash", async () => {
+    await begun();
+    appendFileSync(logFile, "12:00:01 (lmgrd) acmed exited with status 58\n");
+    await pass(2);
+    begin();
+    await pass(4);
+    expect(log.lines.filter(({ message }) => message === "License daemon exited")).toHaveLength(1);
+  });
+});
+
 describe("a debug log", () => {
   test("is followed: stored at once, told when the outcome is settled", async () => {
     await begun();

@@ -1,6 +1,7 @@
 import { wallClock } from "../../../domain/time/zone.ts";
 import type {
   DaemonEvent,
+  DaemonNotice,
   DebugLog,
   DebugLogEvent,
   DebugLogReader,
@@ -21,6 +22,10 @@ const MAX_DAEMONS = 100;
 const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
 const STOPPED = /^(?:(\S+) exited with status|Shutting down (\S+))/;
+const SIGNALLED = "EXITING DUE TO SIGNAL";
+/** Phrases, because features may be named "clock". */
+const CLOCK =
+  /\bsystem clock\b|\bclock (?:was |has been )?(?:set|turned) back\b|\bclock difference\b|\bwindback\b/i;
 
 interface Dated<Event> {
   readonly event: Event;
@@ -31,7 +36,7 @@ interface Dated<Event> {
 type Waiting = Dated<LicenseEvent> & { readonly text: string; readonly from: number };
 
 export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
-  const { zone, start, hold, onEvent } = options;
+  const { zone, start, hold, onEvent, onNotice } = options;
   const dates = createLogDates(start.day, start.second);
   const toUtc = createToUtc(zone);
   const counts = noCounts();
@@ -143,9 +148,17 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     const daemon = isManager ? null : lastDaemon;
     const started = STARTED.exec(message);
     const stopped = STOPPED.exec(message);
+    const notify = (about: DaemonNotice["about"], of: string | null) =>
+      onNotice?.({ about, at: toUtc(day, second), daemon: of, text: message });
     if (started !== null) tell("DAEMON_UP", nameOf(started[1] ?? ""));
-    else if (message.startsWith("EXITING DUE TO SIGNAL")) tell("DAEMON_DOWN", daemon);
-    else if (stopped !== null) tell("DAEMON_DOWN", nameOf(stopped[1] ?? stopped[2] ?? ""));
+    else if (message.startsWith(SIGNALLED)) {
+      tell("DAEMON_DOWN", daemon);
+      notify("exit", daemon);
+    } else if (stopped !== null) {
+      const name = nameOf(stopped[1] ?? stopped[2] ?? "");
+      tell("DAEMON_DOWN", name);
+      notify(stopped[1] === undefined ? "shutdown" : "exit", name);
+    } else if (onNotice !== undefined && CLOCK.test(message)) notify("clock", daemon);
   }
 
   /** The daemon that a printed name means: `acmed_2` is a fork of `acmed`, though only of one that is known. */

@@ -1,0 +1,63 @@
+import type { Alert, AlertChange, AlertSubject, Severity } from "../domain/alerts.ts";
+import type { Log } from "../domain/log.ts";
+import { MINUTE_MS } from "../domain/time/clock.ts";
+
+const LEVELS = { info: "info", warning: "warn", critical: "error" } as const satisfies Record<
+  Severity,
+  string
+>;
+const MESSAGES: Readonly<Partial<Record<AlertChange, string>>> = {
+  fired: "Alert fired",
+  raised: "Alert raised",
+  resolved: "Alert resolved",
+};
+
+type Logged = Pick<AlertSubject, "rule" | "server" | "daemon" | "feature"> &
+  Pick<Alert, "severity" | "value" | "threshold"> & { readonly site?: string };
+
+/** An alert and what became of it. */
+export interface AlertNews<Of = Alert> {
+  readonly alert: Of;
+  readonly change: AlertChange;
+}
+
+/** Writes a line if an alert fired, was raised or resolved. Its message would name people, so it is left out. */
+export function logAlert(log: Log, { alert, change }: AlertNews<Logged>, alerts?: number): void {
+  const message = MESSAGES[change];
+  if (message === undefined) return;
+  const { site, rule, server, daemon, feature, value, threshold } = alert;
+  const level = change === "resolved" ? "info" : LEVELS[alert.severity];
+  log[level](message, { site, rule, server, daemon, feature, value, threshold, alerts });
+}
+
+/** The first tick after a reading looks at dates, up to a minute later. */
+const FIRST_MS = MINUTE_MS + 5_000;
+
+/**
+ * Writes the lines of alerts. What the first reading of a server finds is one line per rule, with the number of alerts: a
+ * new installation may fire hundreds at once. `installed` names the servers of a new installation, which share their lines.
+ */
+export function createAlertLog(log: Log, installed: ReadonlySet<string>) {
+  const firstPolls = new Map<string, number>();
+  const written = new Set<string>();
+
+  function isFirst({ alert: { server, startedAt }, change }: AlertNews): boolean {
+    const first = change !== "fired" || server === null ? undefined : firstPolls.get(server);
+    return first !== undefined && startedAt <= first + FIRST_MS;
+  }
+
+  return {
+    firstPolled: (server: string, at: number): void => void firstPolls.getOrInsert(server, at),
+    write(news: readonly AlertNews[]): void {
+      const { first = [], others = [] } = Object.groupBy(news, (one) => (isFirst(one) ? "first" : "others"));
+      for (const one of others) logAlert(log, one);
+      const groupOf = ({ alert: { rule, server } }: AlertNews) =>
+        installed.has(server ?? "") ? rule : `${rule} ${server}`;
+      for (const [group, [one, ...more]] of Map.groupBy(first, groupOf)) {
+        if (one === undefined || written.has(group)) continue;
+        written.add(group);
+        logAlert(log, one, more.length > 0 ? more.length + 1 : undefined);
+      }
+    },
+  };
+}
