@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFile, chmod, copyFile, mkdir, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { SLOW, until, untilPrinted } from "./harness.ts";
+import { createSite } from "./site.ts";
 import { framesOf, ownMegabytes } from "./stream-site.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
@@ -201,4 +202,53 @@ test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the n
   );
   expect((await page(at)).denials).toMatchObject([{ user: "after" }]);
   expect(most - before).toBeLessThan(60);
+});
+
+test.concurrent("RLM: denials of an ISV server's debug log, with user and reason", async () => {
+  await using site = await createSite();
+  const log = join(site.folder, "paintco.dlog");
+  const rlmutil = await site.tool("rlmutil");
+  await rlmutil.says(await Bun.file(join(import.meta.dir, "../fixtures/rlm/two-isv-servers.txt")).text());
+  await Bun.write(log, "");
+  await site.configure(`[[servers]]
+id = "vfx"
+manager = "rlm"
+address = "5053@127.0.0.1"
+tool = "${rlmutil.path}"
+timezone = "UTC"
+log_file = "${log}"
+`);
+  const key = await site.key("admin");
+  await using daemon = await site.serve();
+  const ask = async () => (await (await daemon.get("/api/licenses/denials", key)).json()) as Page;
+  await until("the log is followed", async () => (await ask()).logging[0]?.state === "on" || undefined);
+
+  /** `06/04 09:15 (paintco) …`, a minute ago by the clock of the server. */
+  const line = (text: string) => {
+    const [date = "", time = ""] = new Date(Date.now() - 60_000).toISOString().slice(5, 16).split("T");
+    return `${date.replace("-", "/")} ${time} (paintco) ${text}\n`;
+  };
+  await appendFile(log, line("OUT: brush-pro v2025.06 by ann@ws-01"));
+  await appendFile(
+    log,
+    `${line("DENIED: (2) brush-pro v2025.06 to eva@ws-05")}\tAll licenses in use (-22)\n`,
+  );
+  const denials = await until("the denial is shown", async () => {
+    const { denials } = await ask();
+    return denials.length > 0 ? denials : undefined;
+  });
+  expect(denials).toMatchObject([
+    {
+      server: "vfx",
+      daemon: "paintco",
+      feature: "brush-pro",
+      user: "eva",
+      host: "ws-05",
+      count: 2,
+      reason: "All licenses in use",
+      code: -22,
+      outcome: "denied",
+    },
+  ]);
+  expect((await ask()).logging).toMatchObject([{ server: "vfx", state: "on", source: "debug_log" }]);
 });

@@ -6,6 +6,7 @@ import { type AlertOverride, type Config, guardedFiles, secretFiles } from "../.
 import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
 import { globPattern } from "../../domain/plain-text.ts";
+import { builtInManager } from "../../managers/registry.ts";
 import { withDatabase } from "../../store/database/read-only.ts";
 import { errorCode, StoreError } from "../../store/database/store-error.ts";
 import { inspectDatabase } from "../../store/open/start-check.ts";
@@ -39,7 +40,13 @@ export function checkFiles({ config, env, report }: Look): void {
     if (why === null) report.fine(what, "can be read");
     else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
   };
-  for (const { id, logFile, logCommand } of config.servers) {
+  for (const { id, manager, logFile, logCommand } of config.servers) {
+    const debugLog = builtInManager(manager)?.debugLog;
+    if ((logFile ?? logCommand) !== null && debugLog?.experimental)
+      report.warning(
+        `${id}: ${logFile === null ? "log_command" : "log_file"}`,
+        `${debugLog.title}: experimental, its messages are not documented; we would like to see one`,
+      );
     const fix =
       "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
     if (logFile !== null) check(`${id}: log_file`, logFile, logFile, fix);

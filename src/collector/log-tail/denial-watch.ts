@@ -323,7 +323,7 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
     (builtInManager(server.manager)?.debugLog ?? null) !== null
-      ? "Neither log_file nor log_command is set: denials stand in the vendor daemon's debug log alone"
+      ? "Neither log_file nor log_command is set, and the tool has printed no counters of denials"
       : "No poll has yielded counters of denials yet";
   return { server: id, state: "off", source: null, since: null, message };
 }

@@ -2,6 +2,8 @@
 export interface DebugLog {
   /** For people: `FlexNet debug log`. */
   readonly title: string;
+  /** Set where no real log was seen: `check` says so. */
+  readonly experimental?: true;
   createReader(options: ReaderOptions): DebugLogReader;
   createFirstDay(zone: string): FirstDay;
 }
@@ -106,7 +108,7 @@ export interface LicenseEvent {
   readonly count: number;
   /** Words in parentheses: why a request was denied, or how seats came back (`SHUTDOWN`, `INACTIVE`). */
   readonly reason: string | null;
-  /** FlexNet's error number, e.g. -4 of `(-4,342:10054 "")`. */
+  /** The manager's error number, e.g. -4 of FlexNet's `(-4,342:10054 "")`. */
   readonly code: number | null;
   /** Only printed by daemons with verbose logging. */
   readonly handle: string | null;

@@ -1,4 +1,5 @@
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
+import { debugLog } from "./debug-log.ts";
 import { fakeRlmstat } from "./fake.ts";
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
@@ -83,7 +84,7 @@ export const rlm: Manager = {
   explain: () => null,
   /** Failover servers stand in for each other one by one. */
   quorum: () => 1,
-  debugLog: null,
+  debugLog,
   render: renderRlm,
   fake: fakeRlmstat(parseAddress),
 };

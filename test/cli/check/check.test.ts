@@ -26,6 +26,17 @@ test("all well", async () => {
   expect(exitCode).toBe(0);
 });
 
+test("an experimental debug log is named", async () => {
+  await using place = await createPlace();
+  const log = join(place.folder, "paintco.dlog");
+  await Bun.write(log, "");
+  const server = '[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"';
+  await place.write(`${server}\nlog_file = "${log}"`);
+  expect((await check(place, "--no-poll")).out).toContain(
+    "warning  a: log_file: RLM debug log: experimental, ",
+  );
+});
+
 test("every trouble at once, each with its fix", async () => {
   await using place = await createPlace();
   using taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { createReader } from "../../../src/history/reader.ts";
 import { statsQuery } from "../../../src/history/statistics/stats.ts";
@@ -121,16 +122,16 @@ test("beside a daemon, and without the time in which it watched", async () => {
 
 test("what cannot be imported is said, and nothing of the rest is stored", async () => {
   await using place = await createPlace();
-  const rlm = '[[servers]]\nid = "vfx"\nmanager = "rlm"\naddress = "5053@lic"\ntool = "/bin/true"\n';
-  await place.write(SERVER + rlm);
+  const dsls = '[[servers]]\nid = "plm"\nmanager = "dsls"\naddress = "4084@lic"\ntool = "/bin/true"\n';
+  await place.write(SERVER + dsls);
   const [good, binary] = [join(place.folder, "good.log"), join(place.folder, "report.rl")];
   await Bun.write(good, DAY_1);
   const bytes = Uint8Array.from({ length: 500 }, (_, index) => (index * 37) % 256);
   await Bun.write(binary, bytes);
   const args = (server: string, ...files: string[]) => [...importing(place, server), ...files];
   for (const [given, exitCode, message] of [
-    [args("nobody", good), 2, "there are eda, vfx"],
-    [args("vfx", good), 2, "no debug log that licmond can read"],
+    [args("nobody", good), 2, "there are eda, plm"],
+    [args("plm", good), 2, "no debug log that licmond can read"],
     [args("eda", good, binary), 1, "encrypted report log"],
     [args("eda", good, join(place.folder, "none.log")), 1, "cannot be read"],
     [args("eda", place.config), 1, "no FlexNet debug log"],
@@ -139,4 +140,35 @@ test("what cannot be imported is said, and nothing of the rest is stored", async
   ] as const)
     expect(await run(given)).toMatchObject({ exitCode, out: "", err: expect.stringContaining(message) });
   expect(await Bun.file(join(place.storage, "licmond.db")).exists()).toBe(false);
+});
+
+test("RLM's debug log becomes sessions and denials", async () => {
+  await using place = await createPlace();
+  await place.write(
+    '[[servers]]\nid = "vfx"\nmanager = "rlm"\naddress = "5053@lic"\ntool = "/bin/true"\ntimezone = "UTC"\n',
+  );
+  const log = join(place.folder, "paintco.dlog");
+  await Bun.write(log, await Bun.file(join(import.meta.dir, "../../fixtures/rlm/debug.log")).text());
+  const written = new Date("2026-01-01T09:00Z");
+  await utimes(log, written, written);
+  const done = await run([...importing(place, "vfx"), log]);
+  expect(done).toMatchObject({ exitCode: 0 });
+  const daemon = open(place.storage);
+  const seats =
+    "SELECT daemon, feature, user, host, count, ended_at - began_at AS held FROM sessions ORDER BY feature";
+  expect(rows(daemon, seats)).toEqual([
+    { daemon: "paintco", feature: "brush-pro", user: "ann.lee", host: "ws-01", count: 1, held: 30_300_000 },
+    {
+      daemon: "paintco",
+      feature: "view.free",
+      user: "CORP\\bob o'neil@mail.org",
+      host: "ws-02",
+      count: 3,
+      held: 81_960_000,
+    },
+  ]);
+  expect(rows(daemon, "SELECT feature, user, count, code FROM denials ORDER BY user")).toEqual([
+    { feature: "brush-pro", user: "eva", count: 1, code: -22 },
+    { feature: "brush-pro", user: "tom by hand", count: 2, code: -21 },
+  ]);
 });

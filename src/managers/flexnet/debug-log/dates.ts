@@ -1,8 +1,7 @@
 import { DAY_MS } from "../../../domain/time/clock.ts";
-import { fromWallClock, isDate, secondOccurrence, wallClock } from "../../../domain/time/zone.ts";
+import { isDate, wallClock } from "../../../domain/time/zone.ts";
 import type { FirstDay } from "../../debug-log/debug-log.ts";
-
-export const DAY_SECONDS = 86_400;
+import { DAY_SECONDS } from "../../debug-log/to-utc.ts";
 
 /** ` 1:56:00 (lmgrd) …`, also with a date before it, and with a malformed time. */
 const HEAD =
@@ -107,38 +106,6 @@ export function createLogDates(startDay: number, startSecond = -1) {
     },
   };
   return dates;
-}
-
-/**
- * Days and seconds to epoch ms. When clocks are set back, an hour comes twice (on Lord Howe half an hour), and the order
- * of the lines shows which of the two a line means: it is the second when the first would put the line before the
- * latest one by more than half of the repeated span.
- */
-export function createToUtc(zone: string): (day: number, second: number) => number {
-  let cachedDay = Number.NaN;
-  let midnight = 0;
-  /** The day has no change of offset: seconds can be added. */
-  let even = false;
-  /** The second pass of this day's repeated hour has begun. */
-  let repeated = false;
-  let latest = Number.NEGATIVE_INFINITY;
-
-  const utcOf = (day: number, second: number) => fromWallClock(zone, day * DAY_MS + second * 1000);
-
-  return (day, second) => {
-    if (day !== cachedDay) {
-      cachedDay = day;
-      repeated = false;
-      midnight = utcOf(day, 0);
-      even = utcOf(day + 1, 0) - midnight === DAY_MS;
-    }
-    let at = even ? midnight + second * 1000 : utcOf(day, second);
-    const again = even ? null : secondOccurrence(zone, at);
-    if (again !== null && at < latest - (again - at) / 2 && again - latest < DAY_MS) repeated = true;
-    if (again !== null && repeated) at = again;
-    if (at > latest) latest = at;
-    return at;
-  };
 }
 
 export function createFirstDay(zone: string): FirstDay {

@@ -10,7 +10,8 @@ import type {
   ReaderOptions,
 } from "../../debug-log/debug-log.ts";
 import { noCounts } from "../../debug-log/debug-log.ts";
-import { createFirstDay, createLogDates, createToUtc, DAY_SECONDS, printedDate, readHead } from "./dates.ts";
+import { createToUtc, DAY_SECONDS } from "../../debug-log/to-utc.ts";
+import { createFirstDay, createLogDates, printedDate, readHead } from "./dates.ts";
 import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
