@@ -15,6 +15,7 @@ type Seat = Pick<LicenseEvent, "feature" | "version" | "user" | "host" | "count"
 const HEAD = /^\s*(\d\d)\/(\d\d) (\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,6})?)? \(([^()\s]{1,100})\)/;
 const EVENT = /^(OUT|IN|DENIED): +/;
 const CODE = /\s*\((-\d{1,4})\)\s*$/;
+const EXIT = /\bexiting\b/i;
 const MAX_SAMPLES = 20;
 /** Characters of a reason. */
 const MAX_REASON = 300;
@@ -91,7 +92,7 @@ function readSeat(text: string, word: "by" | "to"): Seat | null {
  * Lines print neither a year nor seconds. Reprise does not document the messages; they are known from published logs of
  * server starts and from a published reader of such logs.
  */
-function createReader({ zone, start, inferred = false, onEvent }: ReaderOptions): DebugLogReader {
+function createReader({ zone, start, inferred = false, onEvent, onNotice }: ReaderOptions): DebugLogReader {
   const counts = noCounts();
   const toUtc = createToUtc(zone);
   let { day, second } = start;
@@ -158,6 +159,9 @@ function createReader({ zone, start, inferred = false, onEvent }: ReaderOptions)
       if (message.startsWith("Server started on ")) onEvent({ kind: "DAEMON_UP", at, daemon: isv });
       else if (message.startsWith("License server started on "))
         onEvent({ kind: "DAEMON_UP", at, daemon: null });
+      // `Cannot bind Web Server port 5054, exiting`
+      if (EXIT.test(message))
+        onNotice?.({ about: "exit", at, daemon: isv === "rlm" ? null : isv, text: message });
     },
     near(at: number | null) {
       nearDay = at === null ? null : Math.floor(wallClock(zone, at) / DAY_MS);

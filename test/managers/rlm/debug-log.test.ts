@@ -158,3 +158,24 @@ test("no lines make it throw", () => {
     { numRuns: 400 },
   );
 });
+
+test("a server that exits is a notice, of rlm itself about the whole license server", () => {
+  const notices: unknown[] = [];
+  const reader = debugLog.createReader({
+    zone: "UTC",
+    start: { day: 0, second: -1, daemons: [] },
+    hold: false,
+    onEvent: () => {},
+    onNotice: (notice) => void notices.push(notice),
+  });
+  reader.near(Date.UTC(2025, 5, 4, 9, 16));
+  const texts = ["Cannot bind Web Server port 5054, exiting", "No licenses, exiting"];
+  reader.line(`06/04 09:15 (rlm) ${texts[0]}`);
+  reader.line(`06/04 09:15 (paintco) ${texts[1]}`);
+  reader.line("06/04 09:15 (paintco) OUT: exiting v1 by u@h");
+  const at = Date.UTC(2025, 5, 4, 9, 15);
+  expect(notices).toEqual([
+    { about: "exit", at, daemon: null, text: texts[0] },
+    { about: "exit", at, daemon: "paintco", text: texts[1] },
+  ]);
+});
