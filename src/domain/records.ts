@@ -171,7 +171,8 @@ export const FeatureRecord = record("Feature", {
   available: nullable(
     Type.Integer({
       description:
-        "Negative when more seats are in use than issued; of a feature in a seat group no more than the group has left",
+        "Negative when more seats are in use than issued; of a feature in a seat group no more than the group has left: " +
+        "less than `total` - `used` if other features of the group use its seats",
     }),
   ),
   reserved: nullable(Count),

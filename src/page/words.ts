@@ -174,6 +174,8 @@ export const words = {
   failedState: "failed",
   partialState: "partial",
   shared: "shared seats",
+  groupLimit: "group limit",
+  groupLimitLong: "Its seat group has no more free seats",
   over: (count: number) => `${number(count)} over`,
   membersUp: (up: number, all: number) => `${up} of ${all}`,
 
@@ -181,7 +183,8 @@ export const words = {
   inUse: (used: string, total: string, unit: Unit) =>
     [`${used}${unlessSeats(unit)} of ${total}`, " in use"] as const,
   inUseOpen: (used: string, unit: Unit) => [used + unlessSeats(unit), " in use, no limit"] as const,
-  sharedWith: (others: number) => `shares its seats with ${number(others)} other${others === 1 ? "" : "s"}`,
+  sharedWith: (others: number, theirs: number) =>
+    `shares its seats with ${number(others)} other${others === 1 ? "" : "s"}${theirs > 0 ? ` that use ${number(theirs)}` : ""}`,
   waitingFor: (people: number, seats: number, unit?: Unit) =>
     [`${number(people)} waiting`, ` for ${amount(seats, unit)}`] as const,
   polledBefore: (age: string) => `polled ${age} ago`,

@@ -1,4 +1,5 @@
 import { globPattern } from "../../domain/plain-text.ts";
+import { groupLimit } from "../../domain/polls/seat-groups.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { span } from "../../domain/time/clock.ts";
 import { command, text } from "../command.ts";
@@ -46,7 +47,7 @@ export const features = command({
 });
 
 /** What of a feature's record stands in tables. */
-type FeatureCounts = Omit<FeatureRecord, "pools" | "seatGroup" | "assigned">;
+type FeatureCounts = Omit<FeatureRecord, "pools" | "assigned">;
 
 /** A feature as a row below {@link FEATURE_HEADS}. */
 export function featureRow(feature: FeatureCounts, now: number): Row {
@@ -62,7 +63,7 @@ export function featureRow(feature: FeatureCounts, now: number): Row {
     // What nobody waits for draws no eye.
     queued === 0 ? "" : String(queued ?? "?"),
     expiresOn ?? "",
-    state,
+    state === "" && groupLimit(feature) > 0 ? "limited by its seat group" : state,
   ];
 }
 

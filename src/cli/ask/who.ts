@@ -1,6 +1,7 @@
 import { closestNames, closestSentence } from "../../config/closest-word.ts";
 import type { StatsRecord } from "../../domain/history-records.ts";
 import { countOf } from "../../domain/plain-text.ts";
+import { groupLimit } from "../../domain/polls/seat-groups.ts";
 import type { FeatureRecord, UserRecord } from "../../domain/records.ts";
 import { iso, MINUTE_MS, span } from "../../domain/time/clock.ts";
 import type { Client } from "../client/client.ts";
@@ -90,7 +91,9 @@ function headline(feature: FeatureRecord, now: number): string {
   const { name, server, daemon, available, reserved, queued, assigned, collectedAt, state } = feature;
   const counts = [
     `${seatsOf(feature)} in use`,
-    ...(available === null ? [] : [`${available} free`]),
+    ...(available === null
+      ? []
+      : [`${available} free${groupLimit(feature) > 0 ? " in its seat group" : ""}`]),
     ...(reserved ? [`${reserved} reserved`] : []),
     ...(queued ? [`${queued} waiting`] : []),
     ...(assigned === null ? [] : [`assigned to ${countOf(assigned, "person", "people")}`]),

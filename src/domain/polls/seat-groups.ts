@@ -67,6 +67,17 @@ export function seatSets<F extends Member>(features: Iterable<F>, serverOf?: (fe
   return sharedSets(features, serverOf).filter(([first]) => isSeats(first));
 }
 
+/** Returns how many seats of a feature are not free only because its seat group has fewer left. */
+export function groupLimit({
+  total,
+  used,
+  available,
+  seatGroup = null,
+}: Pick<FeaturePicture, "total" | "used" | "available"> & Shared): number {
+  if (seatGroup === null || total === null || used === null || available === null) return 0;
+  return Math.max(0, total - used - available);
+}
+
 export function isSeats(feature: Shared | undefined): boolean {
   return (feature?.unit ?? "seats") === "seats";
 }

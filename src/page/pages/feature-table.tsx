@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { groupLimit } from "../../domain/polls/seat-groups.ts";
 import { day, duration, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
@@ -149,6 +150,12 @@ export function Note({ row }: { readonly row: FeatureRow }) {
     return <>{words.old(duration(now.value - Date.parse(readAt)))}</>;
   if (over > 0) return <span class="n-full">{words.over(over)}</span>;
   if ((feature.reserved ?? 0) > 0) return <span class="q">{words.reserved(feature.reserved ?? 0)}</span>;
+  if (groupLimit(feature) > 0)
+    return (
+      <span class="q" title={words.groupLimitLong}>
+        {words.groupLimit}
+      </span>
+    );
   return feature.shared ? <span class="q">{words.shared}</span> : null;
 }
 

@@ -1,3 +1,4 @@
+import { groupLimit } from "../../domain/polls/seat-groups.ts";
 import { addressOf } from "../api.ts";
 import { byName, day, duration, number } from "../format.ts";
 import { now, site } from "../live/live.ts";
@@ -199,7 +200,9 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
         <b class="n-full">{words.waiting(feature.queued ?? 0)}</b>
       )}
       {(feature.reserved ?? 0) > 0 && <span>{words.reserved(feature.reserved ?? 0)}</span>}
-      {seatGroup !== null && sharing.length > 1 && <span>{words.sharedWith(sharing.length - 1)}</span>}
+      {seatGroup !== null && sharing.length > 1 && (
+        <span>{words.sharedWith(sharing.length - 1, groupLimit(feature))}</span>
+      )}
       {feature.permanent && <span>{words.permanent}</span>}
       {feature.expiresOn !== null && left !== null && (
         <span class={left < 0 ? "n-crit" : undefined}>

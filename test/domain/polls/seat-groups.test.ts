@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Series, Shared, Step } from "../../../src/domain/history.ts";
 import type { ServerPicture } from "../../../src/domain/picture.ts";
 import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
-import { poolOf, seatSets, sharedSets } from "../../../src/domain/polls/seat-groups.ts";
+import { groupLimit, poolOf, seatSets, sharedSets } from "../../../src/domain/polls/seat-groups.ts";
 import type { FeatureReading } from "../../../src/domain/reading.ts";
 import { sumOfSeats } from "../../../src/domain/stats/spans.ts";
 import { feature, NOON, outcome, reading, server } from "../make.ts";
@@ -141,6 +141,10 @@ describe("a poll", () => {
       member("common", 0, { total: 14, seatGroup: "package suite" }),
     );
     expect(found.map(({ available }) => available)).toEqual([1, 1, 14]);
+    expect(found.map((each) => groupLimit(each))).toEqual([0, 3, 0]);
+    expect(poll(feature(), member("open", 1, { unlimited: true })).map((each) => groupLimit(each))).toEqual([
+      0, 0,
+    ]);
   });
 
   test("keeps the group of an idle package while the package exists", () => {

@@ -1,0 +1,22 @@
+import { expect, test } from "bun:test";
+import { featureRow } from "../../../src/cli/ask/features.ts";
+import { featureRecord } from "../../../src/http/records.ts";
+import { feature, NOW } from "../../http/make.ts";
+
+test.each([
+  [
+    "a seat group with fewer free seats",
+    { seatGroup: "0", available: 60 },
+    ["60", "limited by its seat group"],
+  ],
+  ["a seat group that leaves all of its seats", { seatGroup: "0", available: 100 }, ["100", ""]],
+  [
+    "a stale feature",
+    { seatGroup: "0", available: 60, state: "stale" },
+    ["60", expect.stringMatching(/^stale/)],
+  ],
+] as const)("the row of %s", (_, counts, shown) => {
+  const record = featureRecord({ id: "eda" }, feature("f", { total: 100, used: 0, ...counts }));
+  const cells = featureRow(record, NOW);
+  expect([cells[5], cells.at(-1)]).toEqual([...shown] as string[]);
+});
