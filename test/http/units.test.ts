@@ -228,25 +228,28 @@ test("a seat of a package counts once in usage, products and heat maps", async (
       row.product ?? row.user ?? row.feature ?? row.server,
       row.heldSeatHours,
       row.peakHeld,
+      row.sessions,
     ]);
   };
-  expect(await usage("group_by=server")).toEqual([["cad", 4, 2]]);
+  expect(await usage("group_by=server")).toEqual([["cad", 4, 2, 2]]);
   expect(await usage("group_by=user&sort=user")).toEqual([
-    ["ada", 2, 1],
-    ["bob", 2, 1],
+    ["ada", 2, 1, 1],
+    ["bob", 2, 1, 1],
   ]);
   expect(await usage("group_by=feature&sort=feature")).toEqual([
-    ["drafting", 2, 1],
-    ["modelling", 2, 1],
-    ["suite", 4, 2],
+    ["drafting", 2, 1, 1],
+    ["modelling", 2, 1, 1],
+    ["suite", 4, 2, 2],
   ]);
-  expect(await usage("group_by=user&feature=drafting")).toEqual([["ada", 2, 1]]);
+  expect(await usage("group_by=user&feature=drafting")).toEqual([["ada", 2, 1, 1]]);
   expect(await usage("group_by=product", site(products.toReversed()))).toEqual([
-    ["All", 4, 2],
-    ["Drafting", 2, 1],
+    ["All", 4, 2, 2],
+    ["Drafting", 2, 1, 1],
   ]);
   const stats = await ask<Stats>(at, `stats?${RANGE}&product=All`);
-  expect(stats.products).toMatchObject([{ total: 4, peakHeld: 2, heldSeatHours: 4, uniqueUsers: 2 }]);
+  expect(stats.products).toMatchObject([
+    { features: 3, total: 4, peakHeld: 2, heldSeatHours: 4, uniqueUsers: 2, sessions: 2 },
+  ]);
   const heat = await ask<{ cells: { peakUsed: number | null }[] }>(at, `heatmap?${RANGE}&timezone=UTC`);
   expect(heat.cells.flatMap(({ peakUsed }) => peakUsed ?? [])).toEqual([2, 2]);
 });

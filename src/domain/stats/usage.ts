@@ -61,9 +61,9 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
 }
 
 /**
- * Groups sessions of a range, which is taken in by parts: part by part in the order of time, without a gap. `zone` is
- * that of the days, `ofFeature` says what a feature is grouped by, `isCounted` whose seats are added up: of the others
- * it is told that they were used. Null = all are.
+ * Groups the sessions of a range, which come in parts: in the order of time, without a gap. `zone` is the zone of the days;
+ * `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions and no seats. Features that
+ * are `isLeftOut` add nothing, because their seats are seats of another feature too. Null: all are counted, none left out.
  */
 export function createUsage(
   by: readonly UsageKey[],
@@ -72,6 +72,7 @@ export function createUsage(
   zone: string,
   ofFeature: OfFeature = nameOf,
   isCounted: ((feature: FeatureId) => boolean) | null = null,
+  isLeftOut: ((feature: FeatureId) => boolean) | null = null,
 ) {
   const columns = groupNames(by);
   const byDay = by.includes("day");
@@ -111,6 +112,8 @@ export function createUsage(
   ): void {
     const { names, holders, whose, from, to, byEnd } = seats;
     const counts = isCounted === null ? holders.count : countsOf(seats, isCounted);
+    const leftOut =
+      isLeftOut && names.features.map(([server, daemon, feature]) => isLeftOut({ server, daemon, feature }));
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
     let ended = 0;
@@ -133,6 +136,7 @@ export function createUsage(
         if (group !== undefined) group.held -= counts[holder] ?? 0;
       }
       const holder = whose[place] ?? 0;
+      if (leftOut?.[holders.feature[holder] ?? 0] === true) continue;
       const count = counts[holder] ?? 0;
       let group = groups[holder];
       if (group === undefined) {

@@ -1,6 +1,6 @@
 import type { FeatureId, Series, Step } from "../../domain/history.ts";
 import type { ProductRecord } from "../../domain/history-records.ts";
-import { seatSets } from "../../domain/polls/seat-groups.ts";
+import { seatSets, sharedSets } from "../../domain/polls/seat-groups.ts";
 import { efficiencyOf, levelsAtBegin } from "../../domain/stats/efficiency.ts";
 import { figuresOf, histogramOfRollup, seatHours, shareOf } from "../../domain/stats/figures.ts";
 import { type Asked, clip, type Holding, holdingsAt } from "../../domain/stats/held-seats.ts";
@@ -47,7 +47,11 @@ export async function productFigures(source: HistorySource, query: ProductsQuery
     const { costPerSeatYear = null, currency = null } =
       query.products.find(({ name }) => name === product) ?? {};
     const list = rowsOf.get(product) ?? [];
-    const sessions = sumOf(list.map((row) => row.sessions));
+    const sessions = sumOf(
+      sharedSets(list, ({ server }) => server)
+        .flat()
+        .map((row) => row.sessions),
+    );
     const together = sessions === null ? undefined : held.get(product);
     const { users = null, levels = [], rollup = NO_ROLLUP } = together ?? {};
     const people = {

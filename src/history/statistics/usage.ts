@@ -60,13 +60,14 @@ export async function usageQuery(
   // Of one feature alone its own unit is told, of several what they have of seats.
   const isOfOne = groupBy.includes("feature");
   const common = features.length === 1 ? (features[0]?.unit ?? "seats") : "seats";
-  // Products may have a component without its package.
+  const isCounted = (feature: FeatureId) => (units.get(keyOf(feature)) ?? "seats") === common;
+  const isMixed = !isOfOne && [...units.values()].some((unit) => unit !== common);
+  // A product may have a component without its package.
   const together = Map.groupBy(features, groupBy.includes("product") ? productOf : () => null);
   const sets = [...together.values()].flatMap((of) => sharedSets(of, ({ server }) => server));
-  const counted = new Set(sets.flat().filter(({ unit = "seats" }) => unit === common));
-  const others = new Set(features.filter((feature) => !counted.has(feature)).map(keyOf));
-  const isCounted = (feature: FeatureId) => !others.has(keyOf(feature));
-  const isMixed = !isOfOne && others.size > 0;
+  const apart = new Set(sets.flat());
+  const components = new Set(features.filter((feature) => !apart.has(feature)).map(keyOf));
+  const isComponent = (feature: FeatureId) => components.has(keyOf(feature));
   const usage = createUsage(
     groupBy,
     start,
@@ -80,6 +81,7 @@ export async function usageQuery(
         : nameOf(key, feature);
     },
     isMixed ? isCounted : null,
+    isOfOne || components.size === 0 ? null : isComponent,
   );
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {
