@@ -179,8 +179,7 @@ function takingHub() {
     async fetch(request) {
       const push = JSON.parse(Bun.zstdDecompressSync(await request.bytes()).toString());
       facts += push.facts.length;
-      const secret = push.hello ? { secret: null } : {};
-      return Response.json({ cursor: push.hello ? 0 : push.to, commands: [], wanted: [], ...secret });
+      return Response.json({ cursor: push.hello ? 0 : push.to, commands: [], wanted: [] });
     },
   });
   const folder = mkdtempSync(join(tmpdir(), "licmond-fleet-"));

@@ -300,6 +300,8 @@ function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
     certKeyFile: fileOf(fleet.cert_key_file),
     /** What leaves the site of people. */
     people: fleet.people ?? "names",
+    /** Key of the pseudonyms, the same at every site; null = the site's own. */
+    peopleKeyFile: fileOf(fleet.people_key_file),
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
     /** Which daemon sends messages about this site's alerts: the site or the hub. */
     notify: fleet.notify ?? "site",
@@ -349,6 +351,7 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }:
     ]),
     ["export.remote_write.token_file", remoteWrite?.tokenFile ?? null] as const,
     ["fleet.api_key_file", fleet?.apiKeyFile ?? null] as const,
+    ["fleet.people_key_file", fleet?.peopleKeyFile ?? null] as const,
     ["hub.database_password_file", hub?.passwordFile ?? null] as const,
   ];
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));

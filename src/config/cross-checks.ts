@@ -217,7 +217,7 @@ function* credentials(
       [["notifications", index, "url_file"], each?.url_file],
     ]),
     [["export", "remote_write", "token_file"], exported?.remote_write?.token_file],
-    ...(["api_key_file", "ca_file", "cert_file", "cert_key_file"] as const).map(
+    ...(["api_key_file", "ca_file", "cert_file", "cert_key_file", "people_key_file"] as const).map(
       (key): [KeyPath, string | undefined] => [["fleet", key], site?.[key]],
     ),
     [["hub", "database_password_file"], hub?.database_password_file],
@@ -265,7 +265,16 @@ function* remoteWrite({ export: section }: Partial): Generator<Finding> {
 
 function* fleet({ fleet: section }: Partial): Generator<Finding> {
   if (section === undefined) return;
-  const { site, url, cert_file, cert_key_file, people = "names", logs = false, formerly } = section;
+  const {
+    site,
+    url,
+    cert_file,
+    cert_key_file,
+    people_key_file,
+    people = "names",
+    logs = false,
+    formerly,
+  } = section;
   const at = (key: string): KeyPath => ["fleet", key];
   if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
     yield { path: at("url"), message: "takes a URL without credentials: api_key_file is for these" };
@@ -278,6 +287,11 @@ function* fleet({ fleet: section }: Partial): Generator<Finding> {
     yield {
       path: at("logs"),
       message: `does not go with people = ${show(people)}: log lines may name people`,
+    };
+  if (people_key_file !== undefined && people !== "pseudonyms")
+    yield {
+      path: at("people_key_file"),
+      message: `does not go with people = ${show(people)}: it is the key of pseudonyms`,
     };
   if (formerly !== undefined && formerly === site)
     yield { path: at("formerly"), message: "takes the name that the site had before, not the one it has" };

@@ -252,6 +252,7 @@ export const ConfigFile = table({
     cert_file: optional(text(handedFile)),
     cert_key_file: optional(text(handedFile)),
     people: optional(words(AUDIENCES)),
+    people_key_file: optional(text(handedFile, SECRET)),
     allow: optional(Type.Array(words(FLEET_COMMANDS), { uniqueItems: true })),
     notify: optional(words(["site", "hub"])),
     /** A second. */

@@ -377,7 +377,7 @@ export const Push = Type.Object({
   waitingSince: nullable(Time),
   /** Days that are still to come; null = none of the past is missing. */
   daysLeft: nullable(Count),
-  /** The first push of a process: it asks for the cursor and for the answer's `secret`, brings nothing, and changes nothing. */
+  /** The first push of a process: it asks for the cursor, brings nothing, and changes nothing. */
   hello: Type.Boolean(),
   /**
    * The hub acknowledged nothing of this epoch yet, but perhaps hellos: one that does not know it begins with the cursor
@@ -444,7 +444,5 @@ export const Answer = Type.Object({
   /** Servers whose pictures do not fit what the hub has: it wants them whole. */
   wanted: Type.Array(Name),
   retryAfterMs: Type.Optional(Count),
-  /** To a hello: the fleet's secret of pseudonyms, base64; null where the hub has none. */
-  secret: Type.Optional(nullable(Type.String())),
 });
 export type Answer = Static<typeof Answer>;

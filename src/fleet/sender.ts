@@ -36,7 +36,7 @@ export interface SenderStatus {
   readonly failures: number;
 }
 
-/** What is said once the hub has answered a hello. */
+/** The sources of pushes after a hello. */
 export interface Talk {
   readonly states: Pick<States, "forget">;
   readonly batches: Batches;
@@ -48,10 +48,10 @@ interface SenderDeps {
   /** Says that this process ends. */
   readonly farewell: () => Promise<Batch>;
   /**
-   * Begins with what the hub answered to a hello. Null = names are other ones from now on, in a new epoch: another hello is
-   * needed. Throws an Error that says why nothing may leave.
+   * Begins once the hub has answered a hello. Null = people have other names from now on, in a new epoch, which needs another
+   * hello. Rejects with an Error when nothing may leave.
    */
-  readonly begin: (secret: Answer["secret"]) => Talk | null;
+  readonly begin: () => Promise<Talk | null>;
   readonly settings: () => FleetSettings;
   readonly post: typeof postPush;
   readonly carryOut: (commands: Answer["commands"]) => void;
@@ -121,17 +121,13 @@ export function createSender(deps: SenderDeps) {
     return talk === null ? met(pushed.answer) : taken(talk, batch, pushed.answer, begun);
   }
 
-  /** The hub answered a hello: it says what it has. */
-  function met({ cursor, secret }: Answer): number {
+  /** Handles the answer to a hello, which has the hub's cursor. */
+  async function met({ cursor }: Answer): Promise<number> {
     const now = clock.now();
     if (!canGoOnAt(cursor)) return beginEpoch(now);
     // What was dropped is not at the hub, and days will make up for it.
     if (!outbox.hasLost()) setBack(cursor);
-    try {
-      talk = deps.begin(secret);
-    } catch (error) {
-      return failed(messageOf(error), "refused");
-    }
+    talk = await deps.begin();
     contact(now);
     return 0;
   }

@@ -4,10 +4,12 @@ import type { LogOf } from "../domain/log.ts";
 import type { Snapshot } from "../domain/picture.ts";
 import type { Clock, Timers } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
+import { installationSecret } from "../store/secrets.ts";
 import { bareOf, createBatches } from "./batch.ts";
 import { type Actions, createCommands } from "./commands.ts";
 import { createOutbox } from "./outbox.ts";
 import { type Anonymizer, createPeople } from "./people.ts";
+import { readPeopleKey } from "./people-key.ts";
 import { postPush } from "./post.ts";
 import { HEARTBEAT_MS } from "./protocol.ts";
 import { createSender, type Talk } from "./sender.ts";
@@ -69,12 +71,19 @@ export function createSite(deps: SiteDeps) {
     };
   }
 
-  function begin(secret: string | null | undefined): Talk | null {
-    const shared = audience === "pseudonyms" ? secretOf(secret) : Buffer.from(random(32));
+  async function begin(): Promise<Talk | null> {
+    const { peopleKeyFile: file } = settings;
+    const key = file === null ? installationSecret(store, random) : await readPeopleKey(file);
     // Other pseudonyms are other people.
-    const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(shared)}` : audience;
-    if (outbox.speakOf(mark, now())) return null;
-    const people = createPeople(audience, deps.anonymizer(shared));
+    const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(key)}` : audience;
+    if (outbox.speakOf(mark, now())) {
+      log.warn("People have other names at the hub from now on; everything is sent again", {
+        people: audience,
+        key: file === null ? "this site's own" : "fleet.people_key_file",
+      });
+      return null;
+    }
+    const people = createPeople(audience, deps.anonymizer(key));
     const states = createStates({ store, snapshot, people, site: siteState, now });
     return { states, batches: createBatches({ ...around, store, people, states, log }) };
   }
@@ -107,12 +116,6 @@ export function createSite(deps: SiteDeps) {
 
   const { start, stop, status, wake, lastContactAt } = sender;
   return { start, stop, status, wake, lastContactAt };
-}
-
-function secretOf(secret: string | null | undefined): Buffer {
-  const bytes = Buffer.from(secret ?? "", "base64");
-  if (bytes.length >= 16) return bytes;
-  throw new Error('The hub gives no secret for pseudonyms, which fleet.people = "pseudonyms" needs');
 }
 
 function fingerprint(secret: Uint8Array): string {

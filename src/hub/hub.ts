@@ -35,7 +35,7 @@ import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
 import { createTakes } from "./push/takes.ts";
 import { createRetention } from "./retention.ts";
-import { fleetSecret } from "./secret.ts";
+import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
 import { createWatch, type Watch } from "./watch.ts";
 
@@ -80,7 +80,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     });
     const own = teardown.part("log", createOwnLines(pool, clock));
     teardown.add("own lines", logging.addSink(own.sink));
-    const secret = await fleetSecret(pool);
+    const secret = await hubSecret(pool);
     const partitions = createPartitions(pool, () => Math.floor(clock.now() / DAY_MS));
     const keep = () => running.current().retention;
     teardown.part("retention", createRetention({ pool, partitions, clock, keep, log: log("store") }));
@@ -139,7 +139,6 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       partitions,
       clock,
       pseudonyms,
-      secret: secret.toBase64(),
       keep,
       log: log("store"),
     };

@@ -189,6 +189,8 @@ const MISTAKES = `
 1: fleet.cert_key_file is missing: it goes with cert_file
 [fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|people = "counts"|logs = true
 6: fleet.logs does not go with people = "counts": log lines may name people
+[fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|people_key_file = "/p"
+5: fleet.people_key_file does not go with people = "names": it is the key of pseudonyms
 [fleet]|site = "muc"|url = "https://h.example"|api_key_file = "/k"|formerly = "muc"
 5: fleet.formerly takes the name that the site had before, not the one it has
 [export.remote_write]|url = "https://me:it@p.example/write"

@@ -175,7 +175,7 @@ interface KeptPicture {
 }
 
 /** A hub in memory, over real HTTP, that takes a site at its word as `protocol.ts` says it. */
-export function createFakeHub({ port = 0, secret = null }: { port?: number; secret?: string | null } = {}) {
+export function createFakeHub({ port = 0 }: { port?: number } = {}) {
   const epochs = new Map<string, Epoch>();
   const pushes: Push[] = [];
   const problems: string[] = [];
@@ -186,7 +186,6 @@ export function createFakeHub({ port = 0, secret = null }: { port?: number; secr
   /** Asked before a push is stored. */
   let fault: (push: Push, at: number) => Fault | null = () => null;
   let instance: string | null = null;
-  let secretNow = secret;
 
   function check(push: Push): void {
     const note = (what: string, schema: TSchema | undefined, value: unknown) => {
@@ -271,7 +270,6 @@ export function createFakeHub({ port = 0, secret = null }: { port?: number; secr
       cursor: epochs.get(push.epoch)?.cursor ?? push.from - 1,
       commands,
       wanted: wanted.splice(0),
-      ...(push.hello && { secret: secretNow }),
     };
     if (!Value.Check(Answer, said)) problems.push("an answer that is none");
     return Response.json(said);
@@ -317,9 +315,6 @@ export function createFakeHub({ port = 0, secret = null }: { port?: number; secr
     /** Another process is heard. */
     hears(other: string | null): void {
       instance = other;
-    },
-    changeSecret(next: string): void {
-      secretNow = next;
     },
     /** The database fails over, or is lost. */
     forget(change: (epochs: Map<string, Epoch>) => void): void {

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/domain/time/clock.ts";
 import { createSessions } from "../../src/history/sessions/sessions.ts";
+import { installationSecret } from "../../src/store/secrets.ts";
 import * as a from "../domain/make.ts";
-import { cleanUp } from "../store/place.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
 import { until } from "../until.ts";
 import { createFakeHub, type Epoch, type FakeHub } from "./fake-hub.ts";
 import { checkouts, createSiteRig, type SiteRig } from "./rig.ts";
@@ -462,11 +463,16 @@ test("a refusal is said once, and tried again", async () => {
 });
 
 describe("people", () => {
-  const SECRET = Buffer.alloc(32, 7).toString("base64");
+  const usersAt = (hub: FakeHub) => new Set([...hub.latest().sessions.values()].map(({ user }) => user));
+  const keyFile = async (byte: number) => {
+    const file = `${temporaryDirectory()}/people.key`;
+    await Bun.write(file, `${Buffer.alloc(32, byte).toString("base64")}\n`);
+    return file;
+  };
 
-  test("leave as pseudonyms of the fleet's secret", async () => {
-    const hub = createFakeHub({ secret: SECRET });
-    await using site = await createSiteRig(hub, { people: "pseudonyms" });
+  test("leave as pseudonyms under the key of the sites", async () => {
+    const hub = createFakeHub();
+    await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: await keyFile(7) });
     await site.told();
     await site.poll(USERS);
     await site.poll(["ann"]);
@@ -474,23 +480,49 @@ describe("people", () => {
     expect(hub.problems).toEqual([]);
     const said = JSON.stringify(hub.pushes);
     for (const name of [...USERS, "ws1"]) expect(said).not.toContain(`"${name}"`);
-    const users = new Set([...hub.latest().sessions.values()].map(({ user }) => user));
+    const users = usersAt(hub);
     expect(users.size).toBe(USERS.length);
-    // Another secret makes other people of them: the hub is told anew.
+    // Another key makes other people of them: the hub is told anew.
     const epoch = hub.pushes.at(-1)?.epoch;
-    hub.changeSecret(Buffer.alloc(32, 8).toString("base64"));
-    await site.restart();
+    await site.restart({ peopleKeyFile: await keyFile(8) });
     await until("another epoch", () => (hub.pushes.at(-1)?.epoch === epoch ? undefined : true));
     await site.told();
-    const others = [...hub.latest().sessions.values()].map(({ user }) => user);
-    expect(others.some((user) => users.has(user))).toBe(false);
+    expect(usersAt(hub).size).toBe(USERS.length);
+    expect(usersAt(hub).intersection(users).size).toBe(0);
+    expect(site.log.lines.map(({ message }) => message)).toContain(
+      "People have other names at the hub from now on; everything is sent again",
+    );
     await hub.stop();
+  });
+
+  test("have one pseudonym at sites with one key, and two at sites without it; none travels with its key", async () => {
+    const hubs = [createFakeHub(), createFakeHub(), createFakeHub(), createFakeHub()];
+    const shared = await keyFile(7);
+    const files = [shared, shared, null, null];
+    const said: Set<string | null>[] = [];
+    for (const [n, hub] of hubs.entries()) {
+      await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: files[n] ?? null });
+      await site.told();
+      await site.poll(USERS);
+      await site.told();
+      said.push(usersAt(hub));
+      const own = installationSecret(site.rig.store);
+      const pushed = JSON.stringify(hub.pushes);
+      for (const key of [own, Buffer.alloc(32, 7), Buffer.from(Buffer.alloc(32, 7).toString("base64"))])
+        for (const form of ["hex", "base64", "latin1"] as const)
+          expect(pushed).not.toContain(Buffer.from(key).toString(form));
+      await hub.stop();
+    }
+    const [first, second, third, fourth] = said as [Set<string>, Set<string>, Set<string>, Set<string>];
+    expect(first).toEqual(second);
+    expect(first.size).toBe(USERS.length);
+    expect(first.union(third).union(fourth).size).toBe(3 * USERS.length);
   });
 
   test.each(["names", "pseudonyms", "counts"] as const)(
     "without a name, and assigned ones, leave as %s like the others",
     async (people) => {
-      const hub = createFakeHub({ secret: SECRET });
+      const hub = createFakeHub();
       await using site = await createSiteRig(hub, { people });
       await site.told();
       const seat = { user: null, host: null, startedAt: null };
@@ -526,12 +558,29 @@ describe("people", () => {
     },
   );
 
-  test("do not leave while the hub gives no secret", async () => {
+  test.each([
+    ["is not there", null, "The people_key_file cannot be read (ENOENT)"],
+    ["is empty", "", "The people_key_file is empty"],
+    ["is short", "secret\n", "The people_key_file must hold 32 random bytes or more in base64 or hex"],
+    [
+      "is not text",
+      "\xff".repeat(64),
+      "The people_key_file must hold 32 random bytes or more in base64 or hex",
+    ],
+  ])("do not leave while the key of pseudonyms %s", async (_, content, problem) => {
+    const file = `${temporaryDirectory()}/people.key`;
+    if (content !== null) await Bun.write(file, Buffer.from(content, "latin1"));
     const hub = createFakeHub();
-    await using site = await createSiteRig(hub, { people: "pseudonyms" });
+    await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: file });
     await site.poll(USERS);
-    await until("it is refused", () => (site.site.status().state === "refused" ? true : undefined));
+    const status = await until("it says why", () =>
+      site.site.status().problem === null ? undefined : site.site.status(),
+    );
+    expect(status.problem).toContain(problem);
     expect(hub.pushes.every(({ hello }) => hello)).toBe(true);
+    await Bun.write(file, `${"0123456789abcdef".repeat(4)}\n`);
+    await site.told();
+    expect(usersAt(hub).size).toBe(USERS.length);
     await hub.stop();
   });
 

@@ -69,6 +69,7 @@ export async function createSiteRig(
     certFile: null,
     certKeyFile: null,
     people: "names",
+    peopleKeyFile: null,
     allow: ["rescan", "acknowledge"],
     notify: "site",
     bytesPerSecond: 1e9,

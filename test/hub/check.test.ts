@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { createPlace, type Place, run } from "../cli/rig.ts";
 import { freePort } from "../free-port.ts";
@@ -45,6 +46,34 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
   });
 
+  test("a key of pseudonyms that cannot be used is a problem; no key is a note", async () => {
+    await using place = await createPlace();
+    const file = join(place.folder, "key");
+    const people = join(place.folder, "people.key");
+    const config = `[fleet]\nsite = "muc"\nurl = "${hub.url}"\napi_key_file = "${file}"\npeople = "pseudonyms"\n`;
+    await Bun.write(file, keys.muc);
+    await place.write(config);
+    expect(linesOf((await check(place)).out, "fleet")[0]).toBe(
+      "ok       fleet: pseudonyms of this site alone: fleet.people_key_file makes them the same at every site",
+    );
+    await Bun.write(people, "short\n");
+    await chmod(people, 0o644);
+    await chmod(place.folder, 0o755);
+    await place.write(`${config}people_key_file = "${people}"\n`);
+    const { out, exitCode } = await check(place);
+    expect(exitCode).toBe(1);
+    expect(linesOf(out, "fleet").join("\n")).toContain(
+      "PROBLEM  fleet: The people_key_file must hold 32 random bytes or more in base64 or hex: openssl rand -base64 32",
+    );
+    // Like every other secret that others may read.
+    expect(out).toMatch(/^warning {2}fleet\.people_key_file: .*chmod/m);
+    await Bun.write(people, `${"0123456789abcdef".repeat(4)}\n`);
+    await chmod(people, 0o600);
+    const fine = await check(place);
+    const lines = fine.out.split("\n").filter((line) => line.includes("people_key_file"));
+    expect(lines).toEqual(["ok       fleet.people_key_file: can be read"]);
+  });
+
   const REFUSED: [what: string, key: () => string, site: string, words: RegExp][] = [
     ["another role's key", () => keys.viewer, "muc", /It answered 403/],
     ["another site's key", () => keys.muc, "blr", /It answered 403: This key pushes for another site/],
@@ -87,7 +116,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
       return check(place);
     };
     const filled = await at(database);
-    expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema 1$/);
+    expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema \d+$/);
     // It has no servers and no storage of its own, by intent.
     expect(filled.out).not.toContain("no server");
     expect(filled.out).not.toContain("storage:");

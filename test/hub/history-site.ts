@@ -29,6 +29,7 @@ interface SiteWanted {
   /** Epoch ms: the history ends here. */
   readonly end: number;
   readonly people?: Audience;
+  readonly peopleKeyFile?: string | null;
   /** Whether the site has made its packed days of sessions. */
   readonly packs?: boolean;
 }
@@ -36,7 +37,8 @@ interface SiteWanted {
 export type HistorySite = Awaited<ReturnType<typeof makeSite>>;
 
 /** A site with the demo's history of some days, and its own answers; what it says to a hub comes of its own store. */
-export async function makeSite({ name, seed, days, end, people = "names", packs = false }: SiteWanted) {
+export async function makeSite(wanted: SiteWanted) {
+  const { name, seed, days, end, people = "names", peopleKeyFile = null, packs = false } = wanted;
   const directory = temporaryDirectory();
   const demo = demoSite({ host: "127.0.0.1", port: 0, interval: "10m", directory, seed }, 0);
   // Some hours before the end the site joins its fleet: what comes later it tells as it happens.
@@ -100,6 +102,7 @@ export async function makeSite({ name, seed, days, end, people = "names", packs 
             certFile: null,
             certKeyFile: null,
             people,
+            peopleKeyFile,
           },
           ...{ allow: [], notify: "site", bytesPerSecond: 1e9, outboxBytes: 256e6, labels: {}, logs: false },
           formerly: null,

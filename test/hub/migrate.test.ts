@@ -3,6 +3,7 @@ import { openPool } from "../../src/hub/database/connect.ts";
 import { migrate, schemaVersion } from "../../src/hub/database/migrate.ts";
 import { MIGRATIONS } from "../../src/hub/database/migrations.ts";
 import { createPartitions } from "../../src/hub/database/partitions.ts";
+import { hubSecret } from "../../src/hub/secret.ts";
 import { freePort } from "../free-port.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
 
@@ -28,6 +29,27 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
     await migrate(pool);
     await pool`INSERT INTO schema_steps VALUES (${MIGRATIONS.length + 1}, 'later')`;
     expect(migrate(pool)).rejects.toThrow("newer hub");
+    await pool.close();
+  });
+
+  test("the secret that sites had is dropped, and pictures are wanted whole", async () => {
+    const pool = open(await postgres.database());
+    const [first] = MIGRATIONS as [(typeof MIGRATIONS)[0]];
+    await pool.begin(async (tx) => {
+      await tx.unsafe(first.sql);
+      await tx`CREATE TABLE schema_steps (step integer PRIMARY KEY, name text NOT NULL)`;
+      await tx`INSERT INTO schema_steps VALUES (1, ${first.name})`;
+      await tx`INSERT INTO secrets VALUES ('pseudonyms', ${Buffer.alloc(32, 7)})`;
+      await tx`INSERT INTO servers (site, server, place, picture) VALUES ('muc', 'eda', 0, 5), ('muc', 'cad', 1, NULL)`;
+    });
+    await migrate(pool);
+    expect(await pool`SELECT 1 FROM secrets`).toHaveLength(0);
+    const own = await hubSecret(pool);
+    expect(own.length).toBe(32);
+    expect(Buffer.from(own).equals(Buffer.alloc(32, 7))).toBe(false);
+    expect(await hubSecret(pool)).toEqual(own);
+    const pictures = await pool`SELECT picture::int AS picture FROM servers ORDER BY place`;
+    expect(pictures.map(({ picture }: { picture: number | null }) => picture)).toEqual([-1, null]);
     await pool.close();
   });
 

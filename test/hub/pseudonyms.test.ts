@@ -8,7 +8,7 @@ import { createLogging } from "../../src/system/log.ts";
 import { createPlace, withTool } from "../cli/rig.ts";
 import { flexnetSays } from "../e2e/lmstat.ts";
 import { freePort } from "../free-port.ts";
-import { cleanUp } from "../store/place.ts";
+import { cleanUp, temporaryDirectory } from "../store/place.ts";
 import { until } from "../until.ts";
 import { makeSite } from "./history-site.ts";
 import { dumpOf, HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
@@ -71,6 +71,14 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     cleanUp();
   });
 
+  const PEOPLE_KEY = Buffer.alloc(32, 7).toString("base64");
+  /** The file that the operator gives to every site. */
+  async function peopleKey(): Promise<string> {
+    const file = join(temporaryDirectory(), "people.key");
+    await Bun.write(file, `${PEOPLE_KEY}\n`);
+    return file;
+  }
+
   /** A simulated site that has pushed its past and its present, and every name that it knows of people and machines. */
   async function simulated(
     hub: TestHub,
@@ -80,7 +88,8 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     people: "pseudonyms" | "counts",
   ) {
     const key = await known(hub, await keyAt(database, { role: "site", site: name }));
-    const site = await makeSite({ name, seed, days: 3, end: NOW, people });
+    const peopleKeyFile = people === "pseudonyms" ? await peopleKey() : null;
+    const site = await makeSite({ name, seed, days: 3, end: NOW, people, peopleKeyFile });
     await site.pushTo(hub.url, key);
     const { rig } = site;
     const stored = rig.store.sqlite
@@ -171,7 +180,13 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
   ];
 
   /** A whole daemon as a site, with people in all that it reads and says. */
-  async function siteOf(hub: TestHub, database: string, name: string, people: string) {
+  async function siteOf(
+    hub: TestHub,
+    database: string,
+    name: string,
+    people: string,
+    peopleKeyFile: string | null,
+  ) {
     const place = await createPlace();
     const keyFile = join(place.folder, "key");
     await Bun.write(keyFile, await known(hub, await keyAt(database, { role: "site", site: name })));
@@ -209,7 +224,8 @@ usage_warning = 50
 site = "${name}"
 url = "${hub.url}"
 api_key_file = "${keyFile}"
-people = "${people}"`,
+people = "${people}"
+${peopleKeyFile === null ? "" : `people_key_file = "${peopleKeyFile}"`}`,
     );
     const loaded = loadConfig(place.config, {});
     if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems));
@@ -233,14 +249,19 @@ people = "${people}"`,
     };
   }
 
-  test.each(["pseudonyms", "counts"])(
-    "of whole daemons there is none in seats, queues, reservations, denials and alerts: %s",
-    async (people) => {
+  test.each([
+    ["pseudonyms", "of one key"],
+    ["pseudonyms", "of each site's own key"],
+    ["counts", "without a key"],
+  ])(
+    "of whole daemons there is none in seats, queues, reservations, denials and alerts: %s %s",
+    async (people, key) => {
+      const keyFile = key === "of one key" ? await peopleKey() : null;
       const database = await postgres.database();
       const viewer = await keyAt(database, { role: "viewer" });
       await using hub = await startHub(database);
-      await using muc = await siteOf(hub, database, "muc", people);
-      await using blr = await siteOf(hub, database, "blr", people);
+      await using muc = await siteOf(hub, database, "muc", people, keyFile);
+      await using blr = await siteOf(hub, database, "blr", people, keyFile);
       const total = async (path: string) =>
         (await hub.json<{ total?: number }>(`/api/licenses/${path}`, viewer)).total ?? 0;
       await until(
@@ -257,14 +278,21 @@ people = "${people}"`,
         "alerts name who holds for long",
         async () => (await total("alerts?rule=held_too_long")) >= 2 || undefined,
       );
-      expect(namesIn(await wordsOf(database), NAMES)).toEqual([]);
+      const words = await wordsOf(database);
+      expect(namesIn(words, NAMES)).toEqual([]);
+      for (const secret of [
+        PEOPLE_KEY,
+        Buffer.from(PEOPLE_KEY, "base64").toString("hex"),
+        Buffer.from(PEOPLE_KEY).toString("hex"),
+      ])
+        expect(words.text).not.toContain(secret.toLowerCase());
 
       type Denials = {
         denials: { site: string; user: string | null; host: string | null; reason: string | null }[];
       };
       const { denials } = await hub.json<Denials>("/api/licenses/denials", viewer);
-      // One person at two sites is one.
-      expect(new Set(denials.map(({ user }) => user)).size).toBe(1);
+      // One person at two sites is one, unless each site has a key of its own.
+      expect(new Set(denials.map(({ user }) => user)).size).toBe(key === "of each site's own key" ? 2 : 1);
       expect(denials.map(({ reason }) => reason)).toEqual([null, null]);
       expect(denials.every(({ user }) => (user === null) === (people === "counts"))).toBe(true);
       expect(await total("users")).toBe(people === "counts" ? 0 : 8);

@@ -1,5 +1,7 @@
+import type { FleetSettings } from "../../config/config.ts";
 import { messageOf } from "../../domain/error-code.ts";
 import { MINUTE_MS, span } from "../../domain/time/clock.ts";
+import { MAKE_KEY, readPeopleKey } from "../../fleet/people-key.ts";
 import { askHub, postPush } from "../../fleet/post.ts";
 import { NO_INSTANCE, type Push } from "../../fleet/protocol.ts";
 import type { Pool } from "../../hub/database/connect.ts";
@@ -17,6 +19,7 @@ export async function checkFleet({ config: { fleet }, report }: Look): Promise<v
   const { protocol, host, hostname } = new URL(fleet.url);
   if (protocol === "http:" && !isLoopback(hostname))
     report.warning(FLEET, `plain HTTP to ${host}: the key, and all that the hub is told, travel in clear`);
+  await checkPeople(fleet, report);
   const askedAt = Date.now();
   const health = await askHub(fleet, "/api/health", AbortSignal.timeout(ASK_TIMEOUT_MS));
   if ("problem" in health)
@@ -49,6 +52,21 @@ export async function checkFleet({ config: { fleet }, report }: Look): Promise<v
     `${host} takes no pushes of ${fleet.site}. ${why}`,
     `make its key at the hub: ${make}`,
   );
+}
+
+/** Checks the key of pseudonyms, and notes that a site without a file makes its own. */
+async function checkPeople({ people, peopleKeyFile }: FleetSettings, report: Look["report"]): Promise<void> {
+  if (people !== "pseudonyms") return;
+  if (peopleKeyFile === null)
+    return report.fine(
+      FLEET,
+      "pseudonyms of this site alone: fleet.people_key_file makes them the same at every site",
+    );
+  try {
+    await readPeopleKey(peopleKeyFile);
+  } catch (error) {
+    report.problem(FLEET, messageOf(error), `give every site the same file; make it with: ${MAKE_KEY}`);
+  }
 }
 
 function fieldsOf(text: string): { readonly version?: string; readonly timestamp?: string } {

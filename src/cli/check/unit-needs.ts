@@ -78,6 +78,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
     for (const { name, argv } of config.execute.commands) program(`execute ${name}`, argv);
   handed("export.remote_write.token_file", config.remoteWrite?.tokenFile ?? null, "prometheus");
   handed("fleet.api_key_file", config.fleet?.apiKeyFile ?? null, "fleet");
+  handed("fleet.people_key_file", config.fleet?.peopleKeyFile ?? null, "fleet-people");
   handed("fleet.ca_file", config.fleet?.caFile ?? null, "fleet-ca", true);
   handed("fleet.cert_file", config.fleet?.certFile ?? null, "fleet-cert", true);
   handed("fleet.cert_key_file", config.fleet?.certKeyFile ?? null, "fleet-cert-key", true);

@@ -78,7 +78,7 @@ export const HUB_ANSWERS = {
 };
 export type HubAnswers = typeof HUB_ANSWERS;
 
-/** The fleet's pseudonyms: the secret never crosses a thread. */
+/** Makes the pseudonyms of anonymized keys in this thread: the secret never crosses a thread. */
 async function pseudonymsOf(sql: Question["sql"]): Promise<Pseudonyms> {
   return createPseudonyms(await storedSecret(sql));
 }

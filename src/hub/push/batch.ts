@@ -12,14 +12,14 @@ import {
 } from "../../fleet/protocol.ts";
 import { invalidBody } from "../../http/body.ts";
 
-/** A fact or a day that cannot be stored, as it came, or the name of a state. `seq` is null except for facts. */
+/** The unchanged JSON of a fact or a day that cannot be stored, or the name of a state. `seq` is null except for facts. */
 export interface Refused {
   readonly seq: number | null;
   readonly reason: string;
   readonly fact: object;
 }
 
-/** A push that has been read: what is around its facts holds, and each fact stands on one side or the other. */
+/** A push whose envelope is valid. Each fact is either good or refused. */
 export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
   readonly facts: readonly Fact[];
   readonly refused: readonly Refused[];
@@ -37,7 +37,7 @@ export const UNKNOWN_KIND = "of a kind that this hub does not know";
 const compiled = new Map<TSchema, TypeCheck<TSchema>>();
 const checkOf = (schema: TSchema) => compiled.getOrInsertComputed(schema, () => TypeCompiler.Compile(schema));
 
-/** Throws MISSING_FIELD or INVALID_FIELD for a push that is none; a fact that is none is set aside. */
+/** Reads a push. Throws MISSING_FIELD or INVALID_FIELD for a bad envelope; sets bad facts, states and days aside. */
 export function readBatch(body: unknown): Batch {
   const around = checkOf(Push);
   if (!around.Check(body)) throw invalidBody(around.Errors(body), body);

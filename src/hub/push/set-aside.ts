@@ -6,7 +6,7 @@ import { type Origin, writeRows, writtenRows } from "./facts.ts";
 /** Of one site, so many are taken with one push. */
 const AT_ONCE = 2_000;
 
-/** What was set aside because a hub before an update did not know its kind, and is known here, as it came. */
+/** Facts and days that an older hub set aside because it did not know their kind, and that this one knows. */
 export interface SetAside {
   readonly ids: readonly string[];
   readonly facts: readonly Fact[];
@@ -50,7 +50,7 @@ const REFUSED = `
   SELECT $1, $2, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
   FROM json_to_recordset($3::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
 
-/** Of the epoch that a site has now, the oldest first. */
+/** Returns those of a site's present epoch, the oldest first. */
 export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   const known = JSON.stringify([...Object.keys(FACT_SCHEMAS), ...Object.keys(DAY_SCHEMAS)]);
   const rows: { id: string; seq: string | null; body: Buffer }[] = await pool`

@@ -29,8 +29,6 @@ interface PushDeps {
   readonly clock: Clock;
   readonly keep: () => Config["retention"];
   readonly log: Log;
-  /** The fleet's secret of pseudonyms, base64. */
-  readonly secret: string;
   readonly pseudonyms: Pseudonyms;
 }
 
@@ -72,19 +70,14 @@ export async function takePush(deps: PushDeps, sent: Batch, address: string): Pr
   return refusePush(pool, taken, batch, address, now);
 }
 
-async function hello(
-  { pool, secret }: PushDeps,
-  batch: Batch,
-  address: string,
-  now: number,
-): Promise<Answer> {
+async function hello({ pool }: PushDeps, batch: Batch, address: string, now: number): Promise<Answer> {
   if (!(await takeOver(pool, batch, now, SILENT_MS)))
     return refusePush(pool, "instance", batch, address, now);
   const [site = null] = await pool`SELECT * FROM sites WHERE site = ${batch.site}`;
-  if (batch.instance === NO_INSTANCE) return { cursor: 0, commands: [], wanted: [], secret: null };
+  if (batch.instance === NO_INSTANCE) return { cursor: 0, commands: [], wanted: [] };
   const cursor = cursorOf(site, batch, now);
   if (typeof cursor !== "number") return refusePush(pool, cursor, batch, address, now);
-  return { cursor, commands: [], wanted: [], secret };
+  return { cursor, commands: [], wanted: [] };
 }
 
 interface SiteRow {
