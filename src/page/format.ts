@@ -4,7 +4,6 @@ const NUMBER = new Intl.NumberFormat("en-GB");
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const DAY_OF_YEAR = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-const WEEKDAY = new Intl.DateTimeFormat("en-GB", { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const DATE = new Intl.DateTimeFormat("en-GB", {
   day: "numeric",
   month: "short",
@@ -41,22 +40,24 @@ export function milliseconds(ms: number): string {
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
 }
 
-/** A calendar day (`2026-11-24`) as `24 Nov`, with the year where it is more than ten months away. */
+const yearOf = (at: number): number => new Date(at).getFullYear();
+
+/** A calendar day (`2026-11-24`) as `24 Nov`, with the year when it is not this one's. */
 export function day(on: string, now: number): string {
   const at = Date.parse(`${on}T12:00:00Z`);
   if (Number.isNaN(at)) return on;
-  return (Math.abs(at - now) > 300 * DAY_MS ? DAY_OF_YEAR : DAY).format(at);
+  return (new Date(at).getUTCFullYear() === yearOf(now) ? DAY : DAY_OF_YEAR).format(at);
 }
 
-/**
- * A moment in the reader's zone: `08:02` today, `Wed 07:40` within six days, else `4 Nov, 07:40`, with the year where it is
- * more than ten months away.
- */
+/** A moment in the reader's zone: `08:02` today, else `4 Nov, 07:40`, with the year when it is not this one's. */
 export function moment(at: number, now: number): string {
   if (new Date(at).toDateString() === new Date(now).toDateString()) return CLOCK.format(at);
-  const days = Math.abs(now - at) / DAY_MS;
-  return (days < 6 ? WEEKDAY : days < 300 ? DATE : DATE_OF_YEAR).format(at);
+  return (yearOf(at) === yearOf(now) ? DATE : DATE_OF_YEAR).format(at);
 }
+
+/** The day of a moment in the reader's zone: `4 Nov`, with the year when it is not this one's. */
+export const dateOf = (at: number, now: number): string =>
+  day(new Date(at - 60_000 * new Date(at).getTimezoneOffset()).toISOString().slice(0, 10), now);
 
 /** Days until then; 0 = within a day, negative = over. */
 export function daysUntil(at: number, now: number): number {

@@ -1,6 +1,8 @@
-import type { DenialRecord } from "../domain/denials.ts";
+import type { DenialRecord, LoggingRecord } from "../domain/denials.ts";
+import type { SessionRecord } from "../domain/history-records.ts";
 import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
+import { past } from "./words-past.ts";
 
 /** Denials that have something in common, and how they came out. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
@@ -18,6 +20,32 @@ export function grouped(denials: readonly DenialRecord[], key: (row: DenialRecor
     return { ...sums, rows, first: rows[0] as DenialRecord };
   });
   return groups.sort((a, b) => b.denied - a.denied || b.rows.length - a.rows.length);
+}
+
+/** Whether denials of some part of a range are known; `end`: of the range, epoch ms. */
+export const isLogged = ({ state, since }: LoggingRecord, end: number): boolean =>
+  state === "on" && (since === null || Date.parse(since) < end);
+
+/** Servers whose denials are not known, by the reason why. */
+export const unknownByReason = (logging: readonly LoggingRecord[]) =>
+  [
+    ...Map.groupBy(
+      logging.filter(({ state }) => state !== "on"),
+      ({ state, message }) => message ?? past.logging[state],
+    ),
+  ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
+
+/**
+ * When a session began, epoch ms, so that it agrees with how long it lasted: its duration counts from the start that the
+ * tool reports unless that start cannot be true.
+ */
+export function sessionBegin(
+  session: Pick<SessionRecord, "startedAt" | "firstSeenAt" | "lastSeenAt" | "durationSeconds">,
+): number {
+  const started = Date.parse(session.startedAt ?? session.firstSeenAt);
+  const reported = Date.parse(session.lastSeenAt) - started;
+  // Durations are whole seconds.
+  return 1000 * (session.durationSeconds + 1) > reported ? started : Date.parse(session.firstSeenAt);
 }
 
 /** What expires on one day of one server: licenses of one file end together. */

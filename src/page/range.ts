@@ -32,6 +32,10 @@ export function rangeQuery({ start, end, word }: Range): { readonly start: strin
   return { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
 }
 
+/** The width of a chart's steps: hours up to a month, where `auto` would take days. */
+export const stepOf = ({ start, end }: Pick<Range, "start" | "end">): "1h" | "auto" =>
+  end - start > 2 * DAY_MS && end - start < 32 * DAY_MS ? "1h" : "auto";
+
 /** The range of the same length that lies before. */
 export const before = ({ start, end }: Range): Range => ({ start: 2 * start - end, end: start, word: null });
 

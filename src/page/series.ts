@@ -1,6 +1,7 @@
 import type { EfficiencyRecord, StatsRecord } from "../domain/history-records.ts";
 import type { Unit } from "../domain/words.ts";
-import { duration, moment, number } from "./format.ts";
+import { dateOf, duration, moment, number } from "./format.ts";
+import { DAY_MS } from "./range.ts";
 
 /** A stretch of time, from `at` (epoch ms) to the next one. Null where nobody looked; a total also where there is none. */
 export interface Bucket {
@@ -16,12 +17,16 @@ export interface Series {
   readonly start: number;
   readonly end: number;
   readonly buckets: readonly Bucket[];
+  /** The hour of the highest peak, where buckets are days; null or absent while it is not known. */
+  readonly peakHour?: number | null;
 }
 
 export interface ChartProps {
   readonly series: Series;
   /** What is in use. */
   readonly unit?: Unit;
+  /** The line is a sum of means, not a peak. */
+  readonly isSum?: boolean;
   /** Below the seats, on the same time axis. */
   readonly lanes?: readonly Lane[];
   /** For how long no seat was left. */
@@ -83,6 +88,27 @@ export function peakOf({ buckets }: Series): Bucket | null {
   );
 }
 
+/** Days are 23 to 25 hours long. */
+const LEAST_DAY_MS = (23 / 24) * DAY_MS;
+
+export function isDaily({ buckets: [first, second] }: Series): boolean {
+  return first !== undefined && second !== undefined && second.at - first.at >= LEAST_DAY_MS;
+}
+
+/** No seat was left at some time of the bucket. A day is too long to be marked for one full hour. */
+export const wasFull = (series: Series, bucket: Bucket): boolean =>
+  isDaily(series) ? isAllFull(bucket) : isAtTotal(bucket);
+
+/** When a bucket begins: a day has no time. */
+export const beginInWords = (series: Series, at: number, now: number): string =>
+  isDaily(series) ? dateOf(at, now) : moment(at, now);
+
+/** When the highest peak was: its hour, or its day while the hour is not known. */
+export function peakTime(series: Series, { at }: Bucket, now: number): string {
+  if (!isDaily(series)) return `at ${moment(Math.max(series.start, at), now)}`;
+  return series.peakHour == null ? `on ${dateOf(at, now)}` : `at ${moment(series.peakHour, now)}`;
+}
+
 /** What a chart shows, for those who do not see it. `fullSeconds`: null where it is not known, or makes no sense. */
 export function sentenceOf(label: string, series: Series, fullSeconds: number | null, now: number): string {
   const { start, end } = series;
@@ -91,7 +117,7 @@ export function sentenceOf(label: string, series: Series, fullSeconds: number | 
   const parts = [
     peak?.peak == null
       ? "nobody looked"
-      : `peak ${number(peak.peak)}${peak.total === null ? "" : ` of ${number(peak.total)}`} at ${moment(Math.max(start, peak.at), now)}`,
+      : `peak ${number(peak.peak)}${peak.total === null ? "" : ` of ${number(peak.total)}`} ${peakTime(series, peak, now)}`,
     ...(fullSeconds ? [`full for ${duration(1000 * fullSeconds)}`] : []),
     ...(unseen > 0 && peak !== null ? [`nobody looked for ${duration(unseen)}`] : []),
   ];
@@ -99,10 +125,10 @@ export function sentenceOf(label: string, series: Series, fullSeconds: number | 
 }
 
 /** A bucket in words. */
-export function bucketInWords({ at, used, peak, total }: Bucket, now: number): string {
+export function bucketInWords(series: Series, { at, used, peak, total }: Bucket, now: number): string {
   const of = total === null ? "" : ` of ${number(total)}`;
   const mean = used !== null && used !== peak ? `, ${number(Math.round(10 * used) / 10)} on average` : "";
-  return `${moment(at, now)}: ${peak === null ? "nobody looked" : `${number(peak)}${of}${mean}`}`;
+  return `${beginInWords(series, at, now)}: ${peak === null ? "nobody looked" : `${number(peak)}${of}${mean}`}`;
 }
 
 /** How many bars a histogram of seats has at most. */
@@ -143,6 +169,17 @@ export function fewerSeats({ total, whatIf }: Pick<EfficiencyRecord, "total" | "
   if (!fewer.endsWith("%")) return less.find((each) => each.total === wanted);
   return less.sort((a, b) => Math.abs(a.total - wanted) - Math.abs(b.total - wanted))[0];
 }
+
+interface Covered {
+  readonly coverage: number;
+}
+
+/** Less than 1 % is shown as 0 %. */
+export const isCovered = ({ coverage }: Covered): boolean => coverage >= 0.01;
+
+/** A figure that may not be known: that nothing was found in 0 % of the time says nothing. */
+export const orUnknown = (value: number | null, of: Covered): number | null =>
+  value === 0 && !isCovered(of) ? null : value;
 
 /** Percent of the time that is known, of all together. */
 export const meanCoverage = (rows: readonly { readonly coverage: number }[]): number =>

@@ -19,7 +19,8 @@ export const past = {
 
   nobodyLooked: "nobody looked",
   total: (total: number) => `total ${number(total)}`,
-  peakAt: (count: number, at: string) => `peak ${number(count)} at ${at}`,
+  peakWhen: (count: number, when: string) => `peak ${number(count)} ${when}`,
+  key: { peak: "peak", sum: "sum of means", mean: "mean", full: "no seat free" },
   chartKeys: "Arrow keys step through its points.",
   chartFailed: "The drawing could not be loaded. The table below has its figures.",
   asTable: "As table",
@@ -27,10 +28,9 @@ export const past = {
   ranges: { "24h": "24 h", "7d": "7 d", "30d": "30 d", "1y": "1 y" },
   lastRange: (range: string) => `Last ${range}`,
   covered: (range: string, percent: number) => `${range}, ${percent} % covered`,
-  knownOf: (range: string, logging: readonly { readonly state: string }[]) => {
-    const known = logging.filter(({ state }) => state === "on").length;
-    if (logging.length === 1) return known === 1 ? range : `${range}, not known`;
-    return `${range}, known of ${known} of ${logging.length} servers`;
+  knownOf: (range: string, known: number, servers: number) => {
+    if (servers === 1) return known === 1 ? range : `${range}, not known`;
+    return `${range}, known of ${known} of ${servers} servers`;
   },
   seatsInUse: "Seats in use",
   waiting: "waiting",
@@ -44,7 +44,7 @@ export const past = {
   heatShare: (unit: Unit) => `of the ${unit}:`,
   heatBusiest: "of the busiest hour:",
   wasFull: "was full at times",
-  more: "more",
+  full: "full",
   heatCell: (percent: number | null, peak: number | null, wasFull: boolean, covered: number) =>
     percent === null
       ? "nobody looked"
@@ -159,7 +159,7 @@ export const past = {
   statuses: { degraded: "degraded", down: "down", unknown: "not known" },
   lasted: "Lasted",
   noOutages: "Every poll found every server up.",
-  begins: "Begins",
+  since: "Since",
 
   noDenials: "No request was denied.",
   at: "At",
@@ -169,6 +169,6 @@ export const past = {
   outcome: "Outcome",
   outcomes: { denied: "denied", queued: "waited", granted_later: "granted later" },
   reason: "Reason",
-  notKnownOf: (server: string) => `${server}: denials are not known.`,
-  logging: { on: "", off: "log_file is not set.", unreadable: "The debug log cannot be read." },
+  notKnownOf: (servers: string) => `Denials are not known: ${servers}.`,
+  logging: { on: "", off: "log_file is not set", unreadable: "The debug log cannot be read" },
 } as const;

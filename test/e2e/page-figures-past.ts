@@ -9,7 +9,18 @@ import type {
 import type { AvailabilityRecord, OutageRecord } from "../../src/domain/outages.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
 import { unlessSeats } from "../../src/page/words.ts";
-import { type Figures, n, named, percent, pick, plural, seatsLost, sum, time } from "./page-figures.ts";
+import {
+  type Figures,
+  n,
+  named,
+  percent,
+  pick,
+  plural,
+  seatsLost,
+  sum,
+  time,
+  UNKNOWN,
+} from "./page-figures.ts";
 
 /** Checks what the pages that look back show against the answers that they got. */
 export async function checkPast({ show, rows, heardOf, texts }: Figures): Promise<void> {
@@ -96,7 +107,7 @@ export async function checkPast({ show, rows, heardOf, texts }: Figures): Promis
   );
   expect((await rows("Available")).map((row) => Object.values(row).filter((_, at) => at !== 1))).toEqual(
     servers.map(({ server, availability, coverage }) => [
-      ...[server, availability === null ? "not known" : `${availability} %`, percent(100 * coverage)],
+      ...[server, availability === null ? UNKNOWN : `${availability} %`, percent(100 * coverage)],
       n(outages.filter((each) => each.server === server).length),
     ]),
   );

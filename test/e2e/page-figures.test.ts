@@ -16,7 +16,18 @@ import { day } from "../../src/page/format.ts";
 import { unlessSeats } from "../../src/page/words.ts";
 import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW } from "./harness.ts";
-import { type Figures, n, percent, pick, plural, readFigures, seatsLost, sum, time } from "./page-figures.ts";
+import {
+  type Figures,
+  n,
+  percent,
+  pick,
+  plural,
+  readFigures,
+  seatsLost,
+  sum,
+  time,
+  UNKNOWN,
+} from "./page-figures.ts";
 import { checkPast } from "./page-figures-past.ts";
 import { isLive, listenTo, startDemo } from "./page-rig.ts";
 
@@ -130,7 +141,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
         unlimited ? "no limit" : n(available),
         `${past !== undefined && past.peakUsed !== null && past.coverage < 0.9 ? "≥ " : ""}${n(past?.peakUsed ?? null)}`,
         n(past?.denials ?? null),
-        permanent ? "permanent" : expiresOn === null ? "not known" : day(expiresOn, Date.now()),
+        permanent ? "permanent" : expiresOn === null ? UNKNOWN : day(expiresOn, Date.now()),
       ];
     });
     expect(shown.sort()).toEqual(expected.sort());

@@ -9,10 +9,13 @@ import { leads } from "./page-rig.ts";
 /** All rows of every list are in sight. */
 const VIEWPORT = { width: 1440, height: 12_000 };
 
+/** A dash for readers, words for readers of screens. */
+export const UNKNOWN = "– not known";
+
 /** Numbers as the page writes them. */
-export const n = (value: number | null) => (value === null ? "not known" : value.toLocaleString("en-GB"));
-export const percent = (value: number | null) => (value === null ? "not known" : `${n(Math.floor(value))} %`);
-export const time = (seconds: number | null) => (seconds === null ? "not known" : duration(1000 * seconds));
+export const n = (value: number | null) => (value === null ? UNKNOWN : value.toLocaleString("en-GB"));
+export const percent = (value: number | null) => (value === null ? UNKNOWN : `${n(Math.floor(value))} %`);
+export const time = (seconds: number | null) => (seconds === null ? UNKNOWN : duration(1000 * seconds));
 export const plural = (count: number, word: string) => `${n(count)} ${word}${count === 1 ? "" : "s"}`;
 export const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);

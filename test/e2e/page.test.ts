@@ -164,7 +164,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await page.locator("h1").getAttribute("class")).toBe("line st-crit");
     // Denials are read after the picture.
     await page.locator(".figs dd", { hasText: "not known" }).waitFor();
-    expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "not known"]);
+    expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "–not known"]);
     expect(await page.locator(".only a.name").allTextContents()).toEqual(["<b>a", "solver"]);
 
     await page.getByRole("button", { name: "Ack <b>a expired" }).press("Enter");
@@ -269,7 +269,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
             .map((row) => [...row.cells].map(({ textContent }) => textContent)),
         );
     const numbers = (...values: (number | null)[]) =>
-      values.map((value) => (value === null ? "not known" : value.toLocaleString("en-GB")));
+      values.map((value) => (value === null ? "–not known" : value.toLocaleString("en-GB")));
     const [start, end] = [20 * 60, 2].map((minutes) => new Date(Date.now() - minutes * 60_000).toISOString());
     const range = `${start}/${end}`;
     const asked = `start=${start}&end=${end}`;
@@ -317,7 +317,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
           feature,
           denials.toLocaleString("en-GB"),
         ]);
-    await page.getByText("remote: denials are not known.").waitFor();
+    await page.getByText("Denials are not known: remote.").waitFor();
     await page.getByText("Neither log_file nor log_command is set").waitFor();
 
     type Available = { server: string; availability: number | null; coverage: number };
@@ -326,7 +326,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect((await cells("Available")).map(([name, , availability]) => [name, availability])).toEqual(
       servers.map(({ server, availability }) => [
         server,
-        availability === null ? "not known" : `${availability} %`,
+        availability === null ? "–not known" : `${availability} %`,
       ]),
     );
 

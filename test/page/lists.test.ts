@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { PictureServer } from "../../src/domain/live-picture.ts";
 import { keptServer } from "../../src/domain/polls/kept-picture.ts";
 import { serverJson } from "../../src/http/picture.ts";
-import { day, duration } from "../../src/page/format.ts";
+import { day, duration, moment } from "../../src/page/format.ts";
 import {
   allFeatures,
   allHolders,
@@ -118,10 +118,16 @@ test.each([
   expect(duration(ms)).toBe(text);
 });
 
-test("a day has its year where it is far away", () => {
-  expect([day("2026-03-31", NOW), day("2028-10-25", NOW), day("never", NOW)]).toEqual([
+test("a time has its year when it is not this one's", () => {
+  const year = new Date(NOW).getFullYear();
+  expect([day(`${year}-03-31`, NOW), day(`${year + 1}-01-02`, NOW), day("never", NOW)]).toEqual([
     "31 Mar",
-    "25 Oct 2028",
+    `2 Jan ${year + 1}`,
     "never",
   ]);
+  const of = (...parts: [number, number, number, number]) => new Date(...parts).getTime();
+  const noon = of(2026, 10, 24, 12);
+  expect(
+    [of(2026, 10, 24, 8), of(2026, 10, 23, 8), of(2025, 11, 31, 8)].map((at) => moment(at, noon)),
+  ).toEqual(["08:00", "23 Nov, 08:00", "31 Dec 2025, 08:00"]);
 });

@@ -1,7 +1,14 @@
 import { expect, test } from "bun:test";
-import type { DenialRecord } from "../../src/domain/denials.ts";
+import type { DenialRecord, LoggingRecord } from "../../src/domain/denials.ts";
 import type { ExpirationRecord } from "../../src/domain/records.ts";
-import { byMonth, grouped, lostOf } from "../../src/page/past-rows.ts";
+import {
+  byMonth,
+  grouped,
+  isLogged,
+  lostOf,
+  sessionBegin,
+  unknownByReason,
+} from "../../src/page/past-rows.ts";
 import { fewerSeats, meanCoverage } from "../../src/page/series.ts";
 
 const denial = (
@@ -97,4 +104,35 @@ test.each([
 test("coverage is never rounded up", () => {
   expect(meanCoverage([{ coverage: 1 }, { coverage: 0.999 }])).toBe(99);
   expect(meanCoverage([])).toBe(0);
+});
+
+test("a session begins where its duration counts from", () => {
+  const at = (minute: number) => new Date(60_000 * minute).toISOString();
+  const session = { startedAt: at(0), firstSeenAt: at(5), lastSeenAt: at(65) };
+  const begin = (durationSeconds: number, startedAt: string | null = at(0)) =>
+    sessionBegin({ ...session, startedAt, durationSeconds }) / 60_000;
+  expect(begin(66 * 60)).toBe(0);
+  // Its seat was seen free after that start.
+  expect(begin(61 * 60)).toBe(5);
+  expect(begin(61 * 60, null)).toBe(5);
+});
+
+test("denials are not known before their log was read, and servers without one are named once a reason", () => {
+  const logging = (server: string, fields: Partial<LoggingRecord>) => ({
+    server,
+    state: "off" as const,
+    source: null,
+    since: null,
+    message: "No counters yet",
+    ...fields,
+  });
+  const on = logging("a", { state: "on", message: null, since: "2026-11-20T00:00:00.000Z" });
+  const noon = (day: number) => Date.UTC(2026, 10, day, 12);
+  expect([19, 20].map((day) => isLogged(on, noon(day)))).toEqual([false, true]);
+  expect(isLogged(logging("b", {}), noon(20))).toBe(false);
+  const all = [on, logging("b", {}), logging("c", { message: null, state: "unreadable" }), logging("d", {})];
+  expect(unknownByReason(all)).toEqual([
+    { why: "No counters yet", servers: ["b", "d"] },
+    { why: "The debug log cannot be read", servers: ["c"] },
+  ]);
 });

@@ -3,14 +3,17 @@ import fc from "fast-check";
 import { efficiencyOf } from "../../src/domain/stats/efficiency.ts";
 import {
   type Bucket,
+  bucketInWords,
   isAllFull,
   isGap,
   levelsOf,
+  orUnknown,
   peakOf,
   type Series,
   sentenceOf,
   seriesOf,
   stretches,
+  wasFull,
 } from "../../src/page/series.ts";
 
 const HOUR = 3_600_000;
@@ -52,6 +55,20 @@ describe("a chart's series", () => {
     expect(words).toEndWith(`: ${ends}.`);
   });
 
+  test("of days has a peak at its hour, and no day is full for an hour", () => {
+    const days = series(bucket(0, 5), bucket(24, 12, 4), bucket(48, 12), bucket(72, 3));
+    const at = START + 34 * HOUR;
+    const now = START + 90 * 24 * HOUR;
+    expect(sentenceOf("Seats", days, null, now)).toEndWith(": peak 12 of 12 on 19 Nov 2026.");
+    expect(sentenceOf("Seats", { ...days, peakHour: at }, null, now)).toEndWith(
+      ": peak 12 of 12 at 19 Nov 2026, 20:00.",
+    );
+    expect(bucketInWords(days, bucket(24, 12, 4), START)).toBe("19 Nov: 12 of 12, 4 on average");
+    expect(days.buckets.map((each) => wasFull(days, each))).toEqual([false, false, true, false]);
+    const hours = series(bucket(0, 5), bucket(1, 12, 4));
+    expect(hours.buckets.map((each) => wasFull(hours, each))).toEqual([false, true]);
+  });
+
   test("comes from an answer of the API as it is, null included", () => {
     const points = [{ timestamp: "2026-11-18T10:00:00.000Z", used: null, peakUsed: null, total: 4 }];
     const range = { start: "2026-11-18T10:02:00.000Z", end: "2026-11-18T11:00:00.000Z" };
@@ -59,6 +76,17 @@ describe("a chart's series", () => {
     expect(seriesOf(points, range).buckets).toEqual([{ at, used: null, peak: null, total: 4 }]);
     expect(seriesOf(undefined, range).buckets).toEqual([]);
   });
+});
+
+test("where 0 % is covered, 0 is not known", () => {
+  expect([0, 0.0001, 0.00999, 0.01, 1].map((coverage) => orUnknown(0, { coverage }))).toEqual([
+    null,
+    null,
+    null,
+    0,
+    0,
+  ]);
+  expect([orUnknown(3, { coverage: 0.0001 }), orUnknown(null, { coverage: 1 })]).toEqual([3, null]);
 });
 
 test("a histogram of more seats than are listed takes those left out as the next one", () => {

@@ -1,5 +1,5 @@
 import type { AlertRule, Severity } from "../../domain/alerts.ts";
-import type { DenialState, PartStatus } from "../../domain/words.ts";
+import type { PartStatus } from "../../domain/words.ts";
 import { number } from "../format.ts";
 
 const plural = (count: number, one: string, many = `${one}s`) =>
@@ -128,10 +128,9 @@ export const daily = {
   sinceMidnight: "00:00 to now",
   deniedUnread: "Denials cannot be read now.",
   nobodyDenied: "No request was denied.",
-  deniedUnknown: (servers: readonly string[], state: DenialState) => {
+  deniedUnknown: (servers: readonly string[], why: string) => {
     const others = servers.length > 3 ? [`and ${plural(servers.length - 3, "other server")}`] : [];
-    const why = state === "off" ? "log_file is not set" : "the log cannot be read";
-    return `${[...servers.slice(0, 3), ...others].join(", ")}: not known, ${why}.`;
+    return `Not known: ${[...servers.slice(0, 3), ...others].join(", ")}. ${why}.`;
   },
 
   searchServers: "Search servers",
@@ -193,7 +192,7 @@ export const daily = {
   noneOver: "No alert was over in the time that is kept.",
   older: "Older ones",
   partOf: (from: number, to: number, all: number) => `${number(from)}–${number(to)} of ${number(all)}`,
-  began: "began",
+  since: (time: string) => `since ${time}`,
   acknowledgedBy: (who: string | null) => (who === null ? "acknowledged" : `acknowledged by ${who}`),
   silencedUntil: (time: string) => `silenced until ${time}`,
   acknowledge: "Acknowledge",

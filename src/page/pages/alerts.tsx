@@ -124,7 +124,7 @@ function Row({ alert }: { readonly alert: SitesAlert }) {
   const isFiring = state === "firing";
   const place = subjectOf(alert);
   const facts = [
-    `${daily.began} ${moment(began, now.value)}`,
+    daily.since(moment(began, now.value)),
     ...(alert.acknowledged ? [daily.acknowledgedBy(acknowledgedBy)] : []),
     ...(isFiring && silence > now.value ? [daily.silencedUntil(moment(silence, now.value))] : []),
     ...(comment === null ? [] : [`“${comment}”`]),

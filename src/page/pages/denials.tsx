@@ -3,11 +3,11 @@ import type { Answers } from "../api.ts";
 import { number } from "../format.ts";
 import { FeatureLink, Person } from "../parts/cells.tsx";
 import { MOST_ROWS } from "../parts/csv.tsx";
-import { DenialRows, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
+import { DenialRows, knownIn, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Newest, Rows } from "../parts/figure.tsx";
-import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { askedHere, PastHead, rangeHere } from "../parts/past-head.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
-import { type DenialGroup, grouped } from "../past-rows.ts";
+import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
 
@@ -21,7 +21,7 @@ export function Denials() {
         title={past.perFeature}
         path="/api/licenses/denials"
         query={{ ...askedHere(range), limit: `${MOST_ROWS}` }}
-        note={({ logging }) => past.knownOf(periodOf(range), logging)}
+        note={(answer) => knownIn(range, answer)}
       >
         {(answer) => <Groups answer={answer} range={range} />}
       </Figure>
@@ -33,7 +33,7 @@ type Answer = Answers["/api/licenses/denials"];
 
 function Groups({ answer, range }: { readonly answer: Answer; readonly range: Range }) {
   const { denials, total, logging } = answer;
-  const isKnown = logging.some(({ state }) => state === "on");
+  const isKnown = logging.some((each) => isLogged(each, range.end));
   return (
     <>
       <NotLogged logging={logging} start={range.start} />
@@ -74,7 +74,7 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
             </div>
           </div>
           <h2>{past.requests}</h2>
-          <DenialRows isOfMany answer={answer} />
+          <DenialRows isOfMany range={range} answer={answer} />
         </>
       )}
     </>

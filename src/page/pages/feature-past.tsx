@@ -6,11 +6,12 @@ import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
-import { DenialRows, NotLogged } from "../parts/denial-rows.tsx";
+import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
 import { type Column, Figure, Rows } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
 import { periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
+import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS, type Range, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
 import { meanCoverage } from "../series.ts";
@@ -107,7 +108,11 @@ function Seats({ id, range }: PanelProps) {
       note={({ features }) => past.covered(periodOf(range), meanCoverage(features))}
     >
       {({ features: [found] }) =>
-        found === undefined ? <p class="q">{past.noCoverage}</p> : <SeatsNeeded row={found} />
+        found === undefined || found.coverage === 0 ? (
+          <p class="q">{past.noCoverage}</p>
+        ) : (
+          <SeatsNeeded row={found} />
+        )
       }
     </Figure>
   );
@@ -130,7 +135,7 @@ function Sessions({ id, unit, range }: PanelProps) {
             { head: past.groups.user, cell: (each) => <Person {...each} /> },
             { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
             { head: words.units[unit], value: ({ count }) => count },
-            { head: past.from, time: ({ startedAt, firstSeenAt }) => startedAt ?? firstSeenAt },
+            { head: past.since, time: (session) => new Date(sessionBegin(session)).toISOString() },
             { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
             { head: past.held, value: ({ durationSeconds }) => durationSeconds, as: asDuration },
           ]}
@@ -146,12 +151,12 @@ function Denials({ id, range }: PanelProps) {
       title={past.tabs.denials}
       path="/api/licenses/denials"
       query={{ ...id, ...rangeQuery(range), limit: "100" }}
-      note={({ logging }) => past.knownOf(periodOf(range), logging)}
+      note={(answer) => knownIn(range, answer)}
     >
       {(answer) => (
         <>
           <NotLogged logging={answer.logging} start={range.start} />
-          <DenialRows answer={answer} />
+          <DenialRows range={range} answer={answer} />
         </>
       )}
     </Figure>

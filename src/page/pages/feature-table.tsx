@@ -7,6 +7,7 @@ import { SeatBar } from "../parts/bar.tsx";
 import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
+import { orUnknown } from "../series.ts";
 import { keep, kept } from "../storage.ts";
 import { unlessSeats, words } from "../words.ts";
 import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
@@ -112,9 +113,9 @@ const pastOf = (row: FeatureRow) => (row.of === undefined ? dayOf(row) : NOTHING
 function Peak(row: FeatureRow) {
   const past = pastOf(row);
   if (past === undefined) return <Loading />;
-  const { peakUsed, coverage } = past;
+  const peakUsed = orUnknown(past.peakUsed, past);
   if (peakUsed === null) return <Unknown />;
-  return <>{coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
+  return <>{past.coverage < COVERED ? words.atLeast(peakUsed) : number(peakUsed)}</>;
 }
 
 function Denied(row: FeatureRow) {
@@ -175,7 +176,7 @@ function Expiry(row: FeatureRow) {
 function Freshness(row: FeatureRow) {
   const { feature, server } = row;
   const readAt = feature.collectedAt ?? server.collectedAt;
-  const age = readAt === null ? words.notKnown : <Age at={Date.parse(readAt)} />;
+  const age = readAt === null ? <Unknown /> : <Age at={Date.parse(readAt)} />;
   if (feature.state === "failed") return <State is="crit">{words.failedState}</State>;
   if (feature.state === "stale") return <State is="stale">{age}</State>;
   if (feature.state === "partial") return <State is="partial">{words.partialState}</State>;

@@ -12,7 +12,7 @@ import { Choice } from "../parts/search-field.tsx";
 import { UsageRows } from "../parts/usage-rows.tsx";
 import { ZONE } from "../range.ts";
 import { query } from "../router.ts";
-import { fewerSeats, meanCoverage } from "../series.ts";
+import { fewerSeats, isCovered, meanCoverage, orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 import { Compare } from "./compare.tsx";
 
@@ -49,7 +49,13 @@ function Usage() {
         query={{ ...askedHere(range), group_by: by, timezone: ZONE, limit: "100" }}
         note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
       >
-        {({ groups, total }) => <UsageRows by={by} groups={groups} total={total} />}
+        {(answer) =>
+          answer.groups.length > 0 || isCovered(answer) ? (
+            <UsageRows by={by} groups={answer.groups} total={answer.total} />
+          ) : (
+            <p class="q">{past.noCoverage}</p>
+          )
+        }
       </Figure>
     </>
   );
@@ -104,11 +110,11 @@ const COVERED: Column<{ readonly coverage: number }> = {
 const STATS: readonly Column<StatsRecord>[] = [
   FEATURE,
   TOTAL,
-  { head: past.peak, value: ({ peakUsed }) => peakUsed },
-  { head: past.p95, value: ({ p95Used }) => p95Used },
-  { head: past.onAverage, value: ({ averageUtilization }) => averageUtilization, as: asPercent },
-  { head: past.fullFor, value: ({ saturatedSeconds }) => saturatedSeconds, as: asDuration, wide: true },
-  { head: past.people, value: ({ uniqueUsers }) => uniqueUsers, wide: true },
+  { head: past.peak, value: (row) => orUnknown(row.peakUsed, row) },
+  { head: past.p95, value: (row) => orUnknown(row.p95Used, row) },
+  { head: past.onAverage, value: (row) => orUnknown(row.averageUtilization, row), as: asPercent },
+  { head: past.fullFor, value: (row) => orUnknown(row.saturatedSeconds, row), as: asDuration, wide: true },
+  { head: past.people, value: (row) => orUnknown(row.uniqueUsers, row), wide: true },
   { head: past.deniedHead, value: ({ denials }) => denials, wide: true },
   COVERED,
 ];
@@ -126,8 +132,13 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
     { head: past.halfBusy, value: (row) => busyAt(row, 0.5), as: asPercent, wide: true },
     { head: past.lastBusy, value: (row) => busyAt(row, 1), as: asPercent },
     { head: past.wouldHave, value: (row) => then(row)?.total ?? null },
-    { head: past.fullThen, value: (row) => then(row)?.saturatedSeconds ?? null, as: asDuration, wide: true },
-    { head: past.sessionsAffected, value: (row) => then(row)?.affectedSessions ?? null },
+    {
+      head: past.fullThen,
+      value: (row) => orUnknown(then(row)?.saturatedSeconds ?? null, row),
+      as: asDuration,
+      wide: true,
+    },
+    { head: past.sessionsAffected, value: (row) => orUnknown(then(row)?.affectedSessions ?? null, row) },
     { head: past.askedFor, cell: ({ demand }) => past.demandShort[demand.knownFrom], wide: true },
     COVERED,
   ];

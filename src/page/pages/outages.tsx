@@ -5,7 +5,7 @@ import { Figure, Newest, Rows } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
-import { meanCoverage } from "../series.ts";
+import { isCovered, meanCoverage, orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 
 const MARKS = { down: "crit", degraded: "warn", unknown: "unknown" } as const;
@@ -43,14 +43,14 @@ export function Outages() {
                 { head: past.known, value: ({ coverage }) => 100 * coverage, as: asPercent },
                 {
                   head: past.stretches,
-                  value: ({ server }) => outages.filter((each) => each.server === server).length,
+                  value: (of) => orUnknown(outages.filter((each) => each.server === of.server).length, of),
                 },
               ]}
             />
             <h2>{past.stretches}</h2>
             <Rows
               label={past.stretches}
-              none={past.noOutages}
+              none={servers.every(isCovered) ? past.noOutages : past.none}
               rows={outages}
               total={total}
               columns={[
@@ -59,7 +59,7 @@ export function Outages() {
                   head: past.status,
                   cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,
                 },
-                { head: past.begins, time: ({ startedAt }) => startedAt },
+                { head: past.since, time: ({ startedAt }) => startedAt },
                 { head: past.lasted, right: true, cell: lastedOf },
                 { head: past.reason, wide: true, cell: ({ reason }) => <span class="q">{reason}</span> },
               ]}

@@ -17,6 +17,7 @@ import { Pending } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
+import { unknownByReason } from "../past-rows.ts";
 import { ZONE } from "../range.ts";
 import { hrefOf, siteOf } from "../router.ts";
 import { words } from "../words.ts";
@@ -159,12 +160,9 @@ export function Denied({
           </li>
         ))}
       </ul>
-      {[...Map.groupBy(unknown, ({ state }) => state)].map(([state, servers]) => (
-        <p key={state} class="q note">
-          {daily.deniedUnknown(
-            servers.map(({ server }) => server),
-            state,
-          )}
+      {unknownByReason(unknown).map(({ why, servers }) => (
+        <p key={why} class="q note">
+          {daily.deniedUnknown(servers, why)}
         </p>
       ))}
     </Section>
@@ -191,7 +189,7 @@ export function SiteChart({ day, why }: { readonly day: Day | null; readonly why
       more={[words.history, { path: "history" }]}
     >
       {why !== null && <p class="q">{why}</p>}
-      {series !== null && why === null && <Chart series={series} />}
+      {series !== null && why === null && <Chart series={series} isSum />}
     </Section>
   );
 }

@@ -4,6 +4,7 @@ import { type GroupRow, groupedHolders, type HolderGroup } from "../groups.ts";
 import type { HolderRow } from "../model.ts";
 import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
 import { ListTable } from "../parts/list-table.tsx";
+import { Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
 import { unlessSeats, words } from "../words.ts";
 
@@ -25,7 +26,7 @@ export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; r
           class: "a-n",
           cell: ({ name, first, unit }) =>
             name === null ? (
-              words.notKnown
+              <Unknown />
             ) : (
               <a class="name" href={hrefOf(first, by)} title={name}>
                 {name}

@@ -1,13 +1,14 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders, sumOf } from "../model.ts";
-import { DenialRows, NotLogged } from "../parts/denial-rows.tsx";
+import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
 import { Figure, useAnswer } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
 import { periodOf } from "../parts/past-head.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { UsageRows } from "../parts/usage-rows.tsx";
+import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS } from "../range.ts";
 import { linkTo, query } from "../router.ts";
 import { meanCoverage } from "../series.ts";
@@ -58,8 +59,8 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
     ...(polls?.servers.find(({ server }) => server === row.server)?.gaps ?? []).map(({ start, end }) =>
       stretch("unread", start, end),
     ),
-    ...(sessions.get(keyOf(row)) ?? []).map(({ firstSeenAt, lastSeenAt, endedAt }) =>
-      stretch("use", firstSeenAt, endedAt ?? lastSeenAt),
+    ...(sessions.get(keyOf(row)) ?? []).map((session) =>
+      stretch("use", new Date(sessionBegin(session)).toISOString(), session.endedAt ?? session.lastSeenAt),
     ),
   ];
   return (
@@ -88,12 +89,12 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
         title={words.deniedIn90}
         path="/api/licenses/denials"
         query={{ ...asked, limit: "100", sort: "-timestamp" }}
-        note={({ logging }) => past.knownOf(periodOf(range), logging)}
+        note={(answer) => knownIn(range, answer)}
       >
         {(answer) => (
           <>
             <NotLogged logging={answer.logging} start={range.start} />
-            <DenialRows answer={answer} isOfMany />
+            <DenialRows range={range} answer={answer} isOfMany />
           </>
         )}
       </Figure>

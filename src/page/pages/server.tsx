@@ -228,7 +228,7 @@ function Outages({ id }: { readonly id: string }) {
           rows={outages}
           total={total}
           columns={[
-            { head: past.begins, cell: ({ startedAt }) => moment(Date.parse(startedAt), now.peek()) },
+            { head: past.since, cell: ({ startedAt }) => moment(Date.parse(startedAt), now.peek()) },
             {
               head: past.status,
               cell: ({ status }) => <State is={MARK[status]}>{past.statuses[status]}</State>,

@@ -3,6 +3,7 @@ import type { StatsRecord } from "../../domain/history-records.ts";
 import type { Unit } from "../../domain/words.ts";
 import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
+import { orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 import { Unknown } from "./marks.tsx";
 
@@ -49,13 +50,14 @@ export function FeatureLink(props: {
 
 /** What a feature's range comes to. */
 export function StatsFacts({ of }: { readonly of: StatsRecord }) {
+  const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
   const facts: [string, ComponentChildren][] = [
-    [past.peak, <Known value={of.peakUsed} />],
-    [past.p95, <Known value={of.p95Used} />],
-    [past.onAverage, <Known value={of.averageUsed} as={(seats) => number(Math.round(10 * seats) / 10)} />],
-    [past.fullFor, <Known value={of.saturatedSeconds} as={asDuration} />],
-    [past.sessions, <Known value={of.sessions} />],
-    [past.people, <Known value={of.uniqueUsers} />],
+    [past.peak, known(of.peakUsed)],
+    [past.p95, known(of.p95Used)],
+    [past.onAverage, known(of.averageUsed, (seats) => number(Math.round(10 * seats) / 10))],
+    [past.fullFor, known(of.saturatedSeconds, asDuration)],
+    [past.sessions, known(of.sessions)],
+    [past.people, known(of.uniqueUsers)],
     [past.deniedHead, <Known value={of.denials} />],
   ];
   return <Facts of={facts} />;

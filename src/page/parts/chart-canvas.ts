@@ -1,9 +1,19 @@
 import uPlot from "uplot";
 import style from "uplot/dist/uPlot.min.css" with { type: "text" };
-import { moment, number } from "../format.ts";
+import { number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { DAY_MS } from "../range.ts";
-import { type Bucket, type ChartProps, isAllFull, isAtTotal, isGap, peakOf, stretches } from "../series.ts";
+import {
+  type Bucket,
+  type ChartProps,
+  isAllFull,
+  isAtTotal,
+  isGap,
+  peakOf,
+  peakTime,
+  stretches,
+  wasFull,
+} from "../series.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 
@@ -58,7 +68,10 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     [(bucket) => (isAllFull(bucket) ? null : bucket.used), { width: 0, fill: () => paint("use", 16) }],
     [({ total }) => total, { width: 1, dash: [3, 3], stroke: () => paint("text-3") }],
     [({ peak }) => peak, { width: 1.5, stroke: () => paint("use") }],
-    [(bucket) => (isAtTotal(bucket) ? bucket.peak : null), { width: 3, stroke: () => paint("warn-mark") }],
+    [
+      (bucket) => (wasFull(series, bucket) ? bucket.peak : null),
+      { width: 3, stroke: () => paint("warn-mark") },
+    ],
   ];
   const seatsOnly = (_: uPlot, splits: number[]) => splits.map((value) => (value < 0 ? null : value));
 
@@ -186,7 +199,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
     if (total !== null && !(isClose && x(named.at) > right - 200 * scale))
       write(past.total(total), right, y(total) - 9 * scale, "right");
     if (named !== null) {
-      const text = past.peakAt(named.peak ?? 0, moment(Math.max(start, named.at), now.peek()));
+      const text = past.peakWhen(named.peak ?? 0, peakTime(series, named, now.peek()));
       write(text, x(named.at), y(named.peak ?? 0) - 10 * scale, "center", true);
     }
     ctx.restore();

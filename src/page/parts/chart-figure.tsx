@@ -3,8 +3,8 @@ import { useMemo } from "preact/hooks";
 import type { Answers } from "../api.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
-import { type Range, rangeQuery, ZONE } from "../range.ts";
-import { type Lane, meanCoverage, seriesOf } from "../series.ts";
+import { type Range, rangeQuery, stepOf, ZONE } from "../range.ts";
+import { isDaily, type Lane, meanCoverage, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";
 import { past } from "../words-past.ts";
 import { StatsFacts } from "./cells.tsx";
 import { Chart } from "./chart.tsx";
@@ -36,24 +36,28 @@ export function ChartFigure(props: {
       id={id}
       title={title}
       path="/api/licenses/stats"
-      query={{ ...asked, timezone: ZONE }}
+      query={{ ...asked, interval: stepOf(range), timezone: ZONE }}
       note={({ features }) => past.covered(periodOf(range), meanCoverage(features))}
       aside={aside}
     >
-      {(answer) => <SeatChart answer={answer} lanes={lanesOf(denied, waiting)} />}
+      {(answer) => <SeatChart row={row} answer={answer} lanes={lanesOf(denied, waiting)} />}
     </Figure>
   );
 }
 
 /** Seats, who came to wait, and who was denied, on one time axis. */
 function SeatChart(props: {
+  readonly row: FeatureRow;
   readonly answer: Answers["/api/licenses/stats"];
   readonly lanes: readonly Lane[];
 }) {
-  const { answer, lanes } = props;
+  const { row, answer, lanes } = props;
   const stats = answer.features[0];
-  const series = useMemo(() => seriesOf(stats?.series, answer), [answer]);
-  if (stats === undefined || stats.coverage === 0) return <p class="empty pending q">{past.noCoverage}</p>;
+  const drawn = useMemo(() => seriesOf(stats?.series, answer), [answer]);
+  const peakHour = usePeakHour(row, drawn);
+  const series = useMemo(() => ({ ...drawn, peakHour }), [drawn, peakHour]);
+  if (stats === undefined || orUnknown(stats.peakUsed, stats) === null)
+    return <p class="empty pending q">{past.noCoverage}</p>;
   return (
     <>
       <Chart
@@ -66,6 +70,20 @@ function SeatChart(props: {
       <StatsFacts of={stats} />
     </>
   );
+}
+
+/** The hour of the highest peak, epoch ms, where buckets are days; null while that is not known. */
+function usePeakHour(row: FeatureRow, series: Series): number | null {
+  const peak = isDaily(series) ? peakOf(series) : null;
+  const until = series.buckets.find(({ at }) => at > (peak?.at ?? 0))?.at ?? series.end;
+  const day = peak && {
+    start: new Date(peak.at).toISOString(),
+    end: new Date(until).toISOString(),
+    interval: "1h",
+  };
+  const { answer } = useAnswer("/api/licenses/stats", day && { ...idOf(row), ...day });
+  const hours = answer && seriesOf(answer.features[0]?.series, answer);
+  return hours && (peakOf(hours)?.at ?? null);
 }
 
 type Denials = Answers["/api/licenses/denials"];

@@ -1,7 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { moment } from "../format.ts";
 import { now } from "../live/live.ts";
-import { bucketInWords, type ChartProps, sentenceOf } from "../series.ts";
+import { beginInWords, bucketInWords, type ChartProps, isGap, sentenceOf, wasFull } from "../series.ts";
 import { words } from "../words.ts";
 import { past } from "../words-past.ts";
 import { Rows } from "./figure.tsx";
@@ -54,7 +53,7 @@ export function Chart(props: ChartProps) {
   return (
     <div class="chart">
       <p class="read q" role="status" aria-live={isKeyed ? "polite" : "off"}>
-        {bucket && bucketInWords(bucket, now.peek())}
+        {bucket && bucketInWords(series, bucket, now.peek())}
       </p>
       <div
         ref={box}
@@ -70,6 +69,7 @@ export function Chart(props: ChartProps) {
       >
         {isFailed && <p class="q">{past.chartFailed}</p>}
       </div>
+      <Key {...props} />
       <details class="as-table" onToggle={({ currentTarget }) => setTable(currentTarget.open)}>
         <summary class="link">{past.asTable}</summary>
         {isTable && (
@@ -77,7 +77,7 @@ export function Chart(props: ChartProps) {
             label={past.seatsInUse}
             rows={buckets}
             columns={[
-              { head: past.from, cell: ({ at }) => moment(at, now.peek()) },
+              { head: past.from, cell: ({ at }) => beginInWords(series, at, now.peek()) },
               { head: past.peak, value: ({ peak }) => peak },
               { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
               { head: words.units[unit], value: ({ total }) => total },
@@ -86,5 +86,28 @@ export function Chart(props: ChartProps) {
         )}
       </details>
     </div>
+  );
+}
+
+/** What the line, the area and the colours of a chart are. */
+function Key({ series, isSum = false }: ChartProps) {
+  const { key } = past;
+  const marks: readonly (readonly [style: string, word: string, isDrawn: boolean])[] = [
+    ["k-peak", isSum ? key.sum : key.peak, true],
+    ["k-mean", key.mean, !isSum],
+    ["k-full", key.full, series.buckets.some((bucket) => wasFull(series, bucket))],
+    ["gap", past.nobodyLooked, series.buckets.some(isGap)],
+  ];
+  return (
+    <p class="key q">
+      {marks.map(
+        ([style, word, isDrawn]) =>
+          isDrawn && (
+            <span key={style}>
+              <i class={style} /> {word}
+            </span>
+          ),
+      )}
+    </p>
   );
 }

@@ -2,14 +2,24 @@ import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
+import { isLogged, unknownByReason } from "../past-rows.ts";
+import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
 import { FeatureLink, Person } from "./cells.tsx";
 import { type Column, Rows } from "./figure.tsx";
-import { State } from "./marks.tsx";
+import { State, Unknown } from "./marks.tsx";
+import { periodOf } from "./past-head.tsx";
+
+type Answer = Answers["/api/licenses/denials"];
+
+/** A period, and of how many servers denials are known in it. */
+export const knownIn = (range: Pick<Range, "start" | "end">, { logging }: Answer): string =>
+  past.knownOf(periodOf(range), logging.filter((each) => isLogged(each, range.end)).length, logging.length);
 
 /** Requests that were denied one by one. */
 export function DenialRows(props: {
-  readonly answer: Answers["/api/licenses/denials"];
+  readonly answer: Answer;
+  readonly range: Pick<Range, "end">;
   /** They are of more than one feature. */
   readonly isOfMany?: boolean;
 }) {
@@ -19,7 +29,7 @@ export function DenialRows(props: {
       label={past.requests}
       rows={denials}
       total={total}
-      none={logging.every(({ state }) => state === "on") ? past.noDenials : ""}
+      none={logging.every((each) => isLogged(each, props.range.end)) ? past.noDenials : ""}
       columns={[
         { head: past.at, time: ({ timestamp }) => timestamp },
         ...(props.isOfMany === true ? [FEATURE] : []),
@@ -27,7 +37,11 @@ export function DenialRows(props: {
           head: past.groups.user,
           cell: (row) => (row.feature === null ? past.counted : <Person {...row} />),
         },
-        { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+        {
+          head: past.groups.host,
+          wide: true,
+          cell: ({ host }) => (host === null ? <Unknown /> : <span class="m">{host}</span>),
+        },
         { head: past.seats, value: ({ count }) => count },
         { head: past.tries, right: true, wide: true, cell: triesOf },
         { head: past.outcome, cell: ({ outcome }) => past.outcomes[outcome] },
@@ -59,14 +73,11 @@ export function NotLogged({
   const bySince = Map.groupBy(later, ({ since }) => moment(Date.parse(since ?? ""), now.peek()));
   return (
     <>
-      {logging
-        .filter(({ state }) => state !== "on")
-        .map(({ server, state, message }) => (
-          <p key={server} class="why">
-            <State is="unknown">{past.notKnownOf(server)}</State>{" "}
-            <span class="q">{message ?? past.logging[state]}</span>
-          </p>
-        ))}
+      {unknownByReason(logging).map(({ why, servers }) => (
+        <p key={why} class="why">
+          <State is="unknown">{past.notKnownOf(servers.join(", "))}</State> <span class="q">{why}.</span>
+        </p>
+      ))}
       {[...bySince].map(([since, of]) => (
         <p key={since} class="why q">
           {past.knownSince(of.map(({ server }) => server).join(", "), since)}

@@ -1,13 +1,14 @@
 import type { HeatCellRecord } from "../../domain/history-records.ts";
 import type { Unit } from "../../domain/words.ts";
 import { number } from "../format.ts";
+import { orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
 
-/** Tokens; behind them comes what is nearly full. */
+/** Tokens, by share. An hour in which all seats are taken has the colour of full. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
 const FULL = "warn-mark";
-/** From here on an hour counts as full. */
-const NEARLY = 90;
+/** Shown as 100 %. */
+const ALL = 99.5;
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));
 
 const colour = (token: string) => ({ backgroundColor: `var(--${token})` });
@@ -27,15 +28,15 @@ export function HeatMap(props: {
   const { cells, total, unit = "seats", isBig = false } = props;
   const busiest = Math.max(1e-9, ...cells.map(({ averageUsed }) => averageUsed ?? 0));
   const isShare = cells.some(({ averageUtilization }) => averageUtilization !== null);
-  const top = isShare ? NEARLY : 100;
 
   const cellOf = (cell: HeatCellRecord) => {
     const { averageUtilization, averageUsed, peakUsed } = cell;
     const share = averageUsed === null ? null : (100 * averageUsed) / busiest;
-    const percent = isShare ? averageUtilization : share;
+    const percent = orUnknown(isShare ? averageUtilization : share, cell);
     const wasFull = total !== null && total > 0 && (peakUsed ?? 0) >= total;
-    const step = Math.floor(((percent ?? 0) / top) * SHADES.length);
-    const shade = SHADES[step] ?? (isShare ? FULL : "heat-4");
+    const isFull = isShare && (percent ?? 0) >= ALL;
+    const step = Math.floor(((percent ?? 0) / 100) * SHADES.length);
+    const shade = isFull ? FULL : (SHADES[step] ?? "heat-4");
     const words = past.heatCell(percent, peakUsed, wasFull, Math.floor(100 * cell.coverage));
     return (
       <td
@@ -77,11 +78,11 @@ export function HeatMap(props: {
           {SHADES.map((shade) => (
             <i key={shade} style={colour(shade)} />
           ))}{" "}
-          {number(top)} %
+          100 %
         </span>
         {isShare && (
           <span>
-            <i style={colour(FULL)} /> {past.more}
+            <i style={colour(FULL)} /> {past.full}
           </span>
         )}
         {total !== null && (

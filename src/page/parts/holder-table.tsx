@@ -3,8 +3,9 @@ import { now } from "../live/live.ts";
 import { type HolderRow, nameOf } from "../model.ts";
 import { linkTo } from "../router.ts";
 import { unlessSeats, words } from "../words.ts";
+import { Known, Person } from "./cells.tsx";
 import { type ListColumn, ListTable } from "./list-table.tsx";
-import { State } from "./marks.tsx";
+import { State, Unknown } from "./marks.tsx";
 
 /** The order of an address that says none: who holds longest. */
 export const FIRST = "since";
@@ -16,7 +17,7 @@ export const SINCE: ListColumn<Pick<HolderRow, "since">> = {
   order: "since",
   width: "minmax(5.75rem, 7.5rem)",
   class: "a-w r",
-  cell: ({ since }) => (since === null ? words.notKnown : moment(since, now.peek())),
+  cell: ({ since }) => <Known value={since} as={(at) => moment(at, now.peek())} />,
 };
 
 type Lasting = Pick<HolderRow, "since" | "kind">;
@@ -29,7 +30,7 @@ export const HELD: ListColumn<Lasting> = {
 
 /** A checkout of more than a day is marked. */
 function Held({ row: { since, kind } }: { readonly row: Lasting }) {
-  if (since === null) return null;
+  if (since === null) return <Unknown />;
   const ms = now.value - since;
   if (kind !== "checkout" || ms <= LONG_MS) return <>{duration(ms)}</>;
   return (
@@ -58,14 +59,14 @@ const USER: ListColumn<HolderRow> = {
   order: "user",
   width: "minmax(5rem, 1fr)",
   class: "a-s el",
-  cell: ({ user }) => (user === null ? words.notKnown : <a href={linkTo("person", { user })}>{user}</a>),
+  cell: Person,
 };
 const HOST: ListColumn<HolderRow> = {
   head: heads.host,
   order: "host",
   width: "minmax(6.25rem, 1fr)",
   class: "m el",
-  cell: ({ host }) => host !== null && <a href={linkTo("person", { host })}>{host}</a>,
+  cell: ({ host }) => (host === null ? <Unknown /> : <a href={linkTo("person", { host })}>{host}</a>),
 };
 const COLUMNS: readonly ListColumn<HolderRow>[] = [
   USER,
@@ -125,14 +126,14 @@ const OF_FEATURE: readonly ListColumn<HolderRow>[] = [
     class: "a-n",
     cell: ({ user }) =>
       user === null ? (
-        words.notKnown
+        <Unknown />
       ) : (
         <a class="name" href={linkTo("person", { user })}>
           {user}
         </a>
       ),
   },
-  { ...HOST, class: "a-s m el", cell: ({ host }) => host },
+  { ...HOST, class: "a-s m el", cell: ({ host }) => host ?? <Unknown /> },
 ];
 
 /** Who has a feature, or waits for it. `lasts`: the head of how long that lasts. */

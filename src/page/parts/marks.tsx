@@ -44,9 +44,10 @@ export function State(props: {
 
 /** Something that is not known: never 0. */
 export const Unknown = () => (
-  <State is="unknown" quiet>
-    {words.notKnown}
-  </State>
+  <span class="q" title={words.notKnown}>
+    <span aria-hidden="true">–</span>
+    <span class="vh">{words.notKnown}</span>
+  </span>
 );
 
 /** Of a figure that is still being read. */
