@@ -149,12 +149,30 @@ function splitUrl(url: string): { path: string; query: string } {
   return { path: path || "/", query };
 }
 
-/** The key that a request presents; null when there is none. The header beats the query, X-API-Key beats Authorization. */
-export function presentedKey({ request: { headers }, route, query }: Exchange): string | null {
+/** The subprotocol that a WebSocket offers before its key, and that is accepted. */
+export const KEY_PROTOCOL = "api_key";
+
+/**
+ * The key that a WebSocket offers as its second subprotocol, behind `api_key`: a browser's can set no other header. Null
+ * if the first one is another.
+ */
+export function keyOfProtocols({ headers }: Request): string | null {
+  const [first, key = ""] = headers.get("sec-websocket-protocol")?.split(",") ?? [];
+  return first?.trim() === KEY_PROTOCOL ? key.trim() : null;
+}
+
+/**
+ * Returns the key that a request presents; null if there is none. Headers precede the query, X-API-Key precedes
+ * Authorization.
+ */
+export function presentedKey({ request, route, query }: Exchange): string | null {
+  const { headers } = request;
   const own = headers.get("x-api-key")?.trim();
   if (own) return own;
-  const bearer = /^bearer +(\S.*)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1];
-  if (bearer) return bearer;
+  const authorized = /^(?:bearer|apikey) +(\S.*)$/i.exec(headers.get("authorization")?.trim() ?? "")?.[1];
+  if (authorized) return authorized;
+  const offered = route?.path.startsWith("/ws/") ? keyOfProtocols(request) : null;
+  if (offered) return offered;
   return (route?.keyInQuery && new URLSearchParams(query).get("api_key")) || null;
 }
 

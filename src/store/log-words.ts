@@ -22,12 +22,7 @@ export function mayHave(indexed: string, words: readonly string[]): boolean {
  * and the accents. A word that begins or ends with a letter or digit begins or ends a word there too.
  */
 export function lineMatcher(words: readonly string[]): (json: string) => boolean {
-  const letter = "[\\p{L}\\p{N}]";
-  const whole = words.map((word) => {
-    const before = new RegExp(`^${letter}`, "u").test(word) ? `(?<!${letter})` : "";
-    const after = new RegExp(`${letter}$`, "u").test(word) ? `(?!${letter})` : "";
-    return { word, pattern: new RegExp(before + RegExp.escape(word) + after, "u") };
-  });
+  const isMatch = wordMatcher(words);
   // Without quotes, backslashes and what is not ASCII, a word stands in the JSON as it is: parsing costs twice the rest.
   const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
   return (json) => {
@@ -35,7 +30,20 @@ export function lineMatcher(words: readonly string[]): (json: string) => boolean
       const upper = json.toUpperCase();
       if (!literal.every((word) => upper.includes(word))) return false;
     }
-    const text = folded(searchedText(json));
+    return isMatch(searchedText(json));
+  };
+}
+
+/** Reports whether every word occurs in a text, as {@link lineMatcher} does. */
+export function wordMatcher(words: readonly string[]): (text: string) => boolean {
+  const letter = "[\\p{L}\\p{N}]";
+  const whole = words.map((word) => {
+    const before = new RegExp(`^${letter}`, "u").test(word) ? `(?<!${letter})` : "";
+    const after = new RegExp(`${letter}$`, "u").test(word) ? `(?!${letter})` : "";
+    return { word, pattern: new RegExp(before + RegExp.escape(word) + after, "u") };
+  });
+  return (plain) => {
+    const text = folded(plain);
     return whole.every(({ word, pattern }) => text.includes(word) && pattern.test(text));
   };
 }

@@ -66,6 +66,7 @@ describe("the key", () => {
     ["X-API-Key", (key) => ({ "x-api-key": key })],
     ["Authorization: Bearer", (key) => ({ authorization: `Bearer ${key}` })],
     ["authorization: bearer", (key) => ({ authorization: `bearer  ${key}` })],
+    ["Authorization: ApiKey", (key) => ({ authorization: `ApiKey ${key}` })],
     ["X-API-Key before Authorization", (key) => ({ "x-api-key": key, authorization: "Bearer nonsense" })],
   ])("%s", async (_, headers) => {
     const at = bench();

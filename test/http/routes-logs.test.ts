@@ -101,6 +101,8 @@ describe("GET /api/logs/search", () => {
     [`q=${encodeURIComponent("o'neil")}`, [3]],
     ["levels=error,warn", [7, 4, 3, 1]],
     ["levels=error&levels=debug", [6, 3]],
+    ["level=error&levels=debug", [6, 3]],
+    ["source=collector&sources=config", [7, 3, 2, 1]],
     ["sources=collector,config", [7, 3, 2, 1]],
     ["server_ids=eda,cad", [7, 2, 1]],
     [`start_time=${at(5)}`, [7, 6, 5]],
@@ -110,6 +112,15 @@ describe("GET /api/logs/search", () => {
   ])("?%s finds %p, and so does recent", async (query, expected) => {
     expect(indexes(await list(`/api/logs/search?${query}`))).toEqual(expected);
     expect(indexes(await list(`/api/logs/recent?${query}`))).toEqual(expected.toReversed());
+  });
+
+  test.each(["source", "sources"])("an unknown %s is INVALID_QUERY with the list", async (name) => {
+    for (const path of ["/api/logs/recent", "/api/logs/search", "/stream/logs", "/stream/combined"]) {
+      const response = await as("viewer", `${path}?${name}=license-server`);
+      const { code, message } = (await response.json()) as { code: string; message: string };
+      expect([path, response.status, code]).toEqual([path, 400, "INVALID_QUERY"]);
+      expect(message).toContain("collector, http, auth, audit, store, alerts, config, system");
+    }
   });
 
   const twenty = Array.from({ length: 20 }, (_, n) => `w${n}`).join("+");

@@ -12,6 +12,7 @@ import {
   DATA_STATES,
   DENIAL_STATES,
   LOG_LEVELS,
+  LOG_SOURCES,
   PART_STATUSES,
   ROLES,
   SERVER_STATUSES,
@@ -26,7 +27,7 @@ import { type Json, normalise } from "./normalise.ts";
 /** What holds for all of the API, at the head of the OpenAPI document (Markdown). */
 const DESCRIPTION = `What license servers say: who holds seats, since when, what is left, what expires next.
 
-**Keys** go in \`X-API-Key\` or \`Authorization: Bearer\`; streams and WebSockets also take \`?api_key=\`, because
+**Keys** go in \`X-API-Key\`, \`Authorization: Bearer\` or \`Authorization: ApiKey\`; streams and WebSockets also take \`?api_key=\`, because
 their clients cannot set headers. \`x-roles\` of an operation are the roles that may call it, \`x-permission\` says why.
 Without a key operations are answered as \`[page] public\` in the config has it, which is not at all by default.
 
@@ -75,6 +76,7 @@ const WORDS = {
   ListFormat: ["json", "csv"],
   LogFrameName: ["log", "error_log", "warning_log", "message"],
   LogLevel: LOG_LEVELS,
+  LogSource: LOG_SOURCES,
   MetricsFrameName: ["metrics", "message"],
   MetricsPart: ["system", "licenses", "all"],
   PartStatus: PART_STATUSES,

@@ -3,38 +3,24 @@ import { Elysia } from "elysia";
 import { LogEvent } from "../../domain/events.ts";
 import { permits } from "../../domain/keys.ts";
 import { Count, nullable, record, Timestamp } from "../../domain/records.ts";
-import { text, textRule } from "../../domain/text-types.ts";
+import { text } from "../../domain/text-types.ts";
 import { iso } from "../../domain/time/clock.ts";
-import { HIDDEN_FROM_VIEWERS, LOG_LEVELS } from "../../domain/words.ts";
-import { wordsOf } from "../../store/log-words.ts";
+import { HIDDEN_FROM_VIEWERS } from "../../domain/words.ts";
 import { formOf } from "../answers/answer.ts";
 import { listDoc } from "../answers/list.ts";
 import { fields } from "../body.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated } from "../exchange.ts";
-import { FORMAT, integer, names, queryOf, STORED_LIST, single, storedPage, wordList } from "../query.ts";
+import { LOG_FILTER, searchWords, union } from "../log-filter.ts";
+import { FORMAT, integer, queryOf, STORED_LIST, storedPage } from "../query.ts";
 import { endTime, openRange, parseTime, startTime, TIME_FORM } from "../query-time.ts";
 import type { RouteDeps } from "./deps.ts";
 
-/** Different words of one search: each of them costs a look at every line. */
-const MAX_WORDS = 20;
-
-const SEARCH_WORDS = textRule(
-  `at most ${MAX_WORDS} different words`,
-  (value) => wordsOf(value).length <= MAX_WORDS,
-);
-
 const FILTER = {
-  levels: wordList(LOG_LEVELS, "Levels."),
-  sources: names("Components that wrote the lines.", "collector"),
-  server_ids: names("Ids of license servers that the lines are about.", "eda"),
+  ...LOG_FILTER,
   start_time: startTime("Lines from this time on."),
   end_time: endTime("Lines before this time."),
-  q: single(SEARCH_WORDS, {
-    type: "string",
-    description: `At most ${MAX_WORDS} different words that must all occur, in the message or in values of the metadata.`,
-    example: "connection refused",
-  }),
+  q: searchWords("the message or in values of the metadata"),
 };
 const RECENT = queryOf({
   lines: integer("How many of the last matching lines to answer.", { minimum: 1, maximum: 10_000 }, 100),
@@ -78,7 +64,9 @@ export function logRoutes({ clock, logs, audit, reader }: RouteDeps, form: LogFo
     query: Static<typeof LINES>,
     page: { readonly limit: number; readonly offset: number; readonly oldestFirst: boolean },
   ): Promise<Response> {
-    const { levels = null, sources = null, server_ids: serverIds = null, q = null } = query;
+    const { server_ids: serverIds = null, q = null } = query;
+    const levels = union(query.level, query.levels);
+    const sources = union(query.source, query.sources);
     const names = { start: "start_time", end: "end_time" };
     const range = openRange(query.start_time, query.end_time, clock.now(), names);
     const sites = form.sitesOf(query);

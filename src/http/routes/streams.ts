@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS, type EventType } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
-import { type Exchange, gated, requireLabels } from "../exchange.ts";
+import { type Exchange, gated, KEY_PROTOCOL, keyOfProtocols, requireLabels } from "../exchange.ts";
 import { byLabels } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
 import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
@@ -88,7 +88,8 @@ export function streamRoutes(
       resolve,
       form.queries[stream],
     );
-    if (listener?.upgrade(request, { headers: { ...exchange.headers }, data }) === true) return;
+    const accepted = keyOfProtocols(request) !== null ? { "sec-websocket-protocol": KEY_PROTOCOL } : {};
+    if (listener?.upgrade(request, { headers: { ...exchange.headers, ...accepted }, data }) === true) return;
     throw new ApiError("INVALID_FIELD", "The WebSocket handshake is not complete (RFC 6455, section 4.2.1).");
   }
 

@@ -17,10 +17,10 @@ export const SECOND: Parts = 2;
 export const BOTH: Parts = 3;
 export const THIRD: Parts = 4;
 
-/** The fields by which clients choose domain events; an event has some of them. */
+/** The fields by which clients choose events; an event has some of them. */
 export type Subject = Readonly<
-  Partial<Record<"site" | "server" | "daemon" | "feature" | "user", string | null>>
->;
+  Partial<Record<"site" | "server" | "daemon" | "feature" | "user" | "message", string | null>>
+> & { readonly metadata?: { readonly server?: string } };
 
 const utf8 = new TextEncoder();
 

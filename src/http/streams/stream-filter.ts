@@ -1,6 +1,8 @@
 import { type EventType, FRAME_NAMES, type FrameName } from "../../domain/events.ts";
-import { type Audience, LOG_LEVELS } from "../../domain/words.ts";
+import type { Audience } from "../../domain/words.ts";
+import { wordMatcher, wordsOf } from "../../store/log-words.ts";
 import { ANONYMOUS_FORM } from "../anonymous/anonymous.ts";
+import { LOG_FILTER, searchWords, union } from "../log-filter.ts";
 import {
   integer,
   NAMED,
@@ -17,12 +19,8 @@ import { BOTH, type EncodedEvent, FIRST, NONE, type Parts, SECOND, THIRD, twinOf
 export const STREAM_NAMES = ["logs", "metrics", "combined"] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 
-const LOG_PARAMETERS = {
-  level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
-  levels: wordList(LOG_LEVELS, "The same as `level`; what both name adds up."),
-  source: names("Sources of log events, by name. All when absent.", "collector"),
-  sources: names("The same as `source`; what both name adds up.", "collector"),
-};
+/** What a WebSocket's message replaces as its `filter`. */
+export const LOG_PARAMETERS = { ...LOG_FILTER, pattern: searchWords("the message of a log event") };
 const OF_FEATURES = "Only checkouts, checkins, denials and alerts of these features.";
 const DOMAIN_PARAMETERS = {
   feature: { ...NAMED.feature, description: OF_FEATURES },
@@ -91,8 +89,10 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   const anonymous = audience !== "names";
   const { include = null, interval = 10_000 } = wanted;
   const events = wanted.events?.filter((name) => name !== "message") ?? [];
-  const levels = union(wanted.level, wanted.levels);
-  const sources = union(wanted.source, wanted.sources);
+  const levels = setOf<string>(union(wanted.level, wanted.levels));
+  const sources = setOf<string>(union(wanted.source, wanted.sources));
+  const logServers = setOf(wanted.server_ids ?? null);
+  const hasWords = wanted.pattern ? wordMatcher(wordsOf(wanted.pattern)) : null;
   // Pictures are for readers that know them.
   const wantsFrame = (name: Exclude<FrameName, "message">) =>
     events.length === 0 ? name !== "picture" : events.includes(name);
@@ -110,6 +110,8 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
     if (levels !== null && (level === null || !levels.has(level))) return NONE;
     if (sources !== null && !sources.has(source)) return NONE;
     if (sites !== null && !sites.has(event.about(FIRST).site ?? "")) return NONE;
+    if (logServers !== null && !logServers.has(event.about(FIRST).metadata?.server ?? "")) return NONE;
+    if (hasWords !== null && !hasWords(event.about(FIRST).message ?? "")) return NONE;
     const twin = twinOf(level);
     return (wantsFrame("log") ? FIRST : NONE) | (twin !== null && wantsFrame(twin) ? SECOND : NONE);
   };
@@ -146,9 +148,7 @@ export function createStreamFilter(stream: StreamName, wanted: Wanted, { hidden,
   };
 }
 
-function union(one: readonly string[] | null = null, other: readonly string[] | null = null) {
-  return one === null && other === null ? null : new Set([...(one ?? []), ...(other ?? [])]);
-}
+const setOf = <T>(list: readonly T[] | null) => list && new Set(list);
 
 function partsIncluded(include: Wanted["include"]): Parts {
   if (!include || include.includes("all")) return BOTH;

@@ -3,7 +3,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { ownChunk } from "./encode.ts";
 import { ENDINGS, type Ending, type StreamClient } from "./hub.ts";
 import type { Opening } from "./open-stream.ts";
-import { STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
+import { LOG_PARAMETERS, STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
 
 /** A client may send little and must take what it is sent; how much may wait for it is counted where it is sent. */
 export const SOCKETS = {
@@ -80,12 +80,15 @@ export function createSocketHandlers(
 
   function answer(client: StreamClient, message: string | Buffer): object {
     try {
-      const { type, ...changes } = asObject(message);
+      const { action, type = action, ...changes } = asObject(message);
       if (type === "ping") return { type: "pong" };
-      if (type === "subscribe") return subscribe(client, changes);
-      if (type === undefined)
-        throw new ApiError("MISSING_FIELD", 'A message needs a "type": ping or subscribe.');
-      throw new ApiError("INVALID_FIELD", 'The "type" of a message is ping or subscribe.');
+      if (type === "filter" && !("filter" in changes))
+        throw new ApiError("MISSING_FIELD", 'Field "filter" is missing: it takes an object, or null.');
+      if (type === "subscribe" || type === "filter")
+        return subscribe(client, withFilter(changes, definition));
+      const right = 'a message has a "type" or "action": ping, subscribe or filter.';
+      if (type === undefined) throw new ApiError("MISSING_FIELD", `The type is missing: ${right}`);
+      throw new ApiError("INVALID_FIELD", `The type is unknown: ${right}`);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       return { type: "error", code: error.code, message: error.message };
@@ -101,6 +104,22 @@ export function createSocketHandlers(
     return { type: "subscribed", ...wanted };
   }
 }
+/** Turns the `filter` of a message into changes: it replaces all parameters that choose log events, null clears them. */
+function withFilter(
+  { filter, ...changes }: Readonly<Record<string, unknown>>,
+  { parameters }: StreamQuery,
+): Readonly<Record<string, unknown>> {
+  if (filter === undefined) return changes;
+  if (typeof filter !== "object" || Array.isArray(filter))
+    throw new ApiError("INVALID_FIELD", '"filter" takes an object, or null.');
+  const names = Object.keys(LOG_PARAMETERS).filter((name) => Object.hasOwn(parameters, name));
+  const unknown = Object.keys(filter ?? {}).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new ApiError("INVALID_FIELD", `"filter" takes ${names.join(", ") || "no field"} on this stream.`);
+  const cleared = Object.fromEntries(names.map((name) => [name, null]));
+  return { ...changes, ...cleared, ...filter };
+}
+
 /** The other name of a parameter that goes by two. */
 const otherName = (name: string) => (/^(level|source)$/.test(name) ? `${name}s` : name.replace(/s$/, ""));
 

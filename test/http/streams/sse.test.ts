@@ -61,16 +61,18 @@ describe("a log stream", () => {
     ["levels=error", ["b", "b"]],
     ["sources=store&level=error", ["b", "b"]],
     ["level=error&levels=warn", ["b", "b", "c", "c"]],
+    ["server_ids=cae&events=log", ["b"]],
+    ["pattern=LAST", []],
     ["events=error_log", ["b"]],
     ["events=log", ["a", "b", "c", "d"]],
     ["level=error&events=log", ["b"]],
   ])("?%s lets through %p", async (query, messages) => {
     const { take } = await open(`/stream/logs?${query}`);
     streams.log("a");
-    streams.log("b", { level: "error", source: "store" });
+    streams.log("b", { level: "error", source: "store", metadata: { server: "cae" } });
     streams.log("c", { level: "warn" });
     streams.log("d");
-    streams.log("last", { level: "error", source: "store" });
+    streams.log("last", { level: "error", source: "store", metadata: { server: "cae" } });
     const frames = (await take(messages.length + 2)).slice(1);
     expect(frames.map(({ data }) => data?.message)).toEqual([...messages, "last"]);
   });

@@ -97,7 +97,8 @@ describe("a WebSocket", () => {
     send({ type: "ping" });
     expect(await next()).toEqual({ type: "pong" });
     send({ type: "subscribe", level: ["error"], source: "store" });
-    const absent = { levels: null, sources: null, events: null, heartbeat: null };
+    const unset = { levels: null, sources: null, server_ids: null, pattern: null };
+    const absent = { ...unset, events: null, heartbeat: null };
     expect(await next()).toEqual({ type: "subscribed", level: ["error"], source: ["store"], ...absent });
     streams.log("plain");
     streams.log("broken", { level: "error", source: "store" });
@@ -112,6 +113,11 @@ describe("a WebSocket", () => {
 
     const refused: [unknown, string][] = [
       [{ type: "subscribe", level: "loud" }, "INVALID_QUERY"],
+      [{ type: "subscribe", source: "license-server" }, "INVALID_QUERY"],
+      [{ action: "subscribe", filter: { source: "license-server" } }, "INVALID_QUERY"],
+      [{ action: "filter", filter: { color: "red" } }, "INVALID_FIELD"],
+      [{ action: "filter", filter: "error" }, "INVALID_FIELD"],
+      [{ action: "filter" }, "MISSING_FIELD"],
       [{ type: "subscribe", interval: 1000 }, "INVALID_FIELD"],
       [{ type: "subscribe", api_key: "x" }, "INVALID_FIELD"],
       [{ type: "subscribe", level: { a: 1 } }, "INVALID_FIELD"],
@@ -130,6 +136,56 @@ describe("a WebSocket", () => {
     }
     streams.log("still open", { source: "store" });
     expect(await next()).toMatchObject({ message: "still open" });
+  });
+
+  test("takes messages by action, whose filter replaces the one before", async () => {
+    const { next, send } = await open("/ws/logs?events=log&sources=store");
+    send({ action: "ping" });
+    expect(await next()).toEqual({ type: "pong" });
+    send({ action: "subscribe", filter: { level: ["error", "warn"], source: "alerts" } });
+    const changed = await next();
+    const both = { level: ["error", "warn"], source: ["alerts"], sources: null, events: ["log"] };
+    expect(changed).toMatchObject({ type: "subscribed", ...both });
+    streams.log("hidden", { level: "error", source: "store" });
+    streams.log("hidden", { source: "alerts" });
+    streams.log("shown", { level: "warn", source: "alerts" });
+    expect(await next()).toMatchObject({ message: "shown" });
+    send({ action: "filter", filter: { pattern: "refused Connection" } });
+    expect(await next()).toMatchObject({ level: null, source: null, pattern: "refused Connection" });
+    streams.log("connection lost", { metadata: { error: "refused" } });
+    streams.log("The connection was refused");
+    expect(await next()).toMatchObject({ message: "The connection was refused" });
+    send({ action: "filter", filter: null });
+    expect(await next()).toMatchObject({ type: "subscribed", pattern: null, events: ["log"] });
+    streams.log("all");
+    expect(await next()).toMatchObject({ message: "all" });
+  });
+
+  test("server_ids chooses the log events about these servers", async () => {
+    const { next } = await open("/ws/combined?events=log&server_ids=eda,cae");
+    streams.log("none");
+    streams.log("other", { metadata: { server: "plm" } });
+    streams.log("shown", { metadata: { server: "cae" } });
+    expect(await next()).toMatchObject({ message: "shown" });
+  });
+
+  test("takes its key as a subprotocol, and answers with api_key", async () => {
+    const url = `ws://127.0.0.1:${server.port}/ws/logs`;
+    const outcome = (protocols: string[], headers: Record<string, string> = {}) =>
+      new Promise<string>((resolve) => {
+        const socket = new WebSocket(url, { protocols, headers } as unknown as string[]);
+        socket.onopen = () => {
+          resolve(`open ${socket.protocol}`);
+          socket.close();
+        };
+        socket.onerror = () => resolve("refused");
+      });
+    expect(await outcome(["api_key", site.keys.viewer])).toBe("open api_key");
+    expect(await outcome(["api_key", "lmk_wrong"])).toBe("refused");
+    expect(await outcome(["api_key"])).toBe("refused");
+    expect(await outcome([site.keys.viewer, "api_key"])).toBe("refused");
+    expect(await outcome(["api_key", "x"], { "x-api-key": site.keys.viewer })).toBe("open api_key");
+    expect(JSON.stringify(site.logged)).not.toContain(site.keys.viewer.slice(17));
   });
 
   test("subscribe changes whose seats it hears of, and knows the servers", async () => {

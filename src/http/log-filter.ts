@@ -1,0 +1,33 @@
+import { textRule } from "../domain/text-types.ts";
+import { LOG_LEVELS, LOG_SOURCES } from "../domain/words.ts";
+import { wordsOf } from "../store/log-words.ts";
+import { names, single, wordList } from "./query.ts";
+
+/** Maximum number of different words of one search: each of them costs a look at every line. */
+const MAX_WORDS = 20;
+const WORDS = textRule(`at most ${MAX_WORDS} different words`, (value) => wordsOf(value).length <= MAX_WORDS);
+
+/** A parameter with words that must all occur in something. */
+export const searchWords = (where: string) =>
+  single(WORDS, {
+    type: "string",
+    description: `At most ${MAX_WORDS} different words that must all occur in ${where}.`,
+    example: "connection refused",
+  });
+
+/** Parameters that choose log events, the same for the API and the streams. */
+export const LOG_FILTER = {
+  level: wordList(LOG_LEVELS, "Levels of log events. All when absent."),
+  levels: wordList(LOG_LEVELS, "The same as `level`; both together add up."),
+  source: wordList(LOG_SOURCES, "Components that write log events. All when absent."),
+  sources: wordList(LOG_SOURCES, "The same as `source`; both together add up."),
+  server_ids: names("Ids of license servers that the log events are about.", "eda"),
+};
+
+/** The values of a parameter with two names; null if neither was sent. */
+export function union<T>(
+  one: readonly T[] | null = null,
+  other: readonly T[] | null = null,
+): readonly T[] | null {
+  return one === null && other === null ? null : [...new Set([...(one ?? []), ...(other ?? [])])];
+}
