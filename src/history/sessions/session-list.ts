@@ -97,7 +97,7 @@ export function sessionRecord(
   session: Session,
   { holdingOf, lastReading, shownBegin }: Holdings,
 ): SessionRecord {
-  const { qualifier, beganAt, ...shown } = session;
+  const { qualifier, beganAt, doubtMs, ...shown } = session;
   // An open one's row does not follow each poll.
   const readAt = session.endedAt === null ? (lastReading(session.server) ?? 0) : 0;
   return {
