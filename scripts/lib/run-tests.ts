@@ -1,39 +1,47 @@
-/** Runs every kind of test and sums them up; `scripts/test` calls it with the pinned Bun. */
+/** Runs all tests and prints the sum. `scripts/test` calls it with the pinned Bun. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { prepareBase } from "./machine/base.ts";
 
 const HELP = `scripts/test [--unit] [--e2e] [--systemd] [--slow] [arguments of \`bun test\`]
 
   --unit     types, lint, unit and HTTP tests
   --e2e      build and end-to-end tests
-  --systemd  build and the tests as a service of a real systemd: a Debian that is booted for them (root only)
-  --slow     the tests that take their time too: load, chaos, thousands of streams
+  --systemd  build and the tests as a service of a real systemd, in a Debian booted for them (root only)
+  --slow     also the slow tests: load, chaos, thousands of streams
   --help     this text
 
-Without a part's name: --unit --e2e. Their test files run side by side, two for each core, because many of
-them wait; with --slow one after the other, because slow tests measure.
-Everything else goes to \`bun test\`: a path such as test/e2e/cli, -t 'part of a test's name'.
-The last line is the sum, "N passed, N failed"; the type check and the lint count as one test each.
-Exit code: 0 when all passed, 1 when one failed or none ran.`;
+The default is --unit --e2e. Test files run in parallel, two for each core, because many of them wait. With --slow,
+the files that measure memory or timing run afterwards, one at a time.
+Other arguments go to \`bun test\`: a path such as test/e2e/cli, -t 'part of a test's name'.
+\`--slow --update-timings\` records how long each file takes, so that the longest start first.
+Passed tests are counted, not listed. The last line is the sum, "N passed, N failed"; the type check and the lint
+count as one test each. Exit code: 0 when all passed, 1 when one failed or none ran.`;
 
 const PARTS = ["--unit", "--e2e", "--systemd"];
 
-/** A step that takes this long hangs: several times what it takes on a slow machine. */
-const STEP_TIMEOUT_MS = 15 * 60_000;
-const SLOW_STEP_TIMEOUT_MS = 75 * 60_000;
-/** A guard against a test that hangs, not a bound of what is quick enough: that is for scripts/bench. */
+/** Guard against a test that hangs; scripts/bench measures speed. */
 const TEST_TIMEOUT_MS = 300_000;
 const SLOW_TEST_TIMEOUT_MS = 600_000;
+/** A step is killed after this long without output. Every test prints a line within its own timeout. */
+const silenceMs = () => 2 * (slow ? SLOW_TEST_TIMEOUT_MS : TEST_TIMEOUT_MS);
+const PROGRESS_MS = 60_000;
 
-/** End-to-end tests wait for half of their time: for polls, for groups of alerts, for processes that end. */
+/** End-to-end tests spend half of their time waiting: for polls, alert groups and exiting processes. */
 const WORKERS = 2 * availableParallelism();
+
+/** Slow tests that measure memory or response times of a daemon under load. They run one at a time, after all others. */
+const QUIET_FILES = ["connections", "streams-slow-reader", "tools-misbehave"].map(
+  (name) => `test/e2e/${name}.test.ts`,
+);
+
+/** Seconds of each test file, written by `--slow --update-timings`. */
+const TIMINGS = "test/timings.json";
 
 const root = join(import.meta.dir, "../..");
 const bun = process.execPath;
 
-/** How many tests passed and failed, and the names of those that were left out. */
 interface Tally {
   readonly passed: number;
   readonly failed: number;
@@ -48,12 +56,8 @@ interface Ended {
   readonly exitCode: number | null;
 }
 
-/** Runs a program to its end, showing what it prints as it comes. */
-async function run(
-  argv: string[],
-  env: Readonly<Record<string, string>> = {},
-  timeoutMs = slow ? SLOW_STEP_TIMEOUT_MS : STEP_TIMEOUT_MS,
-): Promise<Ended> {
+/** Runs a program and prints its output. Kills it when it prints nothing for too long. */
+async function run(argv: string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const child = Bun.spawn(argv, {
     cwd: root,
     env: { ...environment(), ...env },
@@ -61,34 +65,59 @@ async function run(
     stdout: "pipe",
     stderr: "pipe",
   });
-  const timer = setTimeout(() => {
-    console.log(`… it hangs: ended after ${timeoutMs / 1000} s`);
+  const hung = setTimeout(() => {
+    console.log(`… killed after ${silenceMs() / 1000} s without output`);
     child.kill("SIGTERM");
     setTimeout(() => child.kill("SIGKILL"), 5000).unref();
-  }, timeoutMs);
+  }, silenceMs());
+  const startedAt = performance.now();
+  let passed = 0;
+  const progress = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    if (passed > 0) console.log(`… ${passed} passed after ${seconds} s`);
+  }, PROGRESS_MS);
+
   const shown: string[] = [];
-  // Everything on one stream, so that the sum is the last line however the two are put together.
-  const show = async (stream: ReadableStream<Uint8Array>) => {
-    const decoder = new TextDecoder();
-    for await (const bytes of stream) {
-      const text = decoder.decode(bytes, { stream: true });
-      shown.push(text);
-      process.stdout.write(text);
+  /** A file's name, printed only before a line about that file. */
+  let heading = "";
+  const show = (line: string) => {
+    hung.refresh();
+    if (/^\((pass|skip)\) /.test(line)) passed += line.startsWith("(pass)") ? 1 : 0;
+    else if (line.trim() === "") heading ||= "\n";
+    else if (/^test\/\S+\.test\.ts:$/.test(line)) heading = `\n${line}\n`;
+    else {
+      // The summary is not about the last file.
+      if (/^\s*\d+ pass$/.test(line)) heading = "\n";
+      shown.push(line);
+      process.stdout.write(`${heading}${line}\n`);
+      heading = "";
     }
   };
-  await Promise.all([show(child.stdout), show(child.stderr), child.exited]);
-  clearTimeout(timer);
-  return { output: shown.join(""), exitCode: child.exitCode };
+  // stdout and stderr are merged, so that the sum is the last line wherever the two are sent.
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of stream) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      lines.forEach(show);
+    }
+    if (rest !== "") show(rest);
+  };
+  await Promise.all([read(child.stdout), read(child.stderr), child.exited]);
+  clearTimeout(hung);
+  clearInterval(progress);
+  return { output: shown.join("\n"), exitCode: child.exitCode };
 }
 
-/** Not the caller's to say. */
+/** Variables that this script sets; the caller's values are dropped. */
 const OURS = ["NODE_ENV", "SLOW_TESTS", "SYSTEMD_TEST_BASE"];
-/** Tests that take their time ask for `SLOW_TESTS=1`. */
+/** Slow tests run only with `SLOW_TESTS=1`. */
 let slow = false;
 
-/** The caller's environment without what would change the outcome. */
+/** Returns the caller's environment without variables that could change the outcome. */
 function environment(): Record<string, string> {
-  // CI: `test.only` left in a file is an error, and no snapshot is written on the quiet.
+  // With CI=true, a left-over `test.only` is an error and no snapshot is written.
   const clean: Record<string, string> = { CI: "true", ...(slow && { SLOW_TESTS: "1" }) };
   for (const [name, value] of Object.entries(process.env)) {
     if (value === undefined || name.startsWith("LICMOND_") || OURS.includes(name)) continue;
@@ -101,7 +130,7 @@ async function program(argv: string[]): Promise<Tally> {
   return (await run(argv)).exitCode === 0 ? { passed: 1, failed: 0, skipped: [] } : FAILED;
 }
 
-/** Test files that each choice of parts leaves out. */
+/** Patterns of the test files to leave out, for each choice of parts. */
 const LEFT_OUT = {
   unit: "test/{e2e,systemd}/**",
   e2e: "test/!(e2e)/**",
@@ -109,32 +138,37 @@ const LEFT_OUT = {
   systemd: "test/!(systemd)/**",
 } as const;
 
-/** Runs the tests of some parts that fit the caller's filters, which may name paths. */
-async function bunTest(
-  parts: keyof typeof LEFT_OUT,
-  filters: readonly string[],
-  ...how: [env?: Readonly<Record<string, string>>, timeoutMs?: number]
-): Promise<Tally> {
+/** Each worker keeps its loaded modules for the next file, as a serial run would. */
+const PARALLEL = [`--parallel=${WORKERS}`, "--no-isolate"];
+
+interface Selection {
+  readonly leftOut: readonly string[];
+  readonly filters: readonly string[];
+  readonly how?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs the selected tests. `filters` come from the caller and may be paths. */
+async function bunTest({ leftOut, filters, how = [], env }: Selection): Promise<Tally> {
   const report = await mkdtemp(join(tmpdir(), "licmond-tests-"));
   try {
     const reportFile = join(report, "report.xml");
     const argv = [
       bun,
       "test",
-      // A daemon that a failed test left running dies with the run.
+      // Kills daemons that a failed test left running.
       "--no-orphans",
-      "--only-failures",
       `--timeout=${slow ? SLOW_TEST_TIMEOUT_MS : TEST_TIMEOUT_MS}`,
       "--reporter=junit",
       `--reporter-outfile=${reportFile}`,
-      `--path-ignore-patterns=${LEFT_OUT[parts]}`,
-      // Each worker keeps what it has loaded, as one process for all files would.
-      ...(slow || parts === "systemd" ? [] : [`--parallel=${WORKERS}`, "--no-isolate"]),
+      `--timings=${TIMINGS}`,
+      ...leftOut.map((pattern) => `--path-ignore-patterns=${pattern}`),
+      ...how,
       ...filters,
     ];
-    const { output, exitCode } = await run(argv, ...how);
+    const { output, exitCode } = await run(argv, env);
     const written = (await Bun.file(reportFile).exists()) ? await Bun.file(reportFile).text() : null;
-    if (filters.length > 0 && /did not match any test|matched 0 tests/.test(output)) return NOTHING;
+    if (/did not match any test|matched 0 tests/.test(output)) return filters.length > 0 ? NOTHING : FAILED;
     return tallyOf(written, output, exitCode);
   } finally {
     await rm(report, { recursive: true, force: true });
@@ -142,8 +176,8 @@ async function bunTest(
 }
 
 /**
- * Counts a `bun test` run by its JUnit report; null when none was written, as after a crash. The report leaves out errors
- * outside of tests (a file that does not load): the summary counts them. A run that ends badly has at least one failure.
+ * Counts tests from the JUnit report, which is null after a crash. Errors outside of tests, as in a file that does not load,
+ * are only in the printed summary. A non-zero exit code counts as at least one failure.
  */
 function tallyOf(report: string | null, output: string, exitCode: number | null): Tally {
   const skipped: string[] = [];
@@ -160,12 +194,12 @@ function tallyOf(report: string | null, output: string, exitCode: number | null)
   return { passed, failed: failed === 0 && exitCode !== 0 ? 1 : failed, skipped };
 }
 
-/** `12 passed, 0 failed`, and `, 3 skipped` where some were. */
+/** Formats `12 passed, 0 failed`, with `, 3 skipped` if any were skipped. */
 function lineOf({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped.length === 0 ? "" : `, ${skipped.length} skipped`}`;
 }
 
-/** Boots the service in a Debian of its own; where that is impossible, the tests are skipped by name. */
+/** Boots a Debian and runs the service in it. Where that is impossible, the tests are skipped and listed. */
 async function systemdTests(filters: readonly string[]): Promise<Tally> {
   const base = await prepareBase(join(root, ".cache"), (line) => console.log(`licmond: ${line}`));
   if (base.kind === "failed") {
@@ -174,7 +208,18 @@ async function systemdTests(filters: readonly string[]): Promise<Tally> {
   }
   if (base.kind === "impossible") console.log(`licmond: NO TEST ON A REAL SYSTEMD: ${base.why}`);
   const env: Record<string, string> = base.kind === "ready" ? { SYSTEMD_TEST_BASE: base.root } : {};
-  return bunTest("systemd", filters, env, SLOW_STEP_TIMEOUT_MS);
+  return bunTest({ leftOut: [LEFT_OUT.systemd], filters, env });
+}
+
+/** Runs test files in parallel. */
+function parallelTests(part: keyof typeof LEFT_OUT, filters: readonly string[]): Promise<Tally> {
+  return bunTest({ leftOut: [LEFT_OUT[part], ...(slow ? QUIET_FILES : [])], filters, how: PARALLEL });
+}
+
+/** Runs the files that need a quiet machine, one at a time. */
+function quietTests(filters: readonly string[]): Promise<Tally> {
+  const names = QUIET_FILES.map((path) => basename(path, ".test.ts")).join("|");
+  return bunTest({ leftOut: [LEFT_OUT.e2e, `test/e2e/!(${names}).test.ts`], filters });
 }
 
 async function main(args: string[]): Promise<number> {
@@ -209,12 +254,14 @@ async function main(args: string[]): Promise<number> {
       const built = await program([bun, "scripts/build.ts", "--if-changed"]);
       return built.failed > 0 ? built : NOTHING;
     });
-    // Without a binary there is nothing to try: the failed build is the failure.
+    // After a failed build there is no binary to test.
     isBuilt = build.failed === 0;
   }
-  if (unit && e2e && isBuilt) await step("unit, HTTP and end-to-end tests", () => bunTest("both", filters));
-  else if (unit) await step("unit and HTTP tests", () => bunTest("unit", filters));
-  else if (e2e && isBuilt) await step("end-to-end tests", () => bunTest("e2e", filters));
+  if (unit && e2e && isBuilt)
+    await step("unit, HTTP and end-to-end tests", () => parallelTests("both", filters));
+  else if (unit) await step("unit and HTTP tests", () => parallelTests("unit", filters));
+  else if (e2e && isBuilt) await step("end-to-end tests", () => parallelTests("e2e", filters));
+  if (slow && e2e && isBuilt) await step("tests that need a quiet machine", () => quietTests(filters));
   if (systemd && isBuilt) await step("tests on a real systemd", () => systemdTests(filters));
 
   const total: Tally = {
@@ -225,7 +272,6 @@ async function main(args: string[]): Promise<number> {
   if (total.skipped.length > 0)
     console.log(`skipped:\n${total.skipped.map((title) => `  ${title}`).join("\n")}`);
   console.log(lineOf(total));
-  // A run is good when something was tested and nothing failed.
   return total.failed === 0 && total.passed > 0 ? 0 : 1;
 }
 

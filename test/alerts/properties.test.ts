@@ -75,7 +75,7 @@ test("each firing has one start and at most one end, one row, and a change of se
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+});
 
 /** `seats` by plain loops over the whole history: levels after each poll whose numbers can be believed. */
 function plainSeats(looks: readonly number[], recoveries: number): number[] {
@@ -107,4 +107,4 @@ test("seats agree with plain loops, and `failures` does not concern them, whatev
     }),
     { numRuns: 80 },
   );
-}, 60_000);
+});

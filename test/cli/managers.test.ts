@@ -82,7 +82,7 @@ describe("licmond parse", () => {
     expect(exitCode).toBe(1);
     const named = /The expression match\.ignore of the manager site, on line \d, was not done within 5 s/;
     expect(err).toMatch(named);
-  }, 30_000);
+  });
 });
 
 test("licmond probe asks by a manager of the config", async () => {
@@ -102,7 +102,7 @@ describe("licmond check", () => {
     expect((await check(OWN.replace('format = "lines"', 'format = "lines"\nend = "^bye$"'))).out).toMatch(
       /ok {7}managers: site: Site's own/,
     );
-  }, 30_000);
+  });
 
   test("warns of an expression whose time grows exponentially", async () => {
     const { out } = await check(`${OWN}ignore = ['^#', '^(x+)+$']\n`);
@@ -110,7 +110,7 @@ describe("licmond check", () => {
       /warning {2}managers: site: match\.ignore\[1\] takes a time that grows exponentially/,
     );
     expect(out).not.toMatch(/match\.feature takes a time/);
-  }, 30_000);
+  });
 
   test("names the key of an expression that does not compile", async () => {
     const { out, exitCode } = await check(OWN.replace("(?<used>", "((?<used>"));
@@ -123,7 +123,7 @@ describe("licmond check", () => {
   test("asks for an output of an experimental one", async () => {
     const { out } = await check(`${OWN}[[servers]]\nid = "bl"\nmanager = "beta-lm"\naddress = "localhost"\n`);
     expect(out).toMatch(/warning {2}bl: manager: BETA LM is experimental: .*`licmond probe bl --raw`/);
-  }, 30_000);
+  });
 });
 
 test("the shell completes names of managers, the config's too", async () => {

@@ -9,7 +9,7 @@ export function processesWith(text: string): number[] {
 }
 
 /** Waits until no such process is left; answers those still there at the end of the time. */
-export async function processesLeft(text: string, withinMs = 1000): Promise<number[]> {
+export async function processesLeft(text: string, withinMs = 20_000): Promise<number[]> {
   const until = performance.now() + withinMs;
   for (;;) {
     const left = processesWith(text);

@@ -72,7 +72,7 @@ const linesOf = (text: string) =>
     .split("\n")
     .map((line) => line.trimEnd());
 
-for (const block of claimed("managers", FILE)) test(titleOf(block), () => follow(block), 30_000);
+for (const block of claimed("managers", FILE)) test(titleOf(block), () => follow(block));
 
 test("the records of the script are read whole", async () => {
   const profile = profileOf('[[managers]]\nname = "own"\nargv = ["x"]\nformat = "licmond"\n');

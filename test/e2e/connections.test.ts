@@ -10,7 +10,7 @@ const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
 /** Bun gives a request some seconds to be whole, and an idle connection fewer; all else is for a busy machine. */
 const CUT_OFF_DEADLINE_MS = 120_000;
 /** A request that waits this long is not served. */
-const ANSWER_DEADLINE_MS = 30_000;
+const ANSWER_DEADLINE_MS = 60_000;
 const MANY = 10_000;
 /** Descriptors of this process and, inherited, of the daemon. */
 const DESCRIPTORS = Number(

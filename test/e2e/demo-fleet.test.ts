@@ -73,7 +73,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
     await second.kill();
     await gone(left);
     await rm(other.directory, { recursive: true });
-  }, 180_000);
+  });
 
   test.skipIf(!SLOW)(
     "a directory of the user's stays, with its past, and the key of before does not",

@@ -197,7 +197,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
         await appendFile(place("pgpass"), `127.0.0.1:${postgres.port}:*:licmond:${password}\n`);
         await chmod(place("pgpass"), 0o600);
       }
-    }, 120_000);
+    });
 
   test("after the restore the hub knows the site, which goes on", async () => {
     await connected();
@@ -207,7 +207,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
       const { sites } = (await answer.json()) as { sites?: { site: string; state: string }[] };
       return sites?.[0]?.state === "connected" || undefined;
     });
-  }, 120_000);
+  });
 });
 
 /** systemd's part, for the one unit that the document names. */

@@ -12,5 +12,5 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("what a hub says of a site is what the s
     for (let round = 0; round < 3; round++) for (const site of fleet.sites) await site.poll(40);
     const end = await fleet.caughtUp();
     expect(await differences(fleet, { start: end - 3 * DAY_MS, end })).toEqual([]);
-  }, 180_000);
+  });
 });

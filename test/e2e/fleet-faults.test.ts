@@ -30,7 +30,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
   let started: Fleet | null = null;
   beforeAll(async () => {
     started = await startFleet(2);
-  }, 300_000);
+  });
   afterAll(() => started?.[Symbol.asyncDispose]());
   const fleet = (): Fleet => {
     if (started === null) throw new Error("there is no fleet");
@@ -118,7 +118,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await stu.start();
     await stu.poll(120);
     await expectEquality();
-  }, 600_000);
+  });
 
   test("after the hub went back to a state whose facts the sites no longer keep", async () => {
     const { hubs, postgres, sites } = fleet();
@@ -145,7 +145,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     for (const one of [...hubs, ...sites]) await one.start();
     await pollAll();
     await expectEquality();
-  }, 600_000);
+  });
 
   test("after a second daemon of a site: it is refused and told", async () => {
     const tor = site("tor");
@@ -182,7 +182,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     // Whoever is left may push, once the other was not heard of for a while.
     await tor.poll(60);
     await expectEquality();
-  }, 600_000);
+  });
 
   test.skipIf(!HAS_COMPILER)(
     "after a clock that was a day wrong, either way",

@@ -194,7 +194,7 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
   let polled = 0;
   const pings = (async () => {
     while (importing) {
-      const signal = AbortSignal.timeout(30_000);
+      const signal = AbortSignal.timeout(60_000);
       const { status } = await at.daemon.get("/api/licenses/summary", at.key, { signal });
       expect(status).toBe(200);
       if (importing) answered++;

@@ -45,7 +45,7 @@ describe("on the demo's site", () => {
       const polls = await daemon.json<{ servers: { status: string }[] }>("/api/licenses/servers", key);
       return (total > 0 && polls.servers.every(({ status }) => status !== "unknown")) || undefined;
     });
-  }, 120_000);
+  });
   afterAll(async () => {
     expect(await daemon.stop()).toBe(0);
     await rm(folder, { recursive: true });
@@ -96,7 +96,7 @@ describe("on the demo's site", () => {
       }
     }
     expect(answers).toEqual([]);
-  }, 120_000);
+  });
 
   /** Sends all examples of an operation at once. */
   function ask(method: string, path: string, operation: Operation, signal: AbortSignal): Promise<Response> {
@@ -139,7 +139,7 @@ describe("on the demo's site", () => {
     const { exitCode, output } = await finished([process.execPath, program, daemon.url, key]);
     expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);
     checkSeen(output);
-  }, 120_000);
+  });
 
   test.if(process.env.SLOW_TESTS === "1" && Bun.which("go") !== null)(
     "a Go client of oapi-codegen compiles",
@@ -164,5 +164,5 @@ describe("on the demo's site", () => {
     const { exitCode, output } = await finished([tools.python, program, daemon.url, key]);
     expect([exitCode, exitCode === 0 ? "" : output]).toEqual([0, ""]);
     checkSeen(output);
-  }, 240_000);
+  });
 });

@@ -177,4 +177,4 @@ test("managers compile and run with their folders and their entries in the regis
     stdin: "dummy 1.0\nfeature solver 3\n",
   });
   expect(JSON.parse(parsed.stdout)).toMatchObject({ features: [{ name: "solver", total: 3, used: 0 }] });
-}, 120_000);
+});

@@ -6,7 +6,7 @@ import { bench } from "./make.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 20260301);
 const REQUESTS = process.env.SLOW_TESTS === "1" ? 60_000 : 10_000;
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 60_000;
 /** What the heap may have grown by at the end: nothing is kept of a request. */
 const GROWTH_BYTES = 24 * 1024 * 1024;
 
@@ -78,7 +78,7 @@ test(`${REQUESTS} hostile requests get the answers that the document says, and l
   expect(grown).toBeLessThan(GROWTH_BYTES);
   expect(at.deps.keys.list().length).toBe(known);
   expect(({} as Record<string, unknown>).x).toBeUndefined();
-}, 600_000);
+});
 
 async function inTime<T>(work: Promise<T>, what: string): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();

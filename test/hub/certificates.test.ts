@@ -61,7 +61,7 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     const answer = await postPush(
       { url, apiKeyFile: at("muc.key"), ...files },
       new Uint8Array(Bun.zstdCompressSync(JSON.stringify(pushed))),
-      AbortSignal.timeout(20_000),
+      AbortSignal.timeout(60_000),
       Date.now,
     );
     if (answer.outcome === "taken") seq = answer.answer.cursor;

@@ -100,7 +100,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     const silent = await makeSite({ name: "sha", seed: 3, days: 2, end: NOW, people: "counts", packs: true });
     sites.set("sha", silent);
     await silent.pushTo(hub.url, keys.get("sha") ?? "");
-  }, 400_000);
+  });
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
     await postgres?.[Symbol.asyncDispose]();

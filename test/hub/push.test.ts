@@ -229,7 +229,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
       await expectRefused(body, (path, json) =>
         fetch(large.url + path, { method: "POST", headers, body: json }),
       );
-  }, 60_000);
+  });
 
   test("a restored site has another epoch: its numbers begin anew and mean other rows", async () => {
     await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, NOW) }));

@@ -171,4 +171,4 @@ test("a real process waits while nobody reads, loses nothing, and ends with its 
   follower.close();
   await runner.stop();
   expect(starts).toBe(0);
-}, 30_000);
+});

@@ -146,7 +146,7 @@ test("usage and people are the same whichever days are packed, and as told by ev
     ),
     { numRuns: 40 },
   );
-}, 60_000);
+});
 
 test("what happens while a day is packed has it packed once more", async () => {
   const store = open(temporaryDirectory());

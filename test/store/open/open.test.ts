@@ -300,7 +300,7 @@ test("kill -9 at any moment loses nothing that was committed", async () => {
     expect(store.db.get<string[]>("PRAGMA integrity_check")).toEqual(["ok"]);
     store.close();
   }
-}, 60_000);
+});
 
 test("what a killed licmond left half made goes with the next daemon, not with a command beside one", () => {
   const directory = quickDirectory();
