@@ -88,7 +88,7 @@ describe("the state of a key", () => {
 });
 
 describe("what a role may do", () => {
-  const VIEWER = ["calendar", "read", "holders", "people", "commands", "logs"];
+  const VIEWER = ["calendar", "read", "details", "holders", "people", "commands", "logs"];
   const OPERATOR = [...VIEWER, "protected_logs", "refresh", "rescan", "acknowledge", "execute_operator"];
   const allowed = (role: Role, anonymize = false): Permission[] =>
     PERMISSIONS.filter((permission) => permits({ role, anonymize }, permission));
@@ -103,8 +103,8 @@ describe("what a role may do", () => {
     expect<string[]>(allowed(role)).toEqual([...permissions]);
   });
 
-  test("an anonymized viewer reads everything but logs", () => {
-    expect(allowed("viewer", true)).toEqual(["calendar", "read", "holders", "people", "commands"]);
+  test("an anonymized viewer sees no logs, commands or details of the site", () => {
+    expect(allowed("viewer", true)).toEqual(["calendar", "read", "holders", "people"]);
   });
 });
 

@@ -138,7 +138,7 @@ describe("a name that nobody knows", () => {
       const typo = await json(at, `${list}?feature=viewr`, key);
       expect([typo.status, typo.body.code]).toEqual([404, "NOT_FOUND"]);
       expect(typo.body.message).toStartWith(
-        'No license server has or had a feature "viewr". The closest names are "viewer", ',
+        'No license server has or had a feature "viewr". The closest name is "viewer"',
       );
       expect(JSON.stringify(typo.body)).not.toMatch(/ann|bob|cleo|dan\b/);
       const daemon = await json(at, `${list}?daemon=acme,betad&feature=viewer`, key);

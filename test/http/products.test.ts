@@ -125,7 +125,7 @@ describe("a product", () => {
     for (const path of ["stats", "efficiency"]) {
       const { status, body } = await ask(at, `${path}?product=Sim`);
       expect([status, body.code]).toEqual([404, "NOT_FOUND"]);
-      expect(body.message).toStartWith('The config has no product "Sim". The closest names are "Sim, full"');
+      expect(body.message).toStartWith('The config has no product "Sim". The closest name is "Sim, full"');
     }
   });
 });

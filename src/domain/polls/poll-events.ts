@@ -50,7 +50,7 @@ function sessionEvent(
   at: number,
   intervalMs: number,
 ): EventInput {
-  const { id, qualifier: _, beganAt: __, startedAt, firstSeenAt, lastSeenAt, endedAt, ...fields } = session;
+  const { id, qualifier, beganAt, doubtMs, startedAt, firstSeenAt, lastSeenAt, endedAt, ...fields } = session;
   const times = { startedAt: iso(startedAt), firstSeenAt: iso(firstSeenAt), lastSeenAt: iso(lastSeenAt) };
   const seconds = durationSeconds(session, at, intervalMs);
   return { type, session: id, ...fields, ...times, endedAt: iso(endedAt), durationSeconds: seconds };
