@@ -142,7 +142,7 @@ describe("a name that nobody knows", () => {
       );
       expect(JSON.stringify(typo.body)).not.toMatch(/ann|bob|cleo|dan\b/);
       const daemon = await json(at, `${list}?daemon=acme,betad&feature=viewer`, key);
-      expect(daemon.body.message).toContain('a daemon "acme". The closest names are "acmed", ');
+      expect(daemon.body.message).toContain('a daemon "acme". The closest name is "acmed"');
       const server = await json(at, `${list}?server=edda`, key);
       expect(server.body.message).toContain('There is no server "edda"');
       expect(server.body.message).toContain('The closest name is "eda".');
