@@ -118,6 +118,9 @@ export function createGate(
 
   function admit(exchange: Exchange): Response | undefined {
     const { request, route } = exchange;
+    // Bun joins repeated headers. Proxies and licmond might each take another one (RFC 9112, section 3.2).
+    if (request.headers.get("host")?.includes(","))
+      throw new ApiError("INVALID_FIELD", "A request has one Host header; this one has several.");
     const access = route?.access.get(request.method);
     const { caller, check } = access === "open" ? NOBODY : callerOf(exchange, access);
     // 2: the bucket of the address, for requests without a valid key, unknown paths and wrong methods included.

@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { createApp } from "../../src/http/app.ts";
 import { createRequestCounters } from "../../src/http/request-counters.ts";
 import { plainKey } from "../store/plain-key.ts";
+import { closeDoors, raw, serve } from "./doors.ts";
 import { type Ask, bench } from "./make.ts";
+
+afterEach(closeDoors);
 
 const broken: Ask = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
 const long: Ask = { ...broken, body: " ".repeat(5000) };
@@ -60,6 +63,24 @@ describe("methods", () => {
     expect((await at.get("/api/licenses/summary", { method: "HEAD", key: null })).status).toBe(401);
   });
 });
+
+test.each(["/api/ping", "/api/licenses", "/api/nothing", "/"])(
+  "two Host headers are 400: %s",
+  async (path) => {
+    const { port } = serve(bench());
+    const ask = (hosts: string) => raw(port, `GET ${path} HTTP/1.1\r\n${hosts}X-Request-ID: mine\r\n\r\n`);
+    for (const hosts of [
+      "Host: lic\r\nHost: other\r\n",
+      "Host: lic\r\nhost: lic\r\n",
+      "Host: lic,other\r\n",
+    ]) {
+      const answer = await ask(hosts);
+      expect(answer).toStartWith("HTTP/1.1 400 ");
+      expect(answer).toContain('"code":"INVALID_FIELD"');
+      expect(answer).toMatch(/x-request-id: mine/i);
+    }
+  },
+);
 
 describe("the key", () => {
   test.each<[string, (key: string) => Record<string, string>]>([
