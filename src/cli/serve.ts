@@ -72,12 +72,15 @@ export function startHints(
   }
   if (activeKeys === 0)
     log("auth").warn("There is no API key yet: `licmond keys create --name admin --role admin` makes one");
+  if (!config.http.isHostSet) log("http").warn(`Only this host can connect: ${HOST_UNSET}`);
   if (config.http.tls === null && !isLoopback(host))
     log("http").warn(
       "Plain HTTP beyond loopback: keys travel in clear. Set http.tls_cert and http.tls_key, or put a TLS proxy in front",
       { address: `${host}:${port}` },
     );
 }
+
+export const HOST_UNSET = 'http.host is not set; host = "0.0.0.0" lets others connect';
 
 /** True of a host that only this one reaches; of a URL's, too. */
 export function isLoopback(host: string): boolean {

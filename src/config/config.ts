@@ -26,7 +26,9 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
   const { tls_cert: cert, tls_key: key, tls_client_ca: clientCa } = http;
   return {
     http: {
-      host: http.host ?? "0.0.0.0",
+      host: http.host ?? "127.0.0.1",
+      /** Without the setting only this host can connect, which `serve` and `check` point out. */
+      isHostSet: http.host !== undefined,
       /** 0 = any free port. */
       port: http.port ?? 8080,
       /** Where people reach it; null = by its address. */

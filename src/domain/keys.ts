@@ -23,7 +23,7 @@ export type RandomBytes = (n: number) => Uint8Array;
 export const systemRandom: RandomBytes = (n) => crypto.getRandomValues(new Uint8Array(n));
 
 /** A key taken apart. */
-interface KeyParts {
+export interface KeyParts {
   /** `[a-z0-9]{12}` */
   readonly id: string;
   /** 43 characters of base64url = 32 random bytes. */
@@ -57,6 +57,14 @@ export function pathId(description: string) {
     textRule("an id", () => true),
     { pattern: KEY_ID.source, description, example: "k3v9x2m7q1ab" },
   );
+}
+
+/**
+ * Reads a secret that was made elsewhere: the secret alone, which gets a random id, or a whole key. Null if the text is
+ * neither.
+ */
+export function keyFromSecret(text: string, random: RandomBytes): KeyParts | null {
+  return parseKey(text) ?? parseKey(printKey({ ...makeKey(random), secret: text }));
 }
 
 export function isKeyId(text: string): boolean {

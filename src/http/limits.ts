@@ -94,10 +94,13 @@ export function createLimits({ clock, quotas, settings }: Pick<HttpDeps, "clock"
     { headers }: Exchange,
     which: string,
   ): void {
-    const drawn = buckets.draw(id, rate, clock.now());
-    headers["ratelimit-limit"] = String(rate.capacity);
-    headers["ratelimit-remaining"] = String(drawn.remaining);
+    const now = clock.now();
+    const drawn = buckets.draw(id, rate, now);
+    const resetAt = Math.ceil(now / 1000) + drawn.resetSeconds;
+    headers["ratelimit-limit"] = headers["x-ratelimit-limit"] = String(rate.capacity);
+    headers["ratelimit-remaining"] = headers["x-ratelimit-remaining"] = String(drawn.remaining);
     headers["ratelimit-reset"] = String(drawn.resetSeconds);
+    headers["x-ratelimit-reset"] = String(resetAt);
     if (drawn.allowed) return;
     const { retryAfterSeconds } = drawn;
     const allowed = `it has ${rate.perMinute} a minute, ${rate.capacity} at once`;

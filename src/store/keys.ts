@@ -97,11 +97,13 @@ export function createKeys({ store, clock, random = systemRandom }: KeysDeps) {
   }
 
   return {
-    /** Throws RangeError when `keyProblem` has something to say of it: that is the caller's to ask first. */
-    create(wanted: NewKey): CreateKeyResult {
+    /**
+     * Creates a key, with an id and a secret of its own unless they are given. Throws RangeError for what `keyProblem`
+     * refuses: callers ask it first.
+     */
+    create(wanted: NewKey, parts = makeKey(random)): CreateKeyResult {
       const problem = keyProblem(wanted, clock.now());
       if (problem !== null) throw new RangeError(problem.message);
-      const parts = makeKey(random);
       const secretHash = Buffer.from(hashOf(parts.secret));
       const row: Row = { ...wanted, id: parts.id, secretHash, createdAt: clock.now(), revokedAt: null };
       return change((db): CreateKeyResult => {

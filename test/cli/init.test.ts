@@ -39,9 +39,9 @@ test("what it writes is not for everybody; root's is its directory's group's to 
 
 const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "");
 
-test("as it stands it is the defaults", () => {
+test("as it stands it is the defaults, but for the address that others can reach", () => {
   const initial = interpretConfig(INITIAL_CONFIG, null, {});
-  const defaults = interpretConfig("", null, {});
+  const defaults = interpretConfig('[http]\nhost = "0.0.0.0"', null, {});
   expect(initial).toEqual(defaults);
 });
 

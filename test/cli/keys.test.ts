@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "../../src/domain/time/clock.ts";
 import { createKeys } from "../../src/store/keys.ts";
 import { cleanUp, open } from "../store/place.ts";
@@ -42,6 +43,35 @@ test("create, list, revoke", async () => {
   const before = { exitCode: 1, err: expect.stringContaining("revoked before") };
   expect(await run(["keys", "revoke", records.keys[0].id, ...config])).toMatchObject(before);
   expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
+});
+
+test("create takes a secret that was made elsewhere", async () => {
+  await using place = await createPlace();
+  const file = join(place.folder, "secret");
+  const create = async (name: string, text: string) => {
+    await Bun.write(file, text);
+    const args = ["--name", name, "--role", "viewer", "--secret-file", file, "--config", place.config];
+    return run(["keys", "create", ...args]);
+  };
+  const secret = new Uint8Array(32).fill(7).toBase64({ alphabet: "base64url", omitPadding: true });
+  const alone = await create("alone", `${secret}\n`);
+  expect([alone.exitCode, alone.err]).toEqual([0, ""]);
+  expect(alone.out).toMatch(new RegExp(`^lmk_[a-z0-9]{12}_${secret}\n$`));
+  const whole = `lmk_k3v9x2m7q1ab_${secret}`;
+  expect(await create("whole", whole)).toMatchObject({ exitCode: 0, out: `${whole}\n` });
+  const store = open(place.storage, { mode: "cli" });
+  const keys = createKeys({ store, clock: systemClock });
+  expect(keys.verify(whole)).toMatchObject({ outcome: "valid", key: { name: "whole" } });
+  expect(keys.verify(alone.out.trim())).toMatchObject({ outcome: "valid", key: { name: "alone" } });
+
+  const taken = { exitCode: 1, out: "", err: expect.stringContaining("k3v9x2m7q1ab") };
+  expect(await create("again", whole)).toMatchObject(taken);
+  for (const bad of ["", secret.slice(1), `${secret}x`, `${secret.slice(1)}+`, `lmk_k3v9_${secret}`]) {
+    const { exitCode, out, err } = await create("bad", bad);
+    expect([bad, exitCode, out]).toEqual([bad, 1, ""]);
+    expect(err).not.toContain(secret.slice(1, 20));
+  }
+  expect(keys.list().map(({ name }) => name)).toEqual(["alone", "whole"]);
 });
 
 test("list asks the daemon that --url or $LICMOND_URL names", async () => {

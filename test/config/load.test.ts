@@ -32,7 +32,11 @@ const DAY = 86_400_000;
 describe("defaults", () => {
   // What they are stands in the config that `init` writes, which test/cli/init.test.ts compares with them.
   test("an empty file is a config", () => {
-    const config = { servers: [], remoteWrite: null, http: { host: "0.0.0.0", port: 8080, tls: null } };
+    const config = {
+      servers: [],
+      remoteWrite: null,
+      http: { host: "127.0.0.1", isHostSet: false, port: 8080, tls: null },
+    };
     expect(interpretConfig("", null, {})).toMatchObject({ ok: true, warnings: [], config });
   });
 

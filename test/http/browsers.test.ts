@@ -58,7 +58,7 @@ describe("CORS", () => {
       expect([path, response.status]).toEqual([path, status]);
       expect(response.headers.get("access-control-allow-origin")).toBe(origin);
       expect(response.headers.get("access-control-expose-headers")).toBe(
-        "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, ETag",
+        "X-Request-ID, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, ETag",
       );
       expect(response.headers.get("vary")).toEndWith("Origin");
       if (path.startsWith("/api")) expect(response.headers.get("vary")).toContain("X-API-Key");

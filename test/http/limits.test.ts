@@ -42,6 +42,27 @@ async function codeOf(response: Response): Promise<unknown> {
 afterEach(cleanUp);
 afterEach(closeDoors);
 
+test("X-RateLimit-* are the same, with the Unix time at which the bucket is full", async () => {
+  const at = tight();
+  at.now = Date.UTC(2026, 2, 1, 12, 0, 0, 400);
+  const answers = [];
+  for (let n = 0; n < 3; n++) answers.push(await at.get("/api/licenses", { key: null }));
+  const full = Date.UTC(2026, 2, 1, 12, 0, 1) / 1000;
+  const own = answers.map(({ headers }) =>
+    ["limit", "remaining", "reset"].map((name) => Number(headers.get(`x-ratelimit-${name}`))),
+  );
+  expect(own).toEqual([
+    [2, 1, full + 10],
+    [2, 0, full + 20],
+    [2, 0, full + 20],
+  ]);
+  expect(answers.map(rateOf)).toEqual([
+    [2, 1, 10],
+    [2, 0, 20],
+    [2, 0, 20],
+  ]);
+});
+
 type AskOf = Ask | ((at: Bench) => Ask);
 const resolve = (ask: AskOf, at: Bench) => (typeof ask === "function" ? ask(at) : ask);
 const revoked = (at: Bench): Ask => ({ key: at.deps.keys.revoke("key000000001") && at.keys.viewer });

@@ -14,7 +14,8 @@ site = "muc"
 url = "http://127.0.0.1:${HUB_PORT}"
 api_key_file = "/etc/licmond/fleet.key"
 `;
-const hubToml = (database: string) => `[http]\nport = ${HUB_PORT}\n[hub]\ndatabase = "${database}"\n`;
+const hubToml = (database: string) =>
+  `[http]\nhost = "0.0.0.0"\nport = ${HUB_PORT}\n[hub]\ndatabase = "${database}"\n`;
 /** The role of the test's PostgreSQL needs no password, and gets one all the same. */
 const DATABASE = `postgres://licmond@127.0.0.1:${POSTGRES_PORT}/postgres"\ndatabase_password_file = "/etc/licmond/hub-database`;
 

@@ -1,5 +1,12 @@
 import type { Config } from "../../config/config.ts";
-import { type Key, keyProblem, type NewKey } from "../../domain/keys.ts";
+import {
+  type Key,
+  type KeyParts,
+  keyFromSecret,
+  keyProblem,
+  type NewKey,
+  systemRandom,
+} from "../../domain/keys.ts";
 import { parseDuration } from "../../domain/time/clock.ts";
 import { ROLES } from "../../domain/words.ts";
 import { keyRecord } from "../../http/records.ts";
@@ -7,6 +14,7 @@ import type { HubKeys } from "../../hub/access/keys.ts";
 import { createKeys, type Keys } from "../../store/keys.ts";
 import { openStore } from "../../store/open/open.ts";
 import { isEmptyStorage } from "../../store/open/start-check.ts";
+import { readSecretFile } from "../../system/secret-file.ts";
 import { createClient } from "../client/client.ts";
 import { CLIENT_OPTIONS, type ClientOptions, findTarget } from "../client/target.ts";
 import { command, flag, type Group, integer, option, reader, required, text } from "../command.ts";
@@ -30,6 +38,7 @@ const create = command({
     "requests-per-minute": option("<requests>", "instead of the config's limit", count),
     anonymize: flag("users and hosts are pseudonyms (role viewer only)"),
     site: text("<name>", "the site for which it pushes (role site only, at a hub)"),
+    "secret-file": text("<file>", "file with a secret that was made elsewhere, or with a whole key"),
   },
   async run({ options, config }, io) {
     const { name, role, anonymize, expires, site } = options;
@@ -47,14 +56,29 @@ const create = command({
       const problem = keyProblem(wanted, io.now(), ofSites);
       if (problem !== null) throw new UsageError(problem.message);
     };
+    const parts = await partsIn(options["secret-file"]);
     const work = async (keys: AnyKeys | null) => {
-      const made = await keys?.create(wanted);
+      if (parts !== undefined && keys?.find(parts.id)?.id === parts.id)
+        throw new Failure(`a key with the id "${parts.id}" exists; use another secret file`);
+      const made = await keys?.create(wanted, parts);
       if (made?.outcome === "created") return io.out(`${made.presented}\n`);
       throw new Failure(`an active key has the name "${name}"; revoke it first, or choose another name`);
     };
     await withKeys(config, io, work, check);
   },
 });
+
+/** Reads the id and the secret of a key that was made elsewhere. Rejects with a Failure without words of the file. */
+async function partsIn(file: string | undefined): Promise<KeyParts | undefined> {
+  if (file === undefined) return undefined;
+  const read = await readSecretFile(file);
+  if ("problem" in read) throw new Failure(`the secret file ${file} ${read.problem}`);
+  const parts = keyFromSecret(read.text, systemRandom);
+  if (parts !== null) return parts;
+  const takes =
+    "43 characters of base64url (openssl rand 32 | basenc --base64url | tr -d =), or lmk_<id>_<secret>";
+  throw new Failure(`the secret file ${file} must contain ${takes}`);
+}
 
 const list = command({
   options: { json: flag("print the API's records"), ...CLIENT_OPTIONS },

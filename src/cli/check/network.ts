@@ -5,7 +5,7 @@ import { codeOf, messageOf } from "../../domain/error-code.ts";
 import { post } from "../../export/remote-write/post.ts";
 import { certificateWarning, readTls } from "../../http/tls.ts";
 import { storedInstallationId } from "../../store/secrets.ts";
-import { isLoopback, reachableHost } from "../serve.ts";
+import { HOST_UNSET, isLoopback, reachableHost } from "../serve.ts";
 import type { Look } from "./files.ts";
 
 const WHAT = "http";
@@ -44,6 +44,7 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
       report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
     else report.problem(WHAT, cannot, "set http.host to an address of this host");
   }
+  if (!http.isHostSet) report.warning(WHAT, `only this host can connect: ${HOST_UNSET}`);
   const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
   if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
   const everybody = `everybody who reaches ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;

@@ -101,6 +101,9 @@ const HEADERS = {
   "RateLimit-Limit": { description: "Requests at once, after a rest", schema: atLeast(0) },
   "RateLimit-Remaining": { description: "Requests that are left now", schema: atLeast(0) },
   "RateLimit-Reset": { description: "Seconds until the limit is whole again", schema: atLeast(0) },
+  "X-RateLimit-Limit": { description: "The same as RateLimit-Limit", schema: atLeast(0) },
+  "X-RateLimit-Remaining": { description: "The same as RateLimit-Remaining", schema: atLeast(0) },
+  "X-RateLimit-Reset": { description: "Unix time at which the limit is whole again", schema: atLeast(0) },
   "Retry-After": { description: "Seconds to wait before the next try", schema: atLeast(1) },
   "WWW-Authenticate": { description: "`Bearer`", schema: text },
 } as const;

@@ -152,7 +152,9 @@ export function mapped<T, R>(
 /** Headers that are described once, under `components`. */
 const described = (...names: string[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-const RATES = described("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset");
+const RATES = described(
+  ...["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"].flatMap((name) => [name, `X-${name}`]),
+);
 /** Those of every answer. */
 const common = (secured: boolean) => ({ ...described("X-Request-ID"), ...(secured && RATES) });
 /** Headers that an error's status brings. */

@@ -60,11 +60,10 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
       return get(idOrName) ?? named.find(({ state }) => state === "active") ?? named.at(-1) ?? null;
     },
 
-    /** Throws RangeError when `keyProblem` has something to say of it. */
-    async create(wanted: NewKey): Promise<CreateKeyResult> {
+    /** Creates a key, with an id and a secret of its own unless they are given. Throws RangeError for what `keyProblem` refuses. */
+    async create(wanted: NewKey, parts = makeKey(random)): Promise<CreateKeyResult> {
       const problem = keyProblem(wanted, clock.now(), true);
       if (problem !== null) throw new RangeError(problem.message);
-      const parts = makeKey(random);
       const {
         name,
         role,

@@ -170,6 +170,31 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     for (const other of [key, "credential:tls-key"]) expect(told({ ...files, key: other })).toEqual([]);
   });
 
+  test.each([
+    ["", true],
+    ['[http]\nhost = "127.0.0.1"\n', false],
+    ['[http]\nhost = "0.0.0.0"\n', false],
+  ])("without http.host %j `serve` and `check` say that only this host can connect", async (toml, isTold) => {
+    await using place = await createPlace();
+    await Bun.write(place.config, `${toml}[storage]\ndirectory = "${place.storage}"\n`);
+    const read = await loadConfig(place.config, {});
+    if (!read.ok) throw new Error("no config");
+    const logged: string[] = [];
+    const none = () => {};
+    const log = () => ({
+      debug: none,
+      info: none,
+      warn: (message: string) => void logged.push(message),
+      error: none,
+    });
+    startHints(log, { host: read.config.http.host, port: 1, activeKeys: 1 }, read.config, place.config, {});
+    const { out } = await run(["check", "--config", place.config, "--no-poll"]);
+    for (const text of [logged.join("\n"), out])
+      expect(text.toLowerCase().includes("only this host can connect: http.host is not set")).toBe(isTold);
+    // The address that `init` writes is open to others: keys would travel unencrypted.
+    expect(out.includes("keys travel in clear")).toBe(toml.includes("0.0.0.0"));
+  });
+
   test("`serve` says so in its log", async () => {
     await using place = await createPlace();
     const files = await named(place);
