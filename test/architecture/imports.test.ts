@@ -10,33 +10,38 @@ import {
 
 const UPPER = "domain managers store history live system config";
 
-/**
- * Which room may import from which others: ARCHITECTURE.md's picture, read from left to right.
- * A room is a folder of `src`, or a file in it.
- */
+/** What each room has, and the rooms that it may import. A room is a folder of `src`, or a file in it. */
+const ROOMS = {
+  domain: ["records, events, errors, times and pure rules", ""],
+  page: ["the page in the browser (Preact)", "domain"],
+  managers: ["license managers: commands, parsers, log readers, simulated tools", "domain"],
+  store: ["SQLite: open, migrate, back up; keys, logs, quotas", "domain"],
+  system: ["log, host metrics, secret files, sockets of the service manager", "domain"],
+  history: ["counts, sessions and statistics over time; imports", "domain store"],
+  live: ["the path of one poll, and the bus that stores and publishes", "domain store history"],
+  config: ["schema and loading of the config, credentials", "domain managers"],
+  simulator: ["the simulated site of `demo` and `simulate`", "domain managers"],
+  export: ["Prometheus text, OpenMetrics, remote write", "domain system config"],
+  collector: [
+    "schedule, commands and requests, log tails, execute",
+    "domain managers store live system config",
+  ],
+  alerts: ["rules, evaluator, notifications", "domain managers store live system config"],
+  reports: ["weekly and monthly reports by mail", "domain store history"],
+  fleet: ["what a site sends to its hub", "domain store history live system config"],
+  http: ["gate, routes, streams, OpenAPI document", `${UPPER} export collector alerts fleet`],
+  daemon: ["the composition root", `${UPPER} simulator export collector alerts reports fleet http`],
+  hub: ["`licmond hub` on PostgreSQL", `${UPPER} export collector alerts reports fleet http daemon`],
+  install: ["install, upgrade and uninstall on a host", "domain store system config collector"],
+  cli: [
+    "one command per file",
+    `${UPPER} simulator export collector alerts reports fleet http daemon hub install`,
+  ],
+  main: ["argv → a command → exit code", "cli system domain"],
+} as const;
+
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  Object.entries({
-    domain: "",
-    page: "domain",
-    managers: "domain",
-    store: "domain",
-    system: "domain",
-    history: "domain store",
-    live: "domain store history",
-    config: "domain managers",
-    simulator: "domain managers",
-    export: "domain system config",
-    collector: "domain managers store live system config",
-    alerts: "domain managers store live system config",
-    reports: "domain store history",
-    fleet: "domain store history live system config",
-    http: `${UPPER} export collector alerts fleet`,
-    daemon: `${UPPER} simulator export collector alerts reports fleet http`,
-    hub: `${UPPER} export collector alerts reports fleet http daemon`,
-    install: "domain store system config collector",
-    cli: `${UPPER} simulator export collector alerts reports fleet http daemon hub install`,
-    main: "cli system domain",
-  }).map(([room, others]) => [room, others.split(" ")]),
+  Object.entries(ROOMS).map(([room, [, others]]) => [room, others.split(" ")]),
 );
 
 /** Packages that one concern brought in, and the rooms in which it lives. */
@@ -91,6 +96,16 @@ test("the walk finds the sources, and misses no import that Bun sees", () => {
       .map((path) => `${file.path}: ${path}`);
   });
   expect(missed).toEqual([]);
+});
+
+test("ARCHITECTURE.md has the table of rooms", async () => {
+  const rows = Object.entries(ROOMS).map(([room, [has, may]]) => `| \`${room}\` | ${has} | ${may || "–"} |`);
+  const table = ["| room | contents | may import |", "| --- | --- | --- |", ...rows].join("\n");
+  const text = await Bun.file("ARCHITECTURE.md").text();
+  const [start = "", end = ""] = [/<!-- rooms: .*-->\n/.exec(text)?.[0], "<!-- /rooms -->"];
+  const updated = `${text.slice(0, text.indexOf(start) + start.length)}${table}\n${text.slice(text.indexOf(end))}`;
+  if (process.env.UPDATE_ROOMS === "1") await Bun.write("ARCHITECTURE.md", updated);
+  else expect(text).toBe(updated);
 });
 
 describe("direction", () => {
