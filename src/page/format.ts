@@ -40,6 +40,10 @@ export function milliseconds(ms: number): string {
   return ms < 60_000 ? `${(ms / 1_000).toFixed(1)} s` : duration(ms);
 }
 
+/** A message of the daemon with its days (`2026-11-24`) in the page's form. */
+export const withDays = (message: string, now: number): string =>
+  message.replaceAll(/\b\d{4}-\d\d-\d\d\b/g, (on) => day(on, now));
+
 const yearOf = (at: number): number => new Date(at).getFullYear();
 
 /** A calendar day (`2026-11-24`) as `24 Nov`, with the year when it is not this one's. */
@@ -67,13 +71,7 @@ export function daysUntil(at: number, now: number): number {
 /** Names by their numbers, whatever their case: `seat9` before `seat10`. */
 export const byName = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
 
-const EXACT = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-});
+const SECONDS = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
-/** A moment to the second: `22 Nov, 10:31:05`. */
-export const exactMoment = (at: number): string => EXACT.format(at);
+/** A moment to the second: `22 Nov, 10:31:05`, with the year when it is not this one's. */
+export const exactMoment = (at: number, now: number): string => `${dateOf(at, now)}, ${SECONDS.format(at)}`;

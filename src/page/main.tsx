@@ -37,6 +37,7 @@ function App() {
 
 const KeyList = later(() => import("./shell/key-list.tsx").then(({ KeyList }) => KeyList));
 const SignIn = later(() => import("./pages/sign-in.tsx").then(({ SignIn }) => SignIn));
+const NoServers = later(() => import("./pages/no-servers.tsx").then(({ NoServers }) => NoServers));
 const Fleet = later(() => import("./fleet/fleet.tsx").then(({ Fleet }) => Fleet));
 const today = (name: keyof typeof import("./pages/today.ts")) =>
   later(() => import("./pages/today.ts").then((pages) => pages[name]));
@@ -111,27 +112,6 @@ function NotRead() {
       <button class="btn" type="button" onClick={() => void again()}>
         {words.tryAgain}
       </button>
-    </div>
-  );
-}
-
-const EXAMPLE = `[[servers]]
-id = "eda"
-manager = "flexnet"                 # licmond managers lists them
-address = "27000@license-server"
-tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
-
-function NoServers() {
-  return (
-    <div class="empty">
-      <h1>{words.noServers}</h1>
-      <p>{words.addServer}</p>
-      <pre class="m">{EXAMPLE}</pre>
-      <p>{words.thenCheck}</p>
-      <pre class="m">
-        {"licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil\nsystemctl reload licmond"}
-      </pre>
-      <p class="q">{words.docs}</p>
     </div>
   );
 }

@@ -38,7 +38,7 @@ export interface ChartProps {
 /** Moments on the time axis. */
 export interface Lane {
   readonly label: string;
-  readonly colour: "warn-mark" | "crit-mark";
+  readonly colour: "full-mark" | "crit-mark";
   /** Epoch ms; null = not known. */
   readonly marks: readonly number[] | null;
   /** Since when they are known, epoch ms; absent: all the time. */

@@ -234,8 +234,13 @@ export const words = {
   find: "Find",
   morePages: "More",
   firingWord: "firing",
-  addServer: "Name one at the end of the config, /etc/licmond/licmond.toml:",
-  thenCheck: "Ask it once, to see that it answers; then let the daemon read the config again:",
+  noConfig:
+    "licmond runs without a config. Write one with licmond init, add a server at its end, and start licmond with --config:",
+  addServer: (config: string | undefined) =>
+    config === undefined
+      ? "Add one at the end of licmond's config:"
+      : `Add one at the end of the config, ${config}:`,
+  thenCheck: "Check that it answers, then make licmond read its config again:",
   docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
   begins: (message: string) => `New alert: ${message}`,
 

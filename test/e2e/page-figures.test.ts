@@ -12,7 +12,7 @@ import type {
   SummaryRecord,
   UserRecord,
 } from "../../src/domain/records.ts";
-import { day } from "../../src/page/format.ts";
+import { day, withDays } from "../../src/page/format.ts";
 import { unlessSeats } from "../../src/page/words.ts";
 import { type Browser, HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW } from "./harness.ts";
@@ -275,7 +275,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     await show("alerts");
     expect(await texts("#main [role=status]")).toContain(plural(alerts.length, "alert"));
     const main = (await texts("#main")).join();
-    expect(alerts.filter(({ message }) => !main.includes(message))).toEqual([]);
+    expect(alerts.filter(({ message }) => !main.includes(withDays(message, Date.now())))).toEqual([]);
     await show("wall?rows=4");
     const { seats, queued } = await ask<SummaryRecord>("summary");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");

@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW, until } from "./harness.ts";
 import { between, type Fault, isLive, isRead, signIn } from "./page-rig.ts";
+import { createSite } from "./site.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const seats = (...users: string[]) => ({
@@ -117,6 +118,16 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     proxy.answers((path) => (path === "/" ? new Response(upgraded, html) : null));
     await says(page, "licmond was upgraded");
     await isLive(page);
+  });
+
+  test("names the config that was read where it has no server", async () => {
+    await using site = await createSite();
+    await site.configure("");
+    await using daemon = await site.serve();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(daemon.url);
+    await signIn(page, await site.key("admin"));
+    await page.getByText(`Add one at the end of the config, ${site.config}:`).waitFor();
   });
 
   test("says since when a daemon that hangs is disconnected, and heals when it goes on", async () => {

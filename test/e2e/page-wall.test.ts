@@ -4,7 +4,7 @@ import type { Picture } from "../../src/domain/live-picture.ts";
 import { FEATURE_COLUMNS } from "../../src/domain/picture.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { SLOW, until } from "./harness.ts";
-import { between, isLive, violations } from "./page-rig.ts";
+import { between, isLive, startDemo, violations } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 /** Heap after a collection, in MB. */
@@ -33,6 +33,9 @@ function createStream() {
     send: (data: object) => {
       for (const client of clients) client.enqueue(`event: picture\ndata: ${JSON.stringify(data)}\n\n`);
     },
+    beat: () => {
+      for (const client of clients) client.enqueue("event: heartbeat\ndata: {}\n\n");
+    },
     end() {
       for (const client of clients) client.close();
       clients = [];
@@ -44,6 +47,27 @@ const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
 const NAMES = /lovelace|turing/i;
 describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test("of a wall begins with what is worst, and has its curves above a foot of two lines", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    await page.setViewportSize({ width: 1920, height: 1080 });
+    await page.goto(`${demo.url}/wall`);
+    await page.getByRole("button", { name: "1 of 2" }).waitFor();
+    await page.locator(".tile").first().getByText("runs on 2 of 3 members").waitFor();
+    const curves = page.locator(".tile .spark svg");
+    await until("the curves", async () => (await curves.count()) === 6 || undefined);
+    // A sum that needs two lines.
+    await page.locator(".sums").evaluate((sums) => {
+      (sums as unknown as { textContent: string }).textContent = "word ".repeat(35);
+    });
+    for (const curve of await curves.all()) expect(await curve.isVisible()).toBe(true);
+    expect(await page.evaluate("document.querySelector('.wall footer').scrollWidth <= innerWidth")).toBe(
+      true,
+    );
+  });
+
   test.skipIf(!SLOW)(
     "of a wall runs for a day on one stream, says when it is not live, and loads another version",
     async () => {
@@ -95,7 +119,10 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       await changes(20);
       const before = await heapOf(page);
       await changes(144);
-      await page.clock.runFor(900_000);
+      for (let step = 0; step < 75; step++) {
+        stream.beat();
+        await page.clock.runFor(12_000);
+      }
       await page.locator(".tile li", { hasText: `${(at - 1) % 40}/40` }).waitFor();
       const after = await heapOf(page);
       expect([stream.opened(), after - before < 5]).toEqual([1, true]);

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 /** WCAG 2 asks for 4.5 of text and 3 of marks (bars, shapes, edges of controls). */
-const TEXT = ["text", "text-2", "text-3", "accent", "warn", "crit", "stale", "partial", "unknown"];
+const TEXT = ["text", "text-2", "text-3", "accent", "full", "warn", "crit", "stale", "partial", "unknown"];
 const MARKS = [
-  ...["ok", "warn", "crit", "stale", "partial", "unknown"].map((state) => `${state}-mark`),
+  ...["ok", "full", "warn", "crit", "stale", "partial", "unknown"].map((state) => `${state}-mark`),
   ...["use", "edge"],
 ];
 

@@ -50,7 +50,7 @@ describe("the sentence", () => {
     [
       "one, an alert",
       [server("eda", "fine")],
-      { count: 1, worst: "critical" },
+      { count: 1, worst: "crit" },
       "crit",
       "eda is fine, 1 alert needs attention.",
     ],
@@ -58,8 +58,8 @@ describe("the sentence", () => {
     [
       "a warning",
       [server("a", "fine"), server("b", "fine")],
-      { count: 2, worst: "warning" },
-      "warn",
+      { count: 2, worst: "full" },
+      "full",
       "All 2 servers are fine, 2 alerts need attention.",
     ],
     ["one, down", [server("eda", "down")], quiet, "crit", "eda does not answer."],
@@ -153,17 +153,22 @@ describe("what needs attention", () => {
       alert(7, { silencedUntil: new Date(NOW + 1).toISOString() }),
       alert(8, { silencedUntil: new Date(NOW).toISOString(), rule: "denials" }),
     ];
-    expect(unhandledOf(firing, NOW)).toEqual({ count: 6, worst: "critical" });
+    expect(unhandledOf(firing, NOW)).toEqual({ count: 6, worst: "crit" });
     expect(
-      troublesOf(site, firing, NOW).map(({ mark, subject, text, alert }) => [mark, subject, text, alert?.id]),
+      troublesOf(site, firing, NOW).map(({ mark, tone, subject, text, alert }) => [
+        `${mark} ${tone}`,
+        subject,
+        text,
+        alert?.id,
+      ]),
     ).toEqual([
-      ["crit", "plm", "does not answer", undefined],
-      ["crit", "gone", "expired", 5],
-      ["warn", "solver", "is full", 3],
-      ["warn", "cae", "runs on 2 of 3 members", 4],
-      ["warn", "solver", "denies requests", 8],
-      ["warn", "2 features", "expire", undefined],
-      ["unknown", "new", "was not polled yet", undefined],
+      ["crit crit", "plm", "does not answer", undefined],
+      ["crit crit", "gone", "expired", 5],
+      ["warn full", "solver", "is full", 3],
+      ["warn warn", "cae", "runs on 2 of 3 members", 4],
+      ["warn crit", "solver", "denies requests", 8],
+      ["warn warn", "2 features", "expire", undefined],
+      ["unknown unknown", "new", "was not polled yet", undefined],
     ]);
   });
 

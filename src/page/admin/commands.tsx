@@ -174,7 +174,7 @@ function Result(props: { readonly title: string; readonly of: CommandResult; rea
   return (
     <FormDialog key="result" title={props.title} button={null} leave={props.leave}>
       <p role="status">{admin.exited(exitCode, duration(durationMs))}</p>
-      {truncated && <p class="n-full">{admin.cut}</p>}
+      {truncated && <p class="n-warn">{admin.cut}</p>}
       {IS_HUB ? <p>{admin.staysAtSite}</p> : <Output label={admin.stdout} text={stdout} />}
       {stderr !== "" && <Output label={admin.stderr} text={stderr} />}
     </FormDialog>

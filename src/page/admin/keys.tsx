@@ -59,7 +59,7 @@ export function Keys() {
             means={admin.revokeMeans}
             leave={leave}
           >
-            {me.value?.keyId === id && <p class="n-full">{admin.revokeOwn}</p>}
+            {me.value?.keyId === id && <p class="n-warn">{admin.revokeOwn}</p>}
             <ConfirmKey />
           </EndDialog>
         )}

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { LogEvent } from "../../domain/events.ts";
 import { exactMoment } from "../format.ts";
+import { now } from "../live/live.ts";
 import { may } from "../me.ts";
 import { FormDialog } from "../parts/dialog.tsx";
 import { Figure } from "../parts/figure.tsx";
@@ -147,7 +148,7 @@ const COLUMNS: readonly ListColumn<LogEvent>[] = [
     head: admin.time,
     width: "8rem",
     class: "a-s m",
-    cell: ({ timestamp }) => exactMoment(Date.parse(timestamp)),
+    cell: ({ timestamp }) => exactMoment(Date.parse(timestamp), now.peek()),
   },
   {
     head: admin.levelHead,

@@ -47,7 +47,7 @@ function Read({ id }: { readonly id: string }) {
         ) : (
           <>
             <p class="m file">{argv.join(" ")}</p>
-            {truncated === true && <p class="n-full">{admin.rawCut}</p>}
+            {truncated === true && <p class="n-warn">{admin.rawCut}</p>}
             <h2>{admin.unknownLines}</h2>
             <Rows
               label={admin.unknownLines}

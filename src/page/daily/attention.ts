@@ -1,6 +1,6 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import { IS_FLEET } from "../here.ts";
-import { isUnhandled, type SitesAlert } from "../live/alerts.ts";
+import { isUnhandled, type SitesAlert, type Tone, toneOf } from "../live/alerts.ts";
 import { daysLeft, type FeatureRow, featuresOf, type Place, type Site } from "../model.ts";
 import { conditionOf, isOld, isTroubled, type Kind, kindOf, MARK_OF, placeOf, readAt } from "./condition.ts";
 import { daily } from "./words.ts";
@@ -9,6 +9,8 @@ import { daily } from "./words.ts";
 export interface Trouble {
   readonly id: string;
   readonly mark: (typeof MARK_OF)[Kind] | "info";
+  /** Its colour. */
+  readonly tone: (typeof MARK_OF)[Kind] | Tone;
   /** What it is about, and where that is shown. */
   readonly subject: string;
   readonly to: Place | null;
@@ -48,7 +50,7 @@ export function troublesOf(site: Site, firing: readonly SitesAlert[], now: numbe
         const { id } = server;
         const [mark, text] = [MARK_OF[kindOf(server)], conditionOf(server)];
         const since = isOld(server) ? readAt(server) : null;
-        return { ...NOTHING, id, mark, subject: id, to: placeOf(server), text, since };
+        return { ...NOTHING, id, mark, tone: mark, subject: id, to: placeOf(server), text, since };
       }),
     ...[...days.values()].map((alerts) => togetherOf(site, alerts, now)),
   ].sort((a, b) => rank(a) - rank(b) || (b.since ?? 0) - (a.since ?? 0));
@@ -80,6 +82,7 @@ function troubleOf(site: Site, alert: SitesAlert, now: number): Trouble {
   return {
     id: `${alert.id}`,
     mark: SEVERITY_MARKS[alert.severity],
+    tone: toneOf(alert),
     subject: feature ?? server ?? alert.site ?? "",
     to: subjectOf(alert),
     text: isOfServer && rule !== "daemon_down" ? conditionOf(held) : textOf(alert),

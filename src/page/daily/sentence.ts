@@ -18,7 +18,7 @@ const MOST_NAMED = 3;
 export function sentenceOf(
   all: readonly KeptServer[],
   unhandled: Unhandled | null,
-): { readonly mark: (typeof MARK_OF)[Kind]; readonly parts: readonly Part[] } {
+): { readonly mark: (typeof MARK_OF)[Kind] | "full"; readonly parts: readonly Part[] } {
   const servers = all.filter(({ enabled }) => enabled);
   if (servers.length === 0) return { mark: "unknown", parts: [{ text: daily.allOff(all.length) }] };
   const kinds = Map.groupBy(servers, kindOf);
@@ -40,7 +40,8 @@ export function sentenceOf(
   const of = troubled.flatMap((kind) => kinds.get(kind) ?? []);
   const [only] = servers.length === 1 ? servers : [];
   if (worst === "fine") {
-    const mark = ({ critical: "crit", warning: "warn", info: "ok" } as const)[unhandled?.worst ?? "info"];
+    const tone = unhandled?.worst ?? "info";
+    const mark = tone === "info" ? "ok" : tone;
     return { mark, parts: [...(only ? named(only) : whole), ...restOf(unhandled)] };
   }
   const parts = (of.length > MOST_NAMED ? troubled.map(counted) : of.map(named)).flatMap((part, at) =>

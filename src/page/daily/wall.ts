@@ -40,14 +40,14 @@ export function sayOf(
   server: KeptServer,
   firing: readonly AlertRecord[],
   now: number,
-): { readonly mark: Trouble["mark"] | null; readonly text: string } {
+): { readonly mark: Trouble["mark"] | null; readonly tone?: Trouble["tone"]; readonly text: string } {
   const kind = kindOf(server);
   if (kind !== "fine") return { mark: MARK_OF[kind], text: conditionOf(server) };
   const own = firing.filter((alert) => alert.server === server.id);
   const [worst] = troublesOf(new Map([[server.id, server]]), own, now);
   if (worst === undefined) return { mark: null, text: daily.allWell };
-  const { mark, subject, text, days } = worst;
-  return { mark, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
+  const { mark, tone, subject, text, days } = worst;
+  return { mark, tone, text: [subject, text, ...(days === null ? [] : [words.inDays(days)])].join(" ") };
 }
 
 /** The seats of a server together, as those of one feature. Features without a limit are no part of them. */

@@ -1,7 +1,6 @@
 import { computed } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
-import { SEVERITY_MARKS } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
 import { duration, moment, number } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
@@ -60,7 +59,7 @@ function Status({ sites }: { readonly sites: readonly SiteRecord[] }) {
   const others = sites.filter(({ state }) => state !== "connected");
   const worst = of.has("silent") ? "silent" : of.has("behind") ? "behind" : "connected";
   const alerts = unhandledOf(firing.value?.values() ?? [], now.value).worst ?? "info";
-  const mark = worst === "connected" && alerts !== "info" ? SEVERITY_MARKS[alerts] : SITE_MARKS[worst];
+  const mark = worst === "connected" && alerts !== "info" ? alerts : SITE_MARKS[worst];
   const { up, degraded, down, unknown } = summary.servers;
   const { seats, staleFeatures: stale } = summary;
   return (

@@ -71,7 +71,7 @@ const COLUMNS: readonly ListColumn<Row>[] = [
   ),
   column("lag", "minmax(5.625rem, 7.5rem)", "r opt", (site) => <Lag site={site} />),
   column("servers", "5.25rem", "r opt", ({ servers, statuses }) => (
-    <span class={statuses.up < servers ? "n-full" : undefined}>
+    <span class={statuses.up < servers ? "n-warn" : undefined}>
       {number(statuses.up)}
       <span class="q">/{number(servers)}</span>
     </span>
@@ -136,7 +136,7 @@ function Expiry({ on }: { readonly on: string }) {
   const left = Math.ceil((Date.parse(on) - now.value) / 86_400_000);
   return (
     <>
-      {day(on, now.value)} <span class={left > SOON_DAYS ? "q" : "n-full"}>{words.inDays(left)}</span>
+      {day(on, now.value)} <span class={left > SOON_DAYS ? "q" : "n-warn"}>{words.inDays(left)}</span>
     </>
   );
 }

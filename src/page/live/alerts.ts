@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import type { AlertRecord, Severity } from "../../domain/alerts.ts";
+import type { AlertRecord } from "../../domain/alerts.ts";
 import type { AlertEvent, DenialEvent } from "../../domain/events.ts";
 import { get } from "../api.ts";
 
@@ -47,10 +47,20 @@ export function put(alert: SitesAlert): void {
   changes.value++;
 }
 
-/** What fires and nobody has taken note of. */
+/** The colour of an alert: its severity may be critical because all seats are taken, which is not broken. */
+export const TONES = ["crit", "full", "warn", "info"] as const;
+export type Tone = (typeof TONES)[number];
+
+export function toneOf({ rule, severity }: Pick<AlertRecord, "rule" | "severity">): Tone {
+  if (rule === "seats") return "full";
+  if (rule === "denials" || severity === "critical") return "crit";
+  return severity === "warning" ? "warn" : "info";
+}
+
+/** Alerts that fire and are neither acknowledged nor silenced; `worst`: null where there are none. */
 export interface Unhandled {
   readonly count: number;
-  readonly worst: Severity | null;
+  readonly worst: Tone | null;
 }
 
 /** Nobody has acknowledged or silenced it. */
@@ -58,7 +68,7 @@ export const isUnhandled = ({ acknowledged, silencedUntil }: AlertRecord, now: n
   !acknowledged && (silencedUntil === null || Date.parse(silencedUntil) <= now);
 
 export function unhandledOf(firing: Iterable<AlertRecord>, now: number): Unhandled {
-  const open = [...firing].filter((alert) => isUnhandled(alert, now)).map(({ severity }) => severity);
-  const worst = (["critical", "warning", "info"] as const).find((severity) => open.includes(severity));
+  const open = [...firing].filter((alert) => isUnhandled(alert, now)).map(toneOf);
+  const worst = TONES.find((tone) => open.includes(tone));
   return { count: open.length, worst: worst ?? null };
 }

@@ -113,7 +113,7 @@ function hear(news: StreamNews): void {
     hasOpened = true;
   } else {
     closedAt.value ??= Date.now();
-    if (!isFetching.peek()) lostSince.value ??= serverNow() - Date.now() + (news.since ?? Date.now());
+    if (!isFetching.peek()) lostSince.value ??= serverNow() - (news.silentMs ?? 0);
     // The answer tells whether the sign-in ended; when that is known, and when attempts fail again, it tells nothing new.
     if (trouble.peek() === "signedOut" || (!wasOpen && site.peek() !== null)) return;
   }

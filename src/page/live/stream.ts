@@ -3,12 +3,12 @@ import type { Patch } from "../../domain/live-picture.ts";
 import { ownIds } from "../here.ts";
 
 /**
- * What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: not live `since` then
- * (epoch ms by this browser's clock; a worker that an older version's tab keeps alive sends none).
+ * What a tab hears of the stream. `open`: events may have been missed, so read the picture; `lost`: it is not live, and
+ * nothing was heard for `silentMs` (a worker that a tab of an older version keeps alive does not say it).
  */
 export type StreamNews =
   | { readonly type: "open" }
-  | { readonly type: "lost"; readonly since?: number }
+  | { readonly type: "lost"; readonly silentMs?: number }
   | { readonly type: "patch"; readonly patch: Patch }
   | AlertEvent
   | DenialEvent;
@@ -30,7 +30,7 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wait = FIRST_RETRY_MS;
   let heardAt = Date.now();
-  const lost = (since: number) => tell({ type: "lost", since });
+  const lost = (silentMs = 0) => tell({ type: "lost", silentMs });
 
   function connect(): void {
     clearTimeout(timer);
@@ -52,7 +52,7 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
     for (const name of ["alert", "denial"])
       on(name, (data) => tell(JSON.parse(ownIds(data, site)) as AlertEvent | DenialEvent));
     opened.addEventListener("error", () => {
-      lost(Date.now());
+      lost();
       if (opened.readyState !== EventSource.CLOSED) return;
       timer = setTimeout(connect, wait);
       wait = Math.min(2 * wait, LONGEST_RETRY_MS);
@@ -61,8 +61,9 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
 
   connect();
   const ticks = setInterval(() => {
-    if (Date.now() - heardAt < SILENT_MS || source?.readyState !== EventSource.OPEN) return;
-    lost(heardAt);
+    const silentMs = Date.now() - heardAt;
+    if (silentMs < SILENT_MS || source?.readyState !== EventSource.OPEN) return;
+    lost(silentMs);
     connect();
   }, TICK_MS);
   return {
@@ -82,7 +83,7 @@ export function openStream(tell: (news: StreamNews) => void, site: string | null
       if (source === null || source.readyState === EventSource.CLOSED) return;
       source.close();
       // Another tab may have signed out.
-      lost(Date.now());
+      lost();
     },
   };
 }

@@ -2,9 +2,9 @@ import type { AlertRecord } from "../../domain/alerts.ts";
 import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
 import { SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
 import { daily } from "../daily/words.ts";
-import { duration, moment, number } from "../format.ts";
+import { duration, moment, number, withDays } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";
-import { changes, firing, isUnhandled, type SitesAlert } from "../live/alerts.ts";
+import { changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
@@ -137,9 +137,11 @@ function Row({ alert }: { readonly alert: SitesAlert }) {
   );
   return (
     <li class={isFiring && !isUnhandled(alert, now.value) ? "handled" : undefined}>
-      <State is={SEVERITY_MARKS[severity]}>{daily.severities[severity]}</State>
+      <State is={SEVERITY_MARKS[severity]} tone={toneOf(alert)}>
+        {daily.severities[severity]}
+      </State>
       <div class="alert-words">
-        <p>{message}</p>
+        <p>{withDays(message, now.value)}</p>
         <p class="q">
           {place !== null && (
             <>

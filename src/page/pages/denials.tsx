@@ -111,7 +111,7 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
 ];
 
 const momentOf = ({ timestamp, outcome }: DenialRecord): Stretch =>
-  stretch(outcome === "denied" ? "crit-mark" : "warn-mark", timestamp, timestamp);
+  stretch(outcome === "denied" ? "crit-mark" : "full-mark", timestamp, timestamp);
 
 /** Before that nobody looked. */
 const unlogged = (of: string, logging: readonly LoggingRecord[]): Stretch[] =>

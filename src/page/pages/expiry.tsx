@@ -45,7 +45,7 @@ export function Expiry() {
                 <Month key={month} month={month} groups={groups} />
               ))}
               {total > expirations.length && (
-                <p class="why n-full">{past.firstOf(expirations.length, total, MOST_ROWS)}</p>
+                <p class="why n-warn">{past.firstOf(expirations.length, total, MOST_ROWS)}</p>
               )}
             </>
           );

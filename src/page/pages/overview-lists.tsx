@@ -227,10 +227,12 @@ export function Attention({ servers, open }: { readonly servers: Site; readonly 
 }
 
 function Row({ trouble }: { readonly trouble: Trouble }) {
-  const { mark, subject, to, text, since, days, alert } = trouble;
+  const { mark, tone, subject, to, text, since, days, alert } = trouble;
   return (
     <li>
-      <State is={mark}>{daily.marks[mark]}</State>
+      <State is={mark} tone={tone}>
+        {daily.marks[mark]}
+      </State>
       <span class="el">
         {to === null ? <b>{subject}</b> : <a href={hrefOf(to)}>{subject}</a>} {text}
         {IS_FLEET && alert?.feature && alert.server && <span class="q"> {siteOf(alert.server)}</span>}

@@ -23,7 +23,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
               <i
                 style={{
                   height: `${(100 * percent) / most}px`,
-                  background: isFull ? "var(--warn-mark)" : "var(--use)",
+                  background: isFull ? "var(--full-mark)" : "var(--use)",
                 }}
               />
               {/* `120K` has no room below each bar. */}

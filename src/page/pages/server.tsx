@@ -197,7 +197,7 @@ function Polls({ server: { id, pollDurationMs, unparsedLines } }: { readonly ser
         </>
       )}
       {pollDurationMs !== null && (
-        <p class={`note ${unparsedLines > 0 ? "n-full" : "q"}`}>{daily.unparsed(unparsedLines)}</p>
+        <p class={`note ${unparsedLines > 0 ? "n-warn" : "q"}`}>{daily.unparsed(unparsedLines)}</p>
       )}
     </Section>
   );

@@ -1,4 +1,4 @@
-import { computed, effect, signal } from "@preact/signals";
+import { computed, effect, signal, useComputed } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { isOld, isTroubled } from "../daily/condition.ts";
@@ -28,7 +28,6 @@ const THREE_COLUMNS_WIDTH = 1_200;
 
 /** What is drawn anew each minute, screen or never is not drawn each second: a wall runs for weeks. */
 const minute = computed(() => Math.floor(now.value / 60_000) * 60_000);
-const turn = computed(() => Math.floor(now.value / SCREEN_MS));
 const isLost = computed(() => lostSince.value !== null && now.value - lostSince.value >= LOST_MS);
 const width = signal(innerWidth);
 addEventListener("resize", () => {
@@ -43,6 +42,9 @@ export function Wall() {
   const columns = Math.min(most, Math.max(1, servers.length));
   const screens = screensOf(servers, isNarrow ? Number.POSITIVE_INFINITY : columns * rows);
   const [held, hold] = useState<number | null>(null);
+  // Begins with the first screen, which has what is worst.
+  const [openedAt] = useState(now.peek());
+  const turn = useComputed(() => Math.max(0, Math.floor((now.value - openedAt) / SCREEN_MS)));
   const screen = (held ?? turn.value) % screens.length;
   const past = useDay(new Map(servers.map((server) => [server.id, server])));
   // Nobody is there to press a button.
@@ -108,8 +110,13 @@ interface Props {
 
 /** What is so about the server: nothing good while nothing is heard of it. */
 function Says({ server }: Props) {
-  const { mark, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
-  if (mark !== null) return <State is={mark}>{text}</State>;
+  const { mark, tone, text } = sayOf(server, [...(firing.value?.values() ?? [])], minute.value);
+  if (mark !== null)
+    return (
+      <State is={mark} {...(tone && { tone })}>
+        {text}
+      </State>
+    );
   return <>{isLost.value ? words.notKnown : text}</>;
 }
 
@@ -171,7 +178,7 @@ function Sums({ servers, isPart }: { readonly servers: readonly KeptServer[]; re
   const troubled = servers.filter(isTroubled).length;
   return (
     <p class="sums">
-      {isPart && troubled > 0 && <b class="n-full">{daily.notFine(troubled, servers.length)} </b>}
+      {isPart && troubled > 0 && <b class="n-warn">{daily.notFine(troubled, servers.length)} </b>}
       {used !== null && total !== null && daily.sums(number(used), number(total), waiting)}{" "}
       {next !== undefined &&
         daily.nextExpiry(day(next.on, minute.value), daily.several(next.features, next.seats))}

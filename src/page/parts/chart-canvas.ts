@@ -64,13 +64,13 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
   const column = (value: (bucket: Bucket) => number | null) =>
     [...buckets, ...buckets.slice(-1)].map((bucket) => value(bucket));
   const drawn: readonly [value: (bucket: Bucket) => number | null, look: uPlot.Series][] = [
-    [(bucket) => (isAllFull(bucket) ? most : null), { width: 0, fill: () => paint("warn-mark", 16) }],
+    [(bucket) => (isAllFull(bucket) ? most : null), { width: 0, fill: () => paint("full-mark", 16) }],
     [(bucket) => (isAllFull(bucket) ? null : bucket.used), { width: 0, fill: () => paint("use", 16) }],
     [({ total }) => total, { width: 1, dash: [3, 3], stroke: () => paint("text-3") }],
     [({ peak }) => peak, { width: 1.5, stroke: () => paint("use") }],
     [
       (bucket) => (wasFull(series, bucket) ? bucket.peak : null),
-      { width: 3, stroke: () => paint("warn-mark") },
+      { width: 3, stroke: () => paint("full-mark") },
     ],
   ];
   const seatsOnly = (_: uPlot, splits: number[]) => splits.map((value) => (value < 0 ? null : value));

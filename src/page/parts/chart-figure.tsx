@@ -98,7 +98,7 @@ function lanesOf(denied: Denials | null, waiting: number): readonly Lane[] {
   const known = since === null ? {} : { since };
   const note = waiting > 0 ? { note: past.waitNow(waiting) } : {};
   return [
-    { label: past.waiting, colour: "warn-mark", marks: marks("queued"), ...known, ...note },
+    { label: past.waiting, colour: "full-mark", marks: marks("queued"), ...known, ...note },
     { label: past.denied, colour: "crit-mark", marks: marks("denied"), ...known },
   ];
 }

@@ -119,7 +119,7 @@ export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readon
 /** What is made of rows of which there are more than one answer has. */
 export function Newest({ shown, total }: { readonly shown: number; readonly total: number }) {
   if (total <= shown) return null;
-  return <p class="why n-full">{past.newest(number(shown), number(total))}</p>;
+  return <p class="why n-warn">{past.newest(number(shown), number(total))}</p>;
 }
 
 /** What a column shows of a row: anything, a number that may not be known, or a time. */

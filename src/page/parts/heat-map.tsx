@@ -6,7 +6,7 @@ import { past } from "../words-past.ts";
 
 /** Tokens, by share. An hour in which all seats are taken has the colour of full. */
 const SHADES = ["heat-0", "heat-1", "heat-2", "heat-3", "heat-4"];
-const FULL = "warn-mark";
+const FULL = "full-mark";
 /** Shown as 100 %. */
 const ALL = 99.5;
 const HOURS = Array.from({ length: 24 }, (_, hour) => `${hour}`.padStart(2, "0"));

@@ -4,7 +4,7 @@ import { duration, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { words } from "../words.ts";
 
-export type Mark = "ok" | "warn" | "crit" | "stale" | "partial" | "unknown" | "info";
+export type Mark = "ok" | "full" | "warn" | "crit" | "stale" | "partial" | "unknown" | "info";
 export type IconName =
   | Mark
   | "find"
@@ -23,7 +23,7 @@ export function Icon({ name, size = 12 }: { readonly name: IconName; readonly si
   const side = `${size / 16}rem`;
   return (
     <svg class="ic" width={side} height={side} aria-hidden="true">
-      <use href={`#i-${name}`} />
+      <use href={`#i-${name === "full" ? "warn" : name}`} />
     </svg>
   );
 }
@@ -31,11 +31,13 @@ export function Icon({ name, size = 12 }: { readonly name: IconName; readonly si
 /** A state: shape, colour, and a word that is always there, for readers of screens alone where `quiet`. */
 export function State(props: {
   readonly is: Mark;
+  /** Has the colour of another state. */
+  readonly tone?: Mark;
   readonly quiet?: boolean;
   readonly children: ComponentChildren;
 }) {
   return (
-    <span class={`st st-${props.is}`}>
+    <span class={`st st-${props.tone ?? props.is}`}>
       <Icon name={props.is} />
       <span class={props.quiet === true ? "vh" : undefined}>{props.children}</span>
     </span>

@@ -5,7 +5,15 @@ export interface Stretch {
   readonly from: number;
   readonly until: number;
   /** One of the tokens, or the pattern of what nobody looked at. */
-  readonly colour: "bg" | "use" | "heat-1" | "warn-mark" | "crit-mark" | "unknown-mark" | "unread";
+  readonly colour:
+    | "bg"
+    | "use"
+    | "heat-1"
+    | "full-mark"
+    | "warn-mark"
+    | "crit-mark"
+    | "unknown-mark"
+    | "unread";
 }
 
 /** Of an answer, which has times as texts. */

@@ -39,14 +39,14 @@ function Links({ isDock = false }) {
 
 const MOST_COUNTED = 999;
 
-/** How many alerts fire; red while a critical one waits for somebody to take note. */
+/** How many alerts fire, in the colour of the worst that is neither acknowledged nor silenced. */
 function Firing() {
   const all = [...(firing.value?.values() ?? [])];
   const count = firingCount.value ?? 0;
   if (count === 0) return null;
   const { worst } = unhandledOf(all, now.value);
   return (
-    <b class={worst === "critical" ? "n-crit" : worst === null ? "q" : "n-full"}>
+    <b class={worst === null ? "q" : `n-${worst}`}>
       {count > MOST_COUNTED ? `${number(MOST_COUNTED)}+` : number(count)}
       <span class="vh"> {words.firingWord}</span>
     </b>

@@ -1,0 +1,26 @@
+import { useAnswer } from "../parts/figure.tsx";
+import { words } from "../words.ts";
+
+const EXAMPLE = `[[servers]]
+id = "eda"
+manager = "flexnet"                 # licmond managers lists them
+address = "27000@license-server"
+tool = "/opt/flexnet/lmutil"        # the vendor's lmutil or rlmutil`;
+const CHECK = `licmond probe flexnet 27000@license-server --tool /opt/flexnet/lmutil
+systemctl reload licmond`;
+
+/** What to do where no license server is configured. */
+export function NoServers() {
+  // Undefined while it is not known; roles that may not see it are not told.
+  const config = useAnswer("/api/status", {}).answer?.configFile;
+  return (
+    <div class="empty">
+      <h1>{words.noServers}</h1>
+      <p>{config === null ? words.noConfig : words.addServer(config)}</p>
+      <pre class="m">{EXAMPLE}</pre>
+      <p>{words.thenCheck}</p>
+      <pre class="m">{CHECK}</pre>
+      <p class="q">{words.docs}</p>
+    </div>
+  );
+}
