@@ -188,6 +188,14 @@ describe("a WebSocket", () => {
     expect(JSON.stringify(site.logged)).not.toContain(site.keys.viewer.slice(17));
   });
 
+  test("an anonymized key cannot choose by label, which would reveal labels", async () => {
+    const { next, send } = await open("/ws/combined?events=checkout", "anonymous");
+    send({ type: "subscribe", label: "site:muc" });
+    expect(await next()).toMatchObject({ type: "error", code: "AUTH_INSUFFICIENT" });
+    send({ type: "subscribe", server: "eda" });
+    expect(await next()).toMatchObject({ type: "subscribed", server: ["eda"] });
+  });
+
   test("subscribe changes whose seats it hears of, and knows the servers", async () => {
     const { next, send } = await open("/ws/combined?events=checkout&user=nobody");
     send({ type: "subscribe", server: "nope" });
