@@ -28,6 +28,8 @@ export interface SiteDeps {
   readonly toldUntil?: () => number | null;
   readonly clock: Clock;
   readonly timers: Timers;
+  /** How long the hub may hold an idle push open for commands. */
+  readonly holdMs?: number;
   readonly random?: RandomBytes;
   readonly log: LogOf;
 }
@@ -44,7 +46,7 @@ export function createSite(deps: SiteDeps) {
   const { site, formerly } = settings;
   const instance = Buffer.from(random(8)).toString("hex");
   const head = { site, instance, ...(formerly !== null && { formerly }) };
-  const holdMs = () => (commands.isBusy() ? 0 : HEARTBEAT_MS);
+  const holdMs = () => (commands.isBusy() ? 0 : (deps.holdMs ?? HEARTBEAT_MS));
   const around = {
     outbox,
     head,

@@ -127,6 +127,7 @@ export async function makeSite(wanted: SiteWanted) {
         },
         clock: rig.clock,
         timers: quickTimers,
+        holdMs: 0,
         log: () => recordingLog(),
       });
       const told = (what: string) =>
