@@ -1,20 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { readBy, summary } from "./read.ts";
 
-/** Published outputs beside the project; they are not part of it. */
-const FOLDER = join(import.meta.dir, "../../../../shared/samples");
-const present = existsSync(FOLDER);
-if (!present) console.warn("SKIPPED: no ../shared/samples beside the project");
+const FOLDER = join(import.meta.dir, "../../fixtures/published");
 
 const DOWN = { features: [], errors: [{ kind: "unreachable" }] };
 const dyna = (name: string, used: number, users = "") => `${name} 500/${used} (lsdyna) 2022-12-30${users}`;
 const credits = (name: string, used: number, user = "") =>
   `${name} 2865/${used} (PRE_POST) 2021-03-30${user}`;
 
-/** Each with what its row in the index says. */
 const TRUTH: readonly [profile: string, file: string, hold: (reading: Reading) => void][] = [
   [
     "lsdyna",
@@ -98,8 +94,8 @@ const TRUTH: readonly [profile: string, file: string, hold: (reading: Reading) =
   ],
 ];
 
-describe.skipIf(!present)("published samples", () => {
-  test.each(TRUTH)("%s of %s: read to the last line, as its row says", (profile, file, hold) => {
+describe("published samples", () => {
+  test.each(TRUTH)("%s reads %s to the last line", (profile, file, hold) => {
     const reading = readBy(profile, readFileSync(join(FOLDER, file)));
     expect(reading).toMatchObject({ unparsed: [], unparsedLines: 0, cut: false, recognised: true });
     hold(reading);

@@ -1,13 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { parse, summary } from "./read.ts";
 
-/** Published outputs beside the project; they are not part of it. */
-const FOLDER = join(import.meta.dir, "../../../../shared/samples/sentinel-rms");
-const present = existsSync(FOLDER);
-if (!present) console.warn("skipped: no ../shared/samples/sentinel-rms beside the project");
+const FOLDER = join(import.meta.dir, "../../fixtures/published/sentinel-rms");
 
 const CLIENTS = "usr001 1, user000002 1, UserNameAB 1";
 
@@ -33,10 +30,10 @@ const truth: Record<string, (reading: Reading) => void> = {
   },
 };
 
-describe.skipIf(!present)("published samples", () => {
-  const files = present ? readdirSync(FOLDER).filter((name) => name.endsWith(".txt")) : [];
+describe("published samples", () => {
+  const files = readdirSync(FOLDER);
 
-  test.each(files)("%s: read to the last line, as its row says", (name) => {
+  test.each(files)("%s is read to the last line", (name) => {
     const reading = parse(readFileSync(join(FOLDER, name)));
     expect(reading).toMatchObject({ unparsed: [], unparsedLines: 0, recognised: true, cut: false });
     expect(reading).toMatchObject({ errors: [], toolVersion: "9.1.0.0104" });
@@ -45,7 +42,7 @@ describe.skipIf(!present)("published samples", () => {
     truth[name]?.(reading);
   });
 
-  test("the truth of every sample is known", () => {
+  test("every sample has an expectation", () => {
     expect(files.toSorted()).toEqual(Object.keys(truth).toSorted());
   });
 });
