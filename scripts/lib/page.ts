@@ -11,8 +11,8 @@ export interface BuiltFile {
   readonly forms: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
 }
 
-/** Name of the file that a hub serves as first.js. */
-const HUB_FIRST = "first-hub.js";
+/** Name of the document that a hub serves as index.html. */
+const HUB_INDEX = "index-hub.html";
 
 /** What takes neither gets the first one unpacked: all files as they are would be half of what they need in the binary. */
 export const ENCODINGS = ["gzip", "br"] as const;
@@ -31,11 +31,9 @@ export interface BuiltPage {
  */
 export async function buildPage(root: string): Promise<BuiltPage> {
   const source = join(root, "src/page");
-  const result = await Bun.build({
-    entrypoints: ["index.html", "stream-worker.ts", "first.ts"].map((name) => join(source, name)),
+  const options = {
     root: source,
     target: "browser",
-    splitting: true,
     minify: true,
     metafile: true,
     define: { "process.env.NODE_ENV": '"production"' },
@@ -45,35 +43,49 @@ export async function buildPage(root: string): Promise<BuiltPage> {
       asset: "assets/[name]-[hash].[ext]",
     },
     throw: false,
-  });
-  if (!result.success) throw new Error(`the page does not build:\n${result.logs.map(String).join("\n")}`);
-  const files = await Promise.all(
-    result.outputs.map(async (output) => {
-      const name = relative(".", output.path).replaceAll(sep, "/");
-      const text = await output.text();
-      return builtFile(name, output.type, name === "index.html" ? withFirst(text) : text);
+  } as const;
+  // The worker and the first script are built apart: shared with the page, their few lines would be a request more.
+  const [page, ...others] = await Promise.all(
+    ["index.html", "stream-worker.ts", "first.ts"].map(async (name) => {
+      const entrypoints = [join(source, name)];
+      const result = await Bun.build({ ...options, entrypoints, splitting: name === "index.html" });
+      if (result.success) return result;
+      throw new Error(`the page does not build:\n${result.logs.map(String).join("\n")}`);
     }),
   );
-  const index = result.outputs.find(({ path }) => path.endsWith("index.html"));
-  if (index !== undefined) files.push(await builtFile("404.html", index.type, notFound(await index.text())));
-  const first = files.find(({ name }) => name === "first.js");
-  if (first !== undefined) files.push(await ofHub(first));
-  const inputs = Object.keys(result.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path));
+  const outputs = [page, ...others].flatMap((result) => result?.outputs ?? []);
+  const texts = new Map(
+    await Promise.all(
+      outputs.map(async (output) => {
+        const name = relative(".", output.path).replaceAll(sep, "/");
+        return [name, { type: output.type, text: await output.text() }] as const;
+      }),
+    ),
+  );
+  const first = texts.get("first.js")?.text.trim() ?? "";
+  const index = texts.get("index.html");
+  if (index === undefined) throw new Error("index.html is not among what was built");
+  const { type } = index;
+  texts.delete("first.js");
+  const html = withFirst(index.text, first);
+  texts.set("index.html", { type, text: html });
+  texts.set(HUB_INDEX, { type, text: html.replace("<html", '<html data-hub="1"') });
+  texts.set("404.html", { type, text: notFound(index.text) });
+  const files = await Promise.all([...texts].map(([name, { type, text }]) => builtFile(name, type, text)));
+  const inputs = [page, ...others].flatMap((result) =>
+    Object.keys(result?.metafile?.inputs ?? {}).map((path) => join(process.cwd(), path)),
+  );
   return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), inputs };
 }
 
-/** The script that a hub serves in the place of first.js. */
-async function ofHub({ type, forms }: BuiltFile): Promise<BuiltFile> {
-  const text = new TextDecoder().decode(Bun.gunzipSync(forms.gzip));
-  return builtFile(HUB_FIRST, type, `document.documentElement.dataset.hub=1;${text}`);
-}
-
-/** Bun merges every script of a page into its one deferred module, so the script that blocks is put in afterwards. */
-function withFirst(html: string): string {
+/**
+ * Puts the script that runs before the first paint into the page: Bun merges every script of a page into its one deferred
+ * module. The policy of the page has its hash.
+ */
+function withFirst(html: string, first: string): string {
   const place = '<link rel="stylesheet"';
-  if (!html.includes(place))
-    throw new Error("index.html has no style sheet before which first.js could stand");
-  return html.replace(place, `<script src="./first.js"></script>${place}`);
+  if (!html.includes(place)) throw new Error("index.html has no style sheet to put the first script before");
+  return html.replace(place, () => `<script>${first}</script>${place}`);
 }
 
 /** Makes the answer to unknown addresses: the page's head and look, a way back, and no script. */

@@ -1,4 +1,4 @@
-/** Runs before anything is painted, and blocks. No module: no import, no export. */
+/** Runs before anything is painted, inside the document. No module: no import, no export. */
 const { dataset } = document.documentElement;
 // The skeleton is of this page.
 dataset.page = location.pathname.split("/").at(-1);
@@ -9,7 +9,7 @@ try {
 } catch {
   // Storage is off: the system's theme holds.
 }
-// A hub's first.js begins with a line that says so (scripts/lib/page.ts). It has pictures of its sites alone.
+// A hub's document has the attribute (scripts/lib/page.ts). It has pictures of its sites alone.
 if (dataset.hub) globalThis.siteHere = new URLSearchParams(location.search).get("site") || null;
 const of = globalThis.siteHere;
 const pictures = of === null ? [] : [`/api/picture${of ? `?${new URLSearchParams({ site: of })}` : ""}`];

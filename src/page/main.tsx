@@ -1,12 +1,11 @@
 import { effect } from "@preact/signals";
-import { render } from "preact";
+import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { number } from "./format.ts";
 import { IS_FLEET, SITE } from "./here.ts";
 import { again, site, startLive, trouble } from "./live/live.ts";
 import { loadedBytes } from "./live/read-picture.ts";
-import { Features } from "./pages/features.tsx";
-import { People } from "./pages/people.tsx";
+import { Overview } from "./pages/overview.tsx";
 import { Icon } from "./parts/marks.tsx";
 import { PrintFoot } from "./parts/print-foot.tsx";
 import { isOfNoSite, page, query, startRouter } from "./router.ts";
@@ -14,7 +13,6 @@ import { overlay } from "./shell/actions.ts";
 import { Dock, Header, Reason } from "./shell/header.tsx";
 import { startKeys } from "./shell/keys.ts";
 import { later } from "./shell/later.tsx";
-import { Palette } from "./shell/palette.tsx";
 import { isOfFleet, isShown, PLACES } from "./shell/places.ts";
 import { cameFree, startWatching } from "./shell/watch.ts";
 import { words } from "./words.ts";
@@ -35,33 +33,31 @@ function App() {
   );
 }
 
-const KeyList = later(() => import("./shell/key-list.tsx").then(({ KeyList }) => KeyList));
-const SignIn = later(() => import("./pages/sign-in.tsx").then(({ SignIn }) => SignIn));
-const NoServers = later(() => import("./pages/no-servers.tsx").then(({ NoServers }) => NoServers));
-const Fleet = later(() => import("./fleet/fleet.tsx").then(({ Fleet }) => Fleet));
-const today = (name: keyof typeof import("./pages/today.ts")) =>
-  later(() => import("./pages/today.ts").then((pages) => pages[name]));
-const past = (name: keyof typeof import("./pages/past.ts")) =>
-  later(() => import("./pages/past.ts").then((pages) => pages[name]));
-const admin = (name: keyof typeof import("./admin/pages.ts")) =>
-  later(() => import("./admin/pages.ts").then((pages) => pages[name]));
-/** The lists that are searched come at once; the others when they are shown. */
+type Pages = typeof import("./later/pages.ts");
+/** Everything but the first page comes as one file. */
+const of = <Name extends keyof Pages>(name: Name) =>
+  later(() => import("./later/pages.ts").then((pages) => pages[name] as ComponentType));
+const KeyList = of("KeyList");
+const Palette = of("Palette");
+const NoServers = of("NoServers");
+const SignIn = of("SignIn");
+const Fleet = of("Fleet");
 const PAGES = {
-  "": IS_FLEET ? Fleet : today("Overview"),
-  features: Features,
-  feature: later(() => import("./pages/feature.tsx").then(({ Feature }) => Feature)),
-  people: People,
-  person: past("Person"),
-  servers: today("Servers"),
-  server: today("Server"),
-  alerts: today("Alerts"),
-  history: past("History"),
-  denials: past("Denials"),
-  expiry: past("Expiry"),
-  outages: past("Outages"),
-  wall: today("Wall"),
-  admin: admin("Admin"),
-  logs: admin("Logs"),
+  "": IS_FLEET ? Fleet : Overview,
+  features: of("Features"),
+  feature: of("Feature"),
+  people: of("People"),
+  person: of("Person"),
+  servers: of("Servers"),
+  server: of("Server"),
+  alerts: of("Alerts"),
+  history: of("History"),
+  denials: of("Denials"),
+  expiry: of("Expiry"),
+  outages: of("Outages"),
+  wall: of("Wall"),
+  admin: of("Admin"),
+  logs: of("Logs"),
   signin: SignIn,
 };
 /** What a page is about, by its address: another one begins anew. */

@@ -2,7 +2,7 @@ import type { DenialRecord, LoggingRecord } from "../domain/denials.ts";
 import type { SessionRecord } from "../domain/history-records.ts";
 import { seatSets, sumOfKnown } from "../domain/polls/seat-groups.ts";
 import type { ExpirationRecord } from "../domain/records.ts";
-import { past } from "./words-past.ts";
+import { words } from "./words.ts";
 
 /** Denials that have something in common, and how they came out. */
 export interface DenialGroup extends Record<DenialRecord["outcome"], number> {
@@ -31,7 +31,7 @@ export const unknownByReason = (logging: readonly LoggingRecord[]) =>
   [
     ...Map.groupBy(
       logging.filter(({ state }) => state !== "on"),
-      ({ state, message }) => message ?? past.logging[state],
+      ({ state, message }) => message ?? words.logging[state],
     ),
   ].map(([why, of]) => ({ why, servers: of.map(({ server }) => server) }));
 

@@ -1,6 +1,6 @@
 import type { PagePath } from "../domain/words.ts";
 import { IS_FLEET } from "./here.ts";
-import { words } from "./words.ts";
+import { words } from "./words-pages.ts";
 import { past } from "./words-past.ts";
 
 /** A page that looks back. */

@@ -1,15 +1,12 @@
 import type { Unit } from "../domain/words.ts";
 import { number } from "./format.ts";
-import { words } from "./words.ts";
+import { words } from "./words-pages.ts";
 
 const seats = words.amount;
 const times = (count: number, one: string, many: string) => `${number(count)} ${count === 1 ? one : many}`;
 
 /** The words of what looks back: charts, history, denials, expiry, outages. */
 export const past = {
-  loading: "Loading …",
-  failed: "This cannot be read",
-  notForYou: "Your role may not see this",
   none: "None.",
   showMore: (count: number) => `Show ${number(count)} more`,
   firstOf: (shown: number, total: number, most: number) =>
@@ -87,7 +84,6 @@ export const past = {
     server: "Server",
     day: "Day",
   },
-  unnamed: (daemon: string) => `${daemon}, counted without names`,
   share: "Share",
   seatHours: "Seat-hours",
   lastUsed: "Last used",
@@ -170,5 +166,4 @@ export const past = {
   outcomes: { denied: "denied", queued: "waited", granted_later: "granted later" },
   reason: "Reason",
   notKnownOf: (servers: string) => `Denials are not known: ${servers}.`,
-  logging: { on: "", off: "log_file is not set", unreadable: "The debug log cannot be read" },
 } as const;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { HAS_BROWSER, startBrowser } from "./browser.ts";
+import { until } from "./harness.ts";
 import { isLive, isRead, startDemo } from "./page-rig.ts";
 
 const SUBJECTS: Readonly<Partial<Record<string, string>>> = {
@@ -84,5 +85,34 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect(offered).toContain(word);
     for (const word of ["Administration", "Usage", "Efficiency", "Hours", "Compare", "Outages", "API"])
       expect(offered).toContain(word);
+  });
+
+  test("needs three files of 40 KB to show the first page, and one more for any other", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    for (const [path, most, kilobytes] of [
+      ["", 3, 40],
+      ["history", 4, 80],
+    ] as const) {
+      await page.goto(`${demo.url}/${path}`);
+      await isLive(page);
+      const isAsked = `performance.getEntriesByType("resource").some(({ name }) => /api.licenses.(stats|usage)/.test(name))`;
+      await until(
+        "its figures are asked for",
+        async () => (await page.evaluate<boolean>(isAsked)) || undefined,
+      );
+      // A page asks for its figures once it is shown: the files before that are those of the first paint.
+      const files = await page.evaluate<{ name: string; bytes: number }[]>(`(() => {
+        const all = performance.getEntriesByType("resource");
+        const shown = all.find(({ name }) => /api.licenses.(stats|usage)/.test(name)).startTime;
+        const before = all.filter(({ name, startTime }) => startTime < shown && !name.includes("/api/"));
+        return [...performance.getEntriesByType("navigation"), ...before].map((file) =>
+          ({ name: file.name, bytes: file.encodedBodySize }));
+      })()`);
+      expect([path, files.length, files.map(({ name }) => name)]).toEqual([path, most, expect.anything()]);
+      expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(kilobytes * 1024);
+    }
   });
 });

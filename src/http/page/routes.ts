@@ -7,33 +7,50 @@ import { matches } from "../snapshot.ts";
 import { type PageFile, pageFiles } from "./files.ts";
 
 /**
- * Scripts, styles and data come from here alone; no string becomes a script, but the one address that `licmond` makes.
- * `ancestors`: origins whose pages may have it in a frame.
+ * Allows scripts, styles and data from here alone, and the one script that stands in the document. No string becomes a
+ * script but the one address that `licmond` makes. `ancestors`: origins whose pages may have it in a frame.
  */
-const policyFor = (ancestors: readonly string[]) =>
-  "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-  "manifest-src 'self'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; " +
+const policyFor = (ancestors: readonly string[], script: string) =>
+  `default-src 'none'; script-src 'self' 'sha256-${script}'; worker-src 'self'; style-src 'self'; img-src 'self'; ` +
+  "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; " +
+  "require-trusted-types-for 'script'; " +
   `trusted-types licmond; frame-ancestors ${ancestors.join(" ") || "'none'"}`;
 /** Not in the document: it describes the API, not the page. */
 const PUBLIC = { detail: { hide: true, "x-permission": "open" } };
-/** Files whose names stay the same while their content changes. */
-const TOP = ["stream-worker.js", "first.js"] as const;
+/** A script whose name stays the same while its content changes. */
+const WORKER = "stream-worker.js";
 
-let made: Promise<ReadonlyMap<string, PageFile>> | null = null;
-const files = () => (made ??= pageFiles().then((all) => new Map(all.map((file) => [file.name, file]))));
+interface Page {
+  readonly files: ReadonlyMap<string, PageFile>;
+  /** SHA-256 of the script in the document, for the policy. */
+  readonly script: string;
+}
+
+let page: Promise<Page> | null = null;
+const loaded = () => (page ??= load());
+
+async function load(): Promise<Page> {
+  const files = new Map((await pageFiles()).map((file) => [file.name, file]));
+  const index = files.get("index.html");
+  const [, inline = ""] = /<script>(.*?)<\/script>/s.exec(index ? await textOf(index) : "") ?? [];
+  return { files, script: new Bun.CryptoHasher("sha256").update(inline).digest("base64") };
+}
+
+const textOf = async ({ forms }: PageFile) =>
+  new TextDecoder().decode(Bun.gunzipSync(await forms.gzip.bytes()));
 
 /** Returns the page for an unknown address; its links lead from the depth of the path to the first page. */
 export async function notFoundPage(path: string, settings: HttpDeps["settings"]): Promise<Response> {
-  const file = (await files()).get("404.html");
+  const { files, script } = await loaded();
+  const file = files.get("404.html");
   if (file === undefined) throw noSuchPath();
-  const html = new TextDecoder().decode(Bun.gunzipSync(await file.forms.gzip.bytes()));
   const up = "../".repeat(path.split("/").length - 2) || "./";
-  return new Response(html.replaceAll('"./', `"${up}`), {
+  return new Response((await textOf(file)).replaceAll('"./', `"${up}`), {
     status: 404,
     headers: {
       "content-type": file.type,
       "cache-control": "no-cache",
-      "content-security-policy": policyFor(settings().page.frameAncestors),
+      "content-security-policy": policyFor(settings().page.frameAncestors, script),
       vary: "Accept",
     },
   });
@@ -42,9 +59,10 @@ export async function notFoundPage(path: string, settings: HttpDeps["settings"])
 /** The page: one document for each of its paths, and its scripts and styles. They need no key; their data does. */
 export function pageRoutes(settings: HttpDeps["settings"], isHub = false) {
   const answer = async (request: Request, name: string) => {
-    const file = (await files()).get(name);
+    const { files, script } = await loaded();
+    const file = files.get(name);
     if (file === undefined) throw noSuchPath();
-    return respond(request, file, policyFor(settings().page.frameAncestors));
+    return respond(request, file, policyFor(settings().page.frameAncestors, script));
   };
 
   const routes = new Elysia({ name: "page" }).get(
@@ -52,12 +70,10 @@ export function pageRoutes(settings: HttpDeps["settings"], isHub = false) {
     ({ request, params }) => answer(request, `assets/${params.file}`),
     PUBLIC,
   );
+  const index = isHub ? "index-hub.html" : "index.html";
   for (const path of ["", ...PAGE_PATHS])
-    routes.get(`/${path}`, ({ request }) => answer(request, "index.html"), PUBLIC);
-  for (const name of TOP) {
-    const file = isHub && name === "first.js" ? "first-hub.js" : name;
-    routes.get(`/${name}`, ({ request }) => answer(request, file), PUBLIC);
-  }
+    routes.get(`/${path}`, ({ request }) => answer(request, index), PUBLIC);
+  routes.get(`/${WORKER}`, ({ request }) => answer(request, WORKER), PUBLIC);
   return routes;
 }
 

@@ -1,7 +1,7 @@
 import { may, me } from "../me.ts";
 import { Outcome } from "../parts/dialog.tsx";
 import { linkTo, page } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { Commands } from "./commands.tsx";
 import { Checks, Daemon, Windows } from "./daemon.tsx";
 import { Keys, SignIns } from "./keys.tsx";

@@ -1,22 +1,11 @@
-import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { post } from "../api.ts";
 import { moment } from "../format.ts";
 import { put, type SitesAlert } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
-import { daily } from "./words.ts";
-
-interface Asked {
-  readonly alert: SitesAlert;
-  readonly action: "acknowledge" | "silence";
-}
-const asked = signal<Asked | null>(null);
-
-/** Opens the form; what comes of it is told. */
-export function ask(what: Asked): void {
-  asked.value = what;
-}
+import { type Asked, asked } from "./asked.ts";
+import { daily } from "./words-pages.ts";
 
 /** What an alert is about, for the one who acts on it. */
 export function targetOf({ feature, daemon, server, site, rule }: SitesAlert): string {
@@ -30,11 +19,7 @@ const HOUR_MS = 3_600_000;
 const AT = "at";
 
 /** Acknowledges or silences an alert, with a comment; the button that does it names the alert. */
-export function AlertDialog() {
-  return asked.value && <AskedDialog {...asked.value} />;
-}
-
-function AskedDialog({ alert, action }: Asked) {
+export function AlertDialog({ alert, action }: Asked) {
   const [hours, setHours] = useState("4");
   const [time, setTime] = useState("");
   const isSilence = action === "silence";

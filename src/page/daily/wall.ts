@@ -1,10 +1,10 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { type FeatureRow, featuresOf, labelsOf, type Site, sorted } from "../model.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { type Trouble, troublesOf } from "./attention.ts";
 import { conditionOf, isOld, KINDS, kindOf, MARK_OF } from "./condition.ts";
-import { daily } from "./words.ts";
+import { daily } from "./words-pages.ts";
 
 const ROWS = 2;
 

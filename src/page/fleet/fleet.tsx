@@ -1,21 +1,22 @@
 import { computed } from "@preact/signals";
 import type { SiteRecord } from "../../domain/service/sites.ts";
 import { AlertDialog } from "../daily/alert-dialog.tsx";
-import { daily } from "../daily/words.ts";
+import { asked } from "../daily/asked.ts";
+import { daily } from "../daily/words-pages.ts";
 import { duration, moment, number } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
 import { fleet } from "../live/hub.ts";
 import { now } from "../live/live.ts";
 import { Attention, coloured, Expiring } from "../pages/overview-lists.tsx";
+import { Pending, useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Facts, FeatureLink, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
-import { Pending, useAnswer } from "../parts/figure.tsx";
 import { Icon, UsedOf } from "../parts/marks.tsx";
 import { SearchField } from "../parts/search-field.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { Found } from "./found.tsx";
 import { SITE_MARKS, Sites } from "./sites.tsx";
 import { fleetWords } from "./words.ts";
@@ -43,7 +44,7 @@ export function Fleet() {
       )}
       <Sites sites={sites} search={search} />
       {search !== "" && <Found search={search} />}
-      <AlertDialog />
+      {asked.value && <AlertDialog {...asked.value} />}
     </div>
   );
 }

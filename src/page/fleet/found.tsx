@@ -5,9 +5,9 @@ import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Known } from "../parts/cells.tsx";
 import { Figure, Rows } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
-import { useSettled } from "../parts/settled.ts";
 import { linkTo, siteOf } from "../router.ts";
-import { words } from "../words.ts";
+import { useSettled } from "../settled.ts";
+import { words } from "../words-pages.ts";
 import { fleetWords } from "./words.ts";
 
 const { columns } = words;

@@ -2,11 +2,11 @@ import type { SiteRecord } from "../../domain/service/sites.ts";
 import { byName, day, duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { compare } from "../model.ts";
-import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, State } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { words } from "../words.ts";
+import { type ListColumn, ListTable } from "../tables/list-table.tsx";
+import { words } from "../words-pages.ts";
 import { fleetWords as fleet } from "./words.ts";
 
 /** A site as the sheet shows it. */

@@ -1,22 +1,23 @@
 import type { AlertRecord } from "../../domain/alerts.ts";
-import { AlertDialog, ask, targetOf } from "../daily/alert-dialog.tsx";
+import { AlertDialog, targetOf } from "../daily/alert-dialog.tsx";
+import { ask, asked } from "../daily/asked.ts";
 import { SEVERITY_MARKS, subjectOf } from "../daily/attention.ts";
-import { daily } from "../daily/words.ts";
+import { daily } from "../daily/words-pages.ts";
 import { duration, moment, number, withDays } from "../format.ts";
 import { IS_FLEET, IS_HUB } from "../here.ts";
 import { changes, firing, isUnhandled, type SitesAlert, toneOf } from "../live/alerts.ts";
 import { firingCount } from "../live/hub.ts";
 import { now, site } from "../live/live.ts";
 import { may, me } from "../me.ts";
+import { Pending, useAnswer } from "../parts/answer.tsx";
 import { Csv } from "../parts/csv.tsx";
 import { Outcome } from "../parts/dialog.tsx";
-import { Pending, useAnswer } from "../parts/figure.tsx";
-import { NoMatch } from "../parts/list-table.tsx";
 import { State } from "../parts/marks.tsx";
-import { isOnPaper } from "../parts/paper.ts";
 import { Choice } from "../parts/search-field.tsx";
 import { hrefOf, query, setQuery } from "../router.ts";
-import { words } from "../words.ts";
+import { NoMatch } from "../tables/list-table.tsx";
+import { isOnPaper } from "../tables/paper.ts";
+import { words } from "../words-pages.ts";
 
 /** The worst first. Taken from their words: the domain's lists stand beside schemas, which the page need not load. */
 const SEVERITIES = Object.keys(daily.severities);
@@ -32,7 +33,7 @@ export function Alerts() {
   const isRead = isOver || IS_FLEET;
   const past = useAnswer(
     "/api/licenses/alerts",
-    isRead ? { ...asked(isOver), limit: `${PAGE_ROWS}`, offset: `${from}` } : null,
+    isRead ? { ...filters(isOver), limit: `${PAGE_ROWS}`, offset: `${from}` } : null,
     isRead ? changes.value : 0,
   );
   const found = isRead ? past.answer : firingNow(from, isOnPaper.value ? undefined : from + PAGE_ROWS);
@@ -64,7 +65,7 @@ export function Alerts() {
         )}
         <Choice name="rule" any={daily.anyRule} values={RULES} word={daily.rule} />
         <span class="end">
-          <Csv path="/api/licenses/alerts" query={asked(isOver)} />
+          <Csv path="/api/licenses/alerts" query={filters(isOver)} />
         </span>
       </div>
       {me.value !== null && !may("acknowledge") && <p class="q role">{daily.needsOperator}</p>}
@@ -95,13 +96,13 @@ export function Alerts() {
           </button>
         </p>
       )}
-      <AlertDialog />
+      {asked.value && <AlertDialog {...asked.value} />}
     </>
   );
 }
 
 /** The filters of the address, as the API takes them. */
-function asked(isOver: boolean): Record<string, string> {
+function filters(isOver: boolean): Record<string, string> {
   const set = [...query.value].filter(([name]) => FILTERS.some((filter) => filter === name));
   return { state: isOver ? "resolved" : "firing", ...Object.fromEntries(set) };
 }

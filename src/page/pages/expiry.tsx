@@ -10,7 +10,7 @@ import { askedHere, PastHead } from "../parts/past-head.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup, lostOf } from "../past-rows.ts";
 import { query } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 
 const DAYS = ["30", "90", "180", "365"];

@@ -15,7 +15,7 @@ import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS, type Range, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
 import { meanCoverage } from "../series.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 import { SeatsNeeded } from "./seats-needed.tsx";
 

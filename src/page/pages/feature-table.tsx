@@ -1,15 +1,16 @@
 import { signal } from "@preact/signals";
-import { groupLimit } from "../../domain/polls/seat-groups.ts";
-import { day, duration, number, shortIn } from "../format.ts";
+import { day, number, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { daysLeft, type FeatureRow, isFull } from "../model.ts";
 import { SeatBar } from "../parts/bar.tsx";
-import { type ListColumn, ListTable } from "../parts/list-table.tsx";
 import { Age, Loading, State, Unknown } from "../parts/marks.tsx";
+import { Note } from "../parts/note.tsx";
 import { linkTo } from "../router.ts";
 import { orUnknown } from "../series.ts";
 import { keep, kept } from "../storage.ts";
-import { unlessSeats, words } from "../words.ts";
+import { type ListColumn, ListTable } from "../tables/list-table.tsx";
+import { unlessSeats } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { dayOf, loadDays, NOTHING_KNOWN } from "./day-stats.ts";
 
 /** The order of an address that says none: the tightest first. */
@@ -137,27 +138,6 @@ function Free(row: FeatureRow) {
       <span class="q card-word"> {words.free}</span>
     </>
   );
-}
-
-/** What most needs to be said beside the bar. */
-export function Note({ row }: { readonly row: FeatureRow }) {
-  const { feature, server } = row;
-  const over = -(feature.available ?? 0);
-  if ((feature.queued ?? 0) > 0) return <span class="n-full">{words.waiting(feature.queued ?? 0)}</span>;
-  if (feature.state === "failed") return <span class="n-crit">{words.failedState}</span>;
-  if ((daysLeft(row, now.peek()) ?? 0) < 0) return <span class="n-crit">{words.expired}</span>;
-  const readAt = feature.collectedAt ?? server.collectedAt;
-  if (feature.state === "stale" && readAt !== null)
-    return <>{words.old(duration(now.value - Date.parse(readAt)))}</>;
-  if (over > 0) return <span class="n-full">{words.over(over)}</span>;
-  if ((feature.reserved ?? 0) > 0) return <span class="q">{words.reserved(feature.reserved ?? 0)}</span>;
-  if (groupLimit(feature) > 0)
-    return (
-      <span class="q" title={words.groupLimitLong}>
-        {words.groupLimit}
-      </span>
-    );
-  return feature.shared ? <span class="q">{words.shared}</span> : null;
 }
 
 const SOON_DAYS = 30;

@@ -13,16 +13,17 @@ import {
   peopleOf,
   sumOf,
 } from "../model.ts";
+import { useAnswer } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { Person } from "../parts/cells.tsx";
 import { Copy, CopyLink } from "../parts/copy-link.tsx";
-import { useAnswer } from "../parts/figure.tsx";
 import { HolderTable } from "../parts/holder-table.tsx";
 import { State } from "../parts/marks.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
 import { linkTo, query } from "../router.ts";
 import { WatchButton } from "../shell/watch-button.tsx";
-import { unlessSeats, words } from "../words.ts";
+import { unlessSeats } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { FeaturePast, FeatureTabs, Jumps, rangeOfPage } from "./feature-past.tsx";
 import { Strip } from "./strip.tsx";
 

@@ -12,14 +12,14 @@ import {
   sorted,
 } from "../model.ts";
 import { ALL, Csv } from "../parts/csv.tsx";
-import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Icon } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
-import { useSteadyOrder } from "../parts/steady-order.ts";
 import { Unread } from "../parts/unread.tsx";
 import { query, setQuery } from "../router.ts";
 import { matching } from "../search.ts";
-import { words } from "../words.ts";
+import { NoMatch, SortAgain } from "../tables/list-table.tsx";
+import { useSteadyOrder } from "../tables/steady-order.ts";
+import { words } from "../words-pages.ts";
 import { ColumnChoice, FeatureTable, FIRST } from "./feature-table.tsx";
 
 export function Features() {

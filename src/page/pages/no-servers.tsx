@@ -1,5 +1,5 @@
-import { useAnswer } from "../parts/figure.tsx";
-import { words } from "../words.ts";
+import { useAnswer } from "../parts/answer.tsx";
+import { words } from "../words-pages.ts";
 
 const EXAMPLE = `[[servers]]
 id = "eda"

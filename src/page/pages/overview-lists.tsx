@@ -1,27 +1,23 @@
-import { useMemo } from "preact/hooks";
-import { ask } from "../daily/alert-dialog.tsx";
+import { ask } from "../daily/asked.ts";
 import { type Trouble, troublesOf } from "../daily/attention.ts";
 import { EXPIRY_DAYS, expiriesOf, heldOf, tightOf } from "../daily/figures.ts";
-import type { Day } from "../daily/series.ts";
 import { daily } from "../daily/words.ts";
-import { day as dayInWords, duration, moment, number } from "../format.ts";
+import { day as dayInWords, duration, number } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { firing, isUnhandled } from "../live/alerts.ts";
 import { now } from "../live/live.ts";
 import { may, mayNot } from "../me.ts";
 import { allFeatures, type FeatureRow, nameOf, type Site } from "../model.ts";
+import { Pending } from "../parts/answer.tsx";
 import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Person } from "../parts/cells.tsx";
-import { Chart } from "../parts/chart.tsx";
-import { Pending } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
+import { Note } from "../parts/note.tsx";
 import { Section } from "../parts/section.tsx";
 import { stretch, Timeline } from "../parts/timeline.tsx";
 import { unknownByReason } from "../past-rows.ts";
-import { ZONE } from "../range.ts";
 import { hrefOf, siteOf } from "../router.ts";
 import { words } from "../words.ts";
-import { Note } from "./feature-table.tsx";
 import { type Denials, midnight, useExpiries } from "./overview-past.ts";
 
 interface Props {
@@ -165,31 +161,6 @@ export function Denied({
           {daily.deniedUnknown(servers, why)}
         </p>
       ))}
-    </Section>
-  );
-}
-
-const DAY_MS = 86_400_000;
-
-/** All servers together over 24 hours, by the history as it was read last. */
-export function SiteChart({ day, why }: { readonly day: Day | null; readonly why: string | null }) {
-  const until = day?.until ?? now.value;
-  const coverage = Math.floor(100 * (day?.coverage ?? 0));
-  const series = useMemo(
-    () => day && { start: day.until - DAY_MS, end: day.until, buckets: day.site },
-    [day],
-  );
-  return (
-    <Section
-      title={daily.seats24}
-      note={
-        daily.toNow(moment(until - DAY_MS, until), ZONE) +
-        (coverage > 0 && coverage < 99 ? `; ${daily.known(coverage)}` : "")
-      }
-      more={[words.history, { path: "history" }]}
-    >
-      {why !== null && <p class="q">{why}</p>}
-      {series !== null && why === null && <Chart series={series} isSum />}
     </Section>
   );
 }

@@ -10,7 +10,7 @@ import { lastDenial } from "../live/alerts.ts";
 import { now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { allFeatures, type Site } from "../model.ts";
-import { useAnswer } from "../parts/figure.tsx";
+import { useAnswer } from "../parts/answer.tsx";
 import { type DenialGroup, grouped } from "../past-rows.ts";
 
 const quarter = computed(() => Math.floor(now.value / 900_000));

@@ -1,24 +1,33 @@
-import { AlertDialog } from "../daily/alert-dialog.tsx";
+import { useMemo } from "preact/hooks";
+import { asked } from "../daily/asked.ts";
 import { shortOf } from "../daily/condition.ts";
-import { figuresOf, groupsOf } from "../daily/figures.ts";
+import { figuresOf } from "../daily/figures.ts";
 import { sentenceOf } from "../daily/sentence.ts";
+import type { Day } from "../daily/series.ts";
 import { Tile } from "../daily/tile.tsx";
 import { daily } from "../daily/words.ts";
-import { moment, number } from "../format.ts";
+import { moment } from "../format.ts";
 import { firing, unhandledOf } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { allFeatures, type Site, sorted } from "../model.ts";
 import { Facts, Known } from "../parts/cells.tsx";
 import { Outcome } from "../parts/dialog.tsx";
-import { Rows } from "../parts/figure.tsx";
-import { Icon, Loading, State, UsedOf } from "../parts/marks.tsx";
+import { Icon, Loading, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
-import { hrefOf, linkTo, query } from "../router.ts";
+import { DAY_MS, ZONE } from "../range.ts";
+import { hrefOf, query } from "../router.ts";
+import { later } from "../shell/later.tsx";
 import { words } from "../words.ts";
-import { FeatureTable, FIRST } from "./feature-table.tsx";
-import { Attention, coloured, Denied, Expiring, Held, SiteChart, Tight } from "./overview-lists.tsx";
+import { Attention, coloured, Denied, Expiring, Held, Tight } from "./overview-lists.tsx";
 import { useDay, useDenials } from "./overview-past.ts";
+
+// What only some sites show, or who acts, comes later: the first paint is small.
+const pages = () => import("../later/pages.ts");
+const FeatureTable = later(() => pages().then((all) => all.FeatureTable));
+const ServerGroups = later(() => pages().then((all) => all.ServerGroups));
+const Chart = later(() => pages().then((all) => all.Chart));
+const AlertDialog = later(() => pages().then((all) => all.AlertDialog));
 
 /** More servers than that are shown by group. */
 const MOST_TILES = 24;
@@ -40,12 +49,12 @@ export function Overview() {
       </div>
       {isOne && (
         <section class="only">
-          <FeatureTable rows={sorted(allFeatures(servers), query.value.get("sort") ?? FIRST)} />
+          <FeatureTable rows={sorted(allFeatures(servers), query.value.get("sort") ?? "free")} />
         </section>
       )}
       {!isOne && servers.size > MOST_TILES && (
         <div class="only">
-          <Groups servers={servers} />
+          <ServerGroups servers={servers} />
         </div>
       )}
       {!isOne && servers.size <= MOST_TILES && (
@@ -62,7 +71,7 @@ export function Overview() {
         <Held servers={servers} />
         <Denied {...denied} />
       </div>
-      <AlertDialog />
+      {asked.value && <AlertDialog {...asked.value} />}
     </>
   );
 }
@@ -112,34 +121,25 @@ function Status(props: { readonly servers: Site; readonly denied: ReturnType<typ
   );
 }
 
-/** Many servers: a row for each label, those with troubles first. */
-function Groups({ servers }: { readonly servers: Site }) {
-  const { columns } = daily;
+/** All servers together over 24 hours, by the history as it was read last. */
+function SiteChart({ day, why }: { readonly day: Day | null; readonly why: string | null }) {
+  const until = day?.until ?? now.value;
+  const coverage = Math.floor(100 * (day?.coverage ?? 0));
+  const series = useMemo(
+    () => day && { start: day.until - DAY_MS, end: day.until, buckets: day.site },
+    [day],
+  );
   return (
     <Section
-      title={words.serversPage}
-      note={number(servers.size)}
-      more={[daily.allServers, { path: "servers" }]}
+      title={daily.seats24}
+      note={
+        daily.toNow(moment(until - DAY_MS, until), ZONE) +
+        (coverage > 0 && coverage < 99 ? `; ${daily.known(coverage)}` : "")
+      }
+      more={[words.history, { path: "history" }]}
     >
-      <Rows
-        label={words.serversPage}
-        rows={groupsOf(servers)}
-        columns={[
-          {
-            head: columns.label,
-            cell: ({ key, by }) =>
-              key === "" ? daily.noLabel : <a href={linkTo("servers", { [by]: key })}>{key}</a>,
-          },
-          { head: words.serversPage, value: ({ count }) => count },
-          {
-            head: daily.troubled,
-            right: true,
-            cell: ({ troubled }) =>
-              troubled === 0 ? <span class="q">0</span> : <State is="warn">{number(troubled)}</State>,
-          },
-          { head: columns.seats, right: true, cell: (group) => <UsedOf {...group} /> },
-        ]}
-      />
+      {why !== null && <p class="q">{why}</p>}
+      {series !== null && why === null && <Chart series={series} isSum />}
     </Section>
   );
 }

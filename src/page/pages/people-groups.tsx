@@ -3,10 +3,11 @@ import { number } from "../format.ts";
 import { type GroupRow, groupedHolders, type HolderGroup } from "../groups.ts";
 import type { HolderRow } from "../model.ts";
 import { HELD, hrefOfFeature, SEATS, SINCE } from "../parts/holder-table.tsx";
-import { ListTable } from "../parts/list-table.tsx";
 import { Unknown } from "../parts/marks.tsx";
 import { linkTo } from "../router.ts";
-import { unlessSeats, words } from "../words.ts";
+import { ListTable } from "../tables/list-table.tsx";
+import { unlessSeats } from "../words.ts";
+import { words } from "../words-pages.ts";
 
 /** People, hosts or features, each once, with all they hold. */
 export function GroupList({ rows, by }: { readonly rows: readonly HolderRow[]; readonly by: HolderGroup }) {

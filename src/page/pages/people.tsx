@@ -4,12 +4,12 @@ import { now, site } from "../live/live.ts";
 import { allHolders, nameOf, peopleOf, sortedHolders, sumOf } from "../model.ts";
 import { ALL, Csv } from "../parts/csv.tsx";
 import { FIRST, HolderList } from "../parts/holder-table.tsx";
-import { NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
-import { useSteadyOrder } from "../parts/steady-order.ts";
 import { linkTo, query } from "../router.ts";
 import { matchingHolders } from "../search.ts";
-import { words } from "../words.ts";
+import { NoMatch, SortAgain } from "../tables/list-table.tsx";
+import { useSteadyOrder } from "../tables/steady-order.ts";
+import { words } from "../words-pages.ts";
 import { GroupList } from "./people-groups.tsx";
 
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,9 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders, sumOf } from "../model.ts";
+import { useAnswer } from "../parts/answer.tsx";
 import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
-import { Figure, useAnswer } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
 import { periodOf } from "../parts/past-head.tsx";
 import { PrintFoot } from "../parts/print-foot.tsx";
@@ -12,7 +13,7 @@ import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS } from "../range.ts";
 import { linkTo, query } from "../router.ts";
 import { meanCoverage } from "../series.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 
 /** One person or host: what they have now, and what they used and were denied in 90 days. */

@@ -3,7 +3,7 @@ import type { PartStatus } from "../../domain/words.ts";
 import { Raw } from "../admin/raw.tsx";
 import { post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
-import { daily } from "../daily/words.ts";
+import { daily } from "../daily/words-pages.ts";
 import { duration, milliseconds, moment, number } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
@@ -16,7 +16,7 @@ import { Figure, Rows } from "../parts/figure.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 import { FeatureTable, FIRST } from "./feature-table.tsx";
 

@@ -1,17 +1,17 @@
 import type { KeptServer } from "../../domain/polls/kept-picture.ts";
 import { aloneOf, isOld, KINDS, kindOf, MARK_OF, membersUp, placeOf, readAt } from "../daily/condition.ts";
-import { daily } from "../daily/words.ts";
+import { daily } from "../daily/words-pages.ts";
 import { byName, milliseconds, number } from "../format.ts";
 import { site } from "../live/live.ts";
 import { compare, labelsOf } from "../model.ts";
 import { Known } from "../parts/cells.tsx";
 import { ALL, Csv } from "../parts/csv.tsx";
-import { type ListColumn, ListTable, NoMatch, SortAgain } from "../parts/list-table.tsx";
 import { Age, State, Unknown, UsedOf } from "../parts/marks.tsx";
 import { Choice, SearchField } from "../parts/search-field.tsx";
-import { useSteadyOrder } from "../parts/steady-order.ts";
 import { hrefOf, linkTo, query } from "../router.ts";
-import { words } from "../words.ts";
+import { type ListColumn, ListTable, NoMatch, SortAgain } from "../tables/list-table.tsx";
+import { useSteadyOrder } from "../tables/steady-order.ts";
+import { words } from "../words-pages.ts";
 
 /** The order of an address that says none: the worst first. */
 const FIRST = "is";

@@ -3,7 +3,7 @@ import { post, Refusal } from "../api.ts";
 import { again, forget } from "../live/live.ts";
 import { loadMe } from "../me.ts";
 import { go, linkTo, page } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 
 /** A key, or a link with a one-time code behind `#code=`, becomes a cookie of this browser. */
 export function SignIn() {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { number } from "../format.ts";
 import { type FeatureRow, type HolderRow, isFull } from "../model.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 
 /** More seats than that are lengths. */
 const MOST_CELLS = 40;

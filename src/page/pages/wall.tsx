@@ -5,7 +5,7 @@ import { isOld, isTroubled } from "../daily/condition.ts";
 import { expiriesOf, figuresOf } from "../daily/figures.ts";
 import { Tile } from "../daily/tile.tsx";
 import { sayOf, screensOf, seatsOf, tightestOf, wallOf } from "../daily/wall.ts";
-import { daily } from "../daily/words.ts";
+import { daily } from "../daily/words-pages.ts";
 import { day, moment, number, shortIn } from "../format.ts";
 import { firing } from "../live/alerts.ts";
 import { lostSince, now, site } from "../live/live.ts";
@@ -16,7 +16,8 @@ import { Icon, State, UsedOf } from "../parts/marks.tsx";
 import { query } from "../router.ts";
 import { partsOf, WIDTH } from "../seats.ts";
 import { Live } from "../shell/header.tsx";
-import { seatsInWords, unlessSeats, words } from "../words.ts";
+import { seatsInWords, unlessSeats } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { useDay, useExpiries } from "./overview-past.ts";
 
 const SCREEN_MS = 15_000;

@@ -1,10 +1,8 @@
 import type { ComponentChildren } from "preact";
-import type { StatsRecord } from "../../domain/history-records.ts";
 import type { Unit } from "../../domain/words.ts";
 import { duration, number } from "../format.ts";
 import { linkTo } from "../router.ts";
-import { orUnknown } from "../series.ts";
-import { past } from "../words-past.ts";
+import { words } from "../words.ts";
 import { Unknown } from "./marks.tsx";
 
 /** A number that may not be known. */
@@ -38,7 +36,7 @@ export function FeatureLink(props: {
   return (
     <>
       {feature == null ? (
-        past.unnamed(daemon)
+        words.unnamed(daemon)
       ) : (
         <a href={linkTo("feature", { server, daemon, name: feature })}>{feature}</a>
       )}
@@ -46,21 +44,6 @@ export function FeatureLink(props: {
       {props.quiet !== true && <span class="q"> {feature == null ? server : `${server} ${daemon}`}</span>}
     </>
   );
-}
-
-/** What a feature's range comes to. */
-export function StatsFacts({ of }: { readonly of: StatsRecord }) {
-  const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
-  const facts: [string, ComponentChildren][] = [
-    [past.peak, known(of.peakUsed)],
-    [past.p95, known(of.p95Used)],
-    [past.onAverage, known(of.averageUsed, (seats) => number(Math.round(10 * seats) / 10))],
-    [past.fullFor, known(of.saturatedSeconds, asDuration)],
-    [past.sessions, known(of.sessions)],
-    [past.people, known(of.uniqueUsers)],
-    [past.deniedHead, <Known value={of.denials} />],
-  ];
-  return <Facts of={facts} />;
 }
 
 /** Figures, each with its word. */

@@ -1,5 +1,4 @@
-import uPlot from "uplot";
-import style from "uplot/dist/uPlot.min.css" with { type: "text" };
+import type uPlot from "uplot";
 import { number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { DAY_MS } from "../range.ts";
@@ -14,13 +13,8 @@ import {
   stretches,
   wasFull,
 } from "../series.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
-
-// Its style comes with it: no page that has no chart reads it.
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(style);
-document.adoptedStyleSheets.push(sheet);
 
 const HEIGHT = 200;
 const LANE = 32;
@@ -51,14 +45,14 @@ interface Handlers {
 }
 
 /** Draws a chart into a box and keeps its width; `move` puts the cursor on a bucket. */
-export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
+export function drawChart(Plot: typeof uPlot, box: HTMLElement, props: ChartProps, on: Handlers) {
   const { series, lanes = [] } = props;
   const { start, end, buckets } = series;
   const most = Math.max(1, ...buckets.map(({ peak, total }) => Math.max(peak ?? 0, total ?? 0)));
   const laneHeight = lanes.length * LANE;
   const paint = painter(box);
   const font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
-  const stepped = uPlot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
+  const stepped = Plot.paths.stepped as uPlot.Series.SteppedPathBuilderFactory;
   // A bucket lasts until the next one, or the gap behind it; the last one until the end.
   const steps = { paths: stepped({ align: 1, alignGaps: 1 }), points: { show: false }, fillTo: 0 };
   const column = (value: (bucket: Bucket) => number | null) =>
@@ -75,7 +69,7 @@ export function drawChart(box: HTMLElement, props: ChartProps, on: Handlers) {
   ];
   const seatsOnly = (_: uPlot, splits: number[]) => splits.map((value) => (value < 0 ? null : value));
 
-  const plot = new uPlot(
+  const plot = new Plot(
     {
       width: box.clientWidth,
       height: TOP + HEIGHT + laneHeight + 24,

@@ -1,14 +1,17 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import type { StatsRecord } from "../../domain/history-records.ts";
 import type { Answers } from "../api.ts";
+import { number } from "../format.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { type Range, rangeQuery, stepOf, ZONE } from "../range.ts";
 import { isDaily, type Lane, meanCoverage, orUnknown, peakOf, type Series, seriesOf } from "../series.ts";
 import { past } from "../words-past.ts";
-import { StatsFacts } from "./cells.tsx";
+import { useAnswer } from "./answer.tsx";
+import { asDuration, Facts, Known } from "./cells.tsx";
 import { Chart } from "./chart.tsx";
-import { Figure, useAnswer } from "./figure.tsx";
+import { Figure } from "./figure.tsx";
 import { periodOf, zoom } from "./past-head.tsx";
 
 /** A feature, as a question names it. */
@@ -112,4 +115,19 @@ function namedSince({ logging: [logging], denials, total }: Denials): number | n
   if (logging?.state !== "on" || (logging.source === "counters" && total === 0)) return null;
   const oldest = total > denials.length ? Date.parse(denials.at(-1)?.timestamp ?? "") : 0;
   return Math.max(oldest, Date.parse(logging.since ?? "") || 0);
+}
+
+/** What a feature's range comes to. */
+function StatsFacts({ of }: { readonly of: StatsRecord }) {
+  const known = (value: number | null, as = number) => <Known value={orUnknown(value, of)} as={as} />;
+  const facts: [string, ComponentChildren][] = [
+    [past.peak, known(of.peakUsed)],
+    [past.p95, known(of.p95Used)],
+    [past.onAverage, known(of.averageUsed, (seats) => number(Math.round(10 * seats) / 10))],
+    [past.fullFor, known(of.saturatedSeconds, asDuration)],
+    [past.sessions, known(of.sessions)],
+    [past.people, known(of.uniqueUsers)],
+    [past.deniedHead, <Known value={of.denials} />],
+  ];
+  return <Facts of={facts} />;
 }

@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { now } from "../live/live.ts";
 import { beginInWords, bucketInWords, type ChartProps, isGap, sentenceOf, wasFull } from "../series.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
+import { drawChart } from "./chart-canvas.ts";
 import { Rows } from "./figure.tsx";
 
-type Drawn = ReturnType<typeof import("./chart-canvas.ts")["drawChart"]>;
+type Drawn = ReturnType<typeof drawChart>;
 
 /**
  * Seats in use over time. Arrow keys step through its points, dragging chooses a stretch. What draws it is loaded when a
@@ -23,11 +24,11 @@ export function Chart(props: ChartProps) {
 
   useEffect(() => {
     let isOver = false;
-    import("./chart-canvas.ts").then(
-      ({ drawChart }) => {
+    import("../later/uplot.ts").then(
+      ({ uPlot }) => {
         if (isOver || box.current === null) return;
         const zoom = (start: number, end: number) => props.onZoom?.(start, end);
-        drawn.current = drawChart(box.current, props, { point: setIndex, zoom });
+        drawn.current = drawChart(uPlot, box.current, props, { point: setIndex, zoom });
       },
       () => setFailed(true),
     );

@@ -1,6 +1,6 @@
 import { addressOf, type Query } from "../api.ts";
 import { IS_HUB } from "../here.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 
 /** The most rows that one answer has. */
 export const MOST_ROWS = 10_000;

@@ -1,57 +1,15 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { type Answers, get, type Query, Refusal, search } from "../api.ts";
+import { useState } from "preact/hooks";
+import type { Answers, Query } from "../api.ts";
 import { moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { curlOf } from "../range.ts";
-import { words } from "../words.ts";
+import { isOnPaper } from "../tables/paper.ts";
 import { past } from "../words-past.ts";
+import { Pending, useAnswer } from "./answer.tsx";
 import { Known } from "./cells.tsx";
 import { Copy } from "./copy-link.tsx";
 import { Csv, MOST_ROWS } from "./csv.tsx";
-import { State } from "./marks.tsx";
-import { isOnPaper } from "./paper.ts";
-
-/** What came of a question: nothing yet, an answer, or what went wrong. */
-interface Asked<T> {
-  readonly answer: T | null;
-  readonly error: Refusal | "unreachable" | null;
-}
-
-/**
- * An answer of the API, none for a query that is null. It is read again when the question or `version` changes, and given up
- * when the place is left.
- */
-export function useAnswer<P extends keyof Answers>(
-  path: P,
-  query: Query | null,
-  version = 0,
-): Asked<Answers[P]> & { again(): void } {
-  const question = search(query ?? {});
-  const [asked, setAsked] = useState<Asked<Answers[P]> & { readonly question: string }>();
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    if (query === null) return;
-    const end = new AbortController();
-    get(path, query, end.signal).then(
-      (answer) => setAsked({ answer, error: null, question }),
-      (error) => {
-        if (end.signal.aborted) return;
-        setAsked({ answer: null, error: error instanceof Refusal ? error : "unreachable", question });
-      },
-    );
-    return () => end.abort();
-  }, [path, question, tries, version]);
-  const isOfQuestion = asked?.question === question;
-  return {
-    answer: isOfQuestion ? asked.answer : null,
-    error: isOfQuestion ? asked.error : null,
-    again() {
-      setAsked(undefined);
-      setTries(tries + 1);
-    },
-  };
-}
 
 interface FigureProps<P extends keyof Answers> {
   readonly title: string;
@@ -88,31 +46,6 @@ export function Figure<P extends keyof Answers>(props: FigureProps<P>) {
         <Copy class="link" label={past.copyCurl} text={() => curlOf(document.baseURI, path, query)} />
       </p>
     </section>
-  );
-}
-
-/** While there is no answer, and why there is none. */
-export function Pending({ error, again }: Pick<Asked<never>, "error"> & { readonly again: () => void }) {
-  if (error === null) return <p class="empty pending q">{past.loading}</p>;
-  const { status, message, details, requestId } =
-    error === "unreachable"
-      ? { status: 0, message: words.unreachable, details: null, requestId: null }
-      : error;
-  const isRole = status === 403;
-  return (
-    <div class="empty pending" role="alert">
-      <State is={isRole ? "unknown" : "crit"}>{isRole ? past.notForYou : past.failed}</State>
-      <p>{message}</p>
-      {details !== null && <p class="tool-says">{details}</p>}
-      {status >= 500 && requestId !== null && (
-        <Copy class="link" text={() => requestId} label={words.requestId(requestId)} />
-      )}
-      {!isRole && (
-        <button class="btn s" type="button" onClick={again}>
-          {words.tryAgain}
-        </button>
-      )}
-    </div>
   );
 }
 

@@ -2,9 +2,10 @@ import { duration, moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { type HolderRow, nameOf } from "../model.ts";
 import { linkTo } from "../router.ts";
-import { unlessSeats, words } from "../words.ts";
+import { type ListColumn, ListTable } from "../tables/list-table.tsx";
+import { unlessSeats } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { Known, Person } from "./cells.tsx";
-import { type ListColumn, ListTable } from "./list-table.tsx";
 import { State, Unknown } from "./marks.tsx";
 
 /** The order of an address that says none: who holds longest. */

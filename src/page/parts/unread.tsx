@@ -1,5 +1,5 @@
 import type { Site } from "../model.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { State } from "./marks.tsx";
 
 const MOST = 20;

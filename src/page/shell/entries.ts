@@ -1,5 +1,4 @@
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import type { PagePath } from "../../domain/words.ts";
 import { get } from "../api.ts";
 import { mayNot } from "../me.ts";
 import type { Site } from "../model.ts";
@@ -7,9 +6,9 @@ import { allFeatures, allHolders, countedRows } from "../model.ts";
 import { ALL } from "../parts/csv.tsx";
 import { isReportShown, REPORTS } from "../reports.ts";
 import { isOfNoSite, linkTo, page, siteOf } from "../router.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { nextTheme, overlay, signOut } from "./actions.ts";
-import { isShown, PLACES } from "./places.ts";
+import { isShown, PLACES, WITHIN } from "./places.ts";
 import type { Entry } from "./rank.ts";
 
 /** Expiry and denials are places, too. */
@@ -74,13 +73,6 @@ function holdersOf(site: Site, kind: "person" | "host"): Entry[] {
     href: linkTo("person", { [kind === "person" ? "user" : "host"]: name }),
   }));
 }
-
-/** The pages that a page with a single subject belongs to. */
-export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
-  feature: "features",
-  person: "people",
-  server: "servers",
-};
 
 /** The other sites of the fleet: the same page there, and all of them together. */
 export function siteEntries(sites: readonly SiteRecord[]): readonly Entry[] {

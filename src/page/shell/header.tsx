@@ -13,9 +13,8 @@ import { Age, Icon } from "../parts/marks.tsx";
 import { linkTo, page } from "../router.ts";
 import { words } from "../words.ts";
 import { nextTheme, signOut, theme } from "./actions.ts";
-import { WITHIN } from "./entries.ts";
-import { PaletteButton, SiteButton, show } from "./palette.tsx";
-import { isShown, PLACES } from "./places.ts";
+import { PaletteButton, SiteButton, show } from "./palette-button.tsx";
+import { isShown, PLACES, WITHIN } from "./places.ts";
 import { FreeNote, Note } from "./watch-button.tsx";
 
 /** Pages with a search of their own. */

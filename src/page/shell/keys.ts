@@ -36,6 +36,8 @@ export function startKeys(): void {
   }
 
   function pressed({ key }: KeyboardEvent): boolean {
+    // What is open over the page may still be loading.
+    if (overlay.value !== null) return false;
     if (key === "ArrowDown" || key === "ArrowUp") return step(key === "ArrowDown" ? 1 : -1);
     if (!singleKeys.value) return false;
     const goes = performance.now() - goesAt < GOES_ON_MS;

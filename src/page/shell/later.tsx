@@ -2,9 +2,9 @@ import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { words } from "../words.ts";
 
-/** A page in a file of its own, which `load`, or being shown, fetches. */
-export function later(fetchPage: () => Promise<ComponentType>) {
-  const loaded = signal<{ readonly Shown: ComponentType } | "failed" | null>(null);
+/** A component in a file of its own, which `load`, or being shown, fetches. */
+export function later<Props extends object = object>(fetchPage: () => Promise<ComponentType<Props>>) {
+  const loaded = signal<{ readonly Shown: ComponentType<Props> } | "failed" | null>(null);
   let isAsked = false;
 
   async function load(): Promise<void> {
@@ -16,7 +16,7 @@ export function later(fetchPage: () => Promise<ComponentType>) {
     );
   }
 
-  function Later() {
+  function Later(props: Props) {
     void load();
     const { value } = loaded;
     if (value === null)
@@ -25,7 +25,7 @@ export function later(fetchPage: () => Promise<ComponentType>) {
           {words.loadingPage}
         </p>
       );
-    if (value !== "failed") return <value.Shown />;
+    if (value !== "failed") return <value.Shown {...props} />;
     // Nothing answers, or after an upgrade there is no such file any more: browsers keep that it failed until they reload.
     return (
       <div class="empty" role="alert">

@@ -1,40 +1,16 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SiteRecord } from "../../domain/service/sites.ts";
-import { IS_FLEET, IS_HUB, SITE } from "../here.ts";
+import { IS_FLEET, IS_HUB } from "../here.ts";
 import { readSites } from "../live/hub.ts";
 import { site } from "../live/live.ts";
 import { Icon } from "../parts/marks.tsx";
-import { useSettled } from "../parts/settled.ts";
 import { go } from "../router.ts";
-import { words } from "../words.ts";
+import { useSettled } from "../settled.ts";
+import { words } from "../words-pages.ts";
 import { overlay } from "./actions.ts";
 import { entriesOf, fleetEntries, fleetServers, siteEntries } from "./entries.ts";
+import { show } from "./palette-button.tsx";
 import { type Entry, ranked } from "./rank.ts";
-
-/** On pages without a search of their own. */
-export function PaletteButton() {
-  return (
-    <button class="find ask" type="button" onClick={() => show("palette")}>
-      <Icon name="find" size={16} />
-      <span class="el">{words.palette}</span>
-      <kbd>/</kbd>
-    </button>
-  );
-}
-
-export const show = (what: typeof overlay.value) => {
-  overlay.value = what;
-};
-
-/** Leads to another site of the fleet. */
-export function SiteButton() {
-  return (
-    <button class="chip site" type="button" onClick={() => show("sites")}>
-      <span class="vh">{words.site}</span>
-      <b class="el">{SITE ?? words.allSites}</b>
-    </button>
-  );
-}
 
 /** Leads to every feature, server, person, host, page and site by a part of its name; or to sites alone. */
 export function Palette() {

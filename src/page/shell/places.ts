@@ -21,6 +21,13 @@ interface Place {
   readonly also: string;
 }
 
+/** The pages that a page with a single subject belongs to. */
+export const WITHIN: Readonly<Partial<Record<PagePath | "", PagePath>>> = {
+  feature: "features",
+  person: "people",
+  server: "servers",
+};
+
 /** What a page cannot do without. */
 const NEEDS: Readonly<Partial<Record<PagePath | "", Permission>>> = {
   people: "holders",

@@ -1,7 +1,7 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { go, linkTo, page } from "../router.ts";
 import type { Identified } from "../rows.ts";
-import { words } from "../words.ts";
+import { words } from "../words-pages.ts";
 import { SortHead } from "./head-cell.tsx";
 import { VirtualRows } from "./virtual.tsx";
 

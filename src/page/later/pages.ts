@@ -1,0 +1,26 @@
+/** All but the first page, as one file: apart, what they share would be a dozen requests more. */
+import "./styles.ts";
+
+export { Admin } from "../admin/admin.tsx";
+export { Logs } from "../admin/logs.tsx";
+export { AlertDialog } from "../daily/alert-dialog.tsx";
+export { Fleet } from "../fleet/fleet.tsx";
+export { Alerts } from "../pages/alerts.tsx";
+export { Denials } from "../pages/denials.tsx";
+export { Expiry } from "../pages/expiry.tsx";
+export { Feature } from "../pages/feature.tsx";
+export { FeatureTable } from "../pages/feature-table.tsx";
+export { Features } from "../pages/features.tsx";
+export { History } from "../pages/history.tsx";
+export { NoServers } from "../pages/no-servers.tsx";
+export { Outages } from "../pages/outages.tsx";
+export { People } from "../pages/people.tsx";
+export { Person } from "../pages/person.tsx";
+export { Server } from "../pages/server.tsx";
+export { ServerGroups } from "../pages/server-groups.tsx";
+export { Servers } from "../pages/servers.tsx";
+export { SignIn } from "../pages/sign-in.tsx";
+export { Wall } from "../pages/wall.tsx";
+export { Chart } from "../parts/chart.tsx";
+export { KeyList } from "../shell/key-list.tsx";
+export { Palette } from "../shell/palette.tsx";

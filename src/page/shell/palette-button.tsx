@@ -1,0 +1,29 @@
+import { SITE } from "../here.ts";
+import { Icon } from "../parts/marks.tsx";
+import { words } from "../words.ts";
+import { overlay } from "./actions.ts";
+
+/** On pages without a search of their own. */
+export function PaletteButton() {
+  return (
+    <button class="find ask" type="button" onClick={() => show("palette")}>
+      <Icon name="find" size={16} />
+      <span class="el">{words.palette}</span>
+      <kbd>/</kbd>
+    </button>
+  );
+}
+
+export const show = (what: typeof overlay.value) => {
+  overlay.value = what;
+};
+
+/** Leads to another site of the fleet. */
+export function SiteButton() {
+  return (
+    <button class="chip site" type="button" onClick={() => show("sites")}>
+      <span class="vh">{words.site}</span>
+      <b class="el">{SITE ?? words.allSites}</b>
+    </button>
+  );
+}

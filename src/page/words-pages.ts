@@ -1,0 +1,160 @@
+import type { Unit } from "../domain/words.ts";
+import { number } from "./format.ts";
+import type { State } from "./model.ts";
+import { amount, words as first, unitWord } from "./words.ts";
+
+const persons = (count: number) => `${number(count)} ${count === 1 ? "person" : "people"}`;
+
+/** The words of the first page, and those of the pages that come later. */
+export const words = {
+  ...first,
+  apiDocs: "API documentation",
+  searchSites: "Search sites",
+  paletteHint: "Feature, person, host, server, page or action",
+  kinds: {
+    page: "Page",
+    site: "Site",
+    action: "Action",
+    server: "Server",
+    feature: "Feature",
+    person: "Person",
+    host: "Host",
+  },
+  changeTheme: "Change the theme",
+  keysHead: "Keys",
+  keyList: [
+    ["Ctrl K", "Search everything"],
+    ["/", "Search this list; everything where there is none"],
+    ["↓ ↑ j k", "Next row, row before"],
+    ["Enter", "Open"],
+    ["Esc", "Leave a field, close"],
+    ["[ ]", "A shorter, a longer range"],
+    ["t", "Theme: system, light, dark"],
+    ["?", "This list"],
+  ] as const,
+  singleKeys: "Single keys do something (Ctrl K always does)",
+  signInHead: "Sign in with your key",
+  key: "Key",
+  stay: "Stay signed in on this browser for 30 days",
+  noKey: "No key?",
+  whoMakesKeys: "Your license administrator makes one, or sends you a link that signs you in once.",
+  onTheServer: "On the server:",
+  hostAlone: "This page works with cookies of this host alone.",
+  keyRefused: "This key is not taken. It may be mistyped, expired or revoked.",
+  codeRefused:
+    "This link was used already, or is older than 10 minutes. Ask for another one, or sign in with a key.",
+
+  searchFeatures: "Search features",
+  searchHint: "Feature, person, host or server",
+  searchTry: "try  server:eda  or  free:0",
+  filters: "Filters",
+  all: "All",
+  states: {
+    full: "Full",
+    nearly: "Nearly full",
+    waiting: "Waiting",
+    expiring: "Expiring",
+    stale: "Stale",
+    partial: "Partial",
+  } satisfies Record<State, string>,
+  anyServer: "Server: any",
+  anyLabel: "Label: any",
+  server: (id: string) => `Server: ${id}`,
+  label: (label: string) => `Label: ${label}`,
+  csv: "CSV",
+  changes: (count: number) => `${number(count)} ${count === 1 ? "change" : "changes"}: sort again`,
+  featureCount: (count: number) => `${number(count)} ${count === 1 ? "feature" : "features"}`,
+  ofThemStale: (count: number) => `, ${number(count)} of them stale`,
+  byName: "One row a name",
+  places: (count: number) => `${number(count)} places`,
+  chooseColumns: "Columns",
+  neverPolled: "not polled yet",
+  noFeatures: "no features were read",
+  heldAny: "Held: any time",
+  heldOver: (hours: string) =>
+    hours === "168" ? "Held over 7 d" : hours === "24" ? "Held over 1 d" : `Held over ${hours} h`,
+  groupNone: "Group: none",
+  groupedBy: (by: string) => `By ${by}`,
+  holdsNow: "Has now",
+  holdsNothing: "Nothing now.",
+  commaName: "The past of a name with a comma cannot be asked for.",
+  usedIn90: "Used in 90 days",
+  deniedIn90: "Denied in 90 days",
+  columns: {
+    name: "Feature",
+    server: "Server",
+    daemon: "Daemon",
+    seats: "Seats",
+    note: "Note",
+    used: "In use",
+    free: "Free",
+    peak: "Peak 24 h",
+    denied: "Denied 24 h",
+    feature: "Feature",
+    expires: "Expires",
+    age: "Age",
+    user: "User",
+    host: "Host",
+    count: "Seats",
+    since: "Since",
+    held: "Held",
+    waits: "Waits",
+  },
+  noMatch: "Nothing matches.",
+  onlyFeature: (name: string) => `Feature: ${name}`,
+  clear: "Clear the filters",
+  noLimit: "no limit",
+  atLeast: (count: number) => `≥ ${number(count)}`,
+  permanent: "permanent",
+  partialState: "partial",
+  membersUp: (up: number, all: number) => `${up} of ${all}`,
+
+  free: "free",
+  sharedWith: (others: number, theirs: number) =>
+    `shares its seats with ${number(others)} other${others === 1 ? "" : "s"}${theirs > 0 ? ` that use ${number(theirs)}` : ""}`,
+  waitingFor: (people: number, seats: number, unit?: Unit) =>
+    [`${number(people)} waiting`, ` for ${amount(seats, unit)}`] as const,
+  polledBefore: (age: string) => `polled ${age} ago`,
+  readBefore: (age: string) => `read ${age} ago`,
+  expires: "expires",
+  whoHasIt: "Who has it",
+  whoWaits: "Waiting",
+  reservations: "Reserved",
+  nobody: "Nobody has it.",
+  nobodyWaits: "Nobody waits.",
+  persons,
+  peopleSeats: (people: number, seats: number, unit?: Unit) => `${persons(people)}, ${amount(seats, unit)}`,
+  assigned: "Assigned",
+  openInPeople: "Open in People",
+  copyBadge: "Copy link of badge",
+  noSuchFeature: "There is no such feature now.",
+  allFeatures: "All features",
+  /** `covered`: percent of the time in which the server was read. */
+  waits: (covered: number, count: number, half: string | null, most: string | null) =>
+    `In 30 days${covered < 99 ? `, of which ${covered} % are known,` : ""} it was full ${count === 1 ? "once" : `${number(count)} times`}.` +
+    (half === null || most === null
+      ? ""
+      : ` Half of the waits were over within ${half}, 8 of 10 within ${most}.`),
+  seatsInUse: "Seats in use",
+  seatsWaited: "Seats waited for",
+  unitWord,
+  units: { seats: "Seats", tokens: "Tokens", credits: "Credits" } satisfies Record<Unit, string>,
+  waitsFor: (count: number) => `waits for ${number(count)}`,
+  more: (count: number) => `${number(count)} more`,
+  overADay: "over 1 day,",
+
+  searchPeople: "Search people",
+  searchPeopleHint: "Person, host, feature or server",
+  kind: "State",
+  waitsNow: "waits",
+
+  noServers: "No license server is configured.",
+  noConfig:
+    "licmond runs without a config. Write one with licmond init, add a server at its end, and start licmond with --config:",
+  addServer: (config: string | undefined) =>
+    config === undefined
+      ? "Add one at the end of licmond's config:"
+      : `Add one at the end of the config, ${config}:`,
+  thenCheck: "Check that it answers, then make licmond read its config again:",
+  docs: "All settings are explained in the config that licmond init writes, and in docs/config.md.",
+} as const;
