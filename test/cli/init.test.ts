@@ -37,7 +37,10 @@ test("what it writes is not for everybody; root's is its directory's group's to 
   }
 });
 
-const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "");
+const UNCOMMENTED = INITIAL_CONFIG.replaceAll(/^# (?=\[|[a-z_]+ = )/gm, "")
+  // This setting goes with pseudonyms alone, which are not the default.
+  .replace(/^people_key_file/m, 'people = "pseudonyms"\n$&')
+  .replace(/^people = "names".*\n/m, "");
 
 test("as it stands it is the defaults, but for the address that others can reach", () => {
   const initial = interpretConfig(INITIAL_CONFIG, null, {});
@@ -78,7 +81,14 @@ test("each default that it names is the default, and each example is taken", () 
   const defaults = interpretConfig("", null, {});
   if (!result.ok || !defaults.ok) throw new Error("refused");
   const { config } = result;
-  expect(defaults.config.http).toEqual({ ...config.http, tls: null, publicUrl: null, trustedProxies: [] });
+  const loopback = { host: "127.0.0.1", isHostSet: false };
+  expect(defaults.config.http).toEqual({
+    ...config.http,
+    ...loopback,
+    tls: null,
+    publicUrl: null,
+    trustedProxies: [],
+  });
   expect(config.storage).toEqual(defaults.config.storage);
   expect(config.log).toEqual(defaults.config.log);
   expect(config.collector).toEqual(defaults.config.collector);

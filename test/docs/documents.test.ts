@@ -48,8 +48,7 @@ describe("commands for who works on the project", () => {
 
   function isThere(command: string): boolean {
     const [program = "", verb = "", name = ""] = command.split(/\s+/);
-    if (program.startsWith("./")) return existsSync(join(ROOT, program));
-    if (program !== "bun") return false;
+    if (program !== "./scripts/bun") return program.startsWith("./") && existsSync(join(ROOT, program));
     if (verb === "run") return name in scripts;
     return existsSync(join(ROOT, verb === "test" ? name : verb));
   }

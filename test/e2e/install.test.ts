@@ -114,7 +114,7 @@ test("a config of one's own is taken where there is none, stays where there is o
   const mine = other.at("/mine.toml");
   for (const [text, words] of [
     [null, "mine.toml: there is no such file"],
-    ["http]\n", "mine.toml:1: is no TOML"],
+    ["http]\n", "mine.toml:1: invalid TOML"],
     ["[http]\nprot = 1\n", "mine.toml:2: http.prot is no known key"],
   ] as const) {
     if (text !== null) await Bun.write(mine, text);

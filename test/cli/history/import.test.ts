@@ -148,7 +148,7 @@ test("RLM's debug log becomes sessions and denials", async () => {
     '[[servers]]\nid = "vfx"\nmanager = "rlm"\naddress = "5053@lic"\ntool = "/bin/true"\ntimezone = "UTC"\n',
   );
   const log = join(place.folder, "paintco.dlog");
-  await Bun.write(log, await Bun.file(join(import.meta.dir, "../../fixtures/rlm/debug.log")).text());
+  await Bun.write(log, await Bun.file(join(import.meta.dir, "../../fixtures/rlm/debug-log.txt")).text());
   const written = new Date("2026-01-01T09:00Z");
   await utimes(log, written, written);
   const done = await run([...importing(place, "vfx"), log]);

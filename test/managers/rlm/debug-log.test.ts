@@ -30,7 +30,7 @@ function readFrom(
 const at = (event: DebugLogEvent) => new Date(event.at).toISOString().slice(0, 16);
 
 describe("a whole log", () => {
-  const { events, counts, reader } = readLog(fixture("debug.log"));
+  const { events, counts, reader } = readLog(fixture("debug-log.txt"));
 
   test("checkouts, check-ins and denials, over the turn of the year", () => {
     const seats = events.flatMap((event) => ("feature" in event ? [event] : []));
@@ -78,7 +78,7 @@ describe("a whole log", () => {
   });
 
   test("times are those of the zone", () => {
-    const [first] = readLog(fixture("debug.log"), {
+    const [first] = readLog(fixture("debug-log.txt"), {
       zone: "America/New_York",
       lastWrite: Date.UTC(2026, 0, 1, 20),
     }).events;
