@@ -294,6 +294,8 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       bus,
       requestSample: sampler.request,
       keyHolds,
+      bufferBytes: () => running.current().limits.streamBufferBytes,
+      log: log("http"),
     });
     teardown.add("streams", () => hub.close());
     const feed = createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock });

@@ -80,6 +80,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
       monthlyQuota: limits.monthly_quota ?? null,
       streams: limits.streams ?? 2000,
       streamsPerKey: limits.streams_per_key ?? 50,
+      streamBufferBytes: parseBytes(limits.stream_buffers ?? "64MiB") ?? 64 * 1024 ** 2,
     },
     execute: { enabled: execute.enabled ?? false, commands: (execute.commands ?? []).map(buildCommand) },
     remoteWrite: buildRemoteWrite(file.export?.remote_write, environment),

@@ -215,6 +215,7 @@ export const ConfigFile = table({
     monthly_quota: integer(1, Number.MAX_SAFE_INTEGER),
     streams: integer(1, 100_000),
     streams_per_key: integer(1, 100_000),
+    stream_buffers: optional(text(sizeFrom("1MB", "64MiB"))),
   }),
   execute: section({
     enabled: optional(Type.Boolean()),

@@ -118,7 +118,7 @@ export interface HttpSettings
   readonly products: Config["products"];
   readonly maintenance: Config["maintenance"];
   readonly page: Config["page"];
-  readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey">;
+  readonly limits: Omit<Config["limits"], "streams" | "streamsPerKey" | "streamBufferBytes">;
 }
 
 export interface DaemonPort {

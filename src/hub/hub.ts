@@ -106,6 +106,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
         pseudonyms,
         anonymous,
         limits: () => running.current().limits,
+        log: log("http"),
         keyHolds: (id) => access.holds(id, running.current().page),
         wake: () => watch?.wake(),
         isFailing: () => watch?.isFailing() ?? false,

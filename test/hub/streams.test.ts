@@ -390,7 +390,8 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       createHubStreams({
         ...{ pool, partitions, clock, directory, pseudonyms, host: createHostService("/", clock) },
         anonymous: (picture) => anonymousPicture(picture, pseudonyms),
-        limits: () => ({ streams: 10, streamsPerKey: 10 }),
+        limits: () => ({ streams: 10, streamsPerKey: 10, streamBufferBytes: 64 * 1024 ** 2 }),
+        log: recordingLog(),
         keyHolds: () => true,
         wake() {},
         isFailing: () => false,
@@ -402,6 +403,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       const heard: number[] = [];
       const send = (chunk: Chunk) => {
         for (const text of chunk.texts()) heard.push(JSON.parse(text).n);
+        return 0;
       };
       const opening = openAt(hub.port, recordingLog(), "combined", exchange, after);
       const carrier = { kind: "websocket", waiting: () => 0, send, close() {} } as const;

@@ -6,7 +6,7 @@ import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, KEY_PROTOCOL, keyOfProtocols, requireLabels } from "../exchange.ts";
 import { byLabels } from "../snapshot.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
-import { ENDINGS, REPLAY_WAITING_BYTES, type StreamClient } from "../streams/hub.ts";
+import { ENDINGS, type StreamClient } from "../streams/hub.ts";
 import { type Opening, openStream } from "../streams/open-stream.ts";
 import {
   STREAM_NAMES,
@@ -166,14 +166,23 @@ const SSE_HEADERS = {
  */
 function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): ReadableStream<Uint8Array> {
   let client: StreamClient | null = null;
+  let lastBytes = 0;
+  let isIdle = true;
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         client = opening.start(
           {
             kind: "sse",
-            waiting: () => REPLAY_WAITING_BYTES - (controller.desiredSize ?? 0),
-            send: (chunk) => controller.enqueue(chunk.bytes()),
+            // Besides the queue, the server holds a chunk that the socket has not accepted.
+            waiting: () => (isIdle ? 0 : lastBytes - (controller.desiredSize ?? 0)),
+            send(chunk) {
+              const bytes = chunk.bytes();
+              isIdle = false;
+              controller.enqueue(bytes);
+              lastBytes = bytes.byteLength;
+              return lastBytes;
+            },
             close(reason) {
               if (reason === "shutdown" || reason === "key") {
                 controller.enqueue(ownChunk(comment(ENDINGS[reason])).bytes());
@@ -188,9 +197,12 @@ function createSseStream(opening: Opening, wanted: Wanted, onEnd: () => void): R
           wanted,
         );
       },
-      pull: () => client?.drained(),
+      pull() {
+        isIdle = true;
+        client?.drained();
+      },
       cancel: () => client?.leave(),
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: REPLAY_WAITING_BYTES }),
+    new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
   );
 }

@@ -27,11 +27,9 @@ const utf8 = new TextEncoder();
 export type EncodedEvent = ReturnType<typeof encodedEvent>;
 
 /**
- * An event on its way to clients of any kind: each form of it is encoded once, when the first client wants it. `text`
- * is for WebSockets; log events have one form whatever the parts.
+ * An event on its way to clients of any kind. `text` is for WebSockets; log events have one form whatever the parts.
  */
 function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
-  const frames = new Map<string, Uint8Array>();
   const subjects = new Map<Parts, Subject>();
   const namesOf = (parts: Parts): readonly string[] => {
     if (row.type !== "log") return [row.type];
@@ -49,10 +47,8 @@ function encodedEvent(row: EventRow, text: (parts: Parts) => string) {
         return JSON.parse(row.type === "picture" ? row.json : text(part)) as Subject;
       }),
     /** Frames of server-sent events; with `asMessage` one frame named `message`. */
-    frames: (parts: Parts, asMessage: boolean) =>
-      frames.getOrInsertComputed(`${parts} ${asMessage}`, () =>
-        utf8.encode((asMessage ? ["message"] : namesOf(parts)).map((name) => frame(name, parts)).join("")),
-      ),
+    frames: (parts: Parts, asMessage: boolean): string =>
+      (asMessage ? ["message"] : namesOf(parts)).map((name) => frame(name, parts)).join(""),
   };
 }
 
@@ -138,7 +134,9 @@ export function chunkOf(
   let texts: string[] | null = null;
   return {
     bytes: () =>
-      (bytes ??= Buffer.concat(wanted.map(({ event, parts }) => event.frames(parts, filter.asMessage)))),
+      (bytes ??= utf8.encode(
+        wanted.map(({ event, parts }) => event.frames(parts, filter.asMessage)).join(""),
+      )),
     texts: () => (texts ??= wanted.map(({ event, parts }) => event.text(parts))),
   };
 }

@@ -1,15 +1,18 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { EventType } from "../../domain/events.ts";
+import type { Log } from "../../domain/log.ts";
 import { repeat } from "../../domain/time/clock.ts";
 import type { Bus } from "../../live/bus.ts";
 import type { Sampler } from "../../live/sampler.ts";
 import type { EventRow, Events } from "../../store/events.ts";
 import { type Chunk, chunkOf, type EncodedEvent, type EventEncoder, ownChunk } from "./encode.ts";
+import { createSendBudget } from "./send-budget.ts";
 import type { StreamFilter } from "./stream-filter.ts";
 
 /** A client for which more than this waits in the daemon is cut off; it resumes when it can read again. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 /** While this much waits, a replay holds its next page back. */
-export const REPLAY_WAITING_BYTES = 128 * 1024;
+export const REPLAY_WAITING_BYTES = 32 * 1024;
 
 /** Why the daemon ends a stream, with the words for its client. */
 export const ENDINGS = {
@@ -25,20 +28,23 @@ export interface Carrier {
   readonly kind: "sse" | "websocket";
   /** Bytes that wait in the daemon for the client to read them. */
   waiting(): number;
-  send(chunk: Chunk): void;
+  /** Returns the number of bytes. */
+  send(chunk: Chunk): number;
   close(reason: Ending): void;
 }
 
 export type StreamClient = ReturnType<typeof createClient>;
 
-/** The client of a stream, whatever carries it. `onGone` is called when the connection has ended, from either side. */
-export function createClient(
-  holder: string,
-  filter: StreamFilter,
-  carrier: Carrier,
-  onGone: () => void,
-  onSlow: () => void,
-) {
+interface ClientEvents {
+  /** The connection has ended, from either side. */
+  gone(): void;
+  /** The client was cut off because too much waits for it. */
+  slow(): void;
+  sent(bytes: number): void;
+}
+
+/** The client of a stream, whatever carries it. */
+export function createClient(holder: string, filter: StreamFilter, carrier: Carrier, events: ClientEvents) {
   let wake = () => {};
   const client = {
     kind: carrier.kind,
@@ -46,13 +52,17 @@ export function createClient(
     holder,
     filter,
     gone: false,
+    waiting: carrier.waiting,
+    tookAt: performance.now(),
     /** Does not block: a client for which too much waits is cut off. */
     send(chunk: Chunk): void {
       if (client.gone) return;
-      if (carrier.waiting() <= MAX_WAITING_BYTES) carrier.send(chunk);
+      const waiting = carrier.waiting();
+      if (waiting === 0) client.tookAt = performance.now();
+      if (waiting <= MAX_WAITING_BYTES) events.sent(carrier.send(chunk));
       else {
         client.end("slow");
-        onSlow();
+        events.slow();
       }
     },
     end(reason: Ending): void {
@@ -63,11 +73,14 @@ export function createClient(
     /** The connection has ended. */
     leave(): void {
       client.gone = true;
-      onGone();
+      events.gone();
       wake();
     },
     /** More may be sent. */
-    drained: () => wake(),
+    drained(): void {
+      client.tookAt = performance.now();
+      wake();
+    },
     /** Resolves once little waits for the client; at once in the usual case. */
     async ready(): Promise<void> {
       if (client.gone || carrier.waiting() < REPLAY_WAITING_BYTES) return;
@@ -86,6 +99,9 @@ interface HubDeps {
   /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
   readonly encoder: EventEncoder;
+  /** Most bytes that may wait for all clients together (`limits.stream_buffers`). */
+  readonly bufferBytes: () => number;
+  readonly log: Pick<Log, "warn">;
   readonly every?: typeof repeat;
 }
 
@@ -119,7 +135,8 @@ export type Hub = ReturnType<typeof createHub>;
  * Fan-out. What clients of equal filters get is put together once. Metrics go to the clients that are due: one timer
  * for all clients of an interval, one sample for all that are due.
  */
-export function createHub({ bus, requestSample, keyHolds, encoder, every = repeat }: HubDeps) {
+export function createHub(deps: HubDeps) {
+  const { bus, requestSample, keyHolds, encoder, every = repeat } = deps;
   const members = new Set<StreamClient>();
   /** Members that have caught up. */
   const live = new Set<StreamClient>();
@@ -127,6 +144,18 @@ export function createHub({ bus, requestSample, keyHolds, encoder, every = repea
   const due = new Set<StreamClient>();
   /** Timers of metrics by their interval. */
   const ticks = new Map<number, () => void>();
+
+  let turn: Promise<unknown> = Promise.resolve();
+  const budget = createSendBudget(members, deps.bufferBytes, (slowest, bytes) => {
+    for (const client of slowest) client.end("slow");
+    deps.log.warn(
+      "The send buffers of all streams are full (limits.stream_buffers): the slowest readers were cut off",
+      {
+        clients: slowest.length,
+        bytes,
+      },
+    );
+  });
 
   const unsubscribe = bus.subscribe((batch) => {
     if (live.size === 0) return;
@@ -182,6 +211,12 @@ export function createHub({ bus, requestSample, keyHolds, encoder, every = repea
     /** Counts the client in: it gets signs of life and is ended with its key, and still catches up by itself. */
     enter: (client: StreamClient) => void members.add(client),
     goLive,
+    sent: budget.sent,
+    /**
+     * Resolves in a turn of the event loop in which no other replay is given one, so that thousands of replays do not
+     * hold up requests.
+     */
+    replayTurn: () => (turn = turn.then(() => nextTurn())),
     /** Gives the client another filter, also while it catches up, and a sample by it. */
     refilter(client: StreamClient, filter: StreamFilter) {
       client.filter = filter;

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { ApiError } from "../../domain/errors.ts";
 import { audienceOf, permits } from "../../domain/keys.ts";
 import type { Log } from "../../domain/log.ts";
@@ -10,8 +9,12 @@ import { chunkOf, comment, ownChunk } from "./encode.ts";
 import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
 import { createStreamFilter, type StreamName, type Wanted } from "./stream-filter.ts";
 
-/** Events read from the store at a time: a millisecond or two of work. */
+/** Most events that a replay reads from the store at a time: a millisecond or two of work. */
 const PAGE_EVENTS = 200;
+/** A replay reads this many first: how large its events are is not known yet. */
+const FIRST_PAGE_EVENTS = 20;
+/** Most bytes of events that a replay sends at a time, unless one event is longer. */
+const PAGE_BYTES = 16 * 1024;
 /** The pages of one browser share a stream. */
 const STREAMS_OF_SIGN_IN = 8;
 /** Milliseconds that browsers wait before they connect again. */
@@ -61,13 +64,11 @@ export function openStream(
     stream,
     /** Sends what was missed, then what comes. */
     start(carrier: Carrier, wanted: Wanted): StreamClient {
-      const client: StreamClient = createClient(
-        holder,
-        filterOf(wanted),
-        carrier,
-        () => hub.leave(client),
-        () => log.warn("A stream client reads too slowly and was cut off", about),
-      );
+      const client: StreamClient = createClient(holder, filterOf(wanted), carrier, {
+        gone: () => hub.leave(client),
+        slow: () => log.warn("A stream client reads too slowly and was cut off", about),
+        sent: hub.sent,
+      });
       hub.enter(client);
       (from === null ? begin(port, client) : resume(port, stream, client, from)).catch((error: unknown) => {
         client.end("failed");
@@ -120,15 +121,13 @@ async function resume(
     );
     if (chunk !== null) client.send(chunk);
   } else
-    for (let cursor = after; ; await nextTurn()) {
+    for (let cursor = after, limit = FIRST_PAGE_EVENTS; ; ) {
       await client.ready();
+      await hub.replayTurn();
       if (client.gone) return;
-      const last = hub.lastPublished();
-      const page = await history.page(cursor, PAGE_EVENTS, only);
-      const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
-      if (chunk !== null) client.send(chunk);
-      const newest = page.at(-1)?.id ?? cursor;
-      cursor = page.length < PAGE_EVENTS ? Math.max(newest, last) : newest;
+      const sent = await sendPage({ hub, history }, client, cursor, limit, only);
+      cursor = sent.cursor;
+      limit = Math.min(PAGE_EVENTS, Math.max(1, 2 * sent.events));
       if (cursor >= hub.lastPublished()) break;
     }
   // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
@@ -136,6 +135,29 @@ async function resume(
   if (client.gone) return;
   hub.goLive(client);
   hub.wantSample(client);
+}
+
+/** Sends the next events, and returns how many, with the id up to which everything has been sent. */
+async function sendPage(
+  { hub, history }: Pick<StreamsPort, "hub" | "history">,
+  client: StreamClient,
+  after: number,
+  limit: number,
+  only: "log" | undefined,
+): Promise<{ readonly cursor: number; readonly events: number }> {
+  const last = hub.lastPublished();
+  const rows = await history.page(after, limit, only);
+  let bytes = 0;
+  const end = rows.findIndex(({ json }) => {
+    bytes += json.length;
+    return bytes > PAGE_BYTES;
+  });
+  const page = end === -1 ? rows : rows.slice(0, Math.max(1, end));
+  const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
+  if (chunk !== null) client.send(chunk);
+  const newest = page.at(-1)?.id ?? after;
+  const isLast = rows.length < limit && page.length === rows.length;
+  return { cursor: isLast ? Math.max(newest, last) : newest, events: page.length };
 }
 
 /** The events that are missing after an id, as far as is known now. */

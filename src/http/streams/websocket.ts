@@ -55,10 +55,13 @@ export function createSocketHandlers(
           kind: "websocket",
           waiting: () => ws.getBufferedAmount(),
           // Corked, so that the texts of a busy moment are one write to the socket: those cost more than all else.
-          send: (chunk) =>
-            void ws.cork(() => {
-              for (const text of chunk.texts()) ws.sendText(text);
-            }),
+          send(chunk) {
+            const texts = chunk.texts();
+            ws.cork(() => {
+              for (const text of texts) ws.sendText(text);
+            });
+            return texts.reduce((sum, { length }) => sum + length, 0);
+          },
           close: (reason) => ws.close(CLOSE_CODES[reason], ENDINGS[reason]),
         },
         byServers(parse(query)),

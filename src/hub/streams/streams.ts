@@ -2,6 +2,7 @@ import type { Config } from "../../config/config.ts";
 import type { HostService } from "../../daemon/meters.ts";
 import { ApiError } from "../../domain/errors.ts";
 import type { MetricsEvent } from "../../domain/events.ts";
+import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { type Clock, systemTimers } from "../../domain/time/clock.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
@@ -25,7 +26,8 @@ interface StreamsDeps {
   readonly host: HostService;
   readonly pseudonyms: Pseudonyms;
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
-  readonly limits: () => Pick<Config["limits"], "streams" | "streamsPerKey">;
+  readonly limits: () => Pick<Config["limits"], "streams" | "streamsPerKey" | "streamBufferBytes">;
+  readonly log: Pick<Log, "warn">;
   /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
   /** Asks for a look, soon. */
@@ -61,6 +63,8 @@ export async function createHubStreams(deps: StreamsDeps) {
     requestSample: sampler.request,
     keyHolds: deps.keyHolds,
     encoder: createEncoder(deps.pseudonyms),
+    bufferBytes: () => deps.limits().streamBufferBytes,
+    log: deps.log,
   });
   const pictures = createPictureWatch({
     pool,

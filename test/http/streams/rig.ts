@@ -10,6 +10,7 @@ import { createSocketHandlers } from "../../../src/http/streams/websocket.ts";
 import { type Bus, createBus, createIds } from "../../../src/live/bus.ts";
 import { createSampler } from "../../../src/live/sampler.ts";
 import type { EventRow } from "../../../src/store/events.ts";
+import { recordingLog } from "../../store/recording-log.ts";
 import type { Bench } from "../make.ts";
 
 /** Under a secret that is none, so that tests can say what comes out. */
@@ -27,7 +28,10 @@ export interface MemoryStreams extends StreamsPort {
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
   readonly stored: readonly EventRow[];
+  /** Lines that the hub of the streams logged. */
+  readonly logged: ReturnType<typeof recordingLog>["lines"];
   limit: { streams: number; perKey: number };
+  bufferBytes: number;
   close(): void;
 }
 
@@ -59,6 +63,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     ticks.set(ms, run);
     return repeat(ms, run);
   };
+  const log = recordingLog();
   let reads = 0;
   const sampler = createSampler({
     bus,
@@ -72,7 +77,15 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({ bus, requestSample: sampler.request, keyHolds, encoder, every }),
+    hub: createHub({
+      bus,
+      requestSample: sampler.request,
+      keyHolds,
+      encoder,
+      bufferBytes: () => streams.bufferBytes,
+      log,
+      every,
+    }),
     samples: sampler,
     history: {
       page: (after, limit, only) =>
@@ -82,6 +95,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
       holesAbove: (after) => holes.filter(({ to }) => to > after),
     },
     limit: { streams: 10, perKey: 5 },
+    bufferBytes: 64 * 1024 ** 2,
     limits: () => streams.limit,
     log: (message, change = {}) =>
       bus.emit({ type: "log", level: "info", message, source: "collector", metadata: {}, ...change }),
@@ -95,6 +109,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     },
     holes,
     stored,
+    logged: log.lines,
     close() {
       streams.hub.close();
       sampler.stop();

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Exchange } from "../../../src/http/exchange.ts";
 import type { Listening } from "../../../src/http/listen.ts";
 import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
-import { createClient, HEARTBEAT_MS, KEY_CHECK_MS } from "../../../src/http/streams/hub.ts";
+import {
+  createClient,
+  HEARTBEAT_MS,
+  KEY_CHECK_MS,
+  REPLAY_WAITING_BYTES,
+} from "../../../src/http/streams/hub.ts";
+import { openStream } from "../../../src/http/streams/open-stream.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench, monitored, picture } from "../make.ts";
@@ -320,16 +327,10 @@ describe("a metrics stream", () => {
   test("gets the newest alone of several samples in one group", () => {
     const { hub } = streams;
     const sent: string[] = [];
-    const send = (chunk: Chunk) => void sent.push(...chunk.texts());
+    const send = (chunk: Chunk) => sent.push(...chunk.texts());
     const filter = createStreamFilter("metrics", {}, { hidden: [], audience: "names" });
-    const nothing = () => {};
-    const client = createClient(
-      "k",
-      filter,
-      { kind: "sse", waiting: () => 0, send, close() {} },
-      nothing,
-      nothing,
-    );
+    const carrier = { kind: "sse", waiting: () => 0, send, close() {} } as const;
+    const client = createClient("k", filter, carrier, { gone() {}, slow() {}, sent() {} });
     hub.enter(client);
     hub.goLive(client);
     hub.wantSample(client);
@@ -433,6 +434,75 @@ describe("the end of a stream", () => {
     expect(site.logged.filter(({ message }) => message.includes("reads too slowly"))).toHaveLength(1);
     // Its socket stays open on our side until here.
     await stalled.cancel().catch(() => {});
+  });
+});
+
+describe("stalled replays", () => {
+  const past = (count: number, length: number) => {
+    for (let index = 0; index < count; index++) streams.log("x".repeat(length));
+    streams.flush();
+  };
+
+  /** A replay of everything for a client that never reads. */
+  function stall() {
+    const caller = { id: "k", role: "admin", anonymize: false } as NonNullable<Exchange["caller"]>;
+    const exchange = { caller, signIn: null, request: new Request("http://lic/") } as Exchange;
+    const client = { bytes: 0, ended: "" };
+    const carrier = {
+      kind: "sse",
+      waiting: () => client.bytes,
+      send(chunk: Chunk) {
+        const { byteLength } = chunk.bytes();
+        client.bytes += byteLength;
+        return byteLength;
+      },
+      close(reason: string) {
+        client.ended = reason;
+      },
+    } as const;
+    openStream(streams, site.deps.log("http"), "logs", exchange, "1").start(carrier, {});
+    return client;
+  }
+
+  test("hold little each, and the slowest are cut off when the budget of all streams is used up", async () => {
+    past(400, 10_000);
+    streams.limit = { streams: 100, perKey: 100 };
+    streams.bufferBytes = 1024 * 1024;
+    const swift = await open("/stream/logs");
+    await swift.next();
+    const stalled = Array.from({ length: 40 }, stall);
+    const left = () => stalled.filter(({ ended }) => ended === "");
+    while (left().some(({ bytes }) => bytes < REPLAY_WAITING_BYTES)) await Bun.sleep(1);
+    const held = left().reduce((sum, { bytes }) => sum + bytes, 0);
+    expect(held).toBeLessThan(streams.bufferBytes);
+    expect(held).toBeGreaterThan(streams.bufferBytes / 2);
+    // None took anything, so those that came first are the slowest.
+    expect(stalled.findIndex(({ ended }) => ended === "")).toBe(stalled.length - left().length);
+    expect(Math.max(...stalled.map(({ bytes }) => bytes))).toBeLessThan(REPLAY_WAITING_BYTES + 40_000);
+    expect(streams.logged[0]?.message).toContain("limits.stream_buffers");
+    streams.log("still here");
+    expect((await swift.next())?.data?.message).toBe("still here");
+  });
+
+  test("take turns with requests: one page in a turn of the event loop", async () => {
+    past(60, 1_000);
+    const { page } = streams.history;
+    let turn = 0;
+    const turns: number[] = [];
+    Object.assign(streams.history, {
+      page: (...asked: Parameters<typeof page>) => {
+        turns.push(turn);
+        return page(...asked);
+      },
+    });
+    const count = () => {
+      turn++;
+      if (turns.length < 5) setImmediate(count);
+    };
+    count();
+    await Promise.all(Array.from({ length: 5 }, () => resume("/stream/logs", "1")));
+    while (turns.length < 5) await Bun.sleep(1);
+    expect(new Set(turns.slice(0, 5)).size).toBe(5);
   });
 });
 
