@@ -1,45 +1,26 @@
 /**
- * Measures licmond beside what the same machine does without it: `bun scripts/bench/run.ts [name…]`.
- * Figures, not tests: they need a quiet machine, and the built binary (`bun run build`).
+ * Measures licmond and, in the same run, the same machine without it: `bun scripts/bench/run.ts [name…]`.
+ * Needs a quiet machine and the built binary (`bun run build`).
  */
 import { existsSync } from "node:fs";
-import { featuresHttp } from "./features-http.ts";
-import { fleetCost } from "./fleet-cost.ts";
+import { daemon } from "./daemon.ts";
 import { history } from "./history.ts";
+import { http } from "./http.ts";
 import { page } from "./page.ts";
 import { parse } from "./parse.ts";
-import { parsers } from "./parsers.ts";
 import { BINARY } from "./place.ts";
-import { profiles } from "./profiles.ts";
-import { prometheus } from "./prometheus.ts";
-import { spawns } from "./spawns.ts";
-import { startup } from "./startup.ts";
 import { streams } from "./streams.ts";
 import { type Bench, holds, type Row, tableOf } from "./table.ts";
-import { waits } from "./waits.ts";
-import { words } from "./words.ts";
 
-const BENCHES: readonly Bench[] = [
-  startup,
-  parse,
-  parsers,
-  profiles,
-  featuresHttp,
-  prometheus,
-  spawns,
-  streams,
-  history,
-  fleetCost,
-  waits,
-  page,
-  words,
-];
+const BENCHES: readonly Bench[] = [daemon, parse, http, streams, history, page];
 
 const names = process.argv.slice(2);
 const unknown = names.filter((name) => !BENCHES.some((bench) => bench.name === name));
 if (unknown.length > 0 || !existsSync(BINARY)) {
   console.error(
-    unknown.length > 0 ? `no such bench: ${unknown.join(", ")}` : `${BINARY} is not there: bun run build`,
+    unknown.length > 0
+      ? `unknown bench: ${unknown.join(", ")}`
+      : `${BINARY} does not exist; run: bun run build`,
   );
   console.error(BENCHES.map((bench) => `  ${bench.name.padEnd(14)} ${bench.what}`).join("\n"));
   process.exit(2);

@@ -157,8 +157,8 @@ async function stallOf(place: Place): Promise<number> {
   return Number(stall);
 }
 
-export const featuresHttp: Bench = {
-  name: "features-http",
+export const http: Bench = {
+  name: "http",
   what: `GET ${PATH} with ${SERVERS} × ${FEATURES} features, ${SERVERS * CHECKOUTS} checkouts, and short answers, beside a bare server; at rest and while all are polled; guessed keys`,
   async run(): Promise<Row[]> {
     const outputs = Array.from({ length: SERVERS }, (_, index) =>

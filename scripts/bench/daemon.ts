@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { cpuSeconds, median, residentMegabytes } from "./measure.ts";
+import { BINARY, type Place, rescan, startPlace } from "./place.ts";
+import { lmstatText } from "./shapes.ts";
+import type { Bench, Row } from "./table.ts";
+
+const SERVERS = 200;
+const CONCURRENCY = 8;
+/** Rounds until the code of a poll is compiled, as in a daemon that has run for some minutes. */
+const WARM_UPS = 3;
+const ROUNDS = 7;
+const CHECKOUTS = 350;
+/** Seats of a server that change hands between two polls of the last rows. */
+const CHANGED = 3;
+
+const STARTS = 15;
+/** Long enough for the garbage of the start to be collected. */
+const SETTLE_MS = 3000;
+
+interface Cost {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+}
+
+async function costOf(pid: number | "self", work: () => Promise<unknown>): Promise<Cost> {
+  const [startedAt, cpuBefore] = [performance.now(), await cpuSeconds(pid)];
+  await work();
+  const wallMs = performance.now() - startedAt;
+  return { wallMs, cpuMs: ((await cpuSeconds(pid)) - cpuBefore) * 1000 };
+}
+
+/** Runs the same commands and discards their output. */
+async function bareSpawns(argvs: readonly (readonly string[])[]): Promise<void> {
+  const left = [...argvs];
+  const worker = async () => {
+    for (let argv = left.pop(); argv !== undefined; argv = left.pop()) {
+      const child = Bun.spawn([...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe", detached: true });
+      await Promise.all([child.stdout.bytes(), child.stderr.bytes(), child.exited]);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+}
+
+/** Gives `seats` seats of each server to other holders, by changing the handles in the tool's output. */
+async function changeHands(place: Place, output: string, seats: number, round: number): Promise<void> {
+  let line = 0;
+  const text = output.replace(/ (\d+)\), start /g, (same, handle: string) =>
+    (line++ + round * seats) % CHECKOUTS < seats ? ` ${handle}${round}), start ` : same,
+  );
+  await Promise.all(place.addresses.map((address) => Bun.write(join(dirname(place.tool), address), text)));
+}
+
+/** Alternates polls and bare spawns, so that other load on the machine affects both, and returns medians. */
+async function inTurns(place: Place, prepare: (round: number) => Promise<unknown>) {
+  const argvs = place.addresses.map((address) => [place.tool, "lmstat", "-a", "-i", "-c", address]);
+  const costs: { ours: Cost; bare: Cost }[] = [];
+  for (let round = 1; round <= WARM_UPS + ROUNDS; round++) {
+    await prepare(round);
+    const ours = await costOf(place.pid, () => rescan(place));
+    const bare = await costOf("self", () => bareSpawns(argvs));
+    if (round > WARM_UPS) costs.push({ ours, bare });
+  }
+  const row = (what: string, field: keyof Cost): Row => ({
+    what,
+    ours: median(costs.map(({ ours }) => ours[field])),
+    baseline: median(costs.map(({ bare }) => bare[field])),
+    unit: "ms",
+    bound: null,
+  });
+  return row;
+}
+
+export const daemon: Bench = {
+  name: "daemon",
+  what: `start of the binary, memory of an idle daemon, ${SERVERS} polls through a real tool that prints 50 KB`,
+  run: async () => [...(await startRows()), ...(await pollRows())],
+};
+
+function startMs(argv: string[]): number {
+  const samples: number[] = [];
+  for (let round = 0; round <= STARTS; round++) {
+    const startedAt = performance.now();
+    const { success } = Bun.spawnSync(argv, { cwd: "/", env: {}, stdin: "ignore", stdout: "ignore" });
+    if (!success) throw new Error(`${argv.join(" ")} failed`);
+    // The first start reads the file from disk.
+    if (round > 0) samples.push(performance.now() - startedAt);
+  }
+  return median(samples);
+}
+
+async function startRows(): Promise<Row[]> {
+  const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
+  try {
+    const bare = join(folder, "bare");
+    await Bun.write(`${bare}.ts`, 'console.log("0.0.0");\n');
+    const built = await Bun.build({ entrypoints: [`${bare}.ts`], compile: { outfile: bare }, throw: false });
+    if (!built.success) throw new Error(`the bare binary does not build: ${built.logs.join("\n")}`);
+    const version: Row = {
+      what: `--version, median of ${STARTS}, compared with a bare console.log`,
+      ours: startMs([BINARY, "--version"]),
+      baseline: startMs([bare]),
+      unit: "ms",
+      bound: { of: "ours", atMost: 50 },
+    };
+    await using place = await startPlace({ outputs: [] });
+    await Bun.sleep(SETTLE_MS);
+    const memory = await residentMegabytes(place.pid);
+    const idle = { baseline: null, unit: "MB" };
+    return [
+      version,
+      { what: "memory of an idle `serve`", ours: memory.all, ...idle, bound: { of: "ours", atMost: 75 } },
+      { what: "… of it not mapped from files", ours: memory.own, ...idle, bound: null },
+    ];
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function pollRows(): Promise<Row[]> {
+  const output = lmstatText({ features: 25, checkouts: CHECKOUTS, bytes: 50_000 });
+  await using place = await startPlace({
+    outputs: Array.from({ length: SERVERS }, () => output),
+    concurrency: CONCURRENCY,
+  });
+  const polls = `${SERVERS} polls of ${(output.length / 1000).toFixed(0)} KB`;
+  const same = await inTurns(place, async () => {});
+  const changing = await inTurns(place, (round) => changeHands(place, output, CHANGED, round));
+  const changed = `${polls}, ${CHANGED} of ${CHECKOUTS} checkouts changed`;
+  return [
+    { ...same(`${polls}, wall`, "wallMs"), bound: { of: "ratio", atMost: 2 } },
+    same(`${polls}, CPU with tools`, "cpuMs"),
+    changing(`${changed}, wall`, "wallMs"),
+    changing(`${changed}, CPU with tools`, "cpuMs"),
+  ];
+}
