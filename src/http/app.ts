@@ -6,24 +6,23 @@ import { docsRoutes } from "./docs/routes.ts";
 import { type Audit, createAudit } from "./exchange.ts";
 import { createGate } from "./gate.ts";
 import { createLimits, type Limits } from "./limits.ts";
+import { createLiveLists } from "./lists/live-lists.ts";
 import { notFoundPage, pageRoutes } from "./page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { alertRoutes } from "./routes/alerts.ts";
 import { badgeRoutes } from "./routes/badge.ts";
+import { calendarRoutes } from "./routes/calendar.ts";
 import { type AppDeps, createRouteDeps } from "./routes/deps.ts";
 import { executeRoutes } from "./routes/execute.ts";
-import { calendarRoutes, expirationRoutes } from "./routes/expirations.ts";
 import { keyRoutes } from "./routes/keys.ts";
-import { licenseRoutes } from "./routes/licenses.ts";
+import { listRoutes } from "./routes/lists.ts";
 import { logRoutes } from "./routes/logs.ts";
 import { maintenanceRoutes } from "./routes/maintenance.ts";
 import { metricsRoutes } from "./routes/metrics.ts";
 import { outageRoutes } from "./routes/outages.ts";
 import { peopleRoutes } from "./routes/people.ts";
-import { pictureRoutes } from "./routes/picture.ts";
 import { rescanRoutes } from "./routes/rescan.ts";
-import { seatRoutes } from "./routes/seats.ts";
-import { serverRoutes } from "./routes/servers.ts";
+import { rawRoutes } from "./routes/servers.ts";
 import { serviceRoutes } from "./routes/service.ts";
 import { sessionRoutes } from "./routes/sessions.ts";
 import { signInRoutes } from "./routes/sign-ins.ts";
@@ -63,21 +62,19 @@ export async function apiDocument(deps: AppDeps): Promise<Json> {
 /** Every route of the API, without the gate: for the app and for its document. */
 function apiRoutes(http: AppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   const deps = createRouteDeps(http, limits, audit, counters);
+  const lists = createLiveLists(deps);
   return new Elysia({ name: "api" })
     .use(serviceRoutes(deps))
     .use(metricsRoutes(deps))
-    .use(licenseRoutes(deps))
+    .use(listRoutes(lists))
     .use(rescanRoutes(deps))
-    .use(seatRoutes(deps))
-    .use(pictureRoutes(deps))
-    .use(badgeRoutes(deps))
-    .use(serverRoutes(deps))
+    .use(badgeRoutes(deps, lists))
+    .use(rawRoutes(deps))
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps))
     .use(outageRoutes(deps))
     .use(peopleRoutes(deps))
-    .use(expirationRoutes(deps))
-    .use(calendarRoutes(deps))
+    .use(calendarRoutes(deps, lists))
     .use(alertRoutes(deps))
     .use(executeRoutes(deps))
     .use(maintenanceRoutes(deps))

@@ -10,9 +10,10 @@ import { notFoundPage, pageRoutes } from "../http/page/routes.ts";
 import { createRequestCounters, type RequestCounters } from "../http/request-counters.ts";
 import { alertRoutes } from "../http/routes/alerts.ts";
 import { badgeRoutes } from "../http/routes/badge.ts";
+import { calendarRoutes } from "../http/routes/calendar.ts";
 import { type AppDeps, createRouteDeps } from "../http/routes/deps.ts";
-import { calendarRoutes } from "../http/routes/expirations.ts";
 import { keyRoutes } from "../http/routes/keys.ts";
+import { listRoutes } from "../http/routes/lists.ts";
 import { logRoutes } from "../http/routes/logs.ts";
 import { maintenanceRoutes } from "../http/routes/maintenance.ts";
 import { outageRoutes } from "../http/routes/outages.ts";
@@ -30,9 +31,8 @@ import { executeAtSiteRoutes } from "./commands/execute.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
-import { createFinders } from "./lists/finders.ts";
+import { createHubLists } from "./lists/lists.ts";
 import { logsOfSites } from "./logs/form.ts";
-import { listRoutes } from "./routes/lists.ts";
 import { metricsAtHubRoutes } from "./routes/metrics.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
@@ -77,19 +77,19 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
   // No route below asks for the ports that are not here.
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
-  const find = createFinders(http);
+  const lists = createHubLists(deps, http);
   return new Elysia({ name: "api" })
     .use(pushRoutes(http.push))
     .use(siteRoutes(deps, http))
-    .use(listRoutes(deps, http))
+    .use(listRoutes(lists))
     .use(streamRoutes(deps, hubStreams(http.directory)))
     .use(sessionRoutes(deps))
     .use(statisticsRoutes(deps, FLEET_USAGE_KEYS))
     .use(outageRoutes(deps))
     .use(peopleRoutes(deps))
     .use(alertRoutes(deps))
-    .use(badgeRoutes(deps, find.features))
-    .use(calendarRoutes(deps, find.expiries))
+    .use(badgeRoutes(deps, lists))
+    .use(calendarRoutes(deps, lists))
     .use(maintenanceRoutes(deps))
     .use(rescanRoutes(deps))
     .use(executeAtSiteRoutes(deps, http.commands))

@@ -1,12 +1,11 @@
 import { Elysia } from "elysia";
 import { ApiError } from "../../domain/errors.ts";
-import type { ServerPicture } from "../../domain/picture.ts";
 import { cutText, escapeControls } from "../../domain/plain-text.ts";
 import type { FeatureRecord } from "../../domain/records.ts";
 import { documented } from "../docs/documented.ts";
 import { gated } from "../exchange.ts";
+import type { Lists } from "../lists/lists.ts";
 import { queryOf, required, shown, text } from "../query.ts";
-import { featureRecord } from "../records.ts";
 import { kindOf } from "../without-key.ts";
 import type { RouteDeps } from "./deps.ts";
 
@@ -23,24 +22,10 @@ type Shown = Pick<
   FeatureRecord,
   "state" | "total" | "used" | "available" | "unlimited" | "queued" | "unit" | "collectedAt"
 >;
-/** Features of these servers with this name, and this daemon if one is named. */
-type FindFeatures = (
-  servers: readonly ServerPicture[],
-  feature: string,
-  daemon: string | undefined,
-) => readonly Shown[] | Promise<readonly Shown[]>;
-
-const inPictures: FindFeatures = (servers, feature, daemon) =>
-  servers.flatMap(({ server, features }) =>
-    features
-      .filter((each) => each.name === feature && (daemon === undefined || each.daemon === daemon))
-      .map((each) => featureRecord(server, each)),
-  );
-
 /** A picture of a feature's free seats, for pages that show no more than an image. */
 export function badgeRoutes(
   { reader, snapshotFor }: Pick<RouteDeps, "reader" | "snapshotFor">,
-  find: FindFeatures = inPictures,
+  lists: Pick<Lists, "featuresNamed">,
 ) {
   return new Elysia({ name: "routes/badge" }).use(gated).get(
     "/badge.svg",
@@ -56,7 +41,7 @@ export function badgeRoutes(
         ...(daemon !== undefined && { daemon: [daemon] }),
       };
       const servers = await reader.servers(exchange, snapshotFor(exchange), named);
-      const found = await find(servers, feature, daemon);
+      const found = await lists.featuresNamed(servers, feature, daemon);
       if (found.length > 1)
         throw new ApiError(
           "INVALID_QUERY",

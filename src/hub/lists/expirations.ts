@@ -1,13 +1,15 @@
 import type { ServerPicture } from "../../domain/picture.ts";
 import type { ExpirationRecord } from "../../domain/records.ts";
 import { daysLeft } from "../../domain/stats/calendar.ts";
+import type { PoolExpiry } from "../../domain/summary.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
+import type { Unit } from "../../domain/words.ts";
 import type { Sort } from "../../http/answers/list.ts";
 import type { OpenRange } from "../../http/query-time.ts";
 import { expirationRecords } from "../../http/records.ts";
-import type { Pool } from "../database/connect.ts";
+import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy, partsOf } from "./conditions.ts";
-import { poolExpiry } from "./summary.ts";
+import { serverAt } from "./directory.ts";
 
 export interface ExpirationsAsked extends OpenRange {
   /** Ids at the hub; null = all. */
@@ -65,6 +67,22 @@ export async function expirationPage(
   return { total: total as number, rows: records };
 }
 
+/** Returns the soonest expiring pools of these servers; null = of all servers. */
+export async function expiringPools(
+  pool: Pool,
+  servers: readonly string[] | null,
+  limit: number,
+): Promise<PoolExpiry[]> {
+  const conditions = createConditions();
+  conditions.servers("p", servers);
+  const rows: Record<string, unknown>[] = await pool.unsafe(
+    `SELECT * FROM current_pools p WHERE expires_at IS NOT NULL AND ${conditions.where()}
+     ORDER BY expires_at, site, server, daemon, feature, pool LIMIT ${limit}`,
+    conditions.values,
+  );
+  return rows.map(poolExpiry);
+}
+
 /** The day on which so many days are left by a zone's calendar, `YYYY-MM-DD`. */
 function lastDay(zone: string, days: number, now: number): string {
   // Of a fixed day the rule says how many days are left: that gives today, whatever the zone.
@@ -87,3 +105,21 @@ const SORTS: Readonly<Record<keyof ExpirationRecord, string>> = {
   unit: "p.unit",
   seatGroup: "p.seat_group",
 };
+
+/** Converts a row of `current_pools`. */
+function poolExpiry(row: Record<string, unknown>): PoolExpiry {
+  return {
+    server: serverAt(row.site as string, row.server as string),
+    daemon: row.daemon as string,
+    feature: row.feature as string,
+    pool: row.pool as string,
+    total: whole(row.total),
+    expiry: {
+      expiresOn: row.expires_on as string | null,
+      expiresAt: whole(row.expires_at),
+      permanent: row.permanent as boolean,
+    },
+    unit: row.unit as Unit,
+    seatGroup: row.seat_group as string | null,
+  };
+}

@@ -1,8 +1,9 @@
 import type { FeaturePicture, ServerPicture } from "../../domain/picture.ts";
 import { staleFeature } from "../../domain/polls/feature-picture.ts";
-import type { FeatureRecord } from "../../domain/records.ts";
+
 import type { DataState } from "../../domain/words.ts";
 import type { Sort } from "../../http/answers/list.ts";
+import type { FeatureSort } from "../../http/lists/lists.ts";
 import { featureRecord } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { NEVER } from "../push/picture-rows.ts";
@@ -23,8 +24,6 @@ export const collectedAtOf = (of: "f" | "r") =>
 const WITH_SERVER = "JOIN servers s USING (site, server)";
 /** What is sorted by with the servers' help; null is the order of the sites' tools. */
 const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
-
-export type FeatureSort = Exclude<keyof FeatureRecord, "pools">;
 
 export interface FeaturesAsked {
   /** Ids at the hub; null = all. */

@@ -1,20 +1,20 @@
 import type { AlertCounts } from "../../domain/alerts.ts";
 import { percent } from "../../domain/polls/feature-picture.ts";
-import { NEXT_EXPIRIES, type PoolExpiry } from "../../domain/summary.ts";
+import { NEXT_EXPIRIES } from "../../domain/summary.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { Unit } from "../../domain/words.ts";
 import { expirationRecords } from "../../http/records.ts";
-import { type Pool, whole } from "../database/connect.ts";
+import type { Pool } from "../database/connect.ts";
 import type { Sum } from "../push/sums.ts";
 import { createConditions } from "./conditions.ts";
-import { type Directory, serverAt, sumOf } from "./directory.ts";
+import { type Directory, sumOf } from "./directory.ts";
+import { expiringPools } from "./expirations.ts";
 
 /** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
 export async function fleetSummary(pool: Pool, directory: Directory, servers: readonly string[] | null) {
   const { chosen, totals } = fleetTotals(directory, servers);
   const [people, expiries, alerts] = await Promise.all([
     peopleCounts(pool, servers),
-    nextExpiries(pool, servers),
+    expiringPools(pool, servers, NEXT_EXPIRIES),
     alertCounts(pool, servers),
   ]);
   const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
@@ -78,35 +78,6 @@ async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
     conditions.values,
   );
   return row as { readonly users: number; readonly hosts: number };
-}
-
-async function nextExpiries(pool: Pool, servers: readonly string[] | null): Promise<PoolExpiry[]> {
-  const conditions = createConditions();
-  conditions.servers("p", servers);
-  const rows = await pool.unsafe(
-    `SELECT * FROM current_pools p WHERE expires_at IS NOT NULL AND ${conditions.where()}
-     ORDER BY expires_at, site, server, daemon, feature, pool LIMIT ${NEXT_EXPIRIES}`,
-    conditions.values,
-  );
-  return rows.map(poolExpiry);
-}
-
-/** A row of `current_pools`. */
-export function poolExpiry(row: Record<string, unknown>): PoolExpiry {
-  return {
-    server: serverAt(row.site as string, row.server as string),
-    daemon: row.daemon as string,
-    feature: row.feature as string,
-    pool: row.pool as string,
-    total: whole(row.total),
-    expiry: {
-      expiresOn: row.expires_on as string | null,
-      expiresAt: whole(row.expires_at),
-      permanent: row.permanent as boolean,
-    },
-    unit: row.unit as Unit,
-    seatGroup: row.seat_group as string | null,
-  };
 }
 
 async function alertCounts(pool: Pool, servers: readonly string[] | null): Promise<AlertCounts> {

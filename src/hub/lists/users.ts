@@ -1,7 +1,8 @@
 import type { ServerPicture } from "../../domain/picture.ts";
-import type { UserRecord } from "../../domain/records.ts";
+
 import type { UserKind } from "../../domain/words.ts";
 import type { Sort } from "../../http/answers/list.ts";
+import type { UserSort } from "../../http/lists/lists.ts";
 import { userRecords } from "../../http/records.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions, orderBy } from "./conditions.ts";
@@ -11,7 +12,6 @@ import { bare, collectedAtOf, countAll, featureOf, isSilent, stateOf, withSilenc
 const KEY = "site, server, daemon, feature, kind, place";
 const WITH_SERVER = "JOIN servers s ON s.site = r.site AND s.server = r.server";
 
-export type UserSort = Exclude<keyof UserRecord, "reservedFor">;
 /** Sorts that need the server's time. */
 const BY_SERVERS: readonly UserSort[] = ["collectedAt", "durationSeconds"];
 

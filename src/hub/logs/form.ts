@@ -1,7 +1,8 @@
+import { SITE } from "../../http/lists/lists.ts";
 import { queryOf } from "../../http/query.ts";
 import { LOG_FORM, type LogForm } from "../../http/routes/logs.ts";
 import type { Directory } from "../lists/directory.ts";
-import { SITE, serversIn } from "../lists/scope.ts";
+import { serversIn } from "../lists/scope.ts";
 
 const recent = queryOf({ ...LOG_FORM.recent.parameters, ...SITE });
 const search = queryOf({ ...LOG_FORM.search.parameters, ...SITE });

@@ -10,14 +10,13 @@ import { formOf, send } from "../../http/answers/answer.ts";
 import { type ListKind, listAnswer, listDoc, sortable } from "../../http/answers/list.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { callerOf, type Exchange, gated } from "../../http/exchange.ts";
-import { queryOf, shown, sortBy, storedPage, wordList } from "../../http/query.ts";
+import { queryOf, STORED_LIST, shown, sortBy, storedPage, wordList } from "../../http/query.ts";
 import type { RouteDeps } from "../../http/routes/deps.ts";
 import { closestWords } from "../../http/snapshot.ts";
 import { whole } from "../database/connect.ts";
 import type { Reads } from "../database/reads.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { type Directory, sumOf } from "../lists/directory.ts";
-import { PAGE } from "../lists/scope.ts";
 import type { Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
@@ -28,7 +27,7 @@ const SITES: ListKind<SiteRecord> = { plural: "sites", record: SiteRecord, ident
 const QUERY = queryOf({
   state: wordList(SITE_STATES, "States."),
   sort: sortBy(sortable<SiteRecord>(SiteRecord)),
-  ...PAGE,
+  ...STORED_LIST,
 });
 const ID = Type.Object({ id: Type.String({ description: "Name of the site", example: "muc" }) });
 

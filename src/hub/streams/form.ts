@@ -2,12 +2,13 @@ import { type TSchema, Type } from "@sinclair/typebox";
 import { ApiError } from "../../domain/errors.ts";
 import { EVENT_SCHEMAS } from "../../domain/events.ts";
 import { record } from "../../domain/records.ts";
+import { SITE } from "../../http/lists/lists.ts";
 import { queryOf } from "../../http/query.ts";
 import type { StreamForm } from "../../http/routes/streams.ts";
 import { byLabels } from "../../http/snapshot.ts";
 import { STREAM_QUERIES } from "../../http/streams/stream-filter.ts";
 import type { Directory } from "../lists/directory.ts";
-import { SITE, serversIn } from "../lists/scope.ts";
+import { serversIn } from "../lists/scope.ts";
 
 const { logs, metrics, combined } = STREAM_QUERIES;
 const queries = {
