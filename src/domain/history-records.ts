@@ -61,10 +61,16 @@ export const StatsRecord = record("StatsRow", {
       "Sessions that overlap the range. Null where the range begins before sessions are kept, and where there are no polls",
     ),
   ),
-  usedSeatHours: nullable(amount("Seats in use as the manager counts them × hours, reservations included")),
+  usedSeatHours: nullable(
+    amount(
+      "Seats in use as the manager counts them × hours, reservations included. Covers the time in which the server was " +
+        "read (`coverage`)",
+    ),
+  ),
   heldSeatHours: nullable(
     amount(
-      "Seats that people held × hours, reservations excluded: of the sessions, as in /api/licenses/usage. Null where " +
+      "Seats that people held × hours, reservations excluded, as in /api/licenses/usage. Covers the same time as " +
+        "`usedSeatHours`, and before the first reading the time that an imported log records. Null where " +
         "the range begins before sessions are kept, and where there are no polls",
     ),
   ),
@@ -269,7 +275,10 @@ const UsageFields = {
   feature: Type.Optional(Type.String()),
   product: Type.Optional(nullable(Type.String())),
   day: Type.Optional(CalendarDay),
-  heldSeatHours: amount("Seats that people held × hours; reservations excluded"),
+  heldSeatHours: amount(
+    "Seats that people held × hours, reservations excluded. Covers the time in which the server was read, and before the " +
+      "first reading the time that an imported log records",
+  ),
   sessions: Count,
   peakHeld: count("Most seats that people held at one moment"),
   uniqueUsers: Count,

@@ -37,7 +37,7 @@ export const DAY_QUERIES = {
     const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
     const cut = (session: HeldSession) => clipped(holdingOf(session), from, to);
     const seats = heldSeatsOf(read.sessions(from, to, null), cut);
-    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to) };
+    return { data: packSessionDay(from, seats), sums: sumsOf(seats, from, to, read.gaps()) };
   },
 };
 

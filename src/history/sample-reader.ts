@@ -1,4 +1,5 @@
 import type { Series, Step } from "../domain/history.ts";
+import type { Gaps, Holding } from "../domain/stats/held-seats.ts";
 import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import type { Rows } from "../store/conditions.ts";
 import { dayOf, type KnownFeature, packedKey } from "./buckets.ts";
@@ -103,6 +104,24 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
       ),
     );
 
+  let known: Gaps | null = null;
+  /**
+   * Returns when servers were not read, although they were before and after. The time from the counts of another monitor to
+   * the first own reading is not a gap: only logs tell who held seats then.
+   */
+  function gaps(): Gaps {
+    known ??= gapsOf(
+      all(
+        `SELECT server, "from", "to" FROM (
+           SELECT server_id AS server, until_at AS "from", lead(from_at) OVER own AS "to",
+             max(looks IS NULL OR looks > 0) OVER own AS isOwn
+           FROM coverage WINDOW own AS (PARTITION BY server_id ORDER BY from_at))
+         WHERE isOwn AND "to" > "from" ORDER BY server, "from"`,
+      ),
+    );
+    return known;
+  }
+
   function unpacked(feature: KnownFeature, day: number): Step[] {
     const key = packedKey(day, feature.id);
     const rows = all<{ data: Uint8Array }>("SELECT data FROM sample_days WHERE key = ?", key);
@@ -134,6 +153,7 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
 
   return {
     coverage,
+    gaps,
     samples,
     series(feature: KnownFeature, start: number, end: number): Series {
       const intervals = coverage(feature.server, start, end);
@@ -141,6 +161,11 @@ export function createSampleReader({ all }: Rows, open: Unsettled, now: number) 
       return { feature, start, end, steps };
     },
   };
+}
+
+/** Groups the gaps of all servers, which come in order. */
+export function gapsOf(rows: readonly (Holding & { readonly server: string })[]): Gaps {
+  return Map.groupBy(rows, ({ server }) => server);
 }
 
 /** Two ascending lists as one; of two samples of the same instant the second list's holds. */

@@ -43,7 +43,7 @@ function databaseOf01(): Store {
 const digest = (value: unknown) =>
   new Bun.CryptoHasher("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
 
-/** The answers as 0.1.0 called their fields. */
+/** The answers as 0.1.0 called their fields. Seat-hours of usage leave out gaps in coverage, which 0.1.0 counted. */
 async function answersOf(store: Store, now: number, range: { start: number; end: number }) {
   const read = createReader(store.sqlite, { now });
   const { start, end } = range;

@@ -1,5 +1,6 @@
 import type { FeatureId } from "../history.ts";
 import { type Session, shownBegin, userKey } from "../session.ts";
+import { firstWhere } from "./spans.ts";
 
 /** What the statistics need of a session. */
 export type HeldSession = Omit<Session, "id" | "display" | "qualifier" | "version" | "handle" | "startedAt">;
@@ -105,14 +106,33 @@ export interface HeldSum extends FeatureId {
   readonly seatMs: number;
 }
 
+/** By server, ascending: the times in which it was not read, although it was read before and after. */
+export type Gaps = ReadonlyMap<string, readonly Holding[]>;
+
+/**
+ * Returns the part of [from, to) that counts for a server, ms. Seat-hours cover the time in which the server was read, as
+ * its counts do. Of the time before its first reading, logs that were imported tell.
+ */
+export function countedMs(gaps: Gaps, server: string, from: number, to: number): number {
+  const list = gaps.get(server);
+  let ms = Math.max(0, to - from);
+  if (list === undefined) return ms;
+  for (let place = firstWhere(list.length, (at) => (list[at]?.to ?? 0) > from); ; place++) {
+    const gap = list[place];
+    if (gap === undefined || gap.from >= to) return ms;
+    ms -= Math.min(gap.to, to) - Math.max(gap.from, from);
+  }
+}
+
 /** What was held of each feature in [start, end). */
-export function sumsOf(seats: HeldSeats, start: number, end: number): HeldSum[] {
+export function sumsOf(seats: HeldSeats, start: number, end: number, gaps: Gaps): HeldSum[] {
   const { names, holders, whose, from, to } = seats;
   const seatMs = new Float64Array(names.features.length);
   for (let place = 0; place < whose.length; place++) {
-    const ms = Math.min(to[place] ?? 0, end) - Math.max(from[place] ?? 0, start);
     const holder = whose[place] ?? 0;
     const feature = holders.feature[holder] ?? 0;
+    const [server = ""] = names.features[feature] ?? [];
+    const ms = countedMs(gaps, server, Math.max(from[place] ?? 0, start), Math.min(to[place] ?? 0, end));
     if (ms > 0) seatMs[feature] = (seatMs[feature] ?? 0) + ms * (holders.count[holder] ?? 0);
   }
   return names.features.map(([server, daemon, feature], place) => {

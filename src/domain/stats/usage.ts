@@ -3,7 +3,7 @@ import { userKey } from "../session.ts";
 import { wallClock } from "../time/zone.ts";
 import { dayEdges } from "./calendar.ts";
 import { seatHours } from "./figures.ts";
-import type { HeldSeats } from "./held-seats.ts";
+import { countedMs, type Gaps, type HeldSeats } from "./held-seats.ts";
 
 export const USAGE_KEYS = ["user", "host", "feature", "daemon", "server", "product", "day"] as const;
 /** Those of a hub. */
@@ -64,6 +64,7 @@ export function groupNames(by: readonly UsageKey[]): NameKey[] {
  * Groups the sessions of a range, which come in parts: in the order of time, without a gap. `zone` is the zone of the days;
  * `ofFeature` returns the group of a feature. Features that are not `isCounted` add sessions and no seats. Features that
  * are `isLeftOut` add nothing, because their seats are seats of another feature too. Null: all are counted, none left out.
+ * Seat-hours exclude `gaps`.
  */
 export function createUsage(
   by: readonly UsageKey[],
@@ -73,6 +74,7 @@ export function createUsage(
   ofFeature: OfFeature = nameOf,
   isCounted: ((feature: FeatureId) => boolean) | null = null,
   isLeftOut: ((feature: FeatureId) => boolean) | null = null,
+  gaps: Gaps = new Map(),
 ) {
   const columns = groupNames(by);
   const byDay = by.includes("day");
@@ -116,6 +118,12 @@ export function createUsage(
       isLeftOut && names.features.map(([server, daemon, feature]) => isLeftOut({ server, daemon, feature }));
     const groups: (Group | undefined)[] = new Array(holders.feature.length);
     const isFirst = days.some((day) => day.from === low);
+    const hasGaps = [...gaps.values()].some((list) => list.some((gap) => gap.from < high && gap.to > low));
+    const heldMs = (holder: number, at: number, end: number) => {
+      if (!hasGaps) return end - at;
+      const [server = ""] = names.features[holders.feature[holder] ?? 0] ?? [];
+      return countedMs(gaps, server, at, end);
+    };
     let ended = 0;
     for (let place = 0; place < whose.length; place++) {
       const began = from[place] ?? 0;
@@ -145,7 +153,7 @@ export function createUsage(
       }
       // What held seats before this part was counted in the part before, but not on the day that begins with it.
       if (began >= low || isFirst) group.sessions++;
-      group.seatMs += count * (end - at);
+      group.seatMs += count * heldMs(holder, at, end);
       // What never lasted cannot be laid over others either.
       if (at === end) group.peak = Math.max(group.peak, count);
       else {

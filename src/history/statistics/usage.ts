@@ -2,7 +2,14 @@ import type { FeatureId } from "../../domain/history.ts";
 import { sharedSets } from "../../domain/polls/seat-groups.ts";
 import { siteOf } from "../../domain/server.ts";
 import { seatHours, shareOf } from "../../domain/stats/figures.ts";
-import { type Asked, clip, type Holding, holdingsAt, sumsOf } from "../../domain/stats/held-seats.ts";
+import {
+  type Asked,
+  clip,
+  countedMs,
+  type Holding,
+  holdingsAt,
+  sumsOf,
+} from "../../domain/stats/held-seats.ts";
 import { createProductOf, type Product } from "../../domain/stats/products.ts";
 import { createUsage, nameOf, type UsageGroup, type UsageKey } from "../../domain/stats/usage.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
@@ -82,6 +89,7 @@ export async function usageQuery(
     },
     isMixed ? isCounted : null,
     isOfOne || components.size === 0 ? null : isComponent,
+    await source.gaps(),
   );
   const { holdingOf } = holdingsAt(await source.lastReadings(), query);
   for (const { from, to } of daysOf(start, end)) {
@@ -121,6 +129,7 @@ export async function heldHours(
   const sums = new Map<string, number>();
   const add = (feature: FeatureId, ms: number) =>
     void sums.set(keyOf(feature), (sums.get(keyOf(feature)) ?? 0) + ms);
+  const gaps = await source.gaps();
   const few = of !== undefined && of.length <= FEW ? of : null;
   const [first, behind] = [Math.ceil(start / DAY_MS), dayOf(end)];
   const packed = await source.daysPacked(first, behind);
@@ -132,10 +141,10 @@ export async function heldHours(
     for (const feature of few ?? [])
       for (const session of await source.featureSessions(feature, from, to)) {
         const part = clip(holdingOf(session), from, to);
-        if (part !== null) add(feature, session.count * (part.to - part.from));
+        if (part !== null) add(feature, session.count * countedMs(gaps, feature.server, part.from, part.to));
       }
     if (few !== null) continue;
-    for (const sum of sumsOf(await source.held(from, to, NO_FILTER, holdingOf), from, to))
+    for (const sum of sumsOf(await source.held(from, to, NO_FILTER, holdingOf), from, to, gaps))
       add(sum, sum.seatMs);
   }
   return (feature) => seatHours(sums.get(keyOf(feature)) ?? 0);

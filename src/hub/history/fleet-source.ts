@@ -1,8 +1,10 @@
+import type { Gaps } from "../../domain/stats/held-seats.ts";
 import { NO_ROLLUP, type Rollup } from "../../domain/stats/rollup.ts";
 import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Unit } from "../../domain/words.ts";
 import type { KnownFeature } from "../../history/buckets.ts";
 import type { HistorySource, Range } from "../../history/reader.ts";
+import { gapsOf } from "../../history/sample-reader.ts";
 import { TooMuch } from "../../history/serve.ts";
 import type { Named } from "../../store/conditions.ts";
 import { ofSites } from "../answers/people.ts";
@@ -82,8 +84,36 @@ export function createFleetSource(
       return site === null ? otherwise : await ask(site, ...asked);
     };
 
+  let known: Promise<Gaps> | null = null;
+  const gaps = () => {
+    known ??= readGaps();
+    return known;
+  };
+  /** As the daemon's reader finds them. */
+  async function readGaps(): Promise<Gaps> {
+    const conditions = createConditions();
+    conditions.oneOf(
+      "site",
+      sites.map(({ site }) => site),
+    );
+    const rows = (await sql
+      .unsafe(
+        `SELECT server, "from", "to" FROM (
+           SELECT ${SERVER} AS server, until_at::float8 AS "from", (lead(from_at) OVER own)::float8 AS "to",
+             bool_or(looks IS NULL OR looks > 0) OVER own AS is_own
+           FROM coverage WHERE ${conditions.where()} WINDOW own AS (PARTITION BY site, server ORDER BY from_at)) spans
+         WHERE is_own AND "to" > "from" ORDER BY server, "from"`,
+        conditions.values,
+      )
+      .values()) as Row[];
+    return gapsOf(
+      rows.map(([server, from, to]) => ({ server: String(server), from: Number(from), to: Number(to) })),
+    );
+  }
+
   return {
     checkpoint,
+    gaps,
     close() {
       for (const site of [...open.keys()]) close(site);
     },
@@ -166,7 +196,7 @@ export function createFleetSource(
         .values()) as Row[];
       return new Map(rows.map(([server, readAt]) => [String(server), Number(readAt)]));
     },
-    ...createSessionSource(question, sites),
+    ...createSessionSource(question, sites, gaps),
     siteDays: () => new Map(),
   };
 }

@@ -1,5 +1,6 @@
 import type { FeatureId } from "../../domain/history.ts";
 import {
+  type Gaps,
   type HeldSeats,
   type HeldSession,
   type HeldSum,
@@ -55,7 +56,11 @@ export function overlapping(
 }
 
 /** The part of the source that is about sessions: of all sites at once. */
-export function createSessionSource({ sql, checkpoint }: Question, sites: readonly SiteMarks[]) {
+export function createSessionSource(
+  { sql, checkpoint }: Question,
+  sites: readonly SiteMarks[],
+  gaps: () => Promise<Gaps>,
+) {
   const marks = new Map(sites.map((one) => [one.site, one]));
   const collectSometimes = createCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
@@ -169,7 +174,8 @@ export function createSessionSource({ sql, checkpoint }: Question, sites: readon
       const packed = await packedDay(day, [...marks.keys()]);
       for (const [site, data] of packed) {
         checkpoint();
-        for (const sum of sumsOf(ofSite(site, unpackSessionDay(day, data, EVERYTHING)), from, to)) {
+        const seats = ofSite(site, unpackSessionDay(day, data, EVERYTHING));
+        for (const sum of sumsOf(seats, from, to, await gaps())) {
           const { seatMs = 0 } = sums.get(keyOf(sum)) ?? {};
           sums.set(keyOf(sum), { ...sum, seatMs: seatMs + sum.seatMs });
         }

@@ -29,6 +29,7 @@ import unitsAndUsers from "./0028-units-and-unknown-users.sql" with { type: "tex
 import fleet from "./0029-fleet.sql" with { type: "text" };
 import denialsByReason from "./0030-denials-by-reason.sql" with { type: "text" };
 import sessionsByAWrongClock from "./0031-sessions-by-a-wrong-clock.sql" with { type: "text" };
+import seatHoursOfReadTime from "./0032-seat-hours-of-read-time.sql" with { type: "text" };
 import state from "./state/0001-state.sql" with { type: "text" };
 import signIns from "./state/0003-sign-ins.sql" with { type: "text" };
 
@@ -72,6 +73,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "0029-fleet", sql: fleet },
   { name: "0030-denials-by-reason", sql: denialsByReason },
   { name: "0031-sessions-by-a-wrong-clock", sql: sessionsByAWrongClock },
+  { name: "0032-seat-hours-of-read-time", sql: seatHoursOfReadTime },
 ];
 
 /** The same of `state.db`. */

@@ -15,8 +15,14 @@ interface Group {
   readonly parts: (Holding & { readonly count: number })[];
 }
 
-/** `zone` is that of the days. Hosts that differ in case are one. */
-export function createPlainUsage(by: readonly UsageKey[], start: number, end: number, zone: string) {
+/** `zone` is that of the days. Hosts that differ in case are one. `gaps` are times that do not count, by server. */
+export function createPlainUsage(
+  by: readonly UsageKey[],
+  start: number,
+  end: number,
+  zone: string,
+  gaps: Readonly<Record<string, readonly Holding[]>> = {},
+) {
   const groups = new Map<string, Group>();
   const days = by.includes("day") ? daysOf(start, end, zone) : [{ name: null, from: start, to: end }];
 
@@ -48,7 +54,9 @@ export function createPlainUsage(by: readonly UsageKey[], start: number, end: nu
         const part = clip(holding, day.from, day.to);
         if (part === null) continue;
         const group = groupOf(session, day.name);
-        group.seatMs += session.count * (part.to - part.from);
+        const unread = (gaps[session.server] ?? []).map((gap) => clip(gap, part.from, part.to));
+        const unreadMs = unread.reduce((sum, gap) => sum + (gap === null ? 0 : gap.to - gap.from), 0);
+        group.seatMs += session.count * (part.to - part.from - unreadMs);
         group.sessions++;
         group.lastUsedAt = Math.max(group.lastUsedAt, part.to);
         if (session.user !== null) group.users.add(session.user);

@@ -18,6 +18,22 @@ import { INTERVALS, makeDays } from "./rig.ts";
 afterEach(cleanUp);
 
 const SERVERS = ["eda", "cad"];
+/** When servers were read, in hours. The counts of the first time are those of another monitor. */
+const READ: readonly (readonly [server: string, from: number, until: number, looks: number | null])[] = [
+  ["eda", 0, 5, 0],
+  ["eda", 10, 30, 20],
+  ["eda", 40, 70, null],
+  ["eda", 71, 200, 129],
+  ["cad", 20, 48, 14],
+  ["cad", 96, 120, 12],
+];
+const GAPS = {
+  eda: [
+    { from: 30 * HOUR_MS, to: 40 * HOUR_MS },
+    { from: 70 * HOUR_MS, to: 71 * HOUR_MS },
+  ],
+  cad: [{ from: 48 * HOUR_MS, to: 96 * HOUR_MS }],
+};
 
 /** Hours since the first day began, many of them where days meet. */
 const hours = fc.oneof(fc.integer({ min: 0, max: 150 }), fc.constantFrom(0, 24, 48, 72, 96, 120));
@@ -56,6 +72,13 @@ const question = fc.record({
 test("usage and people are the same whichever days are packed, and as told by every session by itself", async () => {
   const store = open(temporaryDirectory());
   createServers({ store, clock: { now: () => 0 } }).configured(SERVERS.map((id) => monitored(id)));
+  for (const [server, from, until, looks] of READ)
+    store.sqlite.run("INSERT INTO coverage VALUES (?1, ?2, ?3, ?3, 0, ?4)", [
+      server,
+      from * HOUR_MS,
+      until * HOUR_MS,
+      looks,
+    ]);
   const putSession = sessionPutter(store);
   const put = ({ began, lasted, unseen, reason, late, ...names }: Rolled, id: number) => {
     const lastSeenAt = Math.max(began + late, began + lasted - unseen) * HOUR_MS;
@@ -72,13 +95,15 @@ test("usage and people are the same whichever days are packed, and as told by ev
       const read = createReader(store.sqlite, { now });
       const asked = { now, intervals: INTERVALS };
       const lastSeen = new Map<string, number>();
-      const plain = createPlainUsage(by, start, end, timezone);
-      const { holdingOf } = holdingsAt(await read.lastReadings(), asked);
+      const plain = createPlainUsage(by, start, end, timezone, GAPS);
+      const readings = await read.lastReadings();
+      const { holdingOf } = holdingsAt(readings, asked);
       for (const row of read.all<HeldSession>(`SELECT ${HELD_COLUMNS} FROM sessions`)) {
         const { servers, daemons, features, users, hosts } = filter;
         if (servers !== null && !servers.includes(row.server)) continue;
         const host = row.host?.toLowerCase();
-        const at = row.endReason === "checkin" ? (row.endedAt ?? 0) : row.lastSeenAt;
+        const seenAt = Math.max(row.lastSeenAt, row.endedAt === null ? (readings.get(row.server) ?? 0) : 0);
+        const at = row.endReason === "checkin" ? (row.endedAt ?? 0) : seenAt;
         for (const [kind, name] of [
           ["user", row.user],
           ["host", host],

@@ -220,10 +220,8 @@ test("figures and series agree with plain loops over the raw polls", async () =>
         });
         near(row.averageUsed, some ? sum(used) / used.length : null, 0.001);
         near(row.usedSeatHours, some ? sum(used) / 3600 : null, 0.001);
-        const heldMs = sessions.map(({ firstSeen, to }) =>
-          Math.max(0, Math.min(to, range.end) - Math.max(firstSeen, range.start)),
-        );
-        near(row.heldSeatHours, some || holders.length > 0 ? sum(heldMs) / HOUR : null, 0.001);
+        // Nothing is reserved, so each seat in use is held by a session, and gaps count for neither.
+        near(row.heldSeatHours, some || holders.length > 0 ? sum(used) / 3600 : null, 0.001);
         near(row.coverage, known.length / seconds.length, 0.001);
         near(row.peakUtilization, ratios.length > 0 ? Math.max(...ratios) * 100 : null);
         near(row.averageUtilization, ratios.length > 0 ? (sum(ratios) / ratios.length) * 100 : null);
@@ -315,9 +313,10 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
           to: Math.min(one.to, range.end),
         }))
         .filter(({ from, to }) => from < to);
+      const seconds = secondsOf(raws, range.start, range.end, now);
       const wanted = [...Map.groupBy(clipped, ({ user }) => user)].map(([user, own]) => ({
         keys: { user },
-        heldSeatHours: round(sum(own.map(({ from, to }) => to - from)) / HOUR, 10_000),
+        heldSeatHours: round(seconds.filter((poll) => poll?.users?.includes(user)).length / 3600, 10_000),
         sessions: own.length,
         peakHeld: 1,
         uniqueUsers: 1,
@@ -335,7 +334,7 @@ test("sessions, usage and efficiency agree with plain loops over the raw polls",
       const question = questionOver(range.start, range.end, now, OF_SOLVER);
       const [efficiency] = (await efficiencyQuery(read, { ...question, sort: null })).rows;
       if (efficiency === undefined) return;
-      const used = secondsOf(raws, range.start, range.end, now).flatMap((poll) => poll?.users?.length ?? []);
+      const used = seconds.flatMap((poll) => poll?.users?.length ?? []);
       for (const { seat, busyPercent } of efficiency.seats)
         near(busyPercent, (used.filter((count) => count >= seat).length / used.length) * 100);
       const began = plain.filter(({ firstSeen }) => firstSeen >= range.start && firstSeen < range.end);
