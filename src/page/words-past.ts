@@ -8,6 +8,9 @@ const times = (count: number, one: string, many: string) => `${number(count)} ${
 /** The words of what looks back: charts, history, denials, expiry, outages. */
 export const past = {
   none: "None.",
+  filter: (label: string) => `Filter: ${label}`,
+  filterHint: "Filter",
+  someOf: (found: number, all: number) => `${number(found)} of ${number(all)}`,
   showMore: (count: number) => `Show ${number(count)} more`,
   firstOf: (shown: number, total: number, most: number) =>
     `The first ${number(shown)} of ${number(total)}; the CSV has ${total > most ? number(most) : "all"}.`,
@@ -85,6 +88,7 @@ export const past = {
     day: "Day",
   },
   share: "Share",
+  compared: "Compared",
   seatHours: "Seat-hours",
   lastUsed: "Last used",
   known: "Covered",

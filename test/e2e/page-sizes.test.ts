@@ -94,7 +94,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     for (const [path, most, kilobytes] of [
       ["", 3, 40],
-      ["history", 4, 80],
+      ["history", 4, 90],
     ] as const) {
       await page.goto(`${demo.url}/${path}`);
       await isLive(page);
@@ -114,5 +114,55 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect([path, files.length, files.map(({ name }) => name)]).toEqual([path, most, expect.anything()]);
       expect(files.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(kilobytes * 1024);
     }
+  });
+
+  test("sorts every table by every column and filters it, as its address says", async () => {
+    await using demo = await startDemo();
+    await using browser = await startBrowser({ keepPolicy: true });
+    const page = await browser.open(`${demo.url}/signin${demo.code}`);
+    await isLive(page);
+    const table = (name: string) => page.getByRole("table", { name, exact: true });
+    const column = (name: string, at: number) =>
+      table(name).locator(`tbody td:nth-child(${at})`).allTextContents();
+    const load = async (path: string) => {
+      await page.goto(`${demo.url}/${path}`);
+      await isLive(page);
+      await isRead(page);
+    };
+    for (const path of [
+      "history",
+      "history?report=efficiency",
+      "denials",
+      "outages",
+      "expiry?view=list",
+      "admin",
+    ]) {
+      await load(path);
+      expect([path, await page.locator(".rt th:not(:has(button))").allTextContents()]).toEqual([
+        path,
+        path === "admin" ? expect.anything() : [],
+      ]);
+    }
+
+    await load("history?report=efficiency");
+    await table("Use of seats").getByRole("button", { name: "Peak" }).click();
+    const peaks = (await column("Use of seats", 3)).map(Number);
+    expect(peaks).toEqual(peaks.toSorted((a, b) => b - a));
+    await page.getByLabel("Filter: Use of seats").fill("synth EDA");
+    await until("one row is left", async () => (await column("Use of seats", 1)).length === 1 || undefined);
+    expect((await column("Each seat, and fewer of them", 1)).length).toBeGreaterThan(1);
+    await until("the address has it", () => page.url().includes("use-of-seats-q=synth") || undefined);
+    expect(new URL(page.url()).searchParams.get("use-of-seats-sort")).toBe("-peak");
+    await page.reload();
+    await isRead(page);
+    expect(await column("Use of seats", 1)).toEqual(["Synth-Ultra eda siliqd"]);
+    expect(await table("Use of seats").locator('[aria-sort="descending"]').allTextContents()).toEqual([
+      "Peak",
+    ]);
+
+    await load("history?group_by=server");
+    const shares = (await column("By server", 4)).map((share) => Number.parseFloat(share.replace("<", "")));
+    const sum = shares.reduce((all, share) => all + share, 0);
+    expect([shares.length > 1, sum > 90 && sum < 210]).toEqual([true, true]);
   });
 });

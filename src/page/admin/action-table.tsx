@@ -2,9 +2,11 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answers, type Query, remove } from "../api.ts";
+import type { Column } from "../columns.ts";
 import { me } from "../me.ts";
 import { FormDialog, tell } from "../parts/dialog.tsx";
-import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { confirmOf } from "./forms.ts";
 import { admin } from "./words.ts";
 
@@ -33,6 +35,7 @@ export function ActionTable<P extends keyof Answers, T>(props: {
   const action: Column<T> = {
     head: admin.action,
     right: true,
+    by: null,
     cell(row) {
       const text = instead?.(row) ?? false;
       if (text !== false) return <span class="q">{text}</span>;

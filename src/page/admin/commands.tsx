@@ -35,16 +35,18 @@ export function Commands() {
           .map((command) => ({ ...command, needsServer: command.needsServer || IS_HUB }))
       }
       columns={[
-        { head: admin.command, cell: ({ command }) => <span class="m">{command}</span> },
+        {
+          head: admin.command,
+          by: ({ command }) => command,
+          cell: ({ command }) => <span class="m">{command}</span>,
+        },
         {
           head: admin.takes,
           wide: true,
-          cell: (command) => {
-            const names = [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names];
-            return <span class="q">{names.join(", ") || admin.takesNothing}</span>;
-          },
+          by: takesOf,
+          cell: (command) => <span class="q">{takesOf(command) || admin.takesNothing}</span>,
         },
-        { head: admin.timeout, right: true, cell: ({ timeoutMs }) => duration(timeoutMs) },
+        { head: admin.timeout, value: ({ timeoutMs }) => timeoutMs, as: duration },
       ]}
       word={admin.run}
       target={({ command }) => command}
@@ -52,6 +54,9 @@ export function Commands() {
     />
   );
 }
+
+const takesOf = (command: Command) =>
+  [...(command.needsServer ? ["server"] : []), ...argumentsOf(command).names].join(", ");
 
 /** Asks for what the command takes, shows what would be run, then runs exactly that. A hub does not know it, and shows nothing. */
 function Run({ command, leave }: { readonly command: Command; readonly leave: () => void }) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { CreatedKey, SignInRecord } from "../../domain/keys.ts";
+import type { CreatedKey, Key, SignInRecord } from "../../domain/keys.ts";
 import { ROLES } from "../../domain/words.ts";
 import { post } from "../api.ts";
 import { duration, moment } from "../format.ts";
@@ -34,19 +34,36 @@ export function Keys() {
         }
         rows={({ keys }) => [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state))}
         columns={[
-          { head: admin.name, cell: ({ name }) => <bdi>{name}</bdi> },
+          { head: admin.name, by: ({ name }) => name, cell: ({ name }) => <bdi>{name}</bdi> },
           {
             head: admin.role,
-            cell: ({ role, anonymize }) => (anonymize ? `${role}, ${admin.withPseudonyms}` : role),
+            by: roleOf,
+            cell: roleOf,
           },
           {
             head: admin.state,
             wide: true,
+            by: ({ state }) => admin.states[state],
             cell: ({ state }) => <State is={MARKS[state]}>{admin.states[state]}</State>,
           },
-          { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
-          { head: admin.expires, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
-          { head: admin.made, wide: true, cell: ({ createdAt }) => <When at={createdAt} /> },
+          {
+            head: admin.lastUsed,
+            wide: true,
+            by: ({ lastUsedAt }) => lastUsedAt,
+            cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
+          },
+          {
+            head: admin.expires,
+            wide: true,
+            by: ({ expiresAt }) => expiresAt,
+            cell: ({ expiresAt }) => <When at={expiresAt} />,
+          },
+          {
+            head: admin.made,
+            wide: true,
+            by: ({ createdAt }) => createdAt,
+            cell: ({ createdAt }) => <When at={createdAt} />,
+          },
         ]}
         word={admin.revoke}
         target={({ name }) => name}
@@ -69,6 +86,8 @@ export function Keys() {
   );
 }
 
+const roleOf = ({ role, anonymize }: Key) => (anonymize ? `${role}, ${admin.withPseudonyms}` : role);
+
 const targetOf = ({ keyName, browser }: SignInRecord) => `${keyName}, ${admin.browserOf(browser)}`;
 
 /** Browsers that are signed in: one's own, or everybody's for who may see them. */
@@ -80,11 +99,25 @@ export function SignIns() {
       query={ALL}
       rows={({ signins }) => signins}
       columns={[
-        { head: admin.key, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
-        { head: admin.browser, cell: ({ browser }) => admin.browserOf(browser) },
-        { head: admin.role, wide: true, cell: ({ role }) => role },
-        { head: admin.lastUsed, wide: true, cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge /> },
-        { head: admin.ends, wide: true, cell: ({ expiresAt }) => <When at={expiresAt} /> },
+        { head: admin.key, by: ({ keyName }) => keyName, cell: ({ keyName }) => <bdi>{keyName}</bdi> },
+        {
+          head: admin.browser,
+          by: ({ browser }) => admin.browserOf(browser),
+          cell: ({ browser }) => admin.browserOf(browser),
+        },
+        { head: admin.role, wide: true, by: ({ role }) => role, cell: ({ role }) => role },
+        {
+          head: admin.lastUsed,
+          wide: true,
+          by: ({ lastUsedAt }) => lastUsedAt,
+          cell: ({ lastUsedAt }) => <When at={lastUsedAt} isAge />,
+        },
+        {
+          head: admin.ends,
+          wide: true,
+          by: ({ expiresAt }) => expiresAt,
+          cell: ({ expiresAt }) => <When at={expiresAt} />,
+        },
       ]}
       word={admin.end}
       target={targetOf}

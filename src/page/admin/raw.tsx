@@ -3,7 +3,8 @@ import { moment } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now } from "../live/live.ts";
 import { may, me } from "../me.ts";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { admin } from "./words.ts";
 
 /** What a program printed, in a box of its own that scrolls. */
@@ -55,7 +56,11 @@ function Read({ id }: { readonly id: string }) {
               rows={unparsed}
               columns={[
                 { head: admin.line, value: ({ line }) => line },
-                { head: admin.message, cell: ({ text }) => <code class="m">{text}</code> },
+                {
+                  head: admin.message,
+                  by: ({ text }) => text,
+                  cell: ({ text }) => <code class="m">{text}</code>,
+                },
               ]}
             />
             {unparsedLines > unparsed.length && (

@@ -1,10 +1,11 @@
-import { moment, number, shortIn } from "../format.ts";
+import { moment, shortIn } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import { SeatBar } from "../parts/bar.tsx";
 import { FeatureLink, Known } from "../parts/cells.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { linkTo, siteOf } from "../router.ts";
 import { useSettled } from "../settled.ts";
 import { words } from "../words-pages.ts";
@@ -30,13 +31,32 @@ export function Found(props: { readonly search: string }) {
             rows={features}
             total={total}
             columns={[
-              { head: columns.name, cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} /> },
-              { head: columns.server, cell: ({ server }) => <span class="q">{server}</span> },
-              { head: columns.seats, wide: true, cell: (feature) => <SeatBar feature={feature} /> },
-              { head: columns.used, right: true, cell: (feature) => <UsedOf {...feature} /> },
+              {
+                head: columns.name,
+                by: ({ name }) => name,
+                cell: ({ name, ...of }) => <FeatureLink quiet {...of} feature={name} />,
+              },
+              {
+                head: columns.server,
+                by: ({ server }) => server,
+                cell: ({ server }) => <span class="q">{server}</span>,
+              },
+              {
+                head: columns.seats,
+                wide: true,
+                by: ({ total }) => total,
+                cell: (feature) => <SeatBar feature={feature} />,
+              },
+              {
+                head: columns.used,
+                right: true,
+                by: ({ used }) => used,
+                cell: (feature) => <UsedOf {...feature} />,
+              },
               {
                 head: columns.free,
                 right: true,
+                by: ({ available }) => available,
                 cell: ({ available, unlimited, unit }) =>
                   unlimited ? (
                     words.noLimit
@@ -47,6 +67,7 @@ export function Found(props: { readonly search: string }) {
               {
                 head: columns.note,
                 wide: true,
+                by: ({ state }) => state,
                 cell: ({ state }) => state !== "ok" && <State is={MARKS[state]}>{state}</State>,
               },
             ]}
@@ -61,19 +82,33 @@ export function Found(props: { readonly search: string }) {
               rows={users}
               total={total}
               columns={[
-                { head: columns.user, cell: (row) => <Who of="user" name={row.user} server={row.server} /> },
+                {
+                  head: columns.user,
+                  by: ({ user }) => user,
+                  cell: (row) => <Who of="user" name={row.user} server={row.server} />,
+                },
                 {
                   head: columns.host,
                   wide: true,
+                  by: ({ host }) => host,
                   cell: (row) => <Who of="host" name={row.host} server={row.server} />,
                 },
-                { head: columns.feature, cell: (row) => <FeatureLink quiet {...row} /> },
-                { head: columns.server, cell: ({ server }) => <span class="q">{server}</span> },
-                { head: columns.count, right: true, cell: ({ count }) => number(count) },
+                {
+                  head: columns.feature,
+                  by: ({ feature }) => feature,
+                  cell: (row) => <FeatureLink quiet {...row} />,
+                },
+                {
+                  head: columns.server,
+                  by: ({ server }) => server,
+                  cell: ({ server }) => <span class="q">{server}</span>,
+                },
+                { head: columns.count, value: ({ count }) => count },
                 {
                   head: columns.since,
                   right: true,
                   wide: true,
+                  by: ({ startedAt }) => startedAt,
                   cell: ({ kind, startedAt }) =>
                     kind === "queued"
                       ? words.waitsNow

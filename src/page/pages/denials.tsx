@@ -1,11 +1,13 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
+import type { Column } from "../columns.ts";
 import { number } from "../format.ts";
-import { FeatureLink, Person } from "../parts/cells.tsx";
+import { FeatureLink, featureText, Person } from "../parts/cells.tsx";
 import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged, reasonOf } from "../parts/denial-rows.tsx";
-import { type Column, Figure, Newest, Rows } from "../parts/figure.tsx";
+import { Figure, Newest } from "../parts/figure.tsx";
 import { askedHere, PastHead, rangeHere } from "../parts/past-head.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { type DenialGroup, grouped, isLogged } from "../past-rows.ts";
 import type { Range } from "../range.ts";
@@ -55,7 +57,11 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
                 label={past.byReason}
                 rows={grouped(denials, reasonOf)}
                 columns={[
-                  { head: past.reason, cell: ({ first }) => reasonOf(first) || past.noReason },
+                  {
+                    head: past.reason,
+                    by: ({ first }) => reasonOf(first),
+                    cell: ({ first }) => reasonOf(first) || past.noReason,
+                  },
                   ...COUNTS,
                 ]}
               />
@@ -69,7 +75,14 @@ function Groups({ answer, range }: { readonly answer: Answer; readonly range: Ra
                   denials.filter(({ user }) => user !== null),
                   ({ user }) => user ?? "",
                 )}
-                columns={[{ head: past.groups.user, cell: ({ first }) => <Person {...first} /> }, ...COUNTS]}
+                columns={[
+                  {
+                    head: past.groups.user,
+                    by: ({ first }) => first.user,
+                    cell: ({ first }) => <Person {...first} />,
+                  },
+                  ...COUNTS,
+                ]}
               />
             </div>
           </div>
@@ -88,10 +101,15 @@ const COUNTS: readonly Column<DenialGroup>[] = [
 ];
 
 const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readonly Column<DenialGroup>[] => [
-  { head: past.groups.feature, cell: ({ first }) => <FeatureLink {...first} /> },
+  {
+    head: past.groups.feature,
+    by: ({ first }) => featureText(first),
+    cell: ({ first }) => <FeatureLink {...first} />,
+  },
   {
     head: past.overTime,
     wide: true,
+    by: ({ first }) => first.timestamp,
     cell: ({ rows, first }) => (
       <Timeline range={range} of={[...unlogged(first.server, logging), ...rows.map(momentOf)]} />
     ),
@@ -99,6 +117,7 @@ const featureColumns = (range: Range, logging: readonly LoggingRecord[]): readon
   {
     head: past.deniedHead,
     right: true,
+    by: ({ denied }) => denied,
     cell: ({ denied }) => <b class={denied > 0 ? "n-crit" : "q"}>{number(denied)}</b>,
   },
   ...COUNTS.slice(1),

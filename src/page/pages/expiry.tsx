@@ -2,11 +2,12 @@ import type { ExpirationRecord } from "../../domain/records.ts";
 import { addressOf } from "../api.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
-import { FeatureLink } from "../parts/cells.tsx";
+import { FeatureLink, featureText } from "../parts/cells.tsx";
 import { MOST_ROWS } from "../parts/csv.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead } from "../parts/past-head.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { byMonth, type ExpiryGroup, lostOf } from "../past-rows.ts";
 import { query } from "../router.ts";
@@ -33,7 +34,7 @@ export function Expiry() {
       <Figure
         title={isList ? past.list : past.calendar}
         path="/api/licenses/expirations"
-        query={{ ...askedHere(null), ...(days !== null && { days }), limit: "1000" }}
+        query={{ ...askedHere(null), ...(days !== null && { days }), limit: `${MOST_ROWS}` }}
         note={({ total }) => past.pools(total)}
       >
         {({ expirations, total }) => {
@@ -109,14 +110,25 @@ function List({ rows, total }: { readonly rows: readonly ExpirationRecord[]; rea
       rows={rows}
       total={total}
       columns={[
-        { head: past.groups.feature, cell: (row) => <FeatureLink {...row} /> },
-        { head: past.pool, wide: true, cell: ({ pool }) => <span class="m">{pool}</span> },
+        { head: past.groups.feature, by: featureText, cell: (row) => <FeatureLink {...row} /> },
+        {
+          head: past.pool,
+          wide: true,
+          by: ({ pool }) => pool,
+          cell: ({ pool }) => <span class="m">{pool}</span>,
+        },
         {
           head: past.seats,
           right: true,
+          by: ({ total }) => total,
           cell: ({ total }) => (total === null ? words.noLimit : number(total)),
         },
-        { head: past.expires, right: true, cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()) },
+        {
+          head: past.expires,
+          right: true,
+          by: ({ expiresOn }) => expiresOn,
+          cell: ({ expiresOn }) => day(expiresOn ?? "", now.peek()),
+        },
         { head: past.daysLeft, value: ({ daysLeft }) => daysLeft },
       ]}
     />

@@ -1,16 +1,19 @@
 import type { PoolRecord } from "../../domain/records.ts";
 import type { Unit } from "../../domain/words.ts";
+import type { Column } from "../columns.ts";
 import { day, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { mayNot } from "../me.ts";
 import type { FeatureRow } from "../model.ts";
 import { asDuration, Known, Person } from "../parts/cells.tsx";
 import { ChartFigure, idOf } from "../parts/chart-figure.tsx";
+import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
-import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { Unknown } from "../parts/marks.tsx";
 import { periodOf, RangeChoice, rangeHere } from "../parts/past-head.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { sessionBegin } from "../past-rows.ts";
 import { DAY_MS, type Range, rangeQuery, ZONE } from "../range.ts";
 import { query, setQuery } from "../router.ts";
@@ -123,7 +126,7 @@ function Sessions({ id, unit, range }: PanelProps) {
     <Figure
       title={past.tabs.sessions}
       path="/api/licenses/sessions"
-      query={{ ...id, ...rangeQuery(range), limit: "100" }}
+      query={{ ...id, ...rangeQuery(range), limit: `${MOST_ROWS}` }}
       note={({ total }) => `${periodOf(range)}, ${number(total)}`}
     >
       {({ sessions, total }) => (
@@ -132,8 +135,13 @@ function Sessions({ id, unit, range }: PanelProps) {
           rows={sessions}
           total={total}
           columns={[
-            { head: past.groups.user, cell: (each) => <Person {...each} /> },
-            { head: past.groups.host, wide: true, cell: ({ host }) => <span class="m">{host}</span> },
+            { head: past.groups.user, by: ({ user }) => user, cell: (each) => <Person {...each} /> },
+            {
+              head: past.groups.host,
+              wide: true,
+              by: ({ host }) => host,
+              cell: ({ host }) => <span class="m">{host}</span>,
+            },
             { head: words.units[unit], value: ({ count }) => count },
             { head: past.since, time: (session) => new Date(sessionBegin(session)).toISOString() },
             { head: past.until, time: ({ endedAt }) => endedAt, otherwise: past.goesOn, wide: true },
@@ -150,7 +158,7 @@ function Denials({ id, range }: PanelProps) {
     <Figure
       title={past.tabs.denials}
       path="/api/licenses/denials"
-      query={{ ...id, ...rangeQuery(range), limit: "100" }}
+      query={{ ...id, ...rangeQuery(range), limit: `${MOST_ROWS}` }}
       note={(answer) => knownIn(range, answer)}
     >
       {(answer) => (
@@ -174,19 +182,31 @@ function Pools({ id, unit }: PanelProps) {
 }
 
 const poolColumns = (unit: Unit): readonly Column<PoolRecord>[] => [
-  { head: past.pool, cell: ({ id }) => <span class="m">{id}</span> },
-  { head: past.version, wide: true, cell: ({ version }) => version ?? <Unknown /> },
-  { head: past.kind, wide: true, cell: ({ kind }) => kind },
-  { head: past.vendorString, wide: true, cell: ({ vendorString }) => vendorString },
+  { head: past.pool, by: ({ id }) => id, cell: ({ id }) => <span class="m">{id}</span> },
+  {
+    head: past.version,
+    wide: true,
+    by: ({ version }) => version,
+    cell: ({ version }) => version ?? <Unknown />,
+  },
+  { head: past.kind, wide: true, by: ({ kind }) => kind, cell: ({ kind }) => kind },
+  {
+    head: past.vendorString,
+    wide: true,
+    by: ({ vendorString }) => vendorString,
+    cell: ({ vendorString }) => vendorString,
+  },
   { head: past.inUse, value: ({ used }) => used },
   {
     head: words.units[unit],
     right: true,
+    by: ({ total }) => total,
     cell: ({ unlimited, total }) => (unlimited ? words.noLimit : <Known value={total} />),
   },
   {
     head: past.expires,
     right: true,
+    by: ({ expiresOn }) => expiresOn,
     cell: ({ permanent, expiresOn }) => {
       if (permanent) return words.permanent;
       return expiresOn === null ? <Unknown /> : day(expiresOn, now.peek());

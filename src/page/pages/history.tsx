@@ -1,13 +1,16 @@
 import type { ComponentChildren } from "preact";
 import type { EfficiencyRecord, StatsRecord } from "../../domain/history-records.ts";
+import type { Column } from "../columns.ts";
 import { byName } from "../format.ts";
 import { IS_FLEET } from "../here.ts";
 import { site } from "../live/live.ts";
 import { mayNot } from "../me.ts";
-import { asDuration, asPercent, FeatureLink } from "../parts/cells.tsx";
-import { type Column, Figure, Rows } from "../parts/figure.tsx";
+import { asDuration, asPercent, FeatureLink, featureText } from "../parts/cells.tsx";
+import { MOST_ROWS } from "../parts/csv.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { Choice } from "../parts/search-field.tsx";
 import { UsageRows } from "../parts/usage-rows.tsx";
 import { ZONE } from "../range.ts";
@@ -46,7 +49,7 @@ function Usage() {
       <Figure
         title={past.by(by)}
         path="/api/licenses/usage"
-        query={{ ...askedHere(range), group_by: by, timezone: ZONE, limit: "100" }}
+        query={{ ...askedHere(range), group_by: by, timezone: ZONE, limit: `${MOST_ROWS}` }}
         note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
       >
         {(answer) =>
@@ -98,6 +101,7 @@ function Efficiency() {
 
 const FEATURE: Column<StatsRecord | EfficiencyRecord> = {
   head: past.groups.feature,
+  by: featureText,
   cell: (row) => <FeatureLink {...row} />,
 };
 const TOTAL: Column<{ readonly total: number | null }> = { head: past.seats, value: ({ total }) => total };
@@ -139,7 +143,13 @@ function seatColumns(fewer: string): readonly Column<EfficiencyRecord>[] {
       wide: true,
     },
     { head: past.sessionsAffected, value: (row) => orUnknown(then(row)?.affectedSessions ?? null, row) },
-    { head: past.askedFor, cell: ({ demand }) => past.demandShort[demand.knownFrom], wide: true },
+    {
+      head: past.askedFor,
+      isWord: true,
+      by: ({ demand }) => past.demandShort[demand.knownFrom],
+      cell: ({ demand }) => past.demandShort[demand.knownFrom],
+      wide: true,
+    },
     COVERED,
   ];
 }

@@ -1,9 +1,10 @@
 import type { AvailabilityRecord, OutageRecord } from "../../domain/outages.ts";
 import { duration } from "../format.ts";
 import { asPercent } from "../parts/cells.tsx";
-import { Figure, Newest, Rows } from "../parts/figure.tsx";
+import { Figure, Newest } from "../parts/figure.tsx";
 import { State } from "../parts/marks.tsx";
 import { askedHere, PastHead, periodOf, rangeHere } from "../parts/past-head.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { type Stretch, stretch, Timeline } from "../parts/timeline.tsx";
 import { isCovered, meanCoverage, orUnknown } from "../series.ts";
 import { past } from "../words-past.ts";
@@ -29,10 +30,11 @@ export function Outages() {
               label={past.availability}
               rows={servers}
               columns={[
-                { head: past.groups.server, cell: ({ server }) => server },
+                { head: past.groups.server, by: ({ server }) => server, cell: ({ server }) => server },
                 {
                   head: past.overTime,
                   wide: true,
+                  by: ({ availability }) => availability,
                   cell: (of) => <Timeline range={range} of={stretchesOf(of, outages, asked)} />,
                 },
                 {
@@ -54,14 +56,25 @@ export function Outages() {
               rows={outages}
               total={total}
               columns={[
-                { head: past.groups.server, cell: ({ server }) => server },
+                { head: past.groups.server, by: ({ server }) => server, cell: ({ server }) => server },
                 {
                   head: past.status,
+                  by: ({ status }) => past.statuses[status],
                   cell: ({ status }) => <State is={MARKS[status]}>{past.statuses[status]}</State>,
                 },
                 { head: past.since, time: ({ startedAt }) => startedAt },
-                { head: past.lasted, right: true, cell: lastedOf },
-                { head: past.reason, wide: true, cell: ({ reason }) => <span class="q">{reason}</span> },
+                {
+                  head: past.lasted,
+                  right: true,
+                  by: ({ durationSeconds }) => durationSeconds,
+                  cell: lastedOf,
+                },
+                {
+                  head: past.reason,
+                  wide: true,
+                  by: ({ reason }) => reason,
+                  cell: ({ reason }) => <span class="q">{reason}</span>,
+                },
               ]}
             />
           </>

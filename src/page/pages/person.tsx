@@ -2,6 +2,7 @@ import type { UsageRecord } from "../../domain/history-records.ts";
 import { now, site } from "../live/live.ts";
 import { allHolders, sortedHolders, sumOf } from "../model.ts";
 import { useAnswer } from "../parts/answer.tsx";
+import { MOST_ROWS } from "../parts/csv.tsx";
 import { DenialRows, knownIn, NotLogged } from "../parts/denial-rows.tsx";
 import { Figure } from "../parts/figure.tsx";
 import { HolderList } from "../parts/holder-table.tsx";
@@ -52,7 +53,7 @@ export function Person() {
 function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name: string }) {
   const range = { start: now.peek() - 90 * DAY_MS, end: now.peek(), word: null };
   const asked = { [by]: name, start: "-90d" };
-  const { answer } = useAnswer("/api/licenses/sessions", { ...asked, limit: "10000" });
+  const { answer } = useAnswer("/api/licenses/sessions", { ...asked, limit: `${MOST_ROWS}` });
   const { answer: polls } = useAnswer("/api/licenses/outages", { start: "-90d", limit: "1" });
   const keyOf = ({ server, daemon, feature }: Partial<UsageRecord>) => `${server} ${daemon} ${feature}`;
   const sessions = Map.groupBy(answer?.sessions ?? [], keyOf);
@@ -69,7 +70,7 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
       <Figure
         title={words.usedIn90}
         path="/api/licenses/usage"
-        query={{ ...asked, limit: "100", group_by: "feature" }}
+        query={{ ...asked, limit: `${MOST_ROWS}`, group_by: "feature" }}
         note={(answer) => past.covered(periodOf(answer), meanCoverage([answer]))}
       >
         {({ groups, total }) => (
@@ -81,6 +82,7 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
             lane={{
               head: past.overTime,
               wide: true,
+              by: ({ lastUsedAt }) => lastUsedAt,
               cell: (row) => <Timeline range={range} of={heldIn(row)} />,
             }}
           />
@@ -89,7 +91,7 @@ function PersonPast({ by, name }: { readonly by: "user" | "host"; readonly name:
       <Figure
         title={words.deniedIn90}
         path="/api/licenses/denials"
-        query={{ ...asked, limit: "100", sort: "-timestamp" }}
+        query={{ ...asked, limit: `${MOST_ROWS}`, sort: "-timestamp" }}
         note={(answer) => knownIn(range, answer)}
       >
         {(answer) => (

@@ -1,7 +1,7 @@
 import type { EfficiencyRecord } from "../../domain/history-records.ts";
 import { number, shortIn } from "../format.ts";
 import { asDuration } from "../parts/cells.tsx";
-import { Rows } from "../parts/figure.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { levelsOf } from "../series.ts";
 import { past } from "../words-past.ts";
 
@@ -55,6 +55,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
                 columns={[
                   {
                     head: past.with,
+                    by: ({ total }) => total,
                     cell: (row) => (
                       <>
                         {past.seatsOf(row.total, unit)}{" "}

@@ -2,8 +2,8 @@ import { groupsOf } from "../daily/figures.ts";
 import { daily } from "../daily/words-pages.ts";
 import { number } from "../format.ts";
 import type { Site } from "../model.ts";
-import { Rows } from "../parts/figure.tsx";
 import { State, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo } from "../router.ts";
 import { words } from "../words-pages.ts";
@@ -23,6 +23,7 @@ export function ServerGroups({ servers }: { readonly servers: Site }) {
         columns={[
           {
             head: columns.label,
+            by: ({ key }) => key,
             cell: ({ key, by }) =>
               key === "" ? daily.noLabel : <a href={linkTo("servers", { [by]: key })}>{key}</a>,
           },
@@ -30,10 +31,16 @@ export function ServerGroups({ servers }: { readonly servers: Site }) {
           {
             head: daily.troubled,
             right: true,
+            by: ({ troubled }) => troubled,
             cell: ({ troubled }) =>
               troubled === 0 ? <span class="q">0</span> : <State is="warn">{number(troubled)}</State>,
           },
-          { head: columns.seats, right: true, cell: (group) => <UsedOf {...group} /> },
+          {
+            head: columns.seats,
+            right: true,
+            by: ({ used }) => used,
+            cell: (group) => <UsedOf {...group} />,
+          },
         ]}
       />
     </Section>

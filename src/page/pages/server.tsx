@@ -4,7 +4,7 @@ import { Raw } from "../admin/raw.tsx";
 import { post } from "../api.ts";
 import { aloneOf, isOld, kindOf, MARK_OF, readAt } from "../daily/condition.ts";
 import { daily } from "../daily/words-pages.ts";
-import { duration, milliseconds, moment, number } from "../format.ts";
+import { duration, milliseconds, number } from "../format.ts";
 import { atHub } from "../here.ts";
 import { now, site } from "../live/live.ts";
 import { pollTimes } from "../live/poll-times.ts";
@@ -12,8 +12,9 @@ import { may } from "../me.ts";
 import { featuresOf, labelsOf, sorted } from "../model.ts";
 import { CopyLink } from "../parts/copy-link.tsx";
 import { ActButton, Outcome } from "../parts/dialog.tsx";
-import { Figure, Rows } from "../parts/figure.tsx";
+import { Figure } from "../parts/figure.tsx";
 import { Icon, State, UsedOf } from "../parts/marks.tsx";
+import { Rows } from "../parts/rows.tsx";
 import { Section } from "../parts/section.tsx";
 import { linkTo, query } from "../router.ts";
 import { words } from "../words-pages.ts";
@@ -228,15 +229,21 @@ function Outages({ id }: { readonly id: string }) {
           rows={outages}
           total={total}
           columns={[
-            { head: past.since, cell: ({ startedAt }) => moment(Date.parse(startedAt), now.peek()) },
+            { head: past.since, time: ({ startedAt }) => startedAt },
             {
               head: past.status,
+              by: ({ status }) => past.statuses[status],
               cell: ({ status }) => <State is={MARK[status]}>{past.statuses[status]}</State>,
             },
-            { head: past.reason, cell: ({ reason }) => <span class="q">{reason}</span> },
+            {
+              head: past.reason,
+              by: ({ reason }) => reason,
+              cell: ({ reason }) => <span class="q">{reason}</span>,
+            },
             {
               head: past.lasted,
               right: true,
+              by: ({ durationSeconds }) => durationSeconds,
               cell: ({ endedAt, durationSeconds }) =>
                 endedAt === null ? past.goesOn : duration(1000 * durationSeconds),
             },

@@ -15,6 +15,9 @@ export function Known(props: {
 }
 
 export const asPercent = (value: number): string => `${number(Math.floor(value))} %`;
+/** A share in percent, of which a small one is not 0. */
+export const asShare = (percent: number): string =>
+  percent > 0 && percent < 1 ? "<1 %" : `${number(Math.round(percent))} %`;
 export const asDuration = (seconds: number): string => duration(1000 * seconds);
 
 /** Somebody's name, which some keys do not see. */
@@ -22,6 +25,13 @@ export function Person({ user }: { readonly user: string | null }): ComponentChi
   if (user === null) return <Unknown />;
   return <a href={linkTo("person", { user })}>{user}</a>;
 }
+
+/** A feature as tables sort and search it. */
+export const featureText = (of: {
+  readonly server?: string | undefined;
+  readonly daemon?: string | undefined;
+  readonly feature?: string | null | undefined;
+}): string => [of.feature ?? words.unnamed(of.daemon ?? ""), of.server, of.daemon].join(" ");
 
 /** A feature's name, leading to its page, with its server and its daemon: two daemons may have one of the same name. */
 export function FeatureLink(props: {

@@ -4,7 +4,7 @@ import { beginInWords, bucketInWords, type ChartProps, isGap, sentenceOf, wasFul
 import { words } from "../words-pages.ts";
 import { past } from "../words-past.ts";
 import { drawChart } from "./chart-canvas.ts";
-import { Rows } from "./figure.tsx";
+import { Rows } from "./rows.tsx";
 
 type Drawn = ReturnType<typeof drawChart>;
 
@@ -78,7 +78,7 @@ export function Chart(props: ChartProps) {
             label={past.seatsInUse}
             rows={buckets}
             columns={[
-              { head: past.from, cell: ({ at }) => beginInWords(series, at, now.peek()) },
+              { head: past.from, by: ({ at }) => at, cell: ({ at }) => beginInWords(series, at, now.peek()) },
               { head: past.peak, value: ({ peak }) => peak },
               { head: past.onAverage, value: ({ used }) => used && Math.round(100 * used) / 100 },
               { head: words.units[unit], value: ({ total }) => total },

@@ -1,14 +1,15 @@
 import type { DenialRecord, LoggingRecord } from "../../domain/denials.ts";
 import type { Answers } from "../api.ts";
+import type { Column } from "../columns.ts";
 import { duration, moment, number } from "../format.ts";
 import { now } from "../live/live.ts";
 import { isLogged, unknownByReason } from "../past-rows.ts";
 import type { Range } from "../range.ts";
 import { past } from "../words-past.ts";
-import { FeatureLink, Person } from "./cells.tsx";
-import { type Column, Rows } from "./figure.tsx";
+import { FeatureLink, featureText, Person } from "./cells.tsx";
 import { State, Unknown } from "./marks.tsx";
 import { periodOf } from "./past-head.tsx";
+import { Rows } from "./rows.tsx";
 
 type Answer = Answers["/api/licenses/denials"];
 
@@ -35,23 +36,34 @@ export function DenialRows(props: {
         ...(props.isOfMany === true ? [FEATURE] : []),
         {
           head: past.groups.user,
+          by: ({ user }) => user,
           cell: (row) => (row.feature === null ? past.counted : <Person {...row} />),
         },
         {
           head: past.groups.host,
           wide: true,
+          by: ({ host }) => host,
           cell: ({ host }) => (host === null ? <Unknown /> : <span class="m">{host}</span>),
         },
-        { head: past.seats, value: ({ count }) => count },
-        { head: past.tries, right: true, wide: true, cell: triesOf },
-        { head: past.outcome, cell: ({ outcome }) => past.outcomes[outcome] },
-        { head: past.reason, wide: true, cell: reasonOf },
+        { head: past.seats, value: ({ count }) => count, wide: true },
+        { head: past.tries, right: true, wide: true, by: ({ attempts }) => attempts, cell: triesOf },
+        {
+          head: past.outcome,
+          isWord: true,
+          by: ({ outcome }) => past.outcomes[outcome],
+          cell: ({ outcome }) => past.outcomes[outcome],
+        },
+        { head: past.reason, wide: true, by: reasonOf, cell: reasonOf },
       ]}
     />
   );
 }
 
-const FEATURE: Column<DenialRecord> = { head: past.groups.feature, cell: (row) => <FeatureLink {...row} /> };
+const FEATURE: Column<DenialRecord> = {
+  head: past.groups.feature,
+  by: featureText,
+  cell: (row) => <FeatureLink {...row} />,
+};
 
 function triesOf({ attempts, timestamp, until }: DenialRecord) {
   const ms = Date.parse(until) - Date.parse(timestamp);

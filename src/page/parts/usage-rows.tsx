@@ -1,35 +1,47 @@
 import type { UsageRecord } from "../../domain/history-records.ts";
+import type { Column } from "../columns.ts";
 import { linkTo } from "../router.ts";
 import { past } from "../words-past.ts";
-import { FeatureLink, Person } from "./cells.tsx";
-import { type Column, Rows } from "./figure.tsx";
+import { asShare, FeatureLink, featureText, Person } from "./cells.tsx";
+import { Rows } from "./rows.tsx";
 
 /** Who or what used how much, the most first. */
 export function UsageRows(props: {
   readonly by: string;
   readonly groups: readonly UsageRecord[];
   readonly total: number;
-  /** In the place of their shares. */
+  /** In place of the bars. */
   readonly lane?: Column<UsageRecord>;
   /** They are of one person: how many there are says nothing. */
   readonly isOfOne?: boolean;
 }) {
   const { by, groups, total, lane, isOfOne = by === "user" } = props;
-  const most = (of: UsageRecord["unit"]) =>
-    Math.max(1e-9, ...groups.map(({ heldSeatHours, unit }) => (unit === of ? heldSeatHours : 0)));
+  /** The seat-hours of all rows of a unit; not known where the answer has not all rows. */
+  const sumOf = (of: UsageRecord["unit"]) =>
+    groups.reduce((sum, { heldSeatHours, unit }) => sum + (unit === of ? heldSeatHours : 0), 0);
+  const sums = { seats: sumOf("seats"), tokens: sumOf("tokens"), credits: sumOf("credits") };
+  const shareOf = ({ heldSeatHours, unit }: UsageRecord) =>
+    sums[unit] === 0 || total > groups.length ? null : (100 * heldSeatHours) / sums[unit];
   const people: Column<UsageRecord> = {
     head: past.people,
     value: ({ uniqueUsers }) => uniqueUsers,
     wide: true,
   };
+  const textOf = (row: UsageRecord) => (by === "feature" ? featureText(row) : (row[by as "user"] ?? null));
   const nameOf = (row: UsageRecord) => {
     if (by === "feature") return <FeatureLink {...row} />;
     const name = row[by as "user"] ?? null;
     if (by === "site") return <a href={linkTo("history", { site: name ?? "" })}>{name}</a>;
     return by === "user" ? <Person user={name} /> : (name ?? <span class="q">{past.without(by)}</span>);
   };
-  const shareOf = ({ heldSeatHours, unit }: UsageRecord) => (
-    <i class="share" style={{ width: `${(100 * heldSeatHours) / most(unit)}%` }} />
+  const mostOf = (of: UsageRecord["unit"]) =>
+    groups.reduce(
+      (most, { heldSeatHours, unit }) => (unit === of ? Math.max(most, heldSeatHours) : most),
+      1e-9,
+    );
+  const most = { seats: mostOf("seats"), tokens: mostOf("tokens"), credits: mostOf("credits") };
+  const bar = ({ heldSeatHours, unit }: UsageRecord) => (
+    <i class="share" style={{ width: `${(100 * heldSeatHours) / most[unit]}%` }} />
   );
   return (
     <Rows
@@ -37,9 +49,10 @@ export function UsageRows(props: {
       rows={groups}
       total={total}
       columns={[
-        { head: past.groups[by as "user"] ?? by, cell: nameOf },
-        lane ?? { head: past.share, cell: shareOf, wide: true },
+        { head: past.groups[by as "user"] ?? by, by: textOf, cell: nameOf },
+        lane ?? { head: past.compared, by: ({ heldSeatHours }) => heldSeatHours, cell: bar, wide: true },
         { head: past.seatHours, value: ({ heldSeatHours }) => Math.round(heldSeatHours) },
+        { head: past.share, value: shareOf, as: asShare },
         { head: past.peak, value: ({ peakHeld }) => peakHeld },
         { head: past.sessions, value: ({ sessions }) => sessions },
         ...(isOfOne ? [] : [people]),

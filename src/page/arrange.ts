@@ -1,0 +1,57 @@
+import { moment } from "./format.ts";
+import { compare } from "./model.ts";
+
+/** What rows are sorted by; null is last in both directions. */
+type Key = string | number | null;
+
+/** A column by what it sorts by: a function (null for buttons, which sort nothing), a number that may not be known, or a time. */
+export type Keyed<T, Any = unknown, Value = unknown, Time = unknown> = { readonly head: string } & (
+  | ({ readonly by: ((row: T) => Key) | null } & Any)
+  | ({ readonly value: (row: T) => number | null } & Value)
+  | ({ readonly time: (row: T) => string | null } & Time)
+);
+
+function keyOf<T>(column: Keyed<T>, row: T): Key {
+  if ("by" in column) return column.by?.(row) ?? null;
+  if ("value" in column) return column.value(row);
+  const at = column.time(row);
+  return at === null ? null : Date.parse(at);
+}
+
+/** The words of a row, lower-case: its texts and times. */
+function textOf<T>(columns: readonly Keyed<T>[], row: T, now: number): string {
+  const texts = columns.map((column) => {
+    const key = keyOf(column, row);
+    return "time" in column && typeof key === "number"
+      ? moment(key, now)
+      : typeof key === "string"
+        ? key
+        : "";
+  });
+  return texts.join("\n").toLowerCase();
+}
+
+/** `Last used` as `last-used`: a column or a table in the address. */
+export const slugOf = (head: string): string => head.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+
+const lower = (key: Key) => (typeof key === "string" ? key.toLowerCase() : key);
+
+/** The rows in which all words occur, by `last-used` or `-last-used`; as they came where no column has that name. */
+export function arranged<T>(
+  rows: readonly T[],
+  columns: readonly Keyed<T>[],
+  { sort, search, now }: { readonly sort: string; readonly search: string; readonly now: number },
+): readonly T[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const found =
+    words.length === 0
+      ? rows
+      : rows.filter((row) => {
+          const text = textOf(columns, row, now);
+          return words.every((word) => text.includes(word));
+        });
+  const column = columns.find(({ head }) => slugOf(head) === sort.replace(/^-/, ""));
+  if (column === undefined) return found;
+  const keyed = found.map((row) => ({ row, key: lower(keyOf(column, row)) }));
+  return keyed.sort((a, b) => compare(a.key, b.key, sort.startsWith("-"))).map(({ row }) => row);
+}

@@ -1,0 +1,113 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { arranged, slugOf } from "../arrange.ts";
+import type { Column } from "../columns.ts";
+import { moment } from "../format.ts";
+import { now } from "../live/live.ts";
+import { query, setQuery } from "../router.ts";
+import { SortHead } from "../tables/head-cell.tsx";
+import { isOnPaper } from "../tables/paper.ts";
+import { words } from "../words-pages.ts";
+import { past } from "../words-past.ts";
+import { Known } from "./cells.tsx";
+import { MOST_ROWS } from "./csv.tsx";
+
+function cellOf<T>(column: Column<T>, row: T): ComponentChildren {
+  if ("cell" in column) return column.cell(row);
+  if ("value" in column) return <Known value={column.value(row)} as={column.as} />;
+  const at = column.time(row);
+  return at === null ? column.otherwise : <time dateTime={at}>{moment(Date.parse(at), now.peek())}</time>;
+}
+
+/** Rows shown at first, and more each time they are wanted; paper has all of them. */
+const FIRST = 20;
+const MORE = 500;
+/** A table of fewer rows needs no filter. */
+const FILTERED = 6;
+
+/**
+ * A table of figures that sorts by every column and filters by text; the address has both, under the name of the table.
+ * `total`: how many rows there are beyond those of the answer.
+ */
+export function Rows<T>(props: {
+  readonly label: string;
+  readonly rows: readonly T[];
+  readonly columns: readonly Column<T>[];
+  readonly total?: number;
+  readonly none?: string;
+}) {
+  const { label, rows, columns, total = rows.length, none = past.none } = props;
+  const [most, setMost] = useState(FIRST);
+  const name = slugOf(label);
+  const search = query.value.get(`${name}-q`) ?? "";
+  const sort = query.value.get(`${name}-sort`) ?? "";
+  if (rows.length === 0) return <p class="q">{none}</p>;
+  const found = arranged(rows, columns, { sort, search, now: now.peek() });
+  const shown = isOnPaper.value ? found : found.slice(0, most);
+  const style = (column: Column<T>) =>
+    `${!("cell" in column) || column.right === true ? "r" : ""} ${column.wide === true ? "opt" : ""} ${column.isWord === true ? "word" : ""}`;
+  const hidden = found.length - shown.length;
+  return (
+    <>
+      {(rows.length >= FILTERED || search !== "") && (
+        <p class="filter">
+          <span class="q" role="status">
+            {search !== "" && past.someOf(found.length, rows.length)}
+          </span>
+          <input
+            type="search"
+            aria-label={past.filter(label)}
+            placeholder={past.filterHint}
+            autocomplete="off"
+            spellcheck={false}
+            value={search}
+            onInput={({ currentTarget }) => setQuery({ [`${name}-q`]: currentTarget.value })}
+          />
+        </p>
+      )}
+      <table class="rt" aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map((column) =>
+              "cell" in column && column.by === null ? (
+                <th key={column.head} scope="col" class={style(column)}>
+                  {column.head}
+                </th>
+              ) : (
+                <SortHead
+                  key={column.head}
+                  isCell
+                  name={`${name}-sort`}
+                  order={slugOf(column.head)}
+                  first=""
+                  falls={!("cell" in column) || column.right === true}
+                  class={style(column)}
+                >
+                  {column.head}
+                </SortHead>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((row, at) => (
+            <tr key={at}>
+              {columns.map((column) => (
+                <td key={column.head} class={style(column)}>
+                  {cellOf(column, row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {found.length === 0 && <p class="q">{words.noMatch}</p>}
+      {hidden > 0 && (
+        <button class="link" type="button" onClick={() => setMost(most + MORE)}>
+          {past.showMore(Math.min(hidden, MORE))}
+        </button>
+      )}
+      {total > rows.length && <p class="q">{past.firstOf(rows.length, total, MOST_ROWS)}</p>}
+    </>
+  );
+}
