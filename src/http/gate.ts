@@ -99,7 +99,9 @@ export function createGate(
       if (exchange.route?.path !== route) throw noSuchPath();
       // Every value that was sent: of a repeated parameter Elysia hands over the last one alone.
       const sent = sentValues(exchange.query, exchange.route.keyInQuery ? ["api_key"] : []);
-      if ("label" in sent) requireLabels(exchange);
+      // Documents of the page are open and the same for all; what they ask with their label is not.
+      if ("label" in sent && exchange.route.access.get(exchange.request.method) !== "open")
+        requireLabels(exchange);
       const query = exchange.route.isOfServers ? (deps.narrowed?.(sent, exchange) ?? sent) : sent;
       // Elysia merges what a transform returns into the context; its types say that it returns nothing.
       return { query } as unknown as undefined;
