@@ -1,18 +1,21 @@
 /**
- * Recognizes texts that contain the output of one server twice. A block is a copy if an earlier part of the same server
- * has it; blocks of one part are never copies of each other.
+ * Detects copies: some texts contain the output of one server twice. A block is a copy if an earlier part of the same
+ * server has it; blocks of one part are never copies of each other.
  */
 export function createCopies<Block extends { cut: boolean }>() {
   const known = new Map<string, { readonly block: Block; readonly part: number }>();
   let server = "";
   let part = 0;
   return {
-    /** Begins a part at the heading of a server. */
+    /** Starts a part at the heading of a server. */
     begin(name: string): void {
       server = name;
       part++;
     },
-    /** Reports whether the block is a copy. The first one becomes cut: which of both counts is not known. */
+    /**
+     * Reports whether the block is a copy, and if so marks the first one as cut: which of the two counts is right is
+     * unknown.
+     */
     isCopy(key: string, block: Block): boolean {
       const first = known.getOrInsert(`${server}\0${key}`, { block, part });
       if (first.part === part) return false;

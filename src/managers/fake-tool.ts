@@ -1,23 +1,26 @@
 import type { Reading } from "../domain/reading.ts";
 import type { FakeTool, Manager } from "./manager.ts";
 
-/** How a manager's tool is asked and how it answers, apart from what it prints of a reading. */
+/** A tool's options, banner and exit codes. */
 export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
-  /** First words that are the tool's own name or its subcommand. */
+  /** Leading words to skip: the tool's own name or its subcommand. */
   readonly names: readonly string[];
-  /** Names each option: without a value `[-a]`, with one that may be left out `[-f [feature]]`, and with one that may not. */
+  /**
+   * Help text that lists each option as `[-a]` (no value), `[-f [feature]]` (optional value) or `[-c file]` (required
+   * value).
+   */
   readonly usage: string;
-  /** What `-v` prints; `version` is that of the server. */
+  /** Output of `-v`; `version` is the server's. */
   readonly banner: (version: string) => string;
   readonly exitCode: (reading: Reading) => number;
-  /** The options that narrow the answer down to one daemon or feature. */
+  /** Options that limit the answer to one daemon or feature. */
   readonly daemonOption: string;
   readonly featureOption: string;
-  /** Without one of these options the answer has no features. */
+  /** The answer contains features only with one of these options. */
   readonly allOptions: readonly string[];
 }
 
-/** A tool whose options begin with `-`, and whose `-c` takes the address. */
+/** Creates a tool whose options begin with `-` and whose `-c` takes the address. */
 export function fakeTool(dialect: Dialect): FakeTool {
   const { names, usage, banner, daemonOption, featureOption, allOptions, parseAddress, render } = dialect;
   return {
@@ -31,7 +34,7 @@ export function fakeTool(dialect: Dialect): FakeTool {
       const address = options.get("-c") || server.address;
       const asked = parseAddress(address);
       if ("problem" in asked) return failed(`${address}: ${asked.problem}\n`);
-      // Asked under other names, the server answers under those; a license file or one name of a triad says too little.
+      // Answer with the host names of the question. A license file or one name of a triad does not name all members.
       const isWhole = asked.members.length === server.members.length;
       const members = server.members.map((one, index) => {
         const name = isWhole ? asked.members[index] : undefined;
@@ -54,7 +57,7 @@ function failed(stderr: string) {
   return { stdout: "", stderr, exitCode: 1 };
 }
 
-/** The options with their values ("" = none), or what is wrong with them. */
+/** Returns the options with their values ("" if none), or an error message. */
 function takeOptions(words: readonly string[], usage: string): Map<string, string> | string {
   const taken = new Map<string, string>();
   for (let index = 0; index < words.length; index++) {

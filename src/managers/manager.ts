@@ -4,8 +4,9 @@ import type { DebugLog } from "./debug-log/debug-log.ts";
 import type { Profile } from "./profile.ts";
 
 /**
- * argv prefix of a manager's utility, where `tool` runs its status query: an all-in-one program takes the utility's
- * name as its first word; beside the programs of `single`, which are utilities themselves, lies each of the others.
+ * Returns the argv prefix of a manager's utility, derived from `tool`, which runs the status query. An all-in-one
+ * program such as lmutil takes the utility's name as its first argument. For a program listed in `single`, which is a
+ * utility itself, the result is the other utility in the same folder.
  */
 export function utilityOf(
   tool: readonly string[],
@@ -20,108 +21,120 @@ export function utilityOf(
 }
 
 /**
- * A license manager: what to ask, text → Reading, Reading → text. Everything that differs between license managers
- * stands behind this interface; to add one is to add a folder and a line in `registry.ts`.
+ * A license manager: its queries, its parser (text → Reading) and its renderer (Reading → text). To add one, add a
+ * folder and a line in `registry.ts`.
  */
 export interface Manager {
   readonly name: ManagerName;
-  /** For people: `FlexNet`, `RLM`. */
+  /** Display name: `FlexNet`, `RLM`. */
   readonly title: string;
-  /** Set where no real output of all that it reads was seen: records, `check` and the page say so. */
+  /** Set if parts of the parser were never tested with real output; records, `check` and the page show it. */
   readonly experimental?: true;
-  /** The rules of one that is written as data: what they read is parsed in a worker, under a time limit. */
+  /**
+   * Set for managers that are defined by a profile. Their answers are parsed in a worker with a time limit.
+   */
   readonly profile?: Profile;
-  /** Names of the tool on $PATH, the preferred first; none where every step is a request. */
+  /** Names of the tool on $PATH in order of preference; empty if every step is an HTTP request. */
   readonly tools: readonly string[];
-  /** Takes an address apart, or says what is wrong with it and what would be right. */
+  /** Parses an address; returns a description of the problem and the expected form if it is invalid. */
   parseAddress(address: string): ParsedAddress | AddressProblem;
   /**
-   * The status query: what to ask, in this order. `tool` is an argv prefix of at least one element where `tools` has a
-   * name; `hasSecret`: the server has a `secret_file`, so that a step may be asked with `{secret}`.
+   * Returns the steps of the status query in order. `tool` is an argv prefix with at least one element if `tools` is
+   * not empty. With `hasSecret` (the server has a `secret_file`) a step may contain `{secret}`.
    */
   steps(tool: readonly string[], address: string, hasSecret?: boolean): readonly Step[];
   /**
-   * `all` (default): each step is asked, and `merge` makes one reading of theirs. `first answer`: the steps are members
-   * that know the same, and the first whose reading is usable is the answer.
+   * `all` (default): run every step and `merge` the readings. `first answer`: the steps ask members that know the
+   * same, and the first usable reading wins.
    */
   readonly until?: "all" | "first answer";
-  /** The readings of all steps, in their order, as one; only a manager with several steps to be asked needs it. */
+  /**
+   * Merges the readings of all steps, given in their order. Required only for managers that run several steps.
+   */
   merge?(readings: readonly Reading[]): Reading;
-  /** What `POST /api/execute` can run of this manager's tools. */
+  /** Commands for `POST /api/execute`. */
   readonly commands: ManagerCommands;
-  /** argv prefix of one of the manager's utilities, where `tool` runs the status query. */
+  /** Returns the argv prefix of a utility, derived from `tool`, which runs the status query. */
   utility(tool: readonly string[], name: string): readonly string[];
-  /** Set where outputs state the license server's time. Most tools print the clock of the host that runs them. */
+  /**
+   * Set if the output contains the license server's time. Most tools print the clock of the host that runs them.
+   */
   readonly printsServerClock?: true;
-  /** A fresh parser for one output. */
+  /** Creates a parser for one output. */
   createParser(context: ParseContext): ReadingParser | TextParser;
   /**
-   * What an error of this manager's tool means, in words that continue `The license server at 27000@lic1`; null
-   * when the tool's own words say enough.
+   * Explains an error of the tool, in words that continue `The license server at 27000@lic1`; null if the tool's
+   * message is clear enough.
    */
   explain(error: ToolError): string | null;
-  /** Members that must be up of so many for the service to work; 1 where members stand alone. */
+  /** Number of members that must be up for the service to work; 1 if members are independent. */
   quorum(members: number): number;
-  /** The daemons' debug log; null when the manager has none that licmond can read. */
+  /** Debug log of the daemons; null if licmond cannot read one. */
   readonly debugLog: DebugLog | null;
-  /** Text that the manager's tool would print for this reading: `parse(render(reading))` equals the reading. */
+  /**
+   * Prints the text that the manager's tool would print for this reading: `parse(render(reading))` equals the
+   * reading.
+   */
   render(reading: Reading, options: RenderOptions): string;
-  /** The manager's tool, played for the demo and `licmond simulate`; null when nobody plays it. */
+  /** Simulated tool for the demo and `licmond simulate`; null if not implemented. */
   readonly fake: FakeTool | null;
 }
 
-/** One question of a status query. */
+/** One query of a poll. */
 export type Step = CommandStep | RequestStep;
 
 export interface CommandStep {
-  /** Tells steps of one query apart: a member's host, or what is asked. The parser gets it. */
+  /** Distinguishes the steps of one poll, e.g. by the member's host. Passed to the parser. */
   readonly name: string;
   readonly argv: readonly string[];
-  /** Additions to the scrubbed environment. */
+  /** Variables added to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the tool reads on stdin; `{secret}` in it is the server's secret, which no argv may hold. */
+  /** Input of the tool. `{secret}` is replaced with the server's secret, which must not appear in argv. */
   readonly stdin?: string;
-  /** Where the tool prints its answer; default stdout. */
+  /** Stream that contains the answer; default stdout. */
   readonly stream?: "stdout" | "stderr";
 }
 
 export interface RequestStep {
   readonly name: string;
   readonly request: HttpQuestion;
-  /** One POST before the request: what `token` finds in its answer fills `{token}` in the request's headers. */
+  /**
+   * Optional POST before the request. `token` finds the token in its answer, which replaces `{token}` in the
+   * request's headers.
+   */
   readonly login?: HttpQuestion & { token(answer: string): string | null };
 }
 
 /**
- * `{secret}` in a query value, a header or the body is the server's secret, `{secret_base64}` its base64: a secret
- * `user:password` makes `Basic {secret_base64}`. In a body of JSON or of a form, by its content-type, the secret is
- * escaped. Redirects with a secret are not followed.
+ * An HTTP request. In query values, headers and the body, `{secret}` is replaced with the server's secret and
+ * `{secret_base64}` with its base64: a secret `user:password` makes `Basic {secret_base64}`. In JSON and form bodies,
+ * detected by content-type, the secret is escaped. Redirects are not followed if a secret was sent.
  */
 export interface HttpQuestion {
   readonly method: "GET" | "POST";
-  /** `http:` or `https:`, without the query. */
+  /** Starts with `http:` or `https:`; has no query. */
   readonly url: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
 }
 
-/** Plays a manager's tool: what it is asked, in its own dialect, and what it prints for that. */
+/** Simulates a manager's tool: parses the arguments and returns the tool's output. */
 export interface FakeTool {
-  /** Whether it waits for words on stdin when it is run with these arguments; absent = never. */
+  /** Reports whether the tool waits for stdin with these arguments; absent = never. */
   readsStdin?(args: readonly string[]): boolean;
-  /** `args` are those after the tool's own path; `stdin` is what it is told there. */
+  /** `args` are those after the tool's own path. */
   answer(args: readonly string[], stdin: string, server: FakeServer): FakeAnswer;
 }
 
 /** The simulated server behind a fake tool. */
 export interface FakeServer {
   readonly address: string;
-  /** Version of its tool. */
+  /** Version of the simulated tool. */
   readonly version: string;
   readonly zone: string;
   readonly members: readonly FakeMember[];
-  /** What it would say now if it were asked under these names. */
+  /** Returns the current reading with these member names. */
   reading(members: readonly FakeMember[]): Reading;
 }
 
@@ -137,7 +150,7 @@ export interface FakeAnswer {
 }
 
 export interface ParsedAddress {
-  /** Empty when the address is the path of a license file. */
+  /** Empty if the address is the path of a license file. */
   readonly members: readonly { readonly host: string; readonly port: number | null }[];
 }
 
@@ -145,24 +158,24 @@ export interface AddressProblem {
   readonly problem: string;
 }
 
-/** Commands that a manager may have for `POST /api/execute`, by the names under which it knows them. */
+/** Commands that a manager can provide for `POST /api/execute`. */
 export const BUILT_IN_COMMANDS = ["status", "diagnose", "reread", "remove"] as const;
 export type BuiltInCommand = (typeof BUILT_IN_COMMANDS)[number];
 export type ManagerCommands = Readonly<Partial<Record<BuiltInCommand, CommandTemplate>>>;
 
 interface CommandTemplate {
-  /** The utility that does it, e.g. `lmremove`. */
+  /** The utility to run, e.g. `lmremove`. */
   readonly utility: string;
-  /** Ways to say it to the utility; `remove` may have one by handle and one by names. */
+  /** Argument lists to choose from; `remove` may have one by handle and one by names. */
   readonly forms: readonly CommandForm[];
 }
 
 interface CommandForm {
-  /** By what it names a checkout. */
+  /** How the command identifies a checkout. */
   readonly by?: "handle" | "names";
   /**
-   * Arguments after the utility. `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
-   * `{feature}`, `{user}`, `{host}`, `{display}`, `{handle}`, `{daemon}`, `{daemon_port}` are filled in, each within its
+   * Arguments of the utility. `{address}`, `{server_host}` and `{server_port}` (of one member), and for a checkout
+   * `{feature}`, `{user}`, `{host}`, `{display}`, `{handle}`, `{daemon}`, `{daemon_port}` are replaced within each
    * element.
    */
   readonly argv: readonly string[];
@@ -171,13 +184,13 @@ interface CommandForm {
 export interface ParseContext {
   /** IANA zone in which the server prints its times. */
   readonly zone: string;
-  /** Our own clock, epoch ms: the reference for years where the output has no report time. */
+  /** Current time, epoch ms; the reference for missing years if the output has no report time. */
   readonly now: number;
-  /** Hosts learnt in earlier outputs of this server; the parser adds what it learns. */
+  /** Hosts seen in earlier outputs of this server. The parser adds those that it finds. */
   readonly knownHosts: KnownHosts;
-  /** Name of the step whose answer is read; absent where the text came from a file. */
+  /** Name of the step that produced the text; absent for a file. */
   readonly step?: string;
-  /** How old an answer may be that says when it was made, in ms; absent = as old as it likes. */
+  /** Maximum age in ms of an answer with a timestamp; absent = no limit. */
   readonly maxAgeMs?: number;
 }
 
@@ -185,45 +198,47 @@ export interface ParseContext {
 export type KnownHosts = Pick<ReturnType<typeof createKnownHosts>, "has" | "add">;
 
 /**
- * A resumable parser: lines go in one by one, so that the caller can yield to the event loop between them.
- * It never throws, whatever the lines hold, and takes time linear in their length.
+ * Incremental parser: the caller feeds lines one by one and can yield to the event loop between them. It never
+ * throws, and takes time linear in the length of the input.
  */
 export interface ReadingParser {
-  /** One line without its line end. */
+  /** Parses one line, given without its line end. */
   line(text: string): void;
   finish(end: OutputEnd): Reading;
 }
 
-/** A parser of the whole text at once, for JSON and XML. It never throws, and takes time linear in the text's length. */
+/** Parser of a whole text, for JSON and XML. It never throws, and takes time linear in the text's length. */
 export interface TextParser {
-  /** `truncated`: the text hit the collector's cap, or may be cut. */
+  /** `truncated`: the text hit the collector's size limit, or may be cut. */
   text(whole: string, truncated: boolean): Reading;
 }
 
 export interface OutputEnd {
-  /** The text after the last line end, which may be a line that was cut; null when there is none. */
+  /** Text after the last line end, possibly a cut line; null if the text ends with a line end. */
   readonly rest: string | null;
-  /** The output hit the collector's cap and goes on unseen. */
+  /** The output hit the collector's size limit; the rest is missing. */
   readonly truncated: boolean;
 }
 
 export interface RenderOptions {
-  /** The address as given to the tool, for the lines that repeat it. */
+  /** Address as given to the tool, for lines that repeat it. */
   readonly address: string;
   readonly zone: string;
-  /** Name of the step that is answered; absent = the only one. */
+  /** Name of the step to answer; absent = the only one. */
   readonly step?: string;
 }
 
-/** Enough for the largest sites seen (some 10,000 workstations) and still a bound on what a stranger can feed us. */
+/**
+ * Covers the largest known sites (some 10,000 workstations) and bounds the memory that an untrusted output can use.
+ */
 export const MAX_HOSTS = 50_000;
 
-/** Hosts learnt at once, well under a millisecond. */
+/** Hosts added per slice, which takes well under a millisecond. */
 const AT_ONCE = 500;
 
 /**
- * A bounded set of client hosts: a full one forgets the half that was learnt first. Added ones are learnt when the set
- * is asked: few outputs hold a name that needs it, and a large one's 57,000 lines would take a third longer to read.
+ * A bounded set of client hosts; when it is full, the older half is dropped. Added hosts are queued until the set is
+ * read: few outputs have a name that needs it, and inserting at once makes reading 57,000 lines a third slower.
  */
 export function createKnownHosts(initial: Iterable<string> = []) {
   let known = new Set<string>();
@@ -231,11 +246,11 @@ export function createKnownHosts(initial: Iterable<string> = []) {
   let learnt = 0;
 
   function learn(host: string): void {
-    // Most are in lower case, and known.
+    // Most hosts are lower case and known.
     if (known.has(host)) return;
     const key = host.toLowerCase();
     if (known.has(key)) return;
-    // A slice of a line keeps its whole output in memory as long as it lives, and hosts live for months.
+    // Copy the string: a slice would keep the whole output in memory, and hosts live for months.
     known.add(Buffer.from(key).toString());
     learnt++;
     if (known.size > MAX_HOSTS) known = new Set([...known].slice(MAX_HOSTS / 2));
@@ -260,11 +275,11 @@ export function createKnownHosts(initial: Iterable<string> = []) {
       return known.has(host.toLowerCase());
     },
     add: (host: string): void => void added.push(host),
-    /** Learns what was added, in steps. */
+    /** Inserts the queued hosts, one slice per step. */
     learnAdded,
-    /** How many were learnt so far: the list is another one when this is another number. */
+    /** Number of hosts learnt so far; if it changed, the list changed. */
     learnt: () => learnt,
-    /** Oldest first: put in again in this order, they are as old as they were. */
+    /** Oldest first; adding them in this order restores their order of age. */
     list(): string[] {
       settle();
       return [...known];

@@ -4,29 +4,31 @@ import { DAY_MS } from "../domain/time/clock.ts";
 import type { ReadingParser, TextParser } from "./manager.ts";
 import { readOutput, readOutputSync } from "./read-output.ts";
 
-/** The report's time stands in one of the first lines. */
+/** The report's time is in one of the first lines. */
 const HEAD_LINES = 4;
 const MAX_HEAD = 4096;
 const LF = 0x0a;
 
 interface Output {
-  /** The head, read alone. */
+  /** Reading of the head alone. */
   readonly head: Reading;
-  /** Digest and length of what follows the head. */
+  /** Digest and length of the bytes after the head. */
   readonly digest: string;
   readonly reading: Reading;
-  /** The time of its report, else ours when it was read: epoch ms. */
+  /** Report time, or the time of reading if the report has none: epoch ms. */
   readonly time: number;
 }
 
 /**
- * Reads the outputs of one server. Most of them differ from the last one in their time alone: they are not parsed
- * again, which is a third of the work of a poll of 50 KB, and their features are the very same objects.
+ * Reads the outputs of one server. Most outputs differ from the previous one only in their report time. These are not
+ * parsed again, which saves a third of the work of a 50 KB poll, and keep the same feature objects.
  */
 export function createOutputMemory() {
   let last: Output | null = null;
 
-  /** Reads an output of `now`, epoch ms; `parser` makes a fresh one. `truncated`: it goes on unseen, or may be cut. */
+  /**
+   * Reads an output received at `now` (epoch ms). `parser` creates a parser; `truncated`: the output may be cut.
+   */
   return async function read(
     bytes: Uint8Array,
     parser: () => ReadingParser | TextParser,
@@ -37,7 +39,7 @@ export function createOutputMemory() {
     last = null;
     const end = endOfHead(bytes);
     const first = parser();
-    // The head of a text that is read as a whole says nothing.
+    // A whole-text parser cannot read the head alone.
     if (truncated || end > MAX_HEAD || "text" in first) return readOutput(bytes, first, truncated);
     const head = readOutputSync(bytes.subarray(0, end), first);
     const digest = `${bytes.length - end} ${Bun.hash(bytes.subarray(end))}`;
@@ -52,13 +54,13 @@ export function createOutputMemory() {
   };
 }
 
-/** Whether a head differs from that of the last output in the report's time alone, and in that by a day at most. */
+/** Reports whether only the report time differs from the previous head, by a day at most. */
 function isSameHead(last: Output, head: Reading, now: number): boolean {
   const { reportTime } = head;
   return (
-    // Of several reports in one output, the time may be that of a later one.
+    // If an output contains several reports, the time may be that of a later one.
     last.head.reportTime === last.reading.reportTime &&
-    // A date without a year is of the year around the report.
+    // The year of a date without a year depends on the report time.
     Math.abs((reportTime ?? now) - last.time) <= DAY_MS &&
     isDeepStrictEqual({ ...last.head, reportTime }, head)
   );

@@ -1,14 +1,16 @@
 import type { HttpQuestion, Step } from "./manager.ts";
 
-/** What the texts of a step leave open, because nothing but the poll itself may know it. */
+/** Placeholders that are filled in when a step runs. */
 export type Placeholder = "secret" | "secret_base64" | "token";
 
 const PLACEHOLDER = /\{(secret|secret_base64|token)\}/g;
 
-/** What stands in place of a secret where people see it. */
+/** Replacement for a secret in text that people see. */
 export const MASK = "***";
 
-/** Fills in secrets; what they hold is not read again. Null fills in {@link MASK}, for people. */
+/**
+ * Replaces placeholders with secrets; placeholders inside a secret stay. If `values` is null, inserts {@link MASK}.
+ */
 export function fillSecrets(
   template: string,
   values: Readonly<Partial<Record<Placeholder, string>>> | null,
@@ -20,7 +22,7 @@ export function fillSecrets(
   });
 }
 
-/** Whether a step is asked with the server's secret. */
+/** Reports whether a step contains the server's secret. */
 export function needsSecret(step: Step): boolean {
   const isIn = (text: string) => /\{secret(_base64)?\}/.test(text);
   if ("argv" in step) return isIn(step.stdin ?? "");
@@ -29,7 +31,7 @@ export function needsSecret(step: Step): boolean {
   );
 }
 
-/** Whether a question tells a secret or a token. */
+/** Reports whether a request contains a secret or a token. */
 export function isSecret(question: HttpQuestion): boolean {
   return textsOf(question).some((text) => text.search(PLACEHOLDER) !== -1);
 }

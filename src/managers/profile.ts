@@ -5,14 +5,14 @@ import { text, textRule } from "../domain/text-types.ts";
 import { UNITS } from "../domain/words.ts";
 
 /**
- * A license manager that is written as data: a table `[[managers]]` of the config, or one of `profiles/*.toml`. It says
- * what to ask and how to read the answer; `profiles/profile-manager.ts` makes a `Manager` of it.
+ * A license manager defined as data: a table `[[managers]]` of the config, or one of `profiles/*.toml`. It describes
+ * what to ask and how to read the answer; `profiles/profile-manager.ts` turns it into a `Manager`.
  */
 
 export const FORMATS = ["licmond", "xf-custom", "json", "lines"] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** What a format finds out: named groups of an expression, keys of `fields` and `user_fields`. */
+/** Facts that a profile can extract: named groups of an expression, keys of `fields` and `user_fields`. */
 export const FACTS = [
   ...([
     "name",
@@ -42,28 +42,30 @@ export const FACTS = [
   ...(["until", "error"] as const),
 ] as const;
 export type FactName = (typeof FACTS)[number];
-/** What one line or one object says, as texts: a count that is no number stays unknown. */
+/** Facts of one line or object, as text: an unreadable count stays unknown. */
 export type Facts = { readonly [Name in FactName]?: string | undefined };
 
-/** What a line can be. */
+/** Kinds of lines. */
 export const LINE_KINDS = [
   ...(["tool", "member", "daemon", "group", "feature", "detail"] as const),
   ...(["checkout", "queued", "assigned", "down", "error", "ignore"] as const),
 ] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
-/** Placeholders of a command or a request; those of `SECRETS` are filled in where no other process can read them. */
+/**
+ * Placeholders of commands and requests. Those in `SECRETS` are filled in only where other processes cannot see them.
+ */
 export const PLACES = ["address", "host", "port"] as const;
 export const SECRETS = ["secret", "secret_base64", "token"] as const;
 
 const table = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
-const someText = text(textRule("a text that is not empty", (value) => value !== ""));
-const anyText = text(textRule("a text", () => true));
-/** One text, or several of which each is tried. */
+const someText = text(textRule("a non-empty string", (value) => value !== ""));
+const anyText = text(textRule("a string", () => true));
+/** One text, or a list of alternatives. */
 const oneOrMore = Type.Union([someText, Type.Array(someText, { minItems: 1 })]);
-/** Paths into JSON: an empty one is the value itself. */
+/** Paths into JSON; an empty path is the value itself. */
 const paths = Type.Union([anyText, Type.Array(anyText, { minItems: 1 })]);
 const byName = <const Name extends string, Value extends TSchema>(names: readonly Name[], value: Value) =>
   table(
@@ -114,7 +116,7 @@ export const ProfileTable = table({
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 export type Profile = Frozen<Static<typeof ProfileTable>>;
 
-/** Keys that go with one format alone. */
+/** Keys that only one format allows. */
 export const KEYS_OF_FORMAT: Readonly<Record<Format, readonly (keyof Profile)[]>> = {
   licmond: [],
   "xf-custom": [],
@@ -132,12 +134,12 @@ export function listOf<T>(value: T | readonly T[] | undefined): readonly T[] {
 
 /** An expression of a profile. */
 export interface Expression {
-  /** Where it stands in the profile. */
+  /** Location of the expression in the profile. */
   readonly path: KeyPath;
   readonly source: string;
 }
 
-/** All expressions of a profile. Those of `match` stand in the order in which they are tried. */
+/** Returns all expressions of a profile; those of `match` in the order in which they are tried. */
 export function expressionsOf({
   end,
   strip,
@@ -153,8 +155,8 @@ export function expressionsOf({
   );
 }
 
-/** Compiles an expression. Throws a SyntaxError that says what is wrong with it. */
+/** Compiles an expression. Throws a SyntaxError that describes the problem. */
 export function compile(source: string, flags = ""): RegExp {
-  // Without `u` an escape of another language (`\h`, `\Z`) would stand for a letter, in silence.
+  // Without `u`, an unsupported escape (`\h`, `\Z`) would silently mean a letter.
   return new RegExp(source, `u${flags}`);
 }

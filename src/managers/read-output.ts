@@ -2,15 +2,15 @@ import { isUtf8 } from "node:buffer";
 import { MAX_UNPARSED_KEPT, type Reading, type UnparsedLine } from "../domain/reading.ts";
 import type { ReadingParser, TextParser } from "./manager.ts";
 
-/** Characters kept of a line. */
+/** Maximum characters kept of a line. */
 const MAX_LENGTH = 500;
 
-/** Lines of one output that no rule knew: all are counted, the first are kept. */
+/** Collects the lines of one output that no rule matched: counts all, keeps the first ones. */
 export function createUnparsed() {
   const unparsed: UnparsedLine[] = [];
   let unparsedLines = 0;
   return {
-    /** `line`: its number, from 1. */
+    /** `line`: its number, starting at 1. */
     add(text: string, line: number): void {
       unparsedLines++;
       if (unparsed.length < MAX_UNPARSED_KEPT) unparsed.push({ line, text: text.slice(0, MAX_LENGTH) });
@@ -19,12 +19,12 @@ export function createUnparsed() {
   };
 }
 
-/** Bytes decoded at a time: well under a millisecond of parsing, or two before the code is compiled. */
+/** Bytes per chunk: well under a millisecond of parsing, or two before the code is compiled. */
 const CHUNK_BYTES = 16 * 1024;
-/** How long the event loop may be held before we let others in. */
+/** Maximum time to hold the event loop. */
 const SLICE_MS = 4;
 
-/** No tool prints a line this long: it is not handed on, and stands among the unparsed ones, marked as cut. */
+/** A longer line is not passed to the parser but added to the unparsed lines, marked as cut. */
 const MAX_LINE = 1024 * 1024;
 const CUT = "… (cut: the line is longer than 1 MiB)";
 
@@ -32,8 +32,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Tool output → lines, or the whole text → parser, all at once. For the command line and tests; the daemon uses
- * {@link readOutput}.
+ * Decodes the output and parses it synchronously, for the command line and tests; the daemon uses {@link readOutput}.
  */
 export function readOutputSync(
   bytes: Uint8Array,
@@ -47,8 +46,8 @@ export function readOutputSync(
 }
 
 /**
- * Tool output → lines → parser, giving the event loop back every few milliseconds. A parser of the whole text gets it
- * at once: JSON and XML cannot be read in pieces.
+ * Decodes the output and parses it, yielding to the event loop every few milliseconds. A whole-text parser cannot
+ * yield: JSON and XML are read in one piece.
  */
 export async function readOutput(
   bytes: Uint8Array,
@@ -67,14 +66,14 @@ export async function readOutput(
 }
 
 /**
- * Encoding of a tool's output: UTF-16 by its byte order mark (PowerShell pipes), UTF-8 when every byte fits,
- * else Windows-1252, in which every byte has a character, so that nothing is lost.
+ * Detects the encoding of a tool's output: UTF-16 by its byte order mark (PowerShell pipes), else UTF-8 if valid,
+ * else Windows-1252, in which every byte is a character.
  */
 export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   if (isUtf8(bytes)) return "utf-8";
-  // A multi-byte character cut in two at the end of the output is no reason to misread all the others.
+  // Ignore a multi-byte character that is cut at the end of the output.
   for (let cut = 1; cut <= 3 && cut < bytes.length; cut++) {
     const byte = bytes[bytes.length - cut] ?? 0;
     if (byte >= 0xc2 && isUtf8(bytes.subarray(0, bytes.length - cut))) return "utf-8";
@@ -82,19 +81,21 @@ export function detectEncoding(bytes: Uint8Array): "utf-8" | "utf-16le" | "utf-1
   return "windows-1252";
 }
 
-/** By the names of the WHATWG's Encoding Standard. Throws RangeError for another one. */
+/**
+ * Returns the decoder for a name of the WHATWG Encoding Standard. Throws RangeError if the name is unknown.
+ */
 export function decoderOf(encoding: string): TextDecoder {
   return new TextDecoder(encoding as Bun.Encoding);
 }
 
-/** The whole output as text, for people. */
+/** Decodes the whole output, for people. */
 export function decodeOutput(bytes: Uint8Array): string {
   return new TextDecoder(detectEncoding(bytes)).decode(bytes);
 }
 
 /**
- * An output in UTF-8, from an encoding that TextDecoder knows (null = the detected one), with its text changed by
- * `change`; the very bytes where nothing is to be done.
+ * Converts an output to UTF-8 from the given encoding (null = detect it) and applies `change` to its text. Returns
+ * the same bytes if nothing changes.
  */
 export function recode(
   bytes: Uint8Array,
@@ -110,15 +111,15 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   const encoding = detectEncoding(bytes);
   const decoder = new TextDecoder(encoding);
   let position = 0;
-  /** The text after the last line end. CRs at its end may still become CRLF. */
+  /** Text after the last line end. A CR at its end may be the start of CRLF. */
   let rest = "";
-  /** Lines handed on. */
+  /** Number of lines passed to the parser. */
   let count = 0;
   const tooLong: UnparsedLine[] = [];
-  /** Inside of one that is too long. */
+  /** Inside a line that is too long. */
   let isSkipping = false;
 
-  /** CRLF, and the lone CR of very old tools as a line end of its own. */
+  /** Passes a line on. A CR within it counts as a line end, as very old tools print it. */
   function emit(line: string): void {
     for (const part of line.slice(0, endBeforeCrs(line)).split("\r")) {
       count++;
@@ -131,7 +132,7 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
       const end = text.search(/[\r\n]/);
       if (end === -1) return;
       isSkipping = false;
-      // What is left of the line is its end.
+      // Continue with the line end, which ends the long line.
       feed(text.slice(end));
       return;
     }
@@ -150,7 +151,9 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
     if (rest.length > MAX_LINE) giveUp();
   }
 
-  /** The line so far is too long. An empty one is handed on in its place, so that the others keep their numbers. */
+  /**
+   * Drops the current line, which is too long, and passes on an empty one instead to keep the line numbers right.
+   */
   function giveUp(): void {
     const end = endBeforeCrs(rest);
     if (end > MAX_LINE) {
@@ -171,11 +174,11 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   }
 
   return {
-    /** Feeds one chunk; false when there is none left. */
+    /** Feeds one chunk; returns false if none is left. */
     next(): boolean {
       if (position >= bytes.length) return false;
       let end = Math.min(position + CHUNK_BYTES, bytes.length);
-      // Chunks end at line ends where there is one, so that no long rest is copied again and again.
+      // End chunks at line ends where possible, to avoid copying a long rest repeatedly.
       if (!encoding.startsWith("utf-16") && end < bytes.length) {
         const newline = bytes.subarray(position, end).lastIndexOf(LF);
         if (newline !== -1) end = position + newline + 1;
@@ -194,7 +197,9 @@ function createLineFeeder(bytes: Uint8Array, parser: ReadingParser, truncated: b
   };
 }
 
-/** Index after the last character that is no CR. Not by `/\r+$/`, which takes quadratic time over CRs elsewhere. */
+/**
+ * Returns the index after the last character that is not a CR. `/\r+$/` would take quadratic time over CRs elsewhere.
+ */
 function endBeforeCrs(text: string): number {
   let end = text.length;
   while (end > 0 && text.charCodeAt(end - 1) === CR) end--;

@@ -9,40 +9,40 @@ import { SHIPPED, shippedProfile } from "./profiles/shipped.ts";
 import { rlm } from "./rlm/index.ts";
 import { rms } from "./rms/index.ts";
 
-/** Every manager that is built in: to add one is to add a folder and a line here. */
+/** Built-in managers. To add one, add a folder and a line here. */
 const BUILT_IN: readonly Manager[] = [flexnet, rlm, dsls, lmx, rms];
 
 const byName = new Map(BUILT_IN.map((manager) => [manager.name, manager]));
 
-/** By their profiles: expressions are compiled once, and none before it is asked for. */
+/** Managers by profile; expressions are compiled once, on first use. */
 const ofProfiles = new WeakMap<Profile, Manager>();
 
-/** Names of the managers that licmond brings along: in code, and as profiles. */
+/** Names of the built-in managers and the shipped profiles. */
 export const MANAGERS: readonly ManagerName[] = [...byName.keys(), ...SHIPPED];
 
-/** The names of all: `own` are the config's. */
+/** Returns the names of all managers; `own` are the config's profiles. */
 export function managerNames(own: readonly Profile[]): readonly ManagerName[] {
   return [...MANAGERS, ...own.map(({ name }) => name)];
 }
 
-/** The manager of this name; `own` are the config's. Throws for a name that the config would not take. */
+/** Returns the manager with this name; `own` are the config's profiles. Throws if the name is unknown. */
 export function managerOf(name: ManagerName, own: readonly Profile[] = []): Manager {
   const builtIn = byName.get(name);
   if (builtIn !== undefined) return builtIn;
   const profile = shippedProfile(name) ?? own.find((each) => each.name === name);
-  if (profile === undefined) throw new Error(`there is no manager "${name}"`);
+  if (profile === undefined) throw new Error(`unknown manager "${name}"`);
   return ofProfiles.getOrInsertComputed(profile, profileManager);
 }
 
 /**
- * The manager in code of this name; null where a profile is its manager, which has no commands, no log and no
+ * Returns the built-in manager with this name, or null if it is a profile, which has no commands, no debug log and no
  * explanations.
  */
 export function builtInManager(name: ManagerName): Manager | null {
   return byName.get(name) ?? null;
 }
 
-/** Whether licmond brings this manager along without having seen real outputs of all that it reads. */
+/** Reports whether licmond ships this manager without having seen real output for all its rules. */
 export function isExperimental(name: ManagerName): boolean {
   return MANAGERS.includes(name) && managerOf(name).experimental === true;
 }

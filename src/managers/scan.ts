@@ -1,6 +1,6 @@
 /**
- * Small readers over a line. lmstat's only blanks are space and tab: `trim()` would also eat the no-break
- * spaces and marks that may stand in names.
+ * Helpers to scan a line. lmstat's only blanks are space and tab: `trim()` would also remove no-break spaces and
+ * marks, which may be part of names.
  */
 
 const SPACE = 0x20;
@@ -14,33 +14,33 @@ export function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** Index of the first character at or after `from` that is no blank; the length when there is none. */
+/** Returns the index of the first non-blank at or after `from`, or the length. */
 export function skipBlanks(text: string, from: number): number {
   let at = from;
   while (at < text.length && isBlank(text.charCodeAt(at))) at++;
   return at;
 }
 
-/** Index after the last non-blank before `to`, at least `from`. */
+/** Returns the index after the last non-blank before `to`, at least `from`. */
 export function endOfText(text: string, from: number, to: number): number {
   let end = to;
   while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
   return end;
 }
 
-/** The text without blanks at its ends. */
+/** Removes blanks at both ends. */
 export function trimBlanks(text: string): string {
   const from = skipBlanks(text, 0);
   return text.slice(from, endOfText(text, from, text.length));
 }
 
-/** A sticky expression at one place of the text. */
+/** Matches a sticky expression at one position. */
 export function execAt(sticky: RegExp, text: string, at: number): RegExpExecArray | null {
   sticky.lastIndex = at;
   return sticky.exec(text);
 }
 
-/** Reads up to `most` digits: their number, -1 when there is none; `end` is set after them. */
+/** Reads up to `most` digits. Returns their value, or -1 without digits, and sets `end` after them. */
 export function createDigits() {
   const self = {
     end: 0,

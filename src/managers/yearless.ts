@@ -2,14 +2,15 @@ import { DAY_MS, MINUTE_MS } from "../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock, weekdayOf } from "../domain/time/zone.ts";
 
 /**
- * Reads the times of one output that are printed without a year. `now` is the reference until the output names its own
- * clock. They may lie a little ahead of it, because clocks differ and the server may stand in a zone ahead of the tool's.
+ * Reads the times of one output that are printed without a year. `now` is the reference until the output prints its
+ * own time. Times may be `aheadMs` later than the reference, because clocks differ and the server's zone may be ahead
+ * of the tool's.
  */
 export function createYearlessTimes(zone: string, now: number, aheadMs: number, yearsBack: number) {
   let reference = now;
   /**
-   * By weekday, month and day, because a report has tens of thousands of times and a few days: the UTC of its midnight
-   * when all its minutes are of one year and one offset, null when it must be looked at minute by minute.
+   * UTC of midnight by weekday, month and day; null if the day has a change of offset or year, which requires a
+   * lookup per minute. Caching pays off because a report has tens of thousands of times but few days.
    */
   let midnights: (number | null | undefined)[] = [];
 
@@ -29,14 +30,14 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   }
 
   return {
-    /** The report's own clock: the reference from here on. */
+    /** Sets the reference to the report's own time. */
     setReference(epochMs: number): void {
       reference = epochMs;
       midnights = [];
     },
     /**
-     * The latest such time that does not lie too far ahead of the reference, epoch ms. Null when no year near it has
-     * that date on that weekday (0 is Sunday; null when the tool prints none), or the clock knows no such time.
+     * Returns the latest matching time that is not too far ahead of the reference, epoch ms. Returns null if no year
+     * nearby has this date on this weekday (0 is Sunday, null = not printed), or the local clock skips this time.
      */
     read(month: number, day: number, minutes: number, weekday: number | null): number | null {
       if (month > 12 || day > 31 || minutes >= 24 * 60) return null;
@@ -49,7 +50,7 @@ export function createYearlessTimes(zone: string, now: number, aheadMs: number, 
   };
 }
 
-/** The instant of a whole date; null when the calendar has none such, or not on that weekday. */
+/** Returns the instant of a full date; null if the date does not exist or has another weekday. */
 export function timeIn(
   zone: string,
   year: number,

@@ -72,7 +72,7 @@ describe("licmond parse", () => {
     const text = put("login.html", "<html>login</html>");
     const { exitCode, err } = await run(["parse", "--manager", "jetbrains-fls", text]);
     expect(exitCode).toBe(1);
-    expect(err).toContain(`${text}: The answer is no JSON.`);
+    expect(err).toContain(`${text}: The answer is not valid JSON.`);
   });
 
   test("names an expression that hangs", async () => {

@@ -1,18 +1,18 @@
-/** The log in which a manager's daemons write checkouts, check-ins and denials. */
+/** The log to which a manager's daemons write checkouts, check-ins and denials. */
 export interface DebugLog {
-  /** For people: `FlexNet debug log`. */
+  /** Display name: `FlexNet debug log`. */
   readonly title: string;
-  /** Set where no real log was seen: `check` says so. */
+  /** Set if the reader was never tested with a real log; `check` shows it. */
   readonly experimental?: true;
   createReader(options: ReaderOptions): DebugLogReader;
   createFirstDay(zone: string): FirstDay;
 }
 
-/** Where a reader stands, for one that goes on later. Plain JSON. */
+/** Position of a reader, to resume it later. Plain JSON. */
 export interface ReaderState {
   /** Days since 1970-01-01 in the server's zone. */
   readonly day: number;
-  /** Second of the day of the last line; -1 before the first. */
+  /** Second of the day of the last line; -1 at the start. */
   readonly second: number;
   /** Daemons seen, to distinguish `acmed_2` (a fork of `acmed`) from a daemon of that name. */
   readonly daemons: readonly string[];
@@ -21,21 +21,21 @@ export interface ReaderState {
 export interface ReaderOptions {
   /** IANA zone in which the server prints its times. */
   readonly zone: string;
-  /** The day of the first line, or where an earlier reader stood. */
+  /** Day of the first line, or the state of an earlier reader. */
   readonly start: ReaderState;
-  /** The day is a guess until a date is printed. */
+  /** The day is a guess until the log prints a date. */
   readonly inferred?: boolean;
   /**
-   * Whether events after a doubtful midnight may wait for the next printed date (hours of log). Who follows a log as
-   * it grows does not wait: it says when it read the lines, see {@link DebugLogReader.near}.
+   * Whether events after an uncertain midnight may wait for the next printed date, up to hours of log. A reader that
+   * follows a growing log does not wait; it calls {@link DebugLogReader.near} instead.
    */
   readonly hold: boolean;
   readonly onEvent: (event: DebugLogEvent) => void;
-  /** Takes lines about the daemons themselves, at once; whoever reads old logs needs none. */
+  /** Receives lines about the daemons themselves; not needed for old logs. */
   readonly onNotice?: (notice: DaemonNotice) => void;
 }
 
-/** A line about a daemon itself that administrators should see. */
+/** A line about a daemon that administrators should see. */
 export interface DaemonNotice {
   readonly about: "exit" | "shutdown" | "clock";
   /** Epoch ms, to the second. */
@@ -47,36 +47,39 @@ export interface DaemonNotice {
 }
 
 /**
- * Reads a debug log line by line. It never throws, whatever the lines hold, and takes time linear in their length.
- * It reports an event when the next line shows that nothing more belongs to it.
+ * Reads a debug log line by line. It never throws, and takes time linear in the length of the input. It reports an
+ * event once the next line shows that the event is complete.
  */
 export interface DebugLogReader {
-  /** One line without its line end. */
+  /** Parses one line, given without its line end. */
   line(text: string): void;
-  /** The next lines were written at about this time (epoch ms): their day is the one that comes closest. Null = not known. */
+  /**
+   * Sets the approximate time at which the next lines were written (epoch ms); their day is the closest one. Null =
+   * unknown.
+   */
   near(at: number | null): void;
-  /** Reports the event that still waits. Lines may follow all the same. */
+  /** Reports the pending event. More lines may follow. */
   flush(): void;
   readonly counts: DebugLogCounts;
   state(): ReaderState;
-  /** Time of the first and the last line with a time and a daemon, epoch ms; null before. */
+  /** Time of the first and the last line with a time and a daemon, epoch ms; null before the first. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
 }
 
 /**
- * Finds the day of a log's first line, which prints only its time: counts the midnights to the first date that is
- * printed, and goes back by as many. A log without any date ends at the time of its file.
+ * Finds the day of a log's first line, which has only a time: counts the midnights up to the first printed date and
+ * subtracts them. A log without a date ends at the file's modification time.
  */
 export interface FirstDay {
-  /** One line; true once the day is known, and the rest need not be read. */
+  /** Parses one line; returns true once the day is known and the rest can be skipped. */
   line(text: string): boolean;
-  /** `lastWrite`: when the file was written last, epoch ms. */
+  /** `lastWrite`: modification time of the file, epoch ms. */
   result(lastWrite: number): { readonly day: number; readonly inferred: boolean };
 }
 
 /**
- * The contents of a FlexNet debug log. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
+ * Events of a FlexNet debug log. Grammar and examples: FlexNet Publisher License Administration Guide, "Debug Log
  * File" (https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Informational_Messages.htm).
  */
 export const LICENSE_EVENTS = [
@@ -91,31 +94,31 @@ export const LICENSE_EVENTS = [
 ] as const;
 export type LicenseEventKind = (typeof LICENSE_EVENTS)[number];
 
-/** A line about seats. Names are as printed. */
+/** An event about seats. Names are as printed. */
 export interface LicenseEvent {
   readonly kind: LicenseEventKind;
   /** Epoch ms, to the second. */
   readonly at: number;
-  /** Name of the vendor daemon, without the number of a fork (`acmed_2` is `acmed`). */
+  /** Name of the vendor daemon without the number of a fork (`acmed_2` becomes `acmed`). */
   readonly daemon: string;
   readonly feature: string;
-  /** Null where the line names no user (`EXPIRED: feature`). */
+  /** Null if the line has no user (`EXPIRED: feature`). */
   readonly user: string | null;
   readonly host: string | null;
   /** Checkout data: the text in brackets. */
   readonly data: string | null;
-  /** Seats; 1 where the line does not say. */
+  /** Number of seats; 1 if the line prints none. */
   readonly count: number;
-  /** Words in parentheses: why a request was denied, or how seats came back (`SHUTDOWN`, `INACTIVE`). */
+  /** Text in parentheses: why a request was denied, or why seats were returned (`SHUTDOWN`, `INACTIVE`). */
   readonly reason: string | null;
-  /** The manager's error number, e.g. -4 of FlexNet's `(-4,342:10054 "")`. */
+  /** The manager's error number, e.g. -4 in FlexNet's `(-4,342:10054 "")`. */
   readonly code: number | null;
   /** Only printed by daemons with verbose logging. */
   readonly handle: string | null;
   readonly version: string | null;
 }
 
-/** A daemon started or ended: seats that it had given out are gone. `daemon` null = all of the log. */
+/** Start or end of a daemon; both end its checkouts. `daemon` null = all daemons of the log. */
 export interface DaemonEvent {
   readonly kind: "DAEMON_UP" | "DAEMON_DOWN";
   readonly at: number;
@@ -124,7 +127,7 @@ export interface DaemonEvent {
 
 export type DebugLogEvent = LicenseEvent | DaemonEvent;
 
-/** What a reader saw, and what of it it did not understand. */
+/** Counters of a reader: lines and events read, and lines not understood. */
 export type DebugLogCounts = ReturnType<typeof noCounts>;
 
 export function noCounts() {
@@ -132,21 +135,21 @@ export function noCounts() {
     lines: 0,
     events: Object.fromEntries(LICENSE_EVENTS.map((kind) => [kind, 0])) as Record<LicenseEventKind, number>,
     timestamps: 0,
-    /** Lines with a time and a daemon that are about other things. */
+    /** Lines with a time and a daemon that report something else. */
     otherMessages: 0,
-    /** Lines without a time and a daemon that continue no event. */
+    /** Lines without a time and a daemon that do not continue an event. */
     withoutHead: 0,
-    /** Lines that begin like an event and cannot be read. */
+    /** Lines that begin like an event but cannot be parsed. */
     malformed: 0,
-    /** Times such as `12:49:3a9`; the event stands at the time of the line before. */
+    /** Malformed times such as `12:49:3a9`; the event gets the time of the previous line. */
     brokenTimes: 0,
-    /** Days found missing when a date was printed: quiet days, or lines that are gone. */
+    /** Days missing before a printed date: quiet days or lost lines. */
     dateJumps: 0,
-    /** Events moved to the next day, because the next printed date showed that a midnight lay before them. */
+    /** Events moved to the next day because the next printed date showed a midnight before them. */
     redated: 0,
-    /** Events before the first printed date, dated by the time of the file. */
+    /** Events before the first printed date, dated by the file's modification time. */
     inferredDates: 0,
-    /** First lines that were malformed, cut at 200 characters, with their number. */
+    /** First malformed lines with their numbers, cut at 200 characters. */
     samples: [] as { readonly line: number; readonly text: string }[],
   };
 }

@@ -1,18 +1,18 @@
 import { isUtf8 } from "node:buffer";
 
-/** What a log's first bytes say of it. */
+/** Kind of a log file, detected from its first bytes. */
 export type LogNature = "text" | "utf-16" | "binary";
 
 const LF = 0x0a;
 const CR = 0x0d;
 const BOM = 0xfeff;
-/** A line of a license daemon is some hundred bytes; a longer one is cut here and counts as several. */
+/** Typical lines have some hundred bytes; a longer line is split and counts as several. */
 const MAX_LINE = 64 * 1024;
 const SNIFFED = 4096;
 
 /**
- * Report logs are encrypted and can only be read by the vendor's tools: bytes that no text has mark them.
- * A hole of NULs at the start is what a log becomes that was truncated under its writer.
+ * Detects the kind of a log. Report logs are encrypted and readable only with the vendor's tools; bytes that never
+ * occur in text reveal them. NULs at the start are left when a log is truncated under its writer.
  */
 export function natureOf(bytes: Uint8Array): LogNature {
   if ((bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff)) return "utf-16";
@@ -27,15 +27,16 @@ export function natureOf(bytes: Uint8Array): LogNature {
 }
 
 /**
- * Bytes to lines, in pieces as they come. UTF-8 and Latin-1 may stand in one file (each client writes its user's name
- * in its own encoding), so a line that is no UTF-8 is read as Windows-1252, in which every byte has a character.
+ * Splits bytes into lines as they arrive. A file may mix UTF-8 and Latin-1, because each client writes the user's
+ * name in its own encoding. A line that is not valid UTF-8 is decoded as Windows-1252, in which every byte is a
+ * character.
  */
 export function createLineCutter() {
   const utf8 = new TextDecoder("utf-8", { ignoreBOM: false });
   const latin = new TextDecoder("windows-1252");
   let begun: Uint8Array = new Uint8Array(0);
 
-  /** Whole lines, each with its end, or the last one without. */
+  /** Decodes complete lines, or a last line without line end. */
   function cut(bytes: Uint8Array, line: (text: string) => void): void {
     if (isUtf8(bytes)) {
       const lines = utf8.decode(bytes).split("\n");
@@ -57,10 +58,10 @@ export function createLineCutter() {
       const end = all.lastIndexOf(LF) + 1;
       const isLong = end === 0 && begun.length > 0 && all.length > MAX_LINE;
       if (end > 0 || isLong) cut(isLong ? all : all.subarray(0, end), line);
-      // The caller may use its buffer again. A hole of NULs may be of any size, and the line after it is whole.
+      // Copy the rest: the caller may reuse its buffer. NULs are skipped, because there may be any number of them.
       begun = isLong ? new Uint8Array(0) : all.slice(behindNuls(all, end));
     },
-    /** The last line, if it has no line end. */
+    /** Passes on the last line if it has no line end. */
     finish(line: (text: string) => void): void {
       if (begun.length > 0) cut(begun, line);
       begun = new Uint8Array(0);
@@ -74,7 +75,7 @@ function behindNuls(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** Without the CRs at its end, and without the NULs (of a truncated file) and byte order marks at its front. */
+/** Removes CRs at the end, and NULs (of a truncated file) and byte order marks at the start. */
 function bare(text: string): string {
   let [start, end] = [0, text.length];
   while (end > start && text.charCodeAt(end - 1) === CR) end--;

@@ -1,16 +1,16 @@
 import type { DaemonEvent, DebugLogEvent, LicenseEvent } from "./debug-log.ts";
 
-/** Seats that were taken and given back. Times are epoch ms. */
+/** Seats from checkout to check-in. Times are epoch ms. */
 export interface PairedSession
   extends Pick<LicenseEvent, "daemon" | "feature" | "host" | "data" | "version" | "handle" | "count"> {
   readonly user: string;
-  /** Among the seats that were taken in the same second under the same names. */
+  /** Index among the checkouts with the same names in the same second. */
   readonly ordinal: number;
-  /** Among the parts in which these seats came back. */
+  /** Index among the check-ins that returned these seats. */
   readonly part: number;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `unobserved`: the log does not say when; it stands open until `endedAt`, the last that is known. */
+  /** `unobserved`: the log has no check-in; `endedAt` is the last time known. */
   readonly endReason: "checkin" | "server_restart" | "unobserved";
 }
 
@@ -22,29 +22,29 @@ interface OpenOut {
 }
 
 /**
- * Pairs OUT and IN of a debug log, which prints no handle unless it is verbose: by handle where there is one, else the
- * oldest of the same daemon, feature, user, host and checkout data. An IN of several licenses may end several OUTs,
- * and one that gives back a part of them leaves the rest. A daemon that ends or starts again takes its seats with it.
+ * Pairs OUT and IN events of a debug log. Handles are printed only in verbose logs; without one, pairs the oldest OUT
+ * with the same daemon, feature, user, host and checkout data. An IN of several seats may end several OUTs or a part
+ * of one. A daemon that exits or restarts ends its checkouts.
  */
 export function createPairing(onSession: (session: PairedSession) => void) {
   const open = new Map<string, Map<string, OpenOut[]>>();
-  /** By daemon: seats that its end took; it may still print their return. */
+  /** Seats ended by a daemon's exit, by daemon; the daemon may still print their check-ins. */
   const takenBack = new Map<string, Map<string, number>>();
   const sameSecond = new Map<string, number>();
   let second = Number.NaN;
   const counts = {
-    /** Seats that came back and were never taken: taken before the log begins. */
+    /** Check-ins without a checkout: the checkout was before the start of the log. */
     orphanIns: 0,
-    /** Seats taken and never given back, as far as the log goes. */
+    /** Checkouts without a check-in. */
     openOuts: 0,
-    /** Seats whose end fits several that were taken: the oldest was chosen. */
+    /** Check-ins that match several checkouts; the oldest was chosen. */
     ambiguous: 0,
   };
 
   function end(out: OpenOut, count: number, at: number, reason: PairedSession["endReason"]): void {
     const { daemon, feature, user, host, data, version, handle } = out.event;
     const startedAt = out.event.at;
-    // Written out: of a million sessions, spreading took a second.
+    // Spelled out: object spread cost a second per million sessions.
     onSession({
       daemon,
       feature,
@@ -98,12 +98,14 @@ export function createPairing(onSession: (session: PairedSession) => void) {
       if (chosen.left === 0) list.splice(list.indexOf(chosen), 1);
     }
     if (list.length === 0) open.get(event.daemon)?.delete(key);
-    // A linger prints no count, or another one: what is over is not a seat of its own.
+    // A linger prints no count or a different one; the surplus is not another seat.
     if (left < event.count) return;
     if (reason !== "server_restart" || !wasTakenBack(event, key)) counts.orphanIns++;
   }
 
-  /** Daemons print `(SHUTDOWN)` check-ins after the line of their exit, which has ended the seats already. */
+  /**
+   * Reports whether the seats were already ended: daemons print `(SHUTDOWN)` check-ins after the line of their exit.
+   */
   function wasTakenBack({ daemon, count }: LicenseEvent, key: string): boolean {
     const seats = takenBack.get(daemon);
     const left = seats?.get(key) ?? 0;
@@ -128,7 +130,10 @@ export function createPairing(onSession: (session: PairedSession) => void) {
       else if (event.kind === "IN") checkin(event);
       else if (event.kind === "OUT") checkout(event);
     },
-    /** Lines are missing from here on: the ends of what is open are unknown. `lastAt` = the last line before. */
+    /**
+     * Ends all open checkouts as unobserved, because the following lines are missing. `lastAt` = time of the last
+     * line before.
+     */
     gap(lastAt: number): void {
       for (const seats of open.values()) {
         for (const list of seats.values()) counts.openOuts += list.length;
@@ -139,7 +144,7 @@ export function createPairing(onSession: (session: PairedSession) => void) {
   };
 }
 
-/** By handle, else the oldest that is of the same size, else the oldest. */
+/** Returns the checkout with the same handle, else the oldest with the same count. */
 function chooseOut(list: readonly OpenOut[], { handle }: LicenseEvent, left: number): OpenOut | undefined {
   if (handle !== null) return list.find(({ event }) => event.handle === handle);
   return list[0]?.left === left ? list[0] : list.find((out) => out.left === left);

@@ -4,16 +4,16 @@ import { fromWallClock, secondOccurrence } from "../../domain/time/zone.ts";
 export const DAY_SECONDS = 86_400;
 
 /**
- * Converts days and seconds to epoch ms. When clocks are set back, an hour occurs twice (on Lord Howe half an hour). The
- * order of the lines shows which one a line means: the second, if the first would be earlier than the latest line by more
- * than half of the repeated span.
+ * Converts days and seconds to epoch ms. When clocks are set back, an hour occurs twice (on Lord Howe Island half an
+ * hour). The order of lines shows which occurrence is meant: it is the second if the first would be earlier than the
+ * latest line by more than half of the repeated span.
  */
 export function createToUtc(zone: string): (day: number, second: number) => number {
   let cachedDay = Number.NaN;
   let midnight = 0;
-  /** The day has no change of offset: seconds can be added. */
+  /** The day has no change of offset, so seconds can be added. */
   let even = false;
-  /** The second pass of this day's repeated hour has begun. */
+  /** The second occurrence of this day's repeated hour has begun. */
   let repeated = false;
   let latest = Number.NEGATIVE_INFINITY;
 

@@ -2,12 +2,15 @@ import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { endOfDay, fromWallClock, isDate } from "../../domain/time/zone.ts";
 import type { Row } from "./table.ts";
 
-/** A count; null when the text is none. */
+/** Parses a count; null if the text is not a number. */
 export function readCount(text: string): number | null {
   return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-/** `pc17 (0a1b.0)/10.1.2.3` is the host pc17: behind it stand its id and address. Other forms are the host's name. */
+/**
+ * Returns the host pc17 of `pc17 (0a1b.0)/10.1.2.3`, where its id and address follow. Other forms are returned
+ * unchanged.
+ */
 export function readHost(text: string): string | null {
   const slash = text.lastIndexOf("/");
   const begin = text.lastIndexOf(" (");
@@ -15,7 +18,7 @@ export function readHost(text: string): string | null {
   return (isWhole ? text.slice(0, begin) : text) || null;
 }
 
-/** `/opt/cad/bin/cad ( 4711)`: the program and its process id. */
+/** Parses `/opt/cad/bin/cad ( 4711)`: the program and its process id. */
 export function readProcess(text: string): { readonly name: string | null; readonly pid: number | null } {
   const at = text.endsWith(")") ? text.lastIndexOf(" (") : -1;
   const pid = at === -1 ? null : readCount(text.slice(text[at + 2] === " " ? at + 3 : at + 2, -1));
@@ -25,9 +28,9 @@ export function readProcess(text: string): { readonly name: string | null; reado
 const DAY = /^(\d{4})-(\d\d)-(\d\d) $/;
 const CLOCK = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d$/;
 
-/** Reads `2025-01-31 08:15:00` by the clocks of the zone. */
+/** Reads times such as `2025-01-31 08:15:00` in the zone. */
 export function createTimes(zone: string) {
-  /** What the clocks show at the beginning of a day, see `wallClock`: rows name the same days over and over. */
+  /** Local midnights (see `wallClock`), cached because rows repeat the same days. */
   const midnights = new Map<string, number | null>();
 
   function midnight(text: string): number | null {
@@ -35,7 +38,7 @@ export function createTimes(zone: string) {
     return isDate(Number(year), Number(month), Number(day)) ? Date.parse(`${year}-${month}-${day}`) : null;
   }
 
-  /** What the clocks show; null when the text is no time. */
+  /** Returns the wall clock time; null if the text is not a time. */
   function wallOf(text: string): number | null {
     const clock = text.slice(11);
     const day = midnights.getOrInsertComputed(text.slice(0, 11), midnight);
@@ -51,8 +54,9 @@ export function createTimes(zone: string) {
 
   return {
     /**
-     * When a license was granted to a person, and to the program; null where the row does not say. Null for the whole when
-     * a cell is no time, or times are missing before others: then a name with a comma has shifted the cells.
+     * Returns when the license was granted to the person and to the program; null fields if the row has no time.
+     * Returns null if a cell is not a time or an earlier time is missing: then a name with a comma has shifted the
+     * cells.
      */
     grant(row: Row): { readonly since: number | null; readonly at: number | null } | null {
       const [begun, given] = [row.get("since"), row.get("at")];
@@ -61,7 +65,7 @@ export function createTimes(zone: string) {
       const at = given === begun ? since : given === "" ? null : read(given);
       return since === null || (at === null && given !== "") ? null : { since, at };
     },
-    /** The day on which licenses end; null when the text is none. Where the tool prints none, none is known. */
+    /** Returns the expiry date; null if the text is not a date. An empty cell means unknown. */
     expiry(text: string): Expiry | null {
       if (text === "") return UNKNOWN_EXPIRY;
       if (read(text) === null) return null;

@@ -1,6 +1,7 @@
 /**
- * Cells of one line of comma-separated values (RFC 4180): a cell that begins with `"` goes to its closing quote, `""` in
- * it is a quote. "open" when a quoted cell goes on in the next line, null when something follows a closing quote.
+ * Splits one line of comma-separated values (RFC 4180): a cell that begins with `"` ends at its closing quote, and
+ * `""` inside it is a quote. Returns "open" if a quoted cell continues in the next line, null if text follows a
+ * closing quote.
  */
 export function readCells(line: string): string[] | "open" | null {
   if (!line.includes('"')) return line.split(",");
@@ -22,14 +23,14 @@ export function readCells(line: string): string[] | "open" | null {
   }
 }
 
-/** Index of the quote that ends a cell; -1 when there is none. */
+/** Returns the index of the quote that ends a cell, or -1. */
 function closingQuote(line: string, from: number): number {
   let at = line.indexOf('"', from);
   while (at !== -1 && line[at + 1] === '"') at = line.indexOf('"', at + 2);
   return at;
 }
 
-/** The cells as one line; `readCells` reads them back. */
+/** Joins cells to a line that `readCells` can read. */
 export function printCells(cells: readonly string[]): string {
   return cells.map((cell) => (/[",\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",");
 }

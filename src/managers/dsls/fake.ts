@@ -4,7 +4,10 @@ import { render } from "./render.ts";
 const USAGE = `Usage: DSLicSrv -admin [-run "command; command; ..."]
 `;
 
-/** DSLicSrv as the monitor asks it: `connect`, `getLicenseUsage -csv` and `quit`, behind `-run` or on stdin. */
+/**
+ * DSLicSrv with the commands that licmond uses: `connect`, `getLicenseUsage -csv` and `quit`, after `-run` or on
+ * stdin.
+ */
 export const fakeDslicsrv: FakeTool = {
   readsStdin: (args) => !args.some((arg) => arg === "-run" || arg === "-r"),
   answer(args, stdin, server) {
@@ -33,7 +36,7 @@ function answerOf(
   isRun: boolean,
   wantsUsage: boolean,
 ): FakeAnswer {
-  // One server answers under any name; of a cluster each has its own.
+  // A single server answers to any name; members of a cluster only to their own.
   const index = server.members.length === 1 ? 0 : server.members.findIndex((one) => one.host === host);
   const named = server.members.map((one, at) => (at === index ? { ...one, host, port } : one));
   const reading = server.reading(named);
@@ -46,7 +49,7 @@ function answerOf(
   const text = render({ ...reading, members: [member], toolVersion: server.version }, options);
   const end = wantsUsage ? text.length : text.indexOf("admin >getLicenseUsage");
   const printed = text.slice(0, end);
-  // What stands on stdin is not echoed: the prompt runs into the answer.
+  // Commands from stdin are not echoed: the prompt precedes the answer.
   const stdout = isRun ? printed : printed.replace(/^(admin >)(?:connect|getLicenseUsage|quit).*\n/gm, "$1");
   return { stdout, stderr: "", exitCode: 0 };
 }

@@ -12,8 +12,8 @@ import { printCells } from "./csv.ts";
 import type { Row } from "./table.ts";
 
 /**
- * What `Inuse` counts, by the license model. A token or credit is held by the row that names it. A concurrent user has one
- * license, however many programs run; so has a named user, and keeps it when none runs.
+ * Unit and meaning of `Inuse` by license model. Tokens and credits count by row. A concurrent user has one license
+ * for any number of programs. A named user has one too, and keeps it while no program runs.
  */
 const MODELS: Readonly<
   Record<string, { readonly unit: Unit; readonly inuse: "rows" | "users" | "assigned" }>
@@ -29,15 +29,17 @@ type Held = { -readonly [Key in keyof CheckoutReading]: CheckoutReading[Key] };
 type FeatureDraft = ReturnType<typeof createFeature>;
 type PoolDraft = ReturnType<typeof createPool>;
 
-/** Features from the rows of one table. */
+/** Builds features from the rows of one table. */
 export function createFeatures(times: ReturnType<typeof createTimes>) {
   const features = new Map<string, FeatureDraft>();
   const pools = new Map<string, PoolDraft>();
   let last: FeatureDraft | null = null;
-  /** The set of the last row that was understood. */
+  /** Set of licenses of the last valid row. */
   let same: { readonly head: Row["head"]; readonly pool: PoolDraft } | null = null;
 
-  /** Null when the row contradicts itself or an earlier one: it is damaged, or its cells are shifted. */
+  /**
+   * Returns null if the row contradicts itself or an earlier row: it is damaged, or its cells are shifted.
+   */
   function poolOf(row: Row, feature: FeatureDraft): PoolDraft | null {
     const [count, inuse] = [row.get("count"), readCount(row.get("inuse"))];
     const isUnlimited = count.toLowerCase() === "unlimited";
@@ -46,7 +48,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
     if (inuse === null || expiry === null || (total === null && !isUnlimited)) return null;
     const known = pools.get(row.head.identity);
     if (known !== undefined)
-      // Rows of one set of licenses differ in its users alone.
+      // Rows of one set of licenses differ only in their users.
       return row.isUse && known.total === total && known.inuse === inuse ? known : null;
     const pool = createPool(row, total, inuse, expiry, feature.pools.length);
     feature.pools.push(pool);
@@ -55,7 +57,7 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
   }
 
   return {
-    /** False when the row was not understood: its feature lacks what it says. */
+    /** Adds a row; returns false if the row is invalid, and marks its feature as cut. */
     add(row: Row): boolean {
       if (same?.head === row.head && row.isUse && same.pool.add(row, times)) return true;
       const model = row.get("model");
@@ -72,12 +74,12 @@ export function createFeatures(times: ReturnType<typeof createTimes>) {
       same = pool !== null && isTaken ? { head: row.head, pool } : null;
       return isTaken;
     },
-    /** The text ended within the last feature's rows. */
+    /** Marks the last feature as cut, because the text ended within its rows. */
     cutLast(): void {
       if (last !== null) last.cut = true;
     },
     read(): FeatureReading[] {
-      // Of a row that was not understood even the name may be another's.
+      // An invalid row may have a wrong feature name, so a feature needs at least one valid row.
       const known = [...features.values()].filter(({ pools }) => pools.length > 0);
       const named = Map.groupBy(known, ({ daemon, name }) => `${daemon}\0${name}`);
       return known.map((feature) => {
@@ -126,7 +128,7 @@ function createFeature(daemon: string, name: string, unit: Unit) {
   return feature;
 }
 
-/** One set of licenses and who has them. `total` is null where the tool says `unlimited`. */
+/** One set of licenses and its holders. `total` is null if the tool prints `unlimited`. */
 function createPool(
   first: Row,
   total: number | null,
@@ -137,13 +139,13 @@ function createPool(
   const model = first.get("model");
   const counts = (MODELS[model] ?? UNKNOWN_MODEL).inuse;
   const words = [model, first.get("type"), first.get("pricing"), first.get("customer")];
-  /** Who has a license of this set by name, by person. */
+  /** Named users, by person; null for other models. */
   const assigned = counts === "assigned" ? new Map<string, AssignedReading>() : null;
   const checkouts: Held[] = [];
   const byPerson = new Map<string, Held>();
   const queue: QueueReading[] = [];
 
-  /** Programs of one person share a license, held since the first of them. */
+  /** Adds a checkout. Programs of one person share a license, held since the first of them started. */
   function hold(person: string, one: Held): void {
     const own = byPerson.get(person);
     if (own !== undefined) own.startedAt = earlier(own.startedAt, one.startedAt);
@@ -159,7 +161,7 @@ function createPool(
     assigned,
     checkouts,
     queue,
-    /** False when the row's cells cannot be what their columns say. */
+    /** Adds a row; returns false if its cells do not fit their columns. */
     add(row: Row, times: ReturnType<typeof createTimes>): boolean {
       if (!row.isUse) return true;
       const grant = times.grant(row);
@@ -177,13 +179,13 @@ function createPool(
         count: counts === "rows" ? count : 1,
         handle: row.get("session") || null,
         pid,
-        // A named user has the license long before a program runs on it.
+        // A named user has the license long before a program uses it.
         startedAt: counts === "assigned" ? grant.at : (grant.since ?? grant.at),
         lingerSeconds: null,
         borrowed: false,
         pool: index,
       };
-      // Tokens without anybody who holds them are no row of the tool's.
+      // The tool never prints tokens without a holder.
       if (one.user === null && one.host === null && one.handle === null) return false;
       if (place !== "") {
         const { user, host, display, qualifier, version, handle, pool } = one;
@@ -200,7 +202,7 @@ function createPool(
       if (assigned === null || one.handle !== null || program !== null) hold(person, one);
       return true;
     },
-    /** `Inuse` = Σ tokens of the rows, or how many people have a license. */
+    /** Compares `Inuse` with the sum of the rows' tokens or the number of people. */
     check(): Consistency {
       if (!first.namesUsers) return "ok";
       const listed = assigned?.size ?? sum(checkouts.map(({ count }) => count));
@@ -212,7 +214,7 @@ function createPool(
       vendorString: printCells(words),
       kind: total === null ? "uncounted" : assigned === null ? "floating" : "unknown",
       total,
-      // To have a license by name is not to use it.
+      // A named user who runs no program does not use the license.
       used: assigned === null ? inuse : checkouts.length,
       unlimited: total === null,
       expiry,
@@ -220,7 +222,7 @@ function createPool(
   };
 }
 
-/** Whose license it is. The internal id says it, unless it repeats the feature's name. */
+/** Identifies the owner of a license: by internal id, unless that repeats the feature's name. */
 function personOf(row: Row, isNamed: boolean): string {
   const [id, user] = [row.get("internalId"), row.get("user")];
   if (id !== "" && id !== row.get("feature")) return `${id}\0${user}`;

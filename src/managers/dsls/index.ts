@@ -6,50 +6,54 @@ import { render } from "./render.ts";
 
 /** The administration port (DS License Server Installation Guide, "Port Management"). */
 const DEFAULT_PORT = 4084;
-/** A failover cluster has three servers, and works while two of them run. */
+/** A failover cluster has three servers and works while two of them run. */
 const CLUSTER = 3;
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
 const EXAMPLES = "4084@lic1, lic1 (port 4084) or the three servers of a failover cluster, lic1,lic2,lic3";
 
-/** `port@host` or `host`, or three of them with commas between. What it takes cannot end the words of a command. */
+/**
+ * Parses `port@host` or `host`, or three of them separated by commas. Accepted hosts are safe inside a command.
+ */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
   const members = new Map<string, { host: string; port: number }>();
   for (const part of address.split(",")) {
     const at = part.lastIndexOf("@");
     const [host, port] = [part.slice(at + 1), at === -1 ? String(DEFAULT_PORT) : part.slice(0, at)];
     const shown = part.length > 60 ? `${part.slice(0, 60)}…` : part;
-    if (part === "") return problem(address === "" ? "it is empty" : "a server beside a comma is empty");
-    if (!HOST.test(host)) return problem(`\`${shown}\` does not end with the name of a host`);
+    if (part === "") return problem(address === "" ? "empty" : "empty server name");
+    if (!HOST.test(host)) return problem(`\`${shown}\` does not end with a host name`);
     if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
       return problem(`the port in \`${shown}\` is not between 1 and 65535`);
     const member = { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
     const key = `${member.port}@${member.host.toLowerCase()}`;
-    if (members.has(key)) return problem(`\`${shown}\` stands twice in it`);
+    if (members.has(key)) return problem(`\`${shown}\` occurs twice`);
     members.set(key, member);
   }
   return members.size === 1 || members.size === CLUSTER
     ? { members: [...members.values()] }
-    : problem(`it names ${members.size} servers, and there is one, or ${CLUSTER} (a failover cluster)`);
+    : problem(`expected one server or ${CLUSTER} (a failover cluster), got ${members.size}`);
 }
 
 function problem(reason: string): AddressProblem {
   return { problem: `not a DSLS address: ${reason}. Expected ${EXAMPLES}` };
 }
 
-/** A monitor with full access would push the administrator's own session into the restricted one. */
+/** Without `-restricted`, a monitor would turn the administrator's own session into a restricted one. */
 const connect = (host: string, port: number | string) => `connect ${host} ${port} -restricted`;
 const USAGE = "getLicenseUsage -csv";
 
-/** Words and dates in English whatever the host speaks; without the encoding, LC_ALL=C makes `?` of each other letter. */
+/**
+ * Forces English words and dates. Without the encoding, LC_ALL=C turns other letters into `?`.
+ */
 const ENV = {
   LANG: "C",
   JAVA_TOOL_OPTIONS: "-Duser.language=en -Duser.country=US -Dfile.encoding=UTF-8 -Dstdout.encoding=UTF-8",
 };
 
 /**
- * A password must stand in no argv: then the same words come on stdin, with the password behind `connect`, which asks
- * for it. No output of a protected server was seen.
+ * A password must not appear in argv, so the commands go to stdin, with the password after `connect`, which prompts
+ * for it. Output of a protected server has not been seen.
  */
 function stepTo(tool: readonly string[], host: string, port: number, hasSecret: boolean): CommandStep {
   const name = `${port}@${host}`;
@@ -65,9 +69,9 @@ function stepTo(tool: readonly string[], host: string, port: number, hasSecret: 
 }
 
 function explain({ message }: ToolError): string | null {
-  if (TEXT_FORM.test(message)) return `printed its usage as text, and licmond reads \`${USAGE}\` alone.`;
-  if (message === "Ready: no") return "is not ready: of a failover cluster two servers must run.";
-  if (/password/i.test(message)) return "is protected by a password: name its `secret_file`.";
+  if (TEXT_FORM.test(message)) return `printed its usage as text; licmond requires \`${USAGE}\`.`;
+  if (message === "Ready: no") return "is not ready: a failover cluster needs two running servers.";
+  if (/password/i.test(message)) return "is protected by a password: set `secret_file`.";
   return null;
 }
 
@@ -82,9 +86,9 @@ export const dsls: Manager = {
     const members = "problem" in parsed ? [] : parsed.members;
     return members.map(({ host, port }) => stepTo(tool, host, port ?? DEFAULT_PORT, hasSecret));
   },
-  /** The servers of a cluster know the same. */
+  /** All servers of a cluster know the same. */
   until: "first answer",
-  /** The tool can recycle a named user's license and restart the server as well, with full access alone. */
+  /** Only `status`: recycling a named user's license and restarting the server require full access. */
   commands: {
     status: {
       utility: "DSLicSrv",

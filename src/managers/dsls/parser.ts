@@ -6,7 +6,10 @@ import { readCells } from "./csv.ts";
 import { createFeatures } from "./features.ts";
 import { readHeader, type Table } from "./table.ts";
 
-/** Stands before an answer, before the echo of a command, or before the next prompt, by version and by way of asking. */
+/**
+ * The prompt comes before an answer, the echo of a command, or the next prompt, depending on version and on how it is
+ * run.
+ */
 const PROMPT = /^(?:admin ?>[ \t]*)+/;
 const ECHO = /^(?:c|connect|quit|getLicenseUsage)\b/i;
 const TABLE_ECHO = /^getLicenseUsage\b/i;
@@ -16,25 +19,28 @@ const SERVER_VERSION = /^Software version: (\S+)$/;
 const READY = /^Ready: (yes|no)\b/;
 /** `Server name: lic1   Server id: ABC-1`; of a failover cluster, all three. */
 const SERVER_NAME = /^Server names?: (.+?)\s+Server ids?:/;
-/** Java says on stderr, or beside the answer, that it took our language. */
+/** Java prints this on stderr or stdout when it applies our language settings. */
 const JAVA = /^Picked up JAVA_TOOL_OPTIONS: /;
-/** What nobody needs; and the line above each answer where those of several servers were kept in one text. */
+/**
+ * Lines without useful content, and the line above each answer where outputs of several servers were saved in one
+ * file.
+ */
 const KNOWN = /^(?:Build date|Warning): |^(?:Standalone|Failover) mode$|^==> /;
 
 const CANNOT_CONNECT = /^Cannot connect to server (\S+) on port (\d{1,5})/;
 const FAILED = /^error\b|\b(?:denied|refused|incorrect|invalid|unknown command|not connected|password)\b/i;
-/** A row of `getLicenseUsage` without `-csv`: its words and dates depend on the language. */
+/** A row of `getLicenseUsage` without `-csv`, whose words and dates depend on the language. */
 export const TEXT_FORM = /\bmaxReleaseNumber:/;
 
-/** A quoted cell goes over so many lines at most: beyond, its quote is taken for a stray one. */
+/** Maximum lines of a quoted cell; after more, the quote is treated as stray. */
 const MAX_LINES_OF_ROW = 16;
 
 /**
- * Parser of `getLicenseUsage -csv`. The table begins with the line that names its columns, wherever that stands.
+ * Parses `getLicenseUsage -csv`. The table begins with the line that names its columns.
  *
- * The end of the output. A tool that prompts before it prints the table prompts after it as well: without that the text
- * is cut. Asked on stdin, some versions prompt once only. Then a text is known to be cut when its last line has no end or
- * the rows of its users do not add up; what cannot be seen is a cut between two sets of licenses.
+ * A tool that prompts before the table prompts after it as well; if that is missing, the text is cut. On stdin, some
+ * versions prompt only once. Then a text is known to be cut if its last line has no line end or the rows of users do
+ * not add up. A cut between two sets of licenses cannot be detected.
  */
 export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   const unparsed = createUnparsed();
@@ -53,7 +59,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
   /** A row was not understood. */
   let isLost = false;
   let isStray = false;
-  /** Lines of a row whose quoted cell is not closed yet; the last one is that of `lineNumber`. */
+  /** Lines of a row whose quoted cell is not closed yet; the last one is at `lineNumber`. */
   let open: string[] = [];
   let lineNumber = 0;
 
@@ -68,7 +74,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     return error;
   }
 
-  /** `last`: number of the last line of the rows so far. */
+  /** `last`: line number of the row's last line. */
   function takeRow(text: string, last: number): void {
     const another = open.length === 0 ? (table?.sameSet(text) ?? null) : null;
     if (another !== null && features.add(another)) return;
@@ -88,7 +94,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     else unparsed.add(whole, line);
   }
 
-  /** The quote that opened the row is a stray one: its first line is not understood, the others are rows of their own. */
+  /** Treats the opening quote as stray: rejects its line and reads the other lines as rows. */
   function giveUpRow(last: number): void {
     const [first = "", ...others] = open;
     open = [];
@@ -122,7 +128,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     return { host, port, status, master: false, version: serverVersion, error };
   }
 
-  /** A server that is ready and yet gives no table says nothing of use. */
+  /** Returns the members. A server that is ready but returns no table has an unknown status. */
   function members(hasTable: boolean): MemberReading[] {
     const at = step?.lastIndexOf("@") ?? -1;
     const asked =
@@ -131,7 +137,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     const status = ready === false ? "down" : hasTable ? "up" : "unknown";
     const error = ready === false ? fail("Ready: no", "query") : null;
     if (asked !== null) return [memberOf(asked.host, asked.port, status, error)];
-    // Of a cluster, the text does not say which of its servers answered.
+    // The text does not show which server of a cluster answered.
     const named = names.map((host) => memberOf(host, null, names.length === 1 ? status : "unknown", error));
     return [...unreachable, ...named.filter(({ host }) => !unreachable.some((one) => one.host === host))];
   }
@@ -168,7 +174,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
     line: take,
     finish({ rest, truncated }: OutputEnd) {
       const wasTable = isInTable();
-      // A line without its end is believed where it is none of the table.
+      // Accept a line without line end only outside the table.
       if (rest !== null && (!wasTable || PROMPT.test(rest))) take(rest);
       else if (rest !== null) isCut = true;
       if (truncated || (isInTable() && (isPrompted || open.length > 0 || !wasTable))) isCut = true;
@@ -183,7 +189,7 @@ export function createDslsParser({ zone, step }: ParseContext): ReadingParser {
         toolVersion,
         members: found,
         daemons: [],
-        // A server that is not ready grants nothing.
+        // A server that is not ready grants no licenses.
         features: ready === false ? [] : features.read(),
         errors,
         ...unparsed.read(),

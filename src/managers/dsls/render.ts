@@ -23,10 +23,10 @@ const EDITOR_ID = "5E756A80-1C80-478D-B83A-1D5913677621";
 type Cells = Partial<Record<Column, string>>;
 
 /**
- * What DSLicSrv 6.425 prints for this reading when it is asked by `-run`; parsing it gives the reading again. The text has
- * no place for: a report's time, daemons, reservations, displays, borrowing, fractions of a second, a set of licenses that
- * never expires, and two programs of one person with one license. The vendor string of a pool is its model, commercial
- * type, pricing structure and customer. Names are whatever they are, but that of an editor is no prompt.
+ * Prints what DSLicSrv 6.425 prints for this reading with `-run`; parsing it returns the reading. The format cannot
+ * express report times, daemons, reservations, displays, borrowing, fractions of a second, permanent licenses, and
+ * two programs of one person on one license. The vendor string of a pool is its model, commercial type, pricing
+ * structure and customer. Names may have any characters, but an editor's name must not look like a prompt.
  */
 export function render({ members, features, errors, toolVersion }: Reading, { zone }: RenderOptions): string {
   const lines: string[] = [];
@@ -110,7 +110,7 @@ function printHeld(held: CheckoutReading, pool: PoolReading, zone: string): Cell
   return {
     ...printClient(held),
     tokens: isUser ? "" : String(held.count),
-    // One license each: each is another's.
+    // A distinct id per row gives each user a license.
     internalId: isUser ? `${held.user ?? ""}.${held.host ?? ""}.${held.handle ?? ""}` : "",
     process: printProcess(held),
     since: started,
@@ -119,7 +119,7 @@ function printHeld(held: CheckoutReading, pool: PoolReading, zone: string): Cell
   };
 }
 
-/** Whose license it is, with the program that runs on it, if one does. */
+/** Prints a named user, with the program that uses the license if there is one. */
 function printAssigned(
   { user, host, since }: AssignedReading,
   held: readonly CheckoutReading[],
@@ -154,7 +154,7 @@ function printProcess({ qualifier, pid }: Pick<CheckoutReading, "qualifier" | "p
   return `${qualifier ?? ""} ( ${pid})`;
 }
 
-/** `2025-01-31 08:15:00`, by the clocks of the zone. */
+/** Prints `2025-01-31 08:15:00` in the zone. */
 function printTime(time: number | null, zone: string): string {
   if (time === null) return "";
   return new Date(wallClock(zone, time)).toISOString().slice(0, 19).replace("T", " ");
@@ -170,6 +170,6 @@ function printRow(cells: Cells, length: number): string {
     ["Max Casual Duration", "0"],
   ]);
   const row = HEADER.slice(0, length).map((title) => named.get(title) ?? fixed.get(title) ?? "");
-  // The tool ends a row without users with a comma, and one of a user with its place in the queue.
+  // The tool ends a row without users with a comma, and a row of a user with its place in the queue.
   return printCells(length === USED_FROM ? [...row, ""] : row);
 }

@@ -1,6 +1,6 @@
 import { readCells } from "./csv.ts";
 
-/** Columns that are read, by the names that the header gives them. */
+/** Titles of the columns that are read. */
 export const COLUMNS = {
   editor: "Editor",
   feature: "Feature",
@@ -27,18 +27,18 @@ export const COLUMNS = {
 export type Column = keyof typeof COLUMNS;
 
 const NAMES = Object.keys(COLUMNS) as Column[];
-/** Without these a table says nothing. */
+/** Required columns. */
 const REQUIRED: readonly Column[] = ["editor", "feature", "model", "count", "inuse"];
-/** Eight columns tell one set of licenses from another; rows of its users repeat them. */
+/** Eight columns identify a set of licenses; the rows of its users repeat them. */
 const IDENTITY: readonly Column[] = [
   ...(["editor", "feature", "model", "type", "release", "expires", "customer", "pricing"] as const),
 ];
-/** A row without a user ends before these. */
+/** Columns about users; a row without a user ends before them. */
 const USAGE: readonly Column[] = NAMES.slice(NAMES.indexOf("tokens"));
 
-/** The cells of a row that name its set of licenses and count it; the rows of its users share them. */
+/** The cells of a row that identify and count its set of licenses; rows of the set's users share them. */
 interface Head {
-  /** As it begins the line, with its last comma; null where it has quotes. */
+  /** Start of the line up to and including the last comma; null if it has quotes. */
   readonly text: string | null;
   readonly cells: readonly string[];
   readonly identity: string;
@@ -46,19 +46,19 @@ interface Head {
 
 export interface Row {
   readonly head: Head;
-  /** Empty where the row or the table has no such cell. */
+  /** Returns the cell; empty if the row or the table has none. */
   get(column: Column): string;
-  /** Somebody holds or wants a license of it. */
+  /** The row has a user. */
   readonly isUse: boolean;
-  /** The table has columns for users at all. */
+  /** The table has columns for users. */
   readonly namesUsers: boolean;
 }
 
 export type Table = NonNullable<ReturnType<typeof readHeader>>;
 
 /**
- * The line that names the columns, `Editor,EditorId,Feature,…`: reads the rows below it. Columns may come in any order,
- * and later versions may add some. Null when the line is none, or lacks a column without which nothing is known.
+ * Parses the header `Editor,EditorId,Feature,…` and returns a reader of the rows below. Columns may come in any
+ * order, and later versions may add some. Returns null if the line is not a header or lacks a required column.
  */
 export function readHeader(line: string) {
   if (!line.startsWith("Editor,EditorId,")) return null;
@@ -71,7 +71,7 @@ export function readHeader(line: string) {
   if (REQUIRED.some((column) => place[column] === -1)) return null;
   const usage = USAGE.map((column) => place[column]).filter((at) => at !== -1);
   const counts = Math.max(place.count, place.inuse);
-  /** Where the cells of users begin; where they do not follow all the others, a row is all head. */
+  /** First cell about users. If the user columns are not last, the whole row is head. */
   const first = Math.min(width, ...usage);
   const isInOrder = counts < first && IDENTITY.every((column) => place[column] < first);
   const from = isInOrder ? first : width + 1;
@@ -80,7 +80,7 @@ export function readHeader(line: string) {
   function rowOf(head: Head, tail: readonly string[]): Row | null {
     const length = head.cells.length + tail.length;
     const end = tail.at(-1) ?? head.cells.at(-1);
-    // The tool puts a comma behind each cell, and leaves out the last ones where there is nothing to say.
+    // The tool adds a comma after each cell and omits empty cells at the end.
     if (length > width + (end === "" ? 1 : 0) || head.cells.length <= counts) return null;
     const cell = (at: number): string => (at < from ? head.cells[at] : tail[at - from]) ?? "";
     return {
@@ -92,7 +92,9 @@ export function readHeader(line: string) {
   }
 
   return {
-    /** A row by its cells; null when there are too few, or more than columns. `text`: the line, where it has no quotes. */
+    /**
+     * Returns the row of these cells; null if there are too few or too many. `text`: the line, if it has no quotes.
+     */
     row(cells: readonly string[], text: string | null): Row | null {
       const own = cells.slice(0, from);
       last = {
@@ -102,7 +104,10 @@ export function readHeader(line: string) {
       };
       return rowOf(last, cells.slice(from));
     },
-    /** The row of a line that begins as the one before, which saves most of the work; null for any other. */
+    /**
+     * Returns the row of a line with the same head as the previous one, which saves most of the work; null for
+     * others.
+     */
     sameSet(line: string): Row | null {
       const begin = last?.text ?? null;
       if (last === null || begin === null || !line.startsWith(begin)) return null;

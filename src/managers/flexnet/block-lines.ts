@@ -15,9 +15,9 @@ const QUOTE = 0x22;
 const KIND = /^(uncounted )?(floating|node-?locked) license\b/i;
 
 /**
- * `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]`, read from the right, because the quoted name may hold anything (it
- * is not used: it may differ from the block's). `understood` is false when the expiry was not (wholly) understood. Null
- * when the line is no pool line.
+ * Parses `"NAME" vVERSION, vendor: DAEMON[, expiry: DATE]` from the right, because the quoted name may contain
+ * anything. The name is ignored; it may differ from the block's. `understood` is false if a part of the expiry was
+ * not understood. Returns null for other lines.
  */
 export function parsePool(trimmed: string, zone: string) {
   const vendorAt = trimmed.lastIndexOf(VENDOR);
@@ -38,7 +38,10 @@ export function parsePool(trimmed: string, zone: string) {
   };
 }
 
-/** `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING …`. */
+/**
+ * Parses `floating license`, `nodelocked license, locked to "ID=…"`, `uncounted nodelocked license locked to NOTHING
+ * …`.
+ */
 export function parseKind(trimmed: string): PoolKind | null {
   const [, uncounted, kind] = KIND.exec(trimmed) ?? [];
   if (kind === undefined) return null;
@@ -51,8 +54,8 @@ const RESERVATION = /^(\d{1,9}) RESERVATIONs? for (.+)$/is;
 const OWNER = /^([A-Z_]+) (.+)$/is;
 
 /**
- * `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; null when the line is none. A word in the type's
- * place that is no known type stays in the name of a reservation of type `other`.
+ * Parses `N RESERVATION[s] for (USER|HOST|HOST_GROUP|…) NAME… (srv/port)`; returns null for other lines. An unknown
+ * type becomes part of the name of a reservation of type `other`.
  */
 export function parseReservation(trimmed: string, pool: number | null): ReservationReading | null {
   const found = RESERVATION.exec(trimmed);
@@ -64,22 +67,25 @@ export function parseReservation(trimmed: string, pool: number | null): Reservat
   return type === undefined ? { type: "other", name: owner, count, pool } : { type, name, count, pool };
 }
 
-/** Names may hold blanks and brackets: only the last bracket with a slash is the server's. */
+/**
+ * Removes the server at the end. Names may contain blanks and brackets; only the last bracket with a slash is the
+ * server's.
+ */
 function withoutServer(text: string): string {
   const open = text.lastIndexOf(" (");
   return open > 0 && text.endsWith(")") && text.indexOf("/", open) !== -1 ? text.slice(0, open) : text;
 }
 
-/** Lines whose identity is looked at again with all hosts known: a bound on the time at the end of an output. */
+/** Maximum number of lines whose identity is split again at the end, which bounds the time. */
 const MAX_SECOND_LOOKS = 5_000;
 
-/** What a line came to: `kept` is a row with a part that was not understood; it is counted as an unknown line. */
+/** `kept`: the line was used but a part of it was not understood, so it counts as unparsed. */
 export type LineOutcome = "known" | "kept" | "unknown";
 
-/** Of free seats: it takes nothing from what is known of the block. */
+/** A line about free seats; it changes nothing. */
 const BORROWABLE = /^\d{1,9} borrowable licen[sc]es?\b/i;
 
-/** Reads the lines that stand in a feature's block below its header. */
+/** Reads the lines of a feature's block below its header. */
 export function createBlockReader(zone: string, times: StartTimes, knownHosts: KnownHosts) {
   const seats = createSeatReader(times, knownHosts);
   const secondLooks: (() => void)[] = [];
@@ -120,7 +126,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
   function readPool(block: Block, trimmed: string, cut: boolean): LineOutcome {
     const pool = parsePool(trimmed, zone);
     if (pool === null) return "unknown";
-    // Where a part of an output was kept, the daemon's name stands in the pool line alone.
+    // In a partial output, only the pool line may name the daemon.
     if (block.daemon === "" && block.pools.length === 0) block.daemon = pool.vendor;
     block.vendor ??= pool.vendor;
     block.pools.push(openPool(pool.version, cut ? UNKNOWN_EXPIRY : pool.expiry));
@@ -129,7 +135,7 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
     return pool.understood ? "known" : "kept";
   }
 
-  /** What else the block says of its last pool: its kind, and right below its line the vendor string. */
+  /** Reads the kind of the last pool. */
   function readKind(block: Block, trimmed: string): LineOutcome {
     const pool = block.pools.at(-1);
     const kind = pool === undefined ? null : parseKind(trimmed);
@@ -140,9 +146,11 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
   }
 
   return {
-    /** Takes a line whose text begins at `from`; `unknown` when it is none of a block's, or cut. */
+    /**
+     * Reads a line whose text begins at `from`. Returns `unknown` if it does not belong to a block or is cut.
+     */
     read(block: Block, text: string, from: number, cut: boolean): LineOutcome {
-      // Right below the pool's line, where it says anything, even what looks like a checkout.
+      // Directly below the pool's line any text is the vendor string, even if it looks like a checkout.
       const above = block.describing && !cut ? block.pools.at(-1) : undefined;
       if (above?.vendorString === null && text.startsWith(VENDOR_STRING, from)) {
         above.vendorString = text.slice(from + VENDOR_STRING.length).replace(/^ /, "");
@@ -154,15 +162,15 @@ export function createBlockReader(zone: string, times: StartTimes, knownHosts: K
       if (first === QUOTE) return readPool(block, trimmed, cut);
       return isDigit(first) ? readReservation(block, trimmed, cut) : readKind(block, trimmed);
     },
-    /** Takes a line that no rule knew when it begins as one of a block's. */
+    /** Reads a line that no other rule matched if it starts like a line of a block. */
     keep(block: Block, text: string, from: number): boolean {
-      // Behind all other rules: names may hold what the middle of a checkout looks like.
+      // Try this last: names may look like the middle of a checkout.
       if (readSeat(block, text, from, "any")) return true;
       if (!BORROWABLE.test(text.slice(from))) return false;
       block.describing = false;
       return true;
     },
-    /** The output is over: splits again, with all its hosts known, the identities that were split without evidence. */
+    /** Splits identities again that were ambiguous, now that all hosts of the output are known. */
     close(): void {
       for (const look of secondLooks) look();
     },

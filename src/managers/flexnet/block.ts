@@ -3,7 +3,7 @@ import type { PoolKind } from "../../domain/words.ts";
 import { trimBlanks } from "../scan.ts";
 import { endsInErrorCode, parseToolError } from "./status-lines.ts";
 
-/** The first line of a feature's block. */
+/** First line of a feature's block. */
 export type FeatureHeader = Pick<FeatureReading, "name" | "total" | "used" | "unlimited" | "error">;
 
 const PREFIX = "Users of ";
@@ -16,15 +16,15 @@ const IN_USE = /\bTotal of (\d{1,15}) licen[sc]es? in use\b/i;
 const UNCOUNTED = /^\(Uncounted\b.*\)[ \t]*$/is;
 const ERROR = /^\((Error: .*)\)[ \t]*$/is;
 
-/** True for a line that opens a block, even a broken one. */
+/** Reports whether the line opens a block, even a malformed one. */
 export function startsHeader(trimmed: string): boolean {
   return trimmed.startsWith(PREFIX);
 }
 
 /**
- * `Users of NAME:  (Total of N license[s] issued;  Total of M license[s] in use)`, `(Uncounted, node-locked)`,
+ * Parses `Users of NAME:  (Total of N license[s] issued;  Total of M license[s] in use)`, `(Uncounted, node-locked)`,
  * `(Error: N licenses, unsupported by licensed server)` or `Users of NAME: Cannot get users of NAME: … (-5,222)`.
- * The name ends at the last colon before what the tool says of it: names may hold colons and brackets.
+ * Names may contain colons and brackets; a name ends at the last colon before the tool's own text.
  */
 export function parseHeader(trimmed: string): FeatureHeader | null {
   if (!startsHeader(trimmed)) return null;
@@ -41,7 +41,9 @@ export function parseHeader(trimmed: string): FeatureHeader | null {
   return failed(trimmed.slice(PREFIX.length, colon), trimBlanks(trimmed.slice(colon + 1)));
 }
 
-/** A header with unknown words: what the known ones say, else counts of null. Null when it has no name. */
+/**
+ * Parses a header with unknown text: takes the known counts, others are null. Returns null without a name.
+ */
 export function parseOddHeader(trimmed: string): FeatureHeader | null {
   const [, name, rest = ""] = ODD.exec(trimmed) ?? [];
   if (name === undefined) return null;
@@ -52,7 +54,7 @@ export function parseOddHeader(trimmed: string): FeatureHeader | null {
   return counted(name, count(ISSUED), trimBlanks(rest) === "None" ? 0 : count(IN_USE));
 }
 
-/** `NAME:  (…)` with the bracket that begins at the last `mark` and fits the pattern. */
+/** Matches `NAME:  (…)` where the bracket begins at the last `mark` and matches the pattern. */
 function bracket(text: string, mark: string, pattern: RegExp) {
   const open = text.lastIndexOf(mark);
   const found = open <= PREFIX.length ? null : pattern.exec(text.slice(open));
@@ -71,37 +73,37 @@ function failed(name: string, message: string): FeatureHeader {
   return { ...counted(name, null, null), error: parseToolError(message) };
 }
 
-/** A feature's block as its lines come in; the table of `-i` is laid over it at the end of the output. */
+/** A feature's block while its lines are read; the table of `-i` is merged into it at the end. */
 export type Block = ReturnType<typeof openBlock>;
 
-/** `part`: which license server's part of the output it stands in. */
+/** `part`: number of the license server's part of the output. */
 export function openBlock(header: FeatureHeader, daemon: string, part: number) {
   return {
     ...header,
     daemon,
     part,
-    /** The daemon that the first pool line names; null when there is none. */
+    /** Daemon of the first pool line; null if no pool line was read. */
     vendor: null as string | null,
-    /** The license server that gave the first seat, `host/port`; null when there is none. */
+    /** License server of the first seat, `host/port`; null if no seat was read. */
     server: null as string | null,
     pools: [] as PoolDraft[],
     checkouts: [] as FeatureReading["checkouts"][number][],
     reservations: [] as FeatureReading["reservations"][number][],
     queue: [] as FeatureReading["queue"][number][],
-    /** Seats of checkouts and reservations that stand under no pool line. */
+    /** Seats of checkouts and reservations above the first pool line. */
     loose: 0,
     /** Seats of all checkouts and reservations. */
     held: 0,
-    /** The last line was the pool's own: what describes the pool is still to come. */
+    /** The last line was a pool line; its description may follow. */
     describing: false,
-    /** A line of it was not understood. */
+    /** A line of the block was not understood. */
     doubtful: false,
   };
 }
 
 export type PoolDraft = ReturnType<typeof openPool>;
 
-/** `tableOnly`: only the table of `-i` names it. */
+/** `tableOnly`: the pool appears only in the table of `-i`. */
 export function openPool(version: string | null, expiry: Expiry, tableOnly = false) {
   return {
     version,
@@ -110,20 +112,20 @@ export function openPool(version: string | null, expiry: Expiry, tableOnly = fal
     total: null as number | null,
     unlimited: false,
     expiry,
-    /** Seats of checkouts and reservations under it. */
+    /** Seats of checkouts and reservations below its line. */
     held: 0,
     tableOnly,
-    /** Whether the checkouts without a pool, or under a pool of the same version, may be its own. */
+    /** Checkouts without a pool, or in a pool of the same version, may belong to this pool. */
     doubtful: false,
   };
 }
 
-/** Index of the pool under which a line stands now. */
+/** Returns the index of the current pool. */
 export function poolOf(block: Block): number | null {
   return block.pools.length === 0 ? null : block.pools.length - 1;
 }
 
-/** Counts the seats of a checkout or a reservation, which the tool's `in use` includes. */
+/** Adds seats of a checkout or a reservation; the tool's `in use` includes both. */
 export function hold(block: Block, seats: number): void {
   const pool = block.pools.at(-1);
   block.held += seats;
@@ -137,9 +139,9 @@ export function setKind(pool: PoolDraft, kind: PoolKind): void {
 }
 
 /**
- * `in use` = Σ seats of checkouts + Σ seats of reservations, measured over untouched outputs. Fewer: lines are
- * missing. More: checkouts share seats (duplicate grouping). More than the total too: a line is wrong. An uncounted
- * feature has nothing to compare with.
+ * Compares `in use` with the seats of checkouts and reservations, which are equal in complete outputs. Fewer seats:
+ * lines are missing. More seats: checkouts share seats (duplicate grouping), unless they exceed the total: then a
+ * line is wrong. An uncounted feature has no count to compare with.
  */
 export function consistencyOf({ held, used, total }: Block): Consistency {
   if (used === null || held === used) return "ok";
@@ -147,13 +149,13 @@ export function consistencyOf({ held, used, total }: Block): Consistency {
   return total !== null && held > total ? "short" : "shared";
 }
 
-/** The finished feature. A pool's `used` is known only where the block's lines add up. */
+/** Builds the feature. A pool's `used` is known only if the block's lines add up. */
 export function closeBlock(block: Block, isCut: boolean): FeatureReading {
   const { daemon, name, total, used, unlimited, error, checkouts, reservations, queue } = block;
   const consistency = consistencyOf(block);
   const pools = block.pools.map((pool): PoolReading => {
     const { version, vendorString, kind, expiry } = pool;
-    // The header's total is the only pool's own, unless the license file says better.
+    // A single pool has the header's total unless the license file states another.
     const ownTotal = pool.total ?? (block.pools.length === 1 && !pool.unlimited ? total : null);
     const counts = { total: ownTotal, used: usedOf(block, pool, consistency), unlimited: pool.unlimited };
     return { number: null, version, vendorString, kind, ...counts, expiry };
@@ -164,7 +166,7 @@ export function closeBlock(block: Block, isCut: boolean): FeatureReading {
 }
 
 function usedOf(block: Block, pool: PoolDraft, consistency: Consistency): number | null {
-  // Where nothing is counted, nothing shows that no line is missing.
+  // Without a count, missing lines cannot be detected.
   if (consistency !== "ok" || block.used === null) return null;
   if (!pool.tableOnly) return pool.held;
   return block.held === 0 || (block.loose === 0 && !pool.doubtful) ? 0 : null;

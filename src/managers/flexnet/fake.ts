@@ -14,7 +14,7 @@ export const fakeLmstat = (parseAddress: Dialect["parseAddress"]) =>
     names: ["lmutil", "lmstat"],
     usage: USAGE,
     banner: () => BANNER,
-    // lmutil exits with its error's number in one byte.
+    // lmutil exits with the lowest byte of its error number.
     exitCode: ({ errors: [error] }) => (error === undefined ? 0 : (256 + (error.major ?? -1)) & 0xff),
     daemonOption: "-S",
     featureOption: "-f",

@@ -2,33 +2,37 @@ import type { CheckoutReading } from "../../domain/reading.ts";
 import type { KnownHosts } from "../manager.ts";
 import { isDigit } from "../scan.ts";
 
-/** The holder of a seat, or the client that waits for one, as far as the words before the version say. */
+/** Holder of a seat or waiting client, parsed from the words before the version. */
 export interface Identity extends Pick<CheckoutReading, "host" | "display" | "qualifier"> {
   readonly user: string;
-  /** Neither a display's shape nor a known host showed the host: hosts learnt later may show it. */
+  /**
+   * The host was guessed, without a known host or a display as evidence; hosts learnt later may correct it.
+   */
   readonly guessed: boolean;
 }
 
 const NONE = { host: null, display: null, qualifier: null, guessed: false };
-/** Of the plain line read last: one object for all of them saves a large output 5 % of its time. */
+/** Result for plain lines, reused because allocating one per line costs 5 % of a large output's time. */
 const plain = { ...NONE, user: "", host: "", display: "" };
 
 const PLAIN = /^[\w.:/ -]*$/;
-/** Signs of an encrypted display that no name of a user, host or product has. */
+/** Characters of encrypted displays that do not occur in names of users, hosts or products. */
 const ENCRYPTED = /[!"#%&*+;<>?[\]^`{|}~]/;
 /** `:0`, `:0.0`, `pc1:0.0`. */
 const X_DISPLAY = /^[\p{L}\p{N}_.-]*:\d+(?:\.\d+)?$/u;
 
 /**
- * Splits `USER HOST [DISPLAY [QUALIFIER…]]` at `from`…`to` of a line, which begins and ends with a word.
+ * Splits `USER HOST [DISPLAY [QUALIFIER…]]` between `from` and `to`, which are word boundaries. The result is valid
+ * until the next call.
  *
- * Users, displays and qualifiers may hold blanks, so the split goes by evidence: one word is a user; two are user
- * and host, unless the second is a terminal or X display; three are user, host and display, which teaches the host.
- * With more, the host is, in this order, the word whose successor equals or extends it (`PC1 PC1:0.0`), a known
- * host (the one right before a display, else the first), or the word before something shaped like a display or
- * encrypted as one; what stands before it is the user, the next word the display, the rest a qualifier. Where none of
- * this holds, a known host at the end has no display; else one word each. A rest that is no plain words belongs to the
- * display, unless the display's own shape shows where it ends. The answer holds until the next line is read.
+ * Users, displays and qualifiers may contain blanks, so the split depends on the words. One word is a user. Two words
+ * are user and host, or user and display if the second looks like a terminal or X display. Three words are user, host
+ * and display, and the host is remembered. With more words, the host is the first match of: a word that the next word
+ * equals or extends (`PC1 PC1:0.0`); a known host (the one directly before a display, else the first one); the word
+ * before a word that looks like a display or is encrypted like one. Words before the host are the user, the next word
+ * is the display, the others are the qualifier. Without a match, a known host at the end has no display; otherwise
+ * user, host and display have one word each. A rest that is not plain words belongs to the display, unless the
+ * display's shape shows its end.
  */
 export function readIdentity(text: string, from: number, to: number, hosts: KnownHosts): Identity {
   const firstEnd = endOfWord(text, from, to);
@@ -49,7 +53,7 @@ export function readIdentity(text: string, from: number, to: number, hosts: Know
 }
 
 function splitMany(text: string, hosts: KnownHosts): Identity {
-  /** Words, and the blanks between them. */
+  /** Words at even indexes, the blanks between them at odd ones. */
   const parts = text.split(/( +)/);
   const words = parts.filter((_, index) => index % 2 === 0);
   const count = words.length;
@@ -59,7 +63,7 @@ function splitMany(text: string, hosts: KnownHosts): Identity {
   const indexOr = (index: number) => (index === -1 ? count : index);
 
   const display = indexOr(words.findIndex((each, index) => index > 0 && isDisplay(each)));
-  // A display is never part of a user's name, so no host follows one.
+  // A user's name contains no display, so a host does not follow one.
   const last = Math.min(display, count - 1);
   const encrypted = () => words.findIndex((each, index) => index > 1 && ENCRYPTED.test(each));
   const shown = display < count ? display : indexOr(encrypted());
@@ -76,7 +80,7 @@ function splitMany(text: string, hosts: KnownHosts): Identity {
   if (!known) host = shown < count ? shown - 1 : 1;
   const qualifier = rest(host + 2);
   const guessed = !known && display === count;
-  // Encrypted displays hold blanks and any sign; products, versions and process ids are plain words.
+  // Encrypted displays contain blanks and special characters; products, versions and process ids are plain words.
   const isPlain = extended || host + 1 === display || qualifier === null || PLAIN.test(qualifier);
   const named = { user: before(host), host: word(host), guessed };
   return isPlain
@@ -98,7 +102,7 @@ function nextWord(text: string, blank: number): number {
   return at;
 }
 
-/** `/dev/…`, `:0`, `:0.0`, `pc1:0.0`: cannot be a host. */
+/** Reports whether the word is a terminal or X display: `/dev/…`, `:0`, `:0.0`, `pc1:0.0`. */
 function isTerminal(text: string, from: number, to: number): boolean {
   if (text.charCodeAt(from) === SLASH) return text.slice(from, to).startsWith("/dev/");
   if (!isDigit(text.charCodeAt(to - 1))) return false;
@@ -106,12 +110,12 @@ function isTerminal(text: string, from: number, to: number): boolean {
   return colon !== -1 && colon < to && X_DISPLAY.test(text.slice(from, to));
 }
 
-/** A terminal, or one of the names that clients without one give. */
+/** Reports whether the word is a terminal or a placeholder for one. */
 function isDisplay(word: string): boolean {
   return isTerminal(word, 0, word.length) || word === "NoXDisplay" || word === "local";
 }
 
-/** True when the second word equals or extends the first, whatever the case of its letters. */
+/** Reports whether the second word equals or extends the first, ignoring case. */
 function extendsWord(word: string, next: string): boolean {
   return next.length >= word.length && next.slice(0, word.length).toLowerCase() === word.toLowerCase();
 }

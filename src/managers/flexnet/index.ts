@@ -9,18 +9,18 @@ const EXAMPLES = "27000@lic1, @lic1, 27000@lic1,27000@lic2,27000@lic3 or the abs
 const MEMBER = /^(\d{0,5})@(\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9._-]*)$/;
 
 /**
- * `port@host`, `@host`, three of them with commas between (a triad), or the absolute path of a license file.
- * The tool would take more (lists of servers, options), but one server is one process: a slow one must not delay
- * another, and errors would lack their owner.
+ * Parses `port@host`, `@host`, three of them separated by commas (a triad), or the absolute path of a license file.
+ * The tool also accepts lists of servers and options. They are rejected because each server has its own process: a
+ * slow server must not delay another, and errors must belong to one server.
  */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
-  if (address === "") return problem("it is empty");
-  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it has control characters");
-  if (address.startsWith("-")) return problem("the tool would read it as an option");
+  if (address === "") return problem("empty");
+  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it contains control characters");
+  if (address.startsWith("-")) return problem("it starts with -, like an option");
   if (/^(?:\/|[A-Za-z]:[\\/]|\\\\)/.test(address)) {
     const separator = address.startsWith("/") ? ":" : ";";
     return address.includes(separator)
-      ? problem("it is a list of files: give each server an entry of its own")
+      ? problem("it is a list of files; add one `[[servers]]` entry per server")
       : { members: [] };
   }
   const members: { host: string; port: number | null }[] = [];
@@ -29,22 +29,22 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
     if (host === "") return problem(reasonFor(part));
     if (port !== "" && (Number(port) < 1 || Number(port) > 65_535))
       return problem(`the port ${port} is not between 1 and 65535`);
-    // Without the brackets of an IPv6 address.
+    // Remove the brackets of an IPv6 address.
     members.push({ host: host.replace(/^\[|\]$/g, ""), port: port === "" ? null : Number(port) });
   }
   return members.length === 1 || members.length === 3
     ? { members }
-    : problem(`it names ${members.length} members, and a server has one, or three (a triad)`);
+    : problem(`expected one server or three (a triad), got ${members.length}`);
 }
 
 function reasonFor(part: string): string {
   const shown = part.length > 60 ? `${part.slice(0, 60)}…` : part;
-  if (/[;:].*@/.test(part)) return "it is a list of servers: give each server an entry of its own";
-  if (part === "") return "a member between two commas is empty";
+  if (/[;:].*@/.test(part)) return "it is a list of servers; add one `[[servers]]` entry per server";
+  if (part === "") return "empty member";
   if (/[/\\]/.test(part)) return "a license file needs its absolute path";
-  if (!part.includes("@")) return `\`${shown}\` has no @, and the tool would take it for a file`;
-  if (/\s/.test(part)) return "it has blanks";
-  if (/^[^@]*@[^@]*:/.test(part)) return "an IPv6 address stands in brackets: 27000@[2001:db8::1]";
+  if (!part.includes("@")) return `\`${shown}\` has no @`;
+  if (/\s/.test(part)) return "it contains blanks";
+  if (/^[^@]*@[^@]*:/.test(part)) return "write an IPv6 address in brackets: 27000@[2001:db8::1]";
   return `\`${shown}\` is not port@host`;
 }
 
@@ -52,20 +52,22 @@ function problem(reason: string): AddressProblem {
   return { problem: `not a FlexNet address: ${reason}. Expected ${EXAMPLES}` };
 }
 
-/** FlexNet Publisher (FlexLM), asked through its own lmstat. */
+/** FlexNet Publisher (FlexLM), queried with lmstat. */
 export const flexnet: Manager = {
   name: "flexnet",
   title: "FlexNet",
   tools: ["lmutil", "lmstat"],
   parseAddress,
-  /** `-a` asks the server, `-i` adds the license file's table: old tools print no expiry in `-a`. */
+  /**
+   * `-a` queries the server, `-i` adds the license file's table, because old tools print no expiry in `-a`.
+   */
   steps: (tool, address) => [
     { name: "lmstat", argv: [...utilityOf(tool, "lmstat", ["lmstat"]), "-a", "-i", "-c", address], env: {} },
   ],
   /**
-   * FlexNet Publisher License Administration Guide: lmstat, lmdiag (`-n`: asks nothing), lmreread, lmremove.
-   * lmremove by names takes every seat of the user on that host and display from the feature, by handle just one; the
-   * host and port are those that lmstat prints.
+   * FlexNet Publisher License Administration Guide: lmstat, lmdiag (`-n`: not interactive), lmreread, lmremove.
+   * lmremove by names takes every seat of the user on that host and display from the feature; by handle it takes one.
+   * Host and port are those that lmstat prints.
    */
   commands: {
     status: { utility: "lmstat", forms: [{ argv: ["-a", "-c", "{address}"] }] },
@@ -82,7 +84,6 @@ export const flexnet: Manager = {
       ],
     },
   },
-  /** lmutil takes the utility's name as its first word. */
   utility: (tool, name) => utilityOf(tool, name, ["lmstat"]),
   createParser: createFlexnetParser,
   explain,

@@ -5,8 +5,8 @@ import type { NamedMember, PartLine } from "./status-lines.ts";
 const RANK: Readonly<Record<PartStatus, number>> = { unknown: 0, down: 1, up: 2 };
 
 /**
- * Lays a daemon's line over what earlier lines said of it: the best status wins. In the part of another license server
- * a daemon of the same name is another one.
+ * Merges a daemon's line with earlier lines about it: the best status wins. A daemon of the same name in another
+ * license server's part is a different one.
  */
 export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, part: number): void {
   const { name, status, version, error } = line;
@@ -18,38 +18,38 @@ export function addDaemon(daemons: Map<string, DaemonReading>, line: PartLine, p
 
 type Draft = { -readonly [Key in keyof MemberReading]: MemberReading[Key] };
 
-/** A server has three at the most; the bounds keep the time linear whatever an output names. */
+/** A server has three members at most; the limits keep the time linear for any input. */
 const MAX_STRANGERS = 16;
 const MAX_KNOWN = 64;
 
 /**
- * Collects the members of an output. In one license server's part every spelling of a host is one member, whose best
- * status wins; a host with another port, or in the part of another license server, is another member.
+ * Collects the members of an output. Within one license server's part, all spellings of a host are one member and the
+ * best status wins. A host with another port or in another part is a different member.
  */
 export function createMembers() {
-  /** What stands before the first spec is a part of its own. */
+  /** Lines before the first spec form a part of their own. */
   const parts = [createPart([])];
   const numbers = new Map<string, number>();
   let current = 0;
 
   return {
     /**
-     * A license server's part of the output begins, with the members that were asked for. Returns the part's number,
-     * which is the same where the same members are asked for again.
+     * Starts a license server's part of the output, with the members that were queried. Returns the part's number,
+     * which is the same for the same members.
      */
     asked(spec: readonly NamedMember[]): number {
       const key = spec.map(addressOf).join(",");
       current = numbers.get(key) ?? parts.length;
-      // Two that name no member may be different servers.
+      // Parts without members may be different servers.
       if (key !== "") numbers.set(key, current);
       if (current === parts.length) parts.push(createPart(spec));
       return current;
     },
     status: (line: PartLine) => parts[current]?.status(line),
-    /** Nothing answered in this part: its members without a known status are down. */
+    /** Marks the members of this part without a known status as down. */
     unanswered: (error: ToolError) => parts[current]?.unanswered(error),
     list(): MemberReading[] {
-      // A triad and one of its hosts may stand in two license files.
+      // Two license files may both list a triad's host.
       const byAddress = new Map<string, MemberReading>();
       for (const member of parts.flatMap((part) => part.list())) {
         const address = addressOf(member);
@@ -61,10 +61,10 @@ export function createMembers() {
   };
 }
 
-/** The members of one license server's part of the output. */
+/** Members of one license server's part of the output. */
 function createPart(spec: readonly NamedMember[]) {
   const byAddress = new Map(spec.map((member) => [addressOf(member), draftOf(member)]));
-  /** Members by the spec. */
+  /** Members listed in the spec. */
   const named = [...byAddress.values()];
   const strangers: Draft[] = [];
   const members = named.slice();
@@ -72,10 +72,11 @@ function createPart(spec: readonly NamedMember[]) {
   function find(host: string): Draft | undefined {
     const key = host.toLowerCase();
     const known = members.slice(0, MAX_KNOWN);
-    // The lines of one host stand in the order of its ports.
+    // Lines of one host have the order of its ports.
     const exact = known.filter((member) => member.host.toLowerCase() === key);
     if (exact.length > 0) return exact.find(isSilent) ?? exact[0];
-    // Short and long names of one host are mixed (`lic1` and `lic1.example.com`), two long names differ.
+    // Short and long names of one host are mixed (`lic1` and `lic1.example.com`); two different long names are
+    // different hosts.
     const label = firstLabel(key);
     if (label === null) return undefined;
     const [other, more] = known.filter((member) => firstLabel(member.host.toLowerCase()) === label);
@@ -84,8 +85,9 @@ function createPart(spec: readonly NamedMember[]) {
   }
 
   /**
-   * A host that is asked by an alias or an address answers by a name of its own. As many silent names as strangers are
-   * the same hosts, in their order; fewer names than strangers, and all of them silent, only lead to these.
+   * Matches members that were queried by an alias or an IP address with the names in the answer. If as many members
+   * are silent as names are unknown, they match in order. If all members are silent and there are more names, the
+   * names replace them.
    */
   function introduced(): readonly Draft[] {
     if (strangers.length === 0 || strangers.length > MAX_STRANGERS) return members;
@@ -134,12 +136,12 @@ function draftOf({ host, port }: NamedMember): Draft {
   return { host, port, status: "unknown", master: false, version: null, error: null };
 }
 
-/** No line has said anything about it. */
+/** Reports whether no line mentioned the member. */
 function isSilent({ status, error }: Draft): boolean {
   return status === "unknown" && error === null;
 }
 
-/** The host's first label; null for addresses, whose parts are no names. */
+/** Returns the host's first label; null for IP addresses. */
 function firstLabel(host: string): string | null {
   if (/^[\d.]+$/.test(host) || host.includes(":")) return null;
   const dot = host.indexOf(".");

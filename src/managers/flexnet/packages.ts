@@ -5,15 +5,16 @@ import { MINUTE_MS } from "../../domain/time/clock.ts";
 const keyOf = ({ daemon, name }: Pick<FeatureReading, "daemon" | "name">) => `${daemon}\n${name}`;
 
 /**
- * Puts the features of a package into one seat group. A checkout of a component takes one seat and has two lines: one
- * under the package, with the name of the component after the display, and one under the component, with the same user,
- * host, PID and start. The two may start in different minutes. A component has as many seats as its package at least.
+ * Groups the features of a package into one seat group. A checkout of a component takes one seat but has two lines:
+ * one under the package, with the component's name after the display, and one under the component, with the same
+ * user, host, PID and start. The starts may differ by a minute. A component has at least as many seats as its
+ * package.
  */
 export function withPackages(features: readonly FeatureReading[]): readonly FeatureReading[] {
   const totals = new Map<string, number>();
   for (const feature of features)
     totals.set(keyOf(feature), (totals.get(keyOf(feature)) ?? 0) + (feature.total ?? 0));
-  /** Checkouts that name another feature. */
+  /** Checkouts whose qualifier is the name of another feature. */
   const naming = features.flatMap((feature) =>
     feature.checkouts.flatMap((checkout) => {
       const component = keyOf({ daemon: feature.daemon, name: checkout.qualifier ?? "" });

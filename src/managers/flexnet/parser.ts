@@ -24,12 +24,13 @@ const STATUS_ON = /^Flexible License Manager status on (.+)$/i;
 const REPORT_ONLY = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+\d{1,2}\/\d{1,2}\/\d{4}\s+\d{1,2}:\d{2}$/i;
 const TOOL_VERSION = /^lmstat (v[\d.]+)\b/;
 
-/** Where in the output a line stands. */
+/** Part of the output. */
 type Section = "head" | "members" | "daemons" | "table";
 
 /**
- * lmstat's output, line by line. Indentation and blank lines mean nothing; a line is known by its words and by
- * the section. Checkouts are tried first: whatever a user's name holds, the right end of the line is the tool's.
+ * Parses lmstat's output line by line. Indentation and blank lines are ignored; a line is recognized by its words and
+ * its section. Checkouts are tried first: users' names may contain anything, but the right end of the line has a
+ * fixed form.
  */
 export function createFlexnetParser(context: ParseContext): ReadingParser {
   const { zone } = context;
@@ -49,11 +50,11 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   let lineNumber = 0;
   let section: Section = "head";
   let daemon = "";
-  /** Which license server's part of the output it is. */
+  /** Number of the license server's part of the output. */
   let part = 0;
   let block: Block | null = null;
   let tableOrder: TableOrder = "vendor-expires";
-  /** The last line looks like the begun part of one that a block has. */
+  /** The last line looks like the start of a block's line that was cut. */
   let endsBroken = false;
   /** A line outside any block was not understood. */
   let stray = false;
@@ -63,7 +64,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     const from = skipBlanks(text, 0);
     if (from === text.length) return;
     const outcome = readLine(text, from, cut);
-    // Of a block whose lines are missing, a row with an unknown end may be cut itself.
+    // If seats are missing in a block, a line with an unknown end may itself be cut.
     const isShort = outcome === "kept" && block !== null && block.used !== null && block.held < block.used;
     endsBroken = outcome === "unknown" ? isBroken(text, from) : isShort;
     if (outcome === "known") return;
@@ -76,7 +77,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   function readLine(text: string, from: number, cut: boolean): LineOutcome {
     const read = block === null ? "unknown" : held.read(block, text, from, cut);
     const outcome = read === "unknown" ? outside(text, from, cut) : read;
-    // What an odd line says in its known part is worth more than nothing, unless it goes on unseen.
+    // Use the known part of a malformed line, unless the line is cut.
     if (outcome !== "unknown" || cut) return outcome;
     const odd = startsHeader(text.slice(from)) ? parseOddHeader(text.slice(from)) : null;
     if (odd !== null) open(odd);
@@ -84,12 +85,12 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return kept ? "kept" : "unknown";
   }
 
-  /** An unknown line that may be the beginning of a longer one: a header, or what stands inside a block. */
+  /** Reports whether an unknown line may be the start of a cut one: a header, or a line of a block. */
   function isBroken(text: string, from: number): boolean {
     return startsHeader(text.slice(from)) || (block !== null && (from > 0 || text.startsWith('"')));
   }
 
-  /** Lines of the head, of members and daemons, headers of blocks, and the table. */
+  /** Reads lines outside blocks: head, members, daemons, headers of blocks and the table. */
   function outside(text: string, from: number, cut: boolean): LineOutcome {
     const trimmed = text.slice(from, endOfText(text, from, text.length));
     if (section === "table" && !cut) {
@@ -113,7 +114,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   function inOutput(trimmed: string): boolean {
     if (!startsHeader(trimmed)) return inHead(trimmed) || inStatus(trimmed) || inErrors(trimmed);
     const header = parseHeader(trimmed);
-    // Without one, the lines below belong to a feature that we cannot name, not to the one above.
+    // If the header is malformed, the following lines must not be added to the feature above.
     block = null;
     if (header !== null) open(header);
     return header !== null;
@@ -136,7 +137,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     }
     const version = TOOL_VERSION.exec(trimmed)?.[1];
     toolVersion ??= version ?? null;
-    // Whole lines that lmstat prints and that say nothing.
+    // Lines that lmstat prints without useful content.
     return version !== undefined || PREAMBLE.test(trimmed) || NOTES.has(trimmed);
   }
 
@@ -154,7 +155,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
       return restart("table");
     }
     if (section === "table") return false;
-    // Behind the spec, errors are the members'; before any heading, they are the query's.
+    // After the spec, errors belong to members; before any heading, to the query.
     const failed = section === "daemons" ? null : parseOwnedError(trimmed);
     if (failed !== null) return section !== "head" && takeMember(failed);
     // `-S` and `-vd` print daemons without a heading.
@@ -183,7 +184,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
     return true;
   }
 
-  /** A heading ends the open block, and the daemon's list with it. */
+  /** Starts a section and closes the open block. */
   function restart(next: Section): true {
     section = next;
     block = null;
@@ -192,8 +193,8 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   }
 
   /**
-   * Features that only the table has. If a server answered, those of daemons that are down are left out: `-a` has no
-   * blocks of them, or errors.
+   * Returns features that appear only in the table. If a server answered, features of daemons that are down are left
+   * out: for these, `-a` prints no blocks, or errors.
    */
   function fromTable(): Block[] {
     if (rows.length === 0) return [];
@@ -249,7 +250,7 @@ export function createFlexnetParser(context: ParseContext): ReadingParser {
   };
 }
 
-/** Whole lines of anybody: separators between servers, cuts made by hand, comments of scripts. */
+/** Reports whether the line is a separator, a manual ellipsis or a script's comment. */
 function isSeparator(text: string, trimmed: string): boolean {
   return text.startsWith("#") || /^(?:[-=_ \t]+|\.{3,})$/.test(trimmed);
 }

@@ -12,7 +12,7 @@ import { wallClock } from "../../domain/time/zone.ts";
 import type { RenderOptions } from "../manager.ts";
 import { ACTIVATED } from "./seat-line.ts";
 
-/** The first port that lmgrd tries when the license file names none. */
+/** The first port that lmgrd tries if the license file has none. */
 const DEFAULT_PORT = 27000;
 const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const PERMANENT = "permanent(no expiration date)";
@@ -23,13 +23,13 @@ const KINDS: Readonly<Partial<Record<PoolReading["kind"], string>>> = {
 };
 
 /**
- * The reading as lmstat 11.16–11.19 prints it with `-a -i`. Reading it back gives the same reading, except for
- * what its grammar cannot carry: line ends in names, seconds of start times, words that look like another part
- * of an identity (see `identity.ts`), totals of pools that are equal in version and expiry, cut and unparsed text.
+ * Prints the reading as lmstat 11.16–11.19 does with `-a -i`. Parsing it returns the same reading, except for data
+ * that the format cannot express: line ends in names, seconds of start times, words that look like another part of an
+ * identity (see `identity.ts`), totals of pools that are equal in version and expiry, cut and unparsed text.
  */
 export function render(reading: Reading, { address, zone }: RenderOptions): string {
   const { members, daemons, features } = reading;
-  // The member whose name stands in checkouts: the master, else the first that is up.
+  // Checkouts name the master, or the first member that is up.
   const up = members.filter(({ status }) => status === "up");
   const serving = up.find(({ master }) => master) ?? up[0] ?? members[0];
   const host = serving?.host ?? "localhost";
@@ -51,7 +51,7 @@ function bannerOf(reportTime: number, zone: string): string {
   return `Flexible License Manager status on ${weekday} ${date}/${year} ${hour.padStart(2, "0")}:${minute}`;
 }
 
-/** `Fri 10/20 16:44` in its parts. */
+/** Splits a time into the parts of `Fri 10/20 16:44`. */
 function clockOf(at: number, zone: string) {
   const local = new Date(wallClock(zone, at));
   return {
@@ -80,8 +80,8 @@ function memberLine({ host, status, master, version, error }: MemberReading): st
 }
 
 /**
- * Each daemon with the features that follow it; its line is repeated where the order of features comes back to it.
- * `server` is `host/port` of the member that serves.
+ * Prints each daemon followed by its features; repeats the daemon's line if the order of features requires it.
+ * `server` is `host/port` of the serving member.
  */
 function daemonsOf(reading: Reading, server: string, zone: string): string[] {
   const lines: string[] = [];
@@ -163,7 +163,7 @@ function holder(held: CheckoutReading | QueueReading, server: string): string {
   return `${identity.join(" ")}${version} (${server}${handle})`;
 }
 
-/** A time that is not known gets a date that no year has. */
+/** Prints an impossible date for an unknown time. */
 function startOf({ startedAt }: CheckoutReading, zone: string): string {
   if (startedAt === null) return "Mon 0/0 0:00";
   const { weekday, date, hour, minute } = clockOf(startedAt, zone);
@@ -171,8 +171,8 @@ function startOf({ startedAt }: CheckoutReading, zone: string): string {
 }
 
 /**
- * The table of `-i` as newer tools print it (Vendor before Expires). Pools whose total or expiry is known stand in
- * it, if the license file could name them: not in the table are pools without a version or with an unknown expiry.
+ * Prints the table of `-i` in the newer column order (Vendor before Expires). It lists pools whose total or expiry is
+ * known, except pools without a version or with an unknown expiry, which a license file cannot list.
  */
 function tableOf(features: readonly FeatureReading[]): string[] {
   const rows = features.flatMap((feature) => feature.pools.flatMap((pool) => rowOf(feature, pool)));
@@ -189,7 +189,7 @@ function tableOf(features: readonly FeatureReading[]): string[] {
   ];
 }
 
-/** True for a pool that no line of the block describes: a row of the table says all that is known of it. */
+/** Reports whether the pool has no lines in the block, so that the table alone describes it. */
 function isTableOnly(feature: FeatureReading, index: number): boolean {
   const pool = feature.pools[index];
   if (pool?.kind !== "unknown" || pool.vendorString !== null || !fitsTable(feature.daemon, pool))

@@ -4,7 +4,7 @@ import { createDigits, endOfText, execAt, isBlank, skipBlanks } from "../scan.ts
 import { type Identity, readIdentity } from "./identity.ts";
 import type { StartTimes } from "./start-time.ts";
 
-/** `any`: the text after the server's bracket may hold parts that are not understood. */
+/** `any`: accepts unknown text after the server's bracket. */
 export type LineEnd = "known" | "any";
 
 const START_MARK = "), start ";
@@ -14,7 +14,7 @@ const PID = ", PID: ";
 const LICENSE = " license";
 const LINGER = /,? ?\(linger: (\d{1,12})(?: \/ \d{1,12})?\)/iy;
 const VERSION = /^[\w.]+$/;
-/** In place of the user of a seat that is activated on a host or borrowed by it. */
+/** Printed instead of a user for seats that are activated or borrowed. */
 export const ACTIVATED = "ACTIVATED LICENSE(S)";
 const NEXT_PART = /[,(]|$/g;
 
@@ -22,10 +22,9 @@ const OPEN = 0x28;
 const CLOSE = 0x29;
 
 /**
- * `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and
- * `USER HOST DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`.
- * Both are read from the right: users and encrypted displays hold blanks, brackets, quotes and commas,
- * while everything after them is the tool's own.
+ * Reads `USER HOST [DISPLAY [QUALIFIER…]] [(vVER)] (SRV/PORT [HANDLE]), start DOW M/D H:MM[tail]` and `USER HOST
+ * DISPLAY [VER] (vVER) (SRV/PORT HANDLE) queued for N license[s]`. Both are parsed from the right: users and
+ * encrypted displays contain blanks, brackets, quotes and commas, while the text after them has a fixed form.
  */
 export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   const digits = createDigits();
@@ -35,19 +34,19 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   let lastVersion = "";
   let handle: string | null = null;
   let line = "";
-  /** Where the server's bracket begins, and where its `SRV/PORT` ends. */
+  /** Start of the server's bracket, and end of its `SRV/PORT`. */
   let open = 0;
   let serverEnd = 0;
-  /** Where the identity begins and ends. */
+  /** Start and end of the identity. */
   let from = 0;
   let to = 0;
-  /** Licenses of the seat; 0 = the line prints no count, which means one. */
+  /** Licenses of the seat; 0 = not printed, which means one. */
   let count = 0;
   let pid: number | null = null;
-  /** Null = the line prints no linger; 0 = the seat can linger, but does not now. */
+  /** Null = not printed; 0 = the seat can linger but does not at present. */
   let lingerSeconds: number | null = null;
 
-  /** `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`, the last bracket closing at `close`. */
+  /** Parses `IDENTITY [(vVER)] (SRV/PORT [HANDLE])`; the last bracket closes at `close`. */
   function holder(text: string, start: number, close: number): Identity | null {
     open = text.lastIndexOf("(", close - 1);
     const slash = open < 1 ? -1 : text.indexOf("/", open);
@@ -58,7 +57,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     serverEnd = blank > open ? blank : close;
 
     activated = text.startsWith(`${ACTIVATED} `, start);
-    // The second word then takes the place of the user.
+    // The second word then replaces the user.
     from = activated ? start + ACTIVATED.indexOf(" ") + 1 : start;
     to = endOfText(text, from, open);
     version = null;
@@ -69,9 +68,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     return identity;
   }
 
-  /** Takes a bracket at the end of the identity as the version, when something stands before it. */
+  /** Takes a bracket at the end of the identity as the version if text precedes it. */
   function versionBefore(text: string): void {
-    // The lines of a pool nearly all name one version.
+    // Most lines of a pool have the same version.
     const same = to - lastVersion.length - 2;
     const isSame = text.startsWith(lastVersion, same + 1) && text.charCodeAt(same) === OPEN;
     const bracket = isSame ? same : text.lastIndexOf("(", to - 2);
@@ -86,8 +85,8 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   }
 
   /**
-   * The parts of the tail in any order, each once, to the end of the line. False when it has other text too: the
-   * known parts after that are read all the same.
+   * Parses the parts after the start time, in any order and each at most once. Returns false if there is other text,
+   * but still reads the known parts.
    */
   function readTail(text: string, start: number): boolean {
     let known = true;
@@ -102,7 +101,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
     return known;
   }
 
-  /** Index after the part at `at`; -1 when there is none, or one that was read before. */
+  /** Returns the index after the part at `at`; -1 if the part is unknown or repeated. */
   function tailPart(text: string, at: number): number {
     if (pid === null && text.startsWith(PID, at)) {
       const number = digits.read(text, at + PID.length, 12);
@@ -125,7 +124,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
   }
 
   return {
-    /** A checkout whose first word begins at `start`, under the pool with this index; null when the line is none. */
+    /**
+     * Parses a checkout whose first word begins at `start`, in the pool with this index; null for other lines.
+     */
     checkout(text: string, start: number, pool: number | null, end: LineEnd): CheckoutReading | null {
       const close = text.lastIndexOf(START_MARK);
       if (close === -1) return null;
@@ -149,7 +150,7 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
         pool,
       };
     },
-    /** A queue entry, likewise. */
+    /** Parses a queue entry in the same way. */
     queued(text: string, start: number, pool: number | null, end: LineEnd): QueueReading | null {
       const mark = text.lastIndexOf(QUEUE_MARK);
       if (mark === -1) return null;
@@ -161,9 +162,9 @@ export function createSeatReader(times: StartTimes, hosts: KnownHosts) {
       const user = activated ? null : identity.user;
       return { user, host, display, qualifier, version, count: seats, handle, pool };
     },
-    /** Of the line read last: the license server that gave the seat, `host/port` as printed. */
+    /** Returns the license server of the last line, `host/port` as printed. */
     server: () => line.slice(open + 1, serverEnd),
-    /** Of the line read last: the place of an identity that was split without evidence, else null. */
+    /** Returns the position of the last line's identity if its host was guessed, else null. */
     guessedAt: () => (guessed ? { from, to, activated } : null),
   };
 }

@@ -1,13 +1,13 @@
 import { createDigits } from "../scan.ts";
 import { createYearlessTimes, timeIn } from "../yearless.ts";
 
-/** Reads the start times of one output, which have a weekday and nearly always no year. */
+/** Reads the start times of one output, which have a weekday and rarely a year. */
 export interface StartTimes {
-  /** The report's own clock, from a banner: the reference from here on. */
+  /** Sets the reference to the report's own time, from a banner. */
   setReference(epochMs: number): void;
   /**
-   * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from`: epoch ms, null when no year near the report has
-   * that date on that weekday, undefined when no start time stands there. {@link end} is set after it.
+   * Reads `Fri 10/20 16:44` (also `Fri 10/20/17 16:44`) at `from` and sets {@link end}. Returns epoch ms, null if no
+   * year near the report has this date on this weekday, undefined for other text.
    */
   read(text: string, from: number): number | null | undefined;
   end: number;
@@ -17,7 +17,7 @@ const REPORT = /^(?:sun|mon|tue|wed|thu|fri|sat)\s+(\d{1,2})\/(\d{1,2})\/(\d{4})
 const WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"].map((name) => packed(name, 0));
 
 const AHEAD_MS = 26 * 3_600_000;
-/** Seven years back some other year always has the date on that weekday: a far match is an invention. */
+/** Going back seven years, any date falls on the weekday in some year: a distant match would be wrong. */
 const YEARS_BACK = 2;
 
 export function createStartTimes(zone: string, now: number): StartTimes {
@@ -58,7 +58,9 @@ export function createStartTimes(zone: string, now: number): StartTimes {
   return self;
 }
 
-/** `Fri 10/20/2017 17:02` in the zone → epoch ms; null when the text is none (some outputs have `10/6/XXXX`). */
+/**
+ * Parses `Fri 10/20/2017 17:02` in the zone to epoch ms; null if it is not a time (some outputs have `10/6/XXXX`).
+ */
 export function parseReportTime(text: string, zone: string): number | null {
   const found = REPORT.exec(text);
   if (found === null) return null;
@@ -70,7 +72,7 @@ const SPACE = 0x20;
 const SLASH = 0x2f;
 const COLON = 0x3a;
 
-/** Three letters, in any case, as one number. */
+/** Packs three letters, ignoring case, into one number. */
 function packed(text: string, from: number): number {
   return (
     ((text.charCodeAt(from) | 0x20) << 16) |

@@ -4,13 +4,13 @@ import type { ParsedAddress } from "../manager.ts";
 import { trimBlanks } from "../scan.ts";
 
 const SUFFIX = /^\((-?\d{1,6}),(-?\d{1,9})(?::(-?\d{1,9})(?:\s+".*")?)?\)\.?[ \t]*$/s;
-/** Majors that say that no server answered: cannot connect, server machine down, vendor daemon down. */
+/** Major error codes for an unreachable server: cannot connect, server machine down, vendor daemon down. */
 const UNREACHABLE = new Set([-15, -96, -97]);
 const UNREACHABLE_WORDS = /cannot connect|down or not responding|lmgrd is not running|daemon is down/i;
 
 /**
- * A message with FlexNet's `(major,minor[:system "text"])` at its end taken apart
- * (codes: lm_errno in the FlexNet Publisher administration guide).
+ * Splits a message with FlexNet's `(major,minor[:system "text"])` at its end (codes: lm_errno in the FlexNet
+ * Publisher administration guide).
  */
 export function parseToolError(message: string): ToolError {
   const codes = errorSuffix(message)?.slice(1) ?? [];
@@ -22,27 +22,27 @@ export function parseToolError(message: string): ToolError {
 }
 
 /**
- * The causes that users report of it: a server that is busy, hangs or was started a moment ago, where the next query
- * succeeds; firewalls; and FlexNet Embedded, to which nothing but a REST interface answers.
+ * Causes that users report: a server that is busy, hangs or was just started, where the next query succeeds;
+ * firewalls; and FlexNet Embedded, which has only a REST interface.
  */
 const UNREADABLE =
-  "accepted the connection, and no data could be read from it (-16,287). Possible causes, the likeliest first: " +
-  "it was busy or had just started (the next poll then succeeds); it hangs; a firewall rejects the connection; " +
-  "it is no lmgrd but FlexNet Embedded, which lmstat cannot query.";
+  "accepted the connection but sent no data (-16,287). Possible causes, most likely first: " +
+  "it is busy or has just started (the next poll will succeed); it hangs; a firewall blocks the connection; " +
+  "it is a FlexNet Embedded server, which lmstat cannot query.";
 
-/** The meaning of `Cannot read data from license server system. (-16,287)`; null for other errors. */
+/** Explains `Cannot read data from license server system. (-16,287)`; null for other errors. */
 export function explain({ major, minor }: ToolError): string | null {
   return major === -16 && minor === 287 ? UNREADABLE : null;
 }
 
-/** True when the text ends in an error code as FlexNet prints it. */
+/** Reports whether the text ends with a FlexNet error code. */
 export function endsInErrorCode(text: string): boolean {
   return errorSuffix(text) !== null;
 }
 
 function errorSuffix(text: string): RegExpExecArray | null {
   let open = text.lastIndexOf("(-");
-  // The system's text may hold brackets of its own, though not many.
+  // The system's text may contain a few brackets.
   for (let tries = 0; open !== -1 && tries < 4; tries++) {
     const found = SUFFIX.exec(text.slice(open));
     if (found !== null) return found;
@@ -51,7 +51,7 @@ function errorSuffix(text: string): RegExpExecArray | null {
   return null;
 }
 
-/** What a line says of a member of the license server, or of a vendor daemon. */
+/** A status line of a member or of a vendor daemon. */
 export interface PartLine {
   readonly name: string;
   readonly status: PartStatus;
@@ -60,7 +60,7 @@ export interface PartLine {
   readonly error: ToolError | null;
 }
 
-/** Not where two lines were spliced into one. */
+/** The lookahead rejects two lines joined into one. */
 const MEMBER =
   /^([^ \t]+): license server (?!.*: license server )(?i:(UP|DOWN)\b(?:\s+(\(MASTER\)))?(?:\s+(v[\w.]+))?)/s;
 const DAEMON = /^([^ \t]+?): [ \t]*(UP|DOWN)()(?:\s+(v[\w.]+))?[ \t]*$/i;
@@ -73,35 +73,35 @@ function partLine(found: RegExpExecArray | null): PartLine | null {
   return { name, status, master: Boolean(master), version: version ?? null, error: null };
 }
 
-/** `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null when the line is none. */
+/** Parses `host: license server UP [(MASTER)] [v11.7]` or `… DOWN`; null for other lines. */
 export function parseMemberStatus(trimmed: string): PartLine | null {
   return partLine(MEMBER.exec(trimmed));
 }
 
 /**
- * A vendor daemon's line: `name: UP v11.16.2`, `name: DOWN`, `name: The desired vendor daemon is down. (-97,121)`.
- * Null when the line is none. The caller knows whether one can stand here.
+ * Parses a vendor daemon's line: `name: UP v11.16.2`, `name: DOWN`, `name: The desired vendor daemon is down.
+ * (-97,121)`. Returns null for other lines. The caller checks that the section allows one.
  */
 export function parseDaemon(trimmed: string): PartLine | null {
   return partLine(DAEMON.exec(trimmed)) ?? parseOwnedError(trimmed);
 }
 
-/** `host: message (-15,570:115 "…")`: an error of one member or daemon. */
+/** Parses `host: message (-15,570:115 "…")`: an error of one member or daemon. */
 export function parseOwnedError(trimmed: string): PartLine | null {
   const [, name, message = ""] = OWNED.exec(trimmed) ?? [];
   if (name === undefined || !endsInErrorCode(message)) return null;
   const error = parseToolError(trimBlanks(message));
-  // A part that answers with an error is not shown to be down.
+  // An error as answer does not prove that the part is down.
   const status = error.kind === "unreachable" ? "down" : "unknown";
   return { name, status, master: false, version: null, error };
 }
 
-/** A member as it was asked for. */
+/** A member of the query's address. */
 export type NamedMember = ParsedAddress["members"][number];
 
 const SPEC = "License server status:";
 
-/** The members that `License server status: port@host,…` names; null when the line is none. */
+/** Parses the members of `License server status: port@host,…`; null for other lines. */
 export function parseSpec(trimmed: string): NamedMember[] | null {
   if (!trimmed.startsWith(SPEC)) return null;
   const members: NamedMember[] = [];

@@ -2,17 +2,17 @@ import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { type Block, openBlock, openPool, type PoolDraft, setKind } from "./block.ts";
 
-/** The order of the last two columns: old tools print Expires first, newer ones Vendor. */
+/** Order of the last two columns: old tools print Expires first, newer ones Vendor. */
 export type TableOrder = "expires-vendor" | "vendor-expires";
 
-/** A row of the table that `lmstat -i` adds: one line of the license file. */
+/** A row of the table of `lmstat -i`: one line of the license file. */
 export type TableRow = NonNullable<ReturnType<typeof parseTableRow>>;
 
 const HEADER = /^Feature\s+Version\s+#\s?licen[sc]es\s+(Expires|Vendor)\s+(?:Vendor|Expires)[ \t]*$/i;
 const EXPIRY_START = /^(?:permanent|\d{1,2}-[a-z]{3}-\d)/i;
 const COUNT = /^(?:\d{1,15}|uncounted)$/i;
 
-/** The heading of the table, which gives the order of its columns; null when the line is none. */
+/** Parses the heading of the table, which shows the order of its columns; null for other lines. */
 export function parseTableHeader(trimmed: string): TableOrder | null {
   const found = HEADER.exec(trimmed);
   if (found === null) return null;
@@ -20,11 +20,11 @@ export function parseTableHeader(trimmed: string): TableOrder | null {
 }
 
 /**
- * `feature version count vendor expiry…` or `feature version count expiry… vendor`, read from the expiry,
- * which may hold blanks (`permanent(no expiration date)`). Null when the line is no row.
+ * Parses `feature version count vendor expiry…` or `feature version count expiry… vendor`, starting at the expiry,
+ * which may contain blanks (`permanent(no expiration date)`). Returns null for other lines.
  */
 export function parseTableRow(text: string, order: TableOrder, zone: string) {
-  /** Words, and the blanks between them. */
+  /** Words at even indexes, the blanks between them at odd ones. */
   const parts = text.split(/([ \t]+)/);
   const words = (parts.length + 1) / 2;
   const word = (index: number) => parts[2 * index] ?? "";
@@ -33,7 +33,7 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
 
   let expiryAt = words - (vendorLast ? 2 : 1);
   while (expiryAt > 0 && !EXPIRY_START.test(word(expiryAt))) expiryAt--;
-  // An unreadable expiry still leaves the other columns where they are.
+  // If the expiry is unreadable, the other columns still have their places.
   if (expiryAt <= 0) expiryAt = vendorLast ? 3 : 4;
 
   const countAt = vendorLast ? expiryAt - 1 : expiryAt - 2;
@@ -46,21 +46,21 @@ export function parseTableRow(text: string, order: TableOrder, zone: string) {
   return {
     feature: range(0, countAt - 2),
     version: word(countAt - 1),
-    /** Null when uncounted (printed as `0` or `uncounted`). */
+    /** Null if uncounted (printed as `0` or `uncounted`). */
     count: number > 0 ? number : null,
     vendor: vendorLast ? word(words - 1) : word(countAt + 1),
     expiry: expiry?.expiry ?? UNKNOWN_EXPIRY,
-    /** False when the expiry text was not (wholly) understood. */
+    /** False if a part of the expiry was not understood. */
     understood: expiry?.rest === "",
   };
 }
 
 /**
- * Removes the blocks that lmstat printed again in one license server's part of its output. Equal blocks in one list count
- * once. The lists of two daemons are one list in two cases: a checkout of both has the same handle, server and port, or
- * every block of one list is repeated under the other daemon, line for line. The copy under the daemon that its pool line
- * names stays, else the one of the daemon in the row of `-i`, else the first. `cutBlock` is the block in which the text
- * ends, if it was cut.
+ * Removes blocks that lmstat printed twice in one license server's part of the output. Equal blocks within a daemon's
+ * list count once. The lists of two daemons are treated as one if a checkout in both has the same handle, server and
+ * port, or if one list repeats every block of the other line for line. Of two copies, keeps the one under the daemon
+ * of its pool line, else under the daemon of the row of `-i`, else the first. `cutBlock` is the last block if the
+ * text is cut.
  */
 export function dropRepeated(
   blocks: readonly Block[],
@@ -86,13 +86,13 @@ export function dropRepeated(
   return blocks.filter((block) => !dropped.has(block));
 }
 
-/** What stands in each block that is not the only one of its name. */
+/** Returns the contents of blocks that share their name with another block. */
 function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   const contents = new Map<Block, string>();
   for (const namesakes of Map.groupBy(blocks, (block) => block.name).values()) {
     if (namesakes.length === 1) continue;
     for (const block of namesakes) {
-      // A cut copy must not count again either, so the mark of the cut is no difference.
+      // Ignore the mark of a cut: a cut copy must not count twice either.
       const { daemon, vendor, describing, doubtful, ...content } = block;
       contents.set(block, JSON.stringify(content));
     }
@@ -100,7 +100,7 @@ function contentsOfNamesakes(blocks: readonly Block[]): Map<Block, string> {
   return contents;
 }
 
-/** Each daemon of a part has a list; lists that are joined count as one. */
+/** Tracks the lists of blocks, one per daemon and part; joined lists count as one. */
 function createLists() {
   const joined = new Map<string, string>();
   const of = (block: Block) => {
@@ -136,7 +136,7 @@ function joinSeated(contents: ReadonlyMap<Block, string>, lists: Lists): void {
   }
 }
 
-/** Joins a list to a longer or earlier list of its part that repeats every block of it. */
+/** Joins a list to a longer or earlier list of its part that contains all its blocks. */
 function joinRepeated(
   blocks: readonly Block[],
   contents: ReadonlyMap<Block, string>,
@@ -145,7 +145,7 @@ function joinRepeated(
 ): void {
   const linesOf = (block: Block) => `${block.part}\n${block.vendor}\n${contents.get(block)}`;
   const byDaemon = [...Map.groupBy(blocks, listKey).values()].map((list) => {
-    // The last block of a cut text lacks lines.
+    // Lines may be missing from the last block of a cut text.
     const whole = list.filter((block) => block !== cutBlock);
     return {
       first: whole[0],
@@ -153,12 +153,12 @@ function joinRepeated(
       isOwn: whole.some((each) => !contents.has(each)),
     };
   });
-  /** Lists that are not joined to another one, by the lines of their blocks. */
+  /** Lists that were not joined to another one, by the lines of their blocks. */
   const holders = new Map<string, typeof byDaemon>();
   for (const list of byDaemon.toSorted((a, b) => b.lines.size - a.lines.size)) {
     const { first, lines, isOwn } = list;
     if (first === undefined) continue;
-    // The rarest block has the fewest candidates.
+    // Start with the block that occurs in the fewest lists.
     const candidates = [...lines]
       .map((each) => holders.get(each) ?? [])
       .reduce((fewest, each) => (each.length < fewest.length ? each : fewest));
@@ -169,14 +169,14 @@ function joinRepeated(
 }
 
 /**
- * Lays the rows of `lmstat -i`, which come from the license file, over the blocks of `-a`, which come from the
- * server. A row gives its count (and an expiry that `-a` left out) to the one pool of its feature, daemon, version
- * and expiry; a row that no pool line stands for becomes a pool of its feature. It never adds to a feature's counts.
+ * Merges the rows of `lmstat -i`, which come from the license file, into the blocks of `-a`, which come from the
+ * server. A row sets the count, and the expiry if `-a` has none, of the one pool with its feature, daemon, version
+ * and expiry. A row without a pool line becomes a pool. Feature counts do not change.
  */
 export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): void {
   if (rows.length === 0) return;
   const ofVendor = Map.groupBy(rows, ({ vendor, feature }) => `${vendor}\n${feature}`);
-  // Blocks whose daemon the output does not name take the rows of every vendor.
+  // Blocks without a daemon's name take the rows of every vendor.
   const isNameless = blocks.some(({ daemon }) => daemon === "");
   const ofAny = isNameless ? Map.groupBy(rows, ({ feature }) => `\n${feature}`) : ofVendor;
   for (const [owner, same] of Map.groupBy(blocks, ({ daemon, name }) => `${daemon}\n${name}`)) {
@@ -188,8 +188,8 @@ export function joinTable(blocks: readonly Block[], rows: readonly TableRow[]): 
 }
 
 /**
- * Rows of one identity that stands in several blocks: to the block of their pool, or of their count. Equal rows belong
- * to the license files of several servers and go to their blocks in turn.
+ * Distributes the rows of a feature with several blocks: to the block with their pool or their count. Equal rows come
+ * from the license files of several servers and are assigned round-robin.
  */
 function joinSeveral(blocks: readonly Block[], rows: readonly TableRow[]): void {
   const pools = blocks.flatMap((block) => block.pools.map((pool) => ({ pool, block })));
@@ -228,7 +228,8 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
     const count = pools.length === 1 ? block.total : null;
     const row = rivals?.length === 1 ? uniqueRow(candidates, count) : undefined;
     if (row !== undefined) give(pool, row);
-    // Rows of one version and expiry are one pool to the server, which rows whose expiry is unknown to us may not be.
+    // The server merges rows of one version and expiry into one pool; rows with an unknown expiry may belong to
+    // several.
     if (known) represented.add(exact);
     else if (row !== undefined) joined.add(row);
   }
@@ -239,7 +240,7 @@ function joinRows(block: Block, rows: readonly TableRow[]): void {
   }
 }
 
-/** The items of a key. Nearly all features have one pool and one row, which need no map. */
+/** Groups items by key. Most features have one pool and one row, for which no map is built. */
 function grouped<T>(items: readonly T[], keyOf: (item: T) => string) {
   const [only] = items;
   if (only === undefined || items.length > 1) {
@@ -270,7 +271,9 @@ function tablePool(row: TableRow, version: string, doubtful: boolean): PoolDraft
   return pool;
 }
 
-/** Makes features of the rows that have no block in `-a`. The license file has their totals; their use is unknown. */
+/**
+ * Builds features from rows without a block in `-a`. Their totals come from the license file; their use is unknown.
+ */
 export function blocksOfTable(rows: readonly TableRow[], wanted: (row: TableRow) => boolean): Block[] {
   const blocks: Block[] = [];
   const own = rows.filter(wanted);
@@ -287,7 +290,7 @@ export function blocksOfTable(rows: readonly TableRow[], wanted: (row: TableRow)
   return blocks;
 }
 
-/** The table prints versions without the `v` that pool lines have. */
+/** Adds the `v` that pool lines have and the table omits. */
 function spelling(version: string): string {
   return /^v/i.test(version) ? version : `v${version}`;
 }

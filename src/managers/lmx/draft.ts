@@ -12,7 +12,7 @@ import { unitOf } from "./units.ts";
 
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
 
-/** One feature's block while its lines are gathered. */
+/** A feature's block while its lines are read. */
 export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeatureLine>>) {
   return {
     head,
@@ -20,12 +20,14 @@ export function createFeatureDraft(head: NonNullable<ReturnType<typeof parseFeat
     expiry: UNKNOWN_EXPIRY as Expiry,
     counts: null as ReturnType<typeof parseCounts>,
     checkouts: [] as CheckoutReading[],
-    /** The text ended within its lines, or one of them was not understood. */
+    /** The text ended within its lines, or a line was not understood. */
     cut: false,
   };
 }
 
-/** Blocks of one feature in several versions stay several: the picture makes them its pools. */
+/**
+ * Builds the feature. Blocks of several versions of a feature stay separate here; the picture merges them into pools.
+ */
 export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: FeatureDraft): FeatureReading {
   const unlimited = counts?.unlimited ?? false;
   const total = counts?.total ?? null;
@@ -51,14 +53,19 @@ export function readFeature({ head, keyType, expiry, counts, checkouts, cut }: F
   };
 }
 
-/** LM-X's own check: used = Σ counts of the holders. Holders who share a license are each printed with its count. */
+/**
+ * Compares the used count with the sum of the holders' counts. Holders who share a license are each printed with its
+ * count.
+ */
 function compare(used: number | null, checkouts: readonly CheckoutReading[]): Consistency {
   const held = checkouts.reduce((sum, { count }) => sum + count, 0);
   if (used === null || used === held) return "ok";
   return used > held ? "short" : "shared";
 }
 
-/** The vendors whose features were printed: a server of LM-X runs one vendor's part or several, and names no state. */
+/**
+ * Returns the vendors of the printed features. An LM-X server runs one or more vendors and prints no state for them.
+ */
 export function daemonsOf(features: readonly FeatureDraft[]): DaemonReading[] {
   const names = new Set(features.map(({ head }) => head.vendor));
   return [...names].map((name) => ({ name, status: "up", version: null, error: null, totals: null }));

@@ -4,7 +4,7 @@ import { DEFAULT_PORT, nameOf } from "./step-name.ts";
 
 const USAGE = "usage: lmxendutil -licstat -host <host> [-port <port>]\n";
 
-/** `lmxendutil -licstat` ("LM-X End-user utility"): it asks the one server that it is told. */
+/** `lmxendutil -licstat` ("LM-X End-user utility"), which queries one server. */
 export const fakeLmxendutil: FakeTool = {
   answer(args, _stdin, { members, address, zone, reading }) {
     const [command, ...options] = args[0] === "lmxendutil" ? args.slice(1) : args;
@@ -17,7 +17,7 @@ export const fakeLmxendutil: FakeTool = {
     if (command !== "-licstat" || host === undefined || !Number.isInteger(port))
       return { stdout: "", stderr: USAGE, exitCode: 1 };
 
-    // Asked under another name, a single server answers under that.
+    // A single server answers to any name.
     const isOne = members.length === 1;
     const whole = reading(isOne ? [{ host, port }] : members);
     const silent = { host, port, status: "down", master: false, version: null, error: null } as const;

@@ -6,21 +6,21 @@ import { renderLmx } from "./render.ts";
 import { DEFAULT_PORT, nameOf, stepName } from "./step-name.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
-/** `,`, `:` and `;`, but not the colons inside `[::1]`. */
+/** Matches `,`, `:` and `;`, but not the colons inside `[::1]`. */
 const SEPARATOR = /[,:;](?![^[]*\])/;
-const EXAMPLE = "6200@lic1, lic1 (port 6200) or three with commas between (high availability)";
+const EXAMPLE = "6200@lic1, lic1 (port 6200) or three separated by commas (high availability)";
 
 /**
- * Seconds that lmxendutil waits for one server. Three that do not answer are then done within the 30 seconds that
- * the collector gives a poll by default.
+ * Seconds that lmxendutil waits for a server. Three silent servers then fit into the collector's default timeout of
+ * 30 s.
  */
 const CONNECTION_TIMEOUT = "8";
 
-/** `port@host`, `host` (port 6200), or three of them: the members of a high-availability set. */
+/** Parses `port@host`, `host` (port 6200), or three of them: the members of a high-availability set. */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
-  if (address === "") return problem("it is empty");
-  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it has control characters");
-  if (/\s/.test(address)) return problem("it has blanks");
+  if (address === "") return problem("empty");
+  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it contains control characters");
+  if (/\s/.test(address)) return problem("it contains blanks");
   const members = new Map<string, { host: string; port: number }>();
   for (const spec of address.split(SEPARATOR)) {
     const at = spec.lastIndexOf("@");
@@ -29,15 +29,15 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
     if (!HOST.test(host)) return problem(`\`${host.slice(0, 60)}\` is not a host name`);
     if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
       return problem(`\`${port.slice(0, 60)}\` is not a port from 1 to 65535`);
-    // Without the brackets of an IPv6 address.
+    // Remove the brackets of an IPv6 address.
     const member = { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
     const key = nameOf(member).toLowerCase();
-    if (members.has(key)) return problem(`\`${spec}\` stands twice in it`);
+    if (members.has(key)) return problem(`\`${spec}\` occurs twice`);
     members.set(key, member);
   }
   return members.size === 1 || members.size === 3
     ? { members: [...members.values()] }
-    : problem(`it names ${members.size} servers, and there are one, or three (high availability)`);
+    : problem(`expected one server or three (high availability), got ${members.size}`);
 }
 
 function problem(reason: string): AddressProblem {
@@ -45,8 +45,8 @@ function problem(reason: string): AddressProblem {
 }
 
 /**
- * Each member of a high-availability set is asked by itself: which of them are up is known from no other answer. The
- * first serves the licenses, the second while the first is down, the third never (LM-X documentation, "HAL_SERVERS").
+ * Queries each member of a high-availability set separately, because no answer lists the others. The first serves the
+ * licenses, the second does while the first is down, the third never does (LM-X documentation, "HAL_SERVERS").
  */
 function steps(tool: readonly string[], address: string): readonly Step[] {
   const parsed = parseAddress(address);
@@ -58,11 +58,14 @@ function steps(tool: readonly string[], address: string): readonly Step[] {
   }));
 }
 
-/** The members of all answers; the features of the first that has any, because the others know of the same licenses. */
+/**
+ * Combines the members of all answers with the features of the first answer that has any; all members know the same
+ * licenses.
+ */
 function merge(readings: readonly Reading[]): Reading {
   const up = readings.filter(({ members }) => members.some(({ status }) => status === "up"));
   const main = up.find(({ features }) => features.length > 0) ?? up[0] ?? readings[0];
-  if (main === undefined) throw new Error("There is no reading to be merged");
+  if (main === undefined) throw new Error("merge requires at least one reading");
   return {
     ...main,
     members: readings.flatMap(({ members }) => members),
@@ -73,7 +76,7 @@ function merge(readings: readonly Reading[]): Reading {
   };
 }
 
-/** X-Formation LM-X License Manager, asked through its own lmxendutil. */
+/** X-Formation LM-X License Manager, queried with lmxendutil. */
 export const lmx: Manager = {
   name: "lmx",
   title: "LM-X",
@@ -82,7 +85,7 @@ export const lmx: Manager = {
   steps,
   until: "all",
   merge,
-  /** lmxendutil names the server by two options: those of the member that answered. */
+  /** lmxendutil takes host and port of the member that answered. */
   commands: {
     status: {
       utility: "lmxendutil",

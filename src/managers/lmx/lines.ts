@@ -9,17 +9,17 @@ export const FRAME = /^(?:-{8,}|\+{8,}|Copyright \(C\) .*X-Formation.*|[$#%>] .*
 export const SERVER = /^LM-X License Server on (\d{1,5})@([^\s@]+):$/;
 /** `Server version: v5.1 Uptime: 3 day(s) 12 hour(s) 0 min(s) 51 sec(s)`. */
 export const SERVER_VERSION = /^Server version: (v\S{1,60})(?: Uptime: .*)?$/;
-/** Some versions name the vendor between the heading and the version. */
+/** Some versions print the vendor between the heading and the version. */
 export const VENDOR = /^Vendor \S.*:$/;
-/** The heading that stands above {@link NO_SERVERS}. */
+/** The heading above {@link NO_SERVERS}. */
 export const SERVER_LIST = /^LM-X license server\(s\):$/;
 export const NO_SERVERS = /^There are no license server\(s\) available\.$/;
 export const XF_ERROR = /^XF Error: (?:.*)$/s;
 /** `Key type: EXCLUSIVE License sharing: CUSTOM VIRTUAL`. */
 export const KEY_TYPE = /^Key type: (\S+)(?: License sharing:.*)?$/s;
 /**
- * Denials of the last 24 hours. They leave that window as they enter it, so their number is no counter, and the
- * difference between two polls says nothing of how many there were.
+ * Denials of the last 24 hours. This is a sliding window, not a counter, so the difference between two polls is not
+ * the number of new denials.
  */
 export const DENIALS = /^\d{1,15} (?!license\(s\) used by ).*\blast 24 hours\b.*$/;
 
@@ -27,7 +27,10 @@ const VENDOR_KEY = " Vendor: ";
 const VERSION_KEY = " Version: ";
 const FEATURE_KEY = "Feature: ";
 
-/** `Feature: NAME Version: 21.0 Vendor: NAME`, from the right: the name may hold anything. Null for other lines. */
+/**
+ * Parses `Feature: NAME Version: 21.0 Vendor: NAME` from the right, because the name may contain anything. Returns
+ * null for other lines.
+ */
 export function parseFeatureLine(text: string) {
   if (!text.startsWith(FEATURE_KEY)) return null;
   const vendorAt = text.lastIndexOf(VENDOR_KEY);
@@ -38,12 +41,12 @@ export function parseFeatureLine(text: string) {
   return name === "" || version === "" || vendor === "" ? null : { name, version, vendor };
 }
 
-/** How LM-X writes "unlimited" as a number: the largest of 32 bits with a sign. */
+/** LM-X prints "unlimited" as the largest signed 32-bit number. */
 export const UNLIMITED = 2_147_483_647;
 
 const COUNTS = /^(\d{1,15}) (?:of (\d{1,15}|unlimited) )?license\(s\) used:?$/i;
 
-/** `40000 of 1000003 license(s) used:`; with a colon where users follow. */
+/** Parses `40000 of 1000003 license(s) used:`; the colon appears if users follow. */
 export function parseCounts(text: string) {
   const found = COUNTS.exec(text);
   if (found === null) return null;
@@ -55,8 +58,8 @@ export function parseCounts(text: string) {
 const HOLDER = /^(\d{1,15}) license\(s\) used by (.*)$/s;
 
 /**
- * `15000 license(s) used by USER@HOST [192.0.2.7]`: the host is what follows the last `@`, because a user may be an
- * address of mail. Null for other lines and for nothing held.
+ * Parses `15000 license(s) used by USER@HOST [192.0.2.7]`. The host follows the last `@`, because a user may be an
+ * email address. Returns null for other lines and for a count of 0.
  */
 export function parseHolder(text: string) {
   const [, countText = "0", who = ""] = HOLDER.exec(text) ?? [];
@@ -77,8 +80,8 @@ const CUSTOM = "Shared on custom string: ";
 const SHARED = /^Shared on (?:custom string|username|hostname):/;
 
 /**
- * `Shared on custom string: X` gives X; `Shared on username: U   Shared on hostname: H` says what the holder's own line
- * says, and gives null. Undefined for other lines.
+ * Parses `Shared on custom string: X`. Returns null for `Shared on username: U   Shared on hostname: H`, which
+ * repeats the holder's line, and undefined for other lines.
  */
 export function parseShared(text: string): string | null | undefined {
   if (!SHARED.test(text)) return undefined;
@@ -91,7 +94,7 @@ const TIMES = new RegExp(
   String.raw`^(?=[LCB])(?:Login time: ${TIME}\s*)?(?:Checkout time: ${TIME}\s*)?(?:Borrow expire time: ${TIME}\s*)?$`,
 );
 
-/** `Login time: T   Checkout time: T` and, in place of them or behind them, `Borrow expire time: T`. */
+/** Parses `Login time: T   Checkout time: T`, optionally followed or replaced by `Borrow expire time: T`. */
 export function parseTimes(text: string) {
   const found = TIMES.exec(text);
   if (found === null) return null;
@@ -99,7 +102,7 @@ export function parseTimes(text: string) {
   return { startedAt: checkout ?? login ?? null, borrowed: borrowedUntil !== undefined };
 }
 
-/** Reads `2022-02-18 09:26[:30]` by the server's clock; null for a time that no calendar has. */
+/** Reads `2022-02-18 09:26[:30]` by the server's clock; null for an impossible time. */
 export function createTimeReader(zone: string) {
   const known = new Map<string, number | null>();
 
@@ -113,7 +116,7 @@ export function createTimeReader(zone: string) {
 
 const DATES = /^Start date: \S+ Expire date: (?:(\d{4})-(\d\d)-(\d\d)|(NONE))$/;
 
-/** `Start date: 2022-02-17 Expire date: 2023-01-31`, each of them `NONE` where there is no such date. */
+/** Parses `Start date: 2022-02-17 Expire date: 2023-01-31`; either may be `NONE`. */
 export function parseDates(text: string, zone: string): Expiry | null {
   const found = DATES.exec(text);
   if (found === null) return null;

@@ -27,16 +27,16 @@ import { memberOfStep } from "./step-name.ts";
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** What an error of LM-X means when no answer came. */
+/** Words of an error that means that no server answered. */
 const UNREACHABLE = /connect|network|host|respon|time|resolv|reach|available/i;
 
 /**
- * Parser of `lmxendutil -licstat`. Each line says by its first word what it is; indentation means nothing.
+ * Parses `lmxendutil -licstat`. A line is recognized by its first word; indentation is ignored.
  *
- * The end of the output. lmxendutil prints no end mark, so a text is known to be cut when its last line has no line end
- * and does not close itself, a feature lacks its counts, a holder lacks his times, the holders are fewer than the counts
- * say, or a server named last has neither a feature nor an error (unless it is one of a high-availability set). What
- * cannot be seen: a cut between two whole features that leaves out the rest.
+ * lmxendutil prints no end mark. A text is known to be cut if its last line has no line end and is incomplete, a
+ * feature has no counts, a holder has no times, the holders are fewer than the counts, or the last server has neither
+ * a feature nor an error (unless it belongs to a high-availability set). A cut between two complete features cannot
+ * be detected.
  */
 export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
   const members = new Map<string, Mutable<MemberReading>>();
@@ -49,10 +49,10 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
 
   let member: Mutable<MemberReading> | null = null;
   let feature: FeatureDraft | null = null;
-  /** The last holder, whose further lines may follow. */
+  /** Last holder; more lines about it may follow. */
   let holder: Mutable<CheckoutReading> | null = null;
   let awaitsTimes = false;
-  /** The last server's part, or the list of servers, has said something. */
+  /** No line followed the heading of the last server's part or of the list of servers. */
   let isPartEmpty = true;
   let toolVersion: string | null = null;
   let recognised = false;
@@ -101,7 +101,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     }
     const version = SERVER_VERSION.exec(text)?.[1];
     if (version !== undefined) {
-      // The heading of the server that it tells of is missing.
+      // The heading of this server is missing.
       if (member === null || member.error !== null) cut = true;
       else Object.assign(member, { status: "up", version });
       return true;
@@ -121,7 +121,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     const head = parseFeatureLine(text);
     if (head !== null) {
       closeFeature();
-      // Its heading may be missing, and with it whatever stood between.
+      // The server's heading is missing, and possibly lines after it.
       if (member === null) cut = true;
       else member.status = "up";
       feature = createFeatureDraft(head);
@@ -137,7 +137,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     return keyType !== undefined || expiry !== null;
   }
 
-  /** Lines that begin with a number. */
+  /** Reads lines that begin with a number. */
   function takeCountLine(text: string): boolean {
     if (feature === null) return false;
     closeHolder();
@@ -145,7 +145,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     if (found === null) {
       const counts = parseCounts(text);
       if (counts === null) return DENIALS.test(text);
-      // A second line of counts would be another feature's, whose heading is missing.
+      // A second line of counts belongs to another feature, whose heading is missing.
       if (feature.counts !== null) return false;
       feature.counts = counts;
       return true;
@@ -182,7 +182,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     if (times.borrowed) holder.borrowed = true;
     if (times.startedAt === null) return true;
     holder.startedAt = timeOf(times.startedAt);
-    // The holder is known all the same.
+    // The line is reported as unparsed, but the holder stays known.
     if (holder.startedAt === null) unparsed.add(text, lineNumber);
     return true;
   }
@@ -211,7 +211,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
     else feature.cut = true;
   }
 
-  /** A last line without line end: whole when its own grammar closes it. */
+  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(rest: string): boolean {
     const text = trimBlanks(rest);
     return text === "" || parseCounts(text) !== null || NO_SERVERS.test(text) || /^XF Error: .*!$/.test(text);
@@ -232,7 +232,7 @@ export function createLmxParser({ zone, step }: ParseContext): ReadingParser {
       const servesNothing = asked?.several === true && member?.status === "up";
       if (recognised && isPartEmpty && !servesNothing) cut = true;
       const hosts = [...members.values()];
-      // Of several servers one is enough: only when none answered has the whole query failed.
+      // Errors of single servers are reported as errors of the query only if no server answered.
       const failed = hosts.some(({ status }) => status === "up") ? [] : hosts;
       return {
         manager: "lmx",

@@ -6,15 +6,15 @@ import { UNLIMITED } from "./lines.ts";
 import { nameOf, stepName } from "./step-name.ts";
 
 const RULE = "-".repeat(40);
-/** For a borrowed license: its end is not kept. */
+/** Arbitrary duration of a borrowed license; readings do not keep its end. */
 const BORROW_HOURS = 24;
 
 /**
- * What lmxendutil prints for this reading; parsing it gives the reading again. LM-X's text has no place for: a report
- * time, seconds, starts that are unknown or in an hour that the clocks repeat, displays that are no address, versions,
- * handles and PIDs of holders, reservations, queues, unknown counts, vendors without a feature, errors of a vendor or
- * feature. Names do not begin or end with a blank and hold no line end, hosts hold no `@`. `step` prints the one member
- * that it names.
+ * Prints what lmxendutil prints for this reading; parsing it returns the reading. The format cannot express report
+ * times, seconds, starts that are unknown or in a repeated hour, displays other than IP addresses, versions, handles
+ * and PIDs of holders, reservations, queues, unknown counts, vendors without a feature, and errors of a vendor or
+ * feature. Names must not begin or end with a blank or contain a line end; hosts must not contain `@`. `step` prints
+ * only the member with this name.
  */
 export function renderLmx(reading: Reading, { zone, step }: RenderOptions): string {
   const { toolVersion, features, errors } = reading;
@@ -25,7 +25,7 @@ export function renderLmx(reading: Reading, { zone, step }: RenderOptions): stri
   ];
   const { length } = reading.members;
   const asked = reading.members.filter((member) => step === undefined || stepName(member, length) === step);
-  // The last one that is up has them: a server named last without any would be a cut text.
+  // The features go to the last member that is up: a last server without features would look like a cut text.
   const holder = asked.findLast(({ status }) => status === "up");
   for (const member of asked) {
     lines.push("+".repeat(40), `LM-X License Server on ${nameOf(member)}:`, "");
@@ -42,7 +42,7 @@ export function renderLmx(reading: Reading, { zone, step }: RenderOptions): stri
 
 const UNREACHABLE = "XF Error: Unable to connect to license server!";
 
-/** One block for each of its pools: LM-X prints versions of a feature apart. */
+/** Prints one block per pool: LM-X prints versions of a feature separately. */
 function printFeature(feature: FeatureReading, zone: string): string[] {
   return feature.pools.flatMap((pool, index) => {
     const { version, kind, expiry, total, used, unlimited } = pool;

@@ -19,7 +19,7 @@ interface Request {
   readonly headers?: Texts | undefined;
 }
 
-/** The texts of a profile in which placeholders are filled in, and the keys that they stand under. */
+/** Returns the texts of a profile that may contain placeholders, with their keys. */
 export function templatesOf({ argv = [], env, stdin, http, login }: Templates) {
   const found: { readonly path: KeyPath; readonly text: string }[] = [];
   const add = (path: KeyPath, text: string | undefined) =>
@@ -43,19 +43,22 @@ export function placesIn(text: string): readonly string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
 }
 
-/** A template with what is known; other placeholders stay as they are. */
+/** Fills in the given values; other placeholders stay. */
 export function fillIn(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(PLACEHOLDER, (whole, name: string) => values[name] ?? whole);
 }
 
-/** `port@host`, `host:port` or `host`, several with commas; or a path, where the profile takes no address apart. */
+/**
+ * Parses `port@host`, `host:port` or `host`, or several separated by commas. A path is allowed if the profile does
+ * not use `{host}`.
+ */
 export function parseProfileAddress(
   profile: Templates & { readonly name?: string | undefined; readonly port?: number | undefined },
   address: string,
 ): ParsedAddress | AddressProblem {
   if (address.trim() === "") return { problem: `the address is empty; expected ${EXAMPLE}` };
-  if (address !== address.trim()) return { problem: "the address begins or ends with a blank" };
-  if (/[\0-\x1f\x7f]/.test(address)) return { problem: "the address holds a control character" };
+  if (address !== address.trim()) return { problem: "the address starts or ends with a blank" };
+  if (/[\0-\x1f\x7f]/.test(address)) return { problem: "the address contains a control character" };
   if (address.startsWith("-")) return { problem: `the address looks like an option; expected ${EXAMPLE}` };
   const places = templatesOf(profile).flatMap(({ text }) => placesIn(text));
   if (address.includes("/") && !places.includes("host")) return { members: [] };
@@ -64,16 +67,16 @@ export function parseProfileAddress(
     const [, before, host = "", after] = /^(?:(\d+)@)?([^@:]+|\[[^\]]*\])(?::(\d+))?$/.exec(spec) ?? [];
     const given = before ?? after;
     if (!HOST.test(host) || (before !== undefined && after !== undefined))
-      return { problem: `"${spec}" is no server; expected ${EXAMPLE}` };
+      return { problem: `invalid server "${spec}"; expected ${EXAMPLE}` };
     const port = given === undefined ? (profile.port ?? null) : Number(given);
     if (port !== null && (port < 1 || port > 65_535))
-      return { problem: `"${given}" in "${spec}" is not a port; expected 1 to 65535` };
+      return { problem: `invalid port "${given}" in "${spec}"; expected 1 to 65535` };
     if (port === null && places.includes("port"))
       return {
-        problem: `"${spec}" names no port, and ${profile.name} has none of its own; expected ${EXAMPLE}`,
+        problem: `"${spec}" has no port, and ${profile.name} has no default port; expected ${EXAMPLE}`,
       };
     const key = `${port}@${host.toLowerCase()}`;
-    if (members.has(key)) return { problem: `"${spec}" stands twice in the address` };
+    if (members.has(key)) return { problem: `duplicate server "${spec}"` };
     members.set(key, { host, port });
   }
   return { members: [...members.values()] };

@@ -9,7 +9,7 @@ import {
 import { POOL_KINDS, type PoolKind } from "../../domain/words.ts";
 import type { Profile } from "../profile.ts";
 
-/** One feature while its parts come in. */
+/** A feature while its lines are read. */
 export type Block = ReturnType<typeof createBlock>;
 
 export function createBlock(daemon: string, name: string) {
@@ -30,13 +30,13 @@ export function createBlock(daemon: string, name: string) {
     checkouts: [] as CheckoutReading[],
     queue: [] as CheckoutReading[],
     assigned: [] as AssignedReading[],
-    /** Each row of people said how many seats it has. */
+    /** Every row of users printed a count. */
     everyCount: true,
     cut: false,
   };
 }
 
-/** Makes a feature of its parts. */
+/** Creates a function that builds features from their blocks. */
 export function blockReader(profile: Profile) {
   const { unit = "seats", sum_users: sumUsers = false } = profile;
   const listsUsers = profile.match?.checkout !== undefined || profile.users !== undefined;
@@ -44,11 +44,11 @@ export function blockReader(profile: Profile) {
   return (block: Block): FeatureReading => {
     const { unlimited, checkouts, reserved, group, everyCount } = block;
     const held = checkouts.reduce((sum, { count }) => sum + count, 0);
-    // What is free in a group is free for all of it.
+    // Free seats of a group are free for all its features.
     const rest = group === null ? minus(block.total, block.free) : null;
     const used = block.used ?? rest ?? (sumUsers || held > 0 ? held : null);
     const total = unlimited ? null : (block.total ?? (group === null ? plus(block.used, block.free) : null));
-    // Where each user holds several tokens and their number is not printed, the users do not add up to them.
+    // If users hold several tokens each and their counts are not printed, the users do not add up to `used`.
     const addsUp = (listsUsers || checkouts.length > 0) && (unit === "seats" || everyCount);
     const consistency = addsUp && used !== null ? compare(used, held, reserved ?? 0) : "ok";
     const queue = block.queue.map(({ user, host, display, qualifier, version, handle, pool, count }) => {
@@ -90,7 +90,7 @@ export function blockReader(profile: Profile) {
   };
 }
 
-/** Reserved seats count as used with some managers, and not with others. */
+/** Compares the counts. Some managers count reserved seats as used, others do not. */
 function compare(used: number, held: number, reserved: number): Consistency {
   if (used > held + reserved) return "short";
   return used < held ? "shared" : "ok";
@@ -105,7 +105,7 @@ function plus(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** Null also where more is free than there is. */
+/** Subtracts the counts; null if more is free than exists. */
 function minus(a: number | null, b: number | null): number | null {
   return a === null || b === null || b > a ? null : a - b;
 }

@@ -1,20 +1,20 @@
 import { MINUTE_MS } from "../../domain/time/clock.ts";
 import { isDate, localToUtc, wallClock } from "../../domain/time/zone.ts";
 
-/** A moment as a manager prints it. */
+/** A time as printed by a manager. */
 export interface Moment {
-  /** The day as printed. */
+  /** Day as printed. */
   readonly day: readonly [year: number, month: number, day: number];
   /** Epoch ms. */
   readonly at: number;
 }
 
-/** Null for a text that is no such date. */
+/** Returns null if the text does not match. */
 export type ReadDate = (text: string, zone: string) => Moment | null;
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** What stands for what in a pattern (Unicode TR35, "Date Format Patterns"), the longest first. */
+/** Letters of a pattern (Unicode TR35, "Date Format Patterns") and their expressions, longest first. */
 const PARTS: readonly (readonly [letters: string, expression: string])[] = [
   ["yyyy", "(?<y>\\d{4})"],
   ["yy", "(?<y>\\d{2})"],
@@ -34,19 +34,19 @@ const PARTS: readonly (readonly [letters: string, expression: string])[] = [
   ["a", "(?<a>[AaPp])\\.?[Mm]\\.?"],
   ["X", "(?<X>[Zz]|[+-]\\d\\d:?\\d\\d)"],
 ];
-/** `*` is any text. */
+/** Splits a pattern; `*` matches any text. */
 const TOKEN = new RegExp(`${PARTS.map(([letters]) => letters).join("|")}|'[^']*'|[A-Za-z]+|\\s+|.`, "gu");
 
 export const ISO_DATES = ["yyyy-MM-dd", "yyyy-MM-dd HH:mm", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-ddTHH:mm:ssX"];
 const ISO =
   /^\s*(?<y>\d{4})-(?<M>\d\d)-(?<d>\d\d)(?:[T ](?<H>\d\d):(?<m>\d\d)(?::(?<s>\d\d)(?:\.(?<f>\d{1,9}))?)?\s?(?<X>[Zz]|[+-]\d\d:?\d\d)?)?\s*$/u;
 
-/** Seconds and milliseconds since 1970. */
+/** Milliseconds per unit of a Unix time. */
 const EPOCHS: Readonly<Record<string, number>> = { unix: 1000, unix_ms: 1 };
 
 /**
- * Reads dates of these patterns, the first that fits; ISO 8601 where there is none. Throws an Error that names what a
- * pattern has wrong.
+ * Creates a reader that tries these patterns in order, or ISO 8601 without patterns. Throws an Error that
+ * describes an invalid pattern.
  */
 export function dateReader(patterns: readonly string[]): ReadDate {
   const readers = patterns.length === 0 ? [momentReader(ISO)] : patterns.map(readerOf);
@@ -76,7 +76,7 @@ function expressionOf(pattern: string): string {
     const part = PARTS.find(([letters]) => letters === token)?.[1];
     if (part !== undefined) {
       const name = /\?<(\w)>/.exec(part)?.[1];
-      if (name !== undefined && seen.has(name)) throw new Error(`has ${token} twice`);
+      if (name !== undefined && seen.has(name)) throw new Error(`contains ${token} twice`);
       if (name !== undefined) seen.add(name);
       return part;
     }
@@ -85,7 +85,7 @@ function expressionOf(pattern: string): string {
     if (token === "*") return ".*?";
     if (/^[A-Za-z]/.test(token)) {
       const known = PARTS.map(([letters]) => letters).join(" ");
-      throw new Error(`has ${token}; there are ${known}, and texts in '…'`);
+      throw new Error(`contains unknown letters "${token}"; known are ${known} and quoted text '…'`);
     }
     return (token.startsWith("'") ? token.slice(1, -1) : token).replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
   });

@@ -19,15 +19,15 @@ import { dateReader, type Moment } from "./dates.ts";
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type Kind = Exclude<LineKind, "ignore">;
 
-/** What a line with the sum of a group, or the name of one, says of it. */
+/** Counts of a group of features that share seats. */
 interface Group {
   readonly used: number | null;
   readonly expiry: Expiry;
-  /** Of a line that closes a group: the features above it. */
+  /** Features above a line that closes the group; empty if the line names the group. */
   readonly members: readonly Block[];
 }
 
-/** A count as printed. What is no whole number is unknown: `-`, `n/a` and an empty text are not 0. */
+/** Parses a count. Other text (`-`, `n/a`, empty) means unknown, not 0. */
 export function countOf(text: string | undefined): number | null {
   const digits = text?.trim() ?? "";
   const count = /^\d{1,16}$/.test(digits) ? Number(digits) : Number.NaN;
@@ -36,10 +36,10 @@ export function countOf(text: string | undefined): number | null {
 
 const nameOf = (text: string | undefined) => (text === undefined || text === "" ? null : text);
 
-/** Texts that say that there is no date, without a word for why. */
+/** Placeholders for a missing date. */
 const NO_DATE = ["", "-", "n/a"];
 
-/** A reading while the facts of a text come in, whatever its format is. */
+/** Collects the facts of a text, for all formats, and builds the reading. */
 export function createDraft(profile: Profile, { zone, now, step }: ParseContext) {
   const unlimited = new Set((profile.unlimited ?? ["unlimited"]).map((each) => String(each).toLowerCase()));
   const permanent = new Set((profile.permanent ?? ["permanent"]).map((each) => each.toLowerCase()));
@@ -53,7 +53,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   const byName = new Map<string, Block[]>();
   const copies = createCopies<Block>();
   const groups = new Map<string, Group>();
-  /** Rows of people that name their feature, which may stand below them. */
+  /** Rows of users that name their feature, which may come later in the text. */
   const elsewhere: { readonly kind: Kind; readonly facts: Facts }[] = [];
   const errors: ToolError[] = [];
   const unparsed = createUnparsed();
@@ -65,7 +65,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   let member: Mutable<MemberReading> | null = null;
   let block: Block | null = null;
   let closed = 0;
-  /** A date that is there and cannot be read: the row is kept without it, and counts as not understood. */
+  /** False after an unreadable date: the row is kept without the date, but counts as not understood. */
   let isWhole = true;
 
   function moment(read: typeof readStart, value: string | undefined): Moment | null {
@@ -96,8 +96,8 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return true;
   }
 
-  /** Of the member that was named last; of the whole query where none was. */
-  function fail(kind: ToolError["kind"], message = "the tool says no more"): true {
+  /** Adds an error to the last member, or to the query without one. */
+  function fail(kind: ToolError["kind"], message = "no error message"): true {
     const error = { message, major: null, minor: null, system: null, kind };
     if (kind === "unreachable" && member !== null) Object.assign(member, { status: "down", error });
     else errors.push(error);
@@ -115,7 +115,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return describe(block, facts);
   }
 
-  /** What a line or several say of a feature. */
+  /** Merges the facts of a line into a feature. */
   function describe(own: Block, facts: Facts): true {
     const isUnlimited =
       (facts.total !== undefined && unlimited.has(facts.total.trim().toLowerCase())) ||
@@ -133,7 +133,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     return addUse(own, facts);
   }
 
-  /** Several lines of one feature may each say a part of its use. */
+  /** Adds up the use if several lines of a feature each print a part. */
   function addUse(own: Block, facts: Facts): true {
     const used = countOf(facts.used);
     if (used !== null) own.used = (own.used ?? 0) + used;
@@ -153,7 +153,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
 
   const nextGroup = () => (groups.size === 0 ? profile.name : `${profile.name} ${groups.size + 1}`);
 
-  /** The features since the last sum of a group share one set of seats. */
+  /** Makes the features since the last group line share one group. */
   function closeGroup(): void {
     const name = [...groups.keys()].at(-1) ?? profile.name;
     for (const each of blocks.slice(closed)) each.group ??= name;
@@ -161,7 +161,7 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     block = null;
   }
 
-  /** A row of people below its feature, or one that names it. */
+  /** Adds a row of users below its feature, or one that names it. */
   function addPerson(kind: Kind, facts: Facts): boolean {
     if (facts.name !== undefined) elsewhere.push({ kind, facts });
     else if (block === null) return false;
@@ -201,13 +201,15 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
     };
   }
 
-  /** Rows that named their feature: to the block of that name that has room, else to the first. */
+  /**
+   * Adds the rows that named their feature to the first block of that name with free room, else to the first block.
+   */
   function seatThoseElsewhere(): void {
     for (const { kind, facts } of elsewhere) {
       const own = byName.get(facts.name ?? "") ?? [];
       const found = own.find(({ used, checkouts }) => used !== null && checkouts.length < used) ?? own[0];
       if (found === undefined) {
-        // Of a feature that is not listed: its seats are not known.
+        // The row's feature is not listed, so its seats are unknown.
         addFeature({ name: facts.name });
         if (block !== null) block.cut = true;
       }
@@ -239,27 +241,29 @@ export function createDraft(profile: Profile, { zone, now, step }: ParseContext)
   };
 
   return {
-    /** Takes what a line or an object says. False: a part of it could not be understood. */
+    /** Adds the facts of a line or an object. Returns false if a part was not understood. */
     take(kind: Kind, facts: Facts): boolean {
       isWhole = true;
       const isTaken = takers[kind](facts);
       recognised ||= isTaken;
       return isTaken && isWhole;
     },
-    /** The text is an answer, even if it lists nothing. */
+    /** Marks the text as an answer, even if it lists nothing. */
     recognise(): void {
       recognised = true;
       isAnswer = true;
     },
-    /** A line or an object that was not understood: what it said may be missing of the feature above it, or of any. */
+    /**
+     * Records a line or object that was not understood; the last feature, or the whole answer, may be incomplete.
+     */
     lose(text: string, line: number): void {
       unparsed.add(text, line);
       if (block === null) stray = true;
       else block.cut = true;
     },
-    /** Whether the text may do without an end mark: it is an error, and nothing else. */
+    /** Reports whether the text contains only an error, which needs no end mark. */
     isFailure: () => blocks.length === 0 && (errors.length > 0 || [...members.values()].some(isDown)),
-    /** `cut`: the text lacks its end. `problem`: why nothing of it could be read. */
+    /** `cut`: the end of the text is missing. `problem`: why the text could not be parsed. */
     read(cut: boolean, problem?: string): Reading {
       if (cut && block !== null) block.cut = true;
       seatThoseElsewhere();
@@ -306,7 +310,9 @@ function add(sum: number | null, value: number | null): number | null {
   return sum === null || value === null ? null : sum + value;
 }
 
-/** The member that a step has asked, by the step's name (`port@host`): most answers do not say who gives them. */
+/**
+ * Returns the member queried by a step, from the step's name (`port@host`): most answers do not name their server.
+ */
 function* membersOf(step: string | undefined): Generator<MemberReading> {
   const [, port, host] = /^(?:(\d+)@)?([^@]+)$/.exec(step ?? "") ?? [];
   if (host === undefined) return;

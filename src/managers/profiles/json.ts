@@ -4,10 +4,10 @@ import { createDraft } from "./draft.ts";
 import type { Progress } from "./lines.ts";
 import { listAt, parseJson, textAt, textsAt } from "./paths.ts";
 
-/** Where each fact of an object stands. */
+/** Paths of the facts in an object. */
 type Fields = readonly (readonly [name: FactName | "user@host", paths: readonly string[]])[];
 
-/** Makes parsers of JSON: `features` names the list, `fields` the places in each of its elements. */
+/** Creates a parser of JSON: `features` is the path of the list, `fields` the paths in each element. */
 export function jsonReader(profile: Profile) {
   const all = expressionsOf(profile).map(({ path, source }) => ({ path, expression: compile(source, "g") }));
   const endIndex = all.findIndex(({ path }) => path[0] === "end");
@@ -63,7 +63,7 @@ export function jsonReader(profile: Profile) {
         if (features === null && !draft.isFailure())
           return draft.read(
             isCut,
-            `The answer has no list at ${paths.map((path) => `"${path}"`).join(" or ")}.`,
+            `The answer contains no list at ${paths.map((path) => `"${path}"`).join(" or ")}.`,
           );
         draft.recognise();
         const users = listOf(profile.users);
@@ -76,7 +76,7 @@ export function jsonReader(profile: Profile) {
             index + 1,
           );
         }
-        // A list of people beside that of the features: each names its feature.
+        // Users may be in a separate list, where each row names its feature.
         takeUsers(
           value,
           users.flatMap((path) => (path.startsWith("/") ? [path.slice(1)] : [])),
@@ -102,7 +102,7 @@ function factsOf(value: unknown, fields: Fields): Facts {
   return both.length === 0 ? facts : { ...facts, ...userAndHost(textsAt(value, both)) };
 }
 
-/** `user@host`, wherever it stands; without an `@` the first text is the user. */
+/** Splits `user@host`. If no text contains `@`, the first text is the user. */
 function userAndHost(texts: readonly string[]): Facts {
   const joined = texts.find((text) => text.includes("@"));
   if (joined === undefined) return texts[0] === undefined ? {} : { user: texts[0] };

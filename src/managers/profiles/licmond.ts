@@ -21,8 +21,8 @@ import { createUnparsed } from "../read-output.ts";
 import { isObject, parseJson } from "./paths.ts";
 
 /**
- * The format for own scripts: the records that `licmond parse` prints (`servers`, `features`, `users`), each with as many
- * of its fields as are known, and beside them `asOf`, when that was so, and `complete: true`, without which the answer
+ * Parses the format for custom scripts: the records that `licmond parse` prints (`servers`, `features`, `users`),
+ * with any subset of their fields, plus `asOf`, the time of the data, and `complete: true`, without which the answer
  * counts as cut.
  */
 export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: ParseContext): TextParser {
@@ -78,14 +78,14 @@ export function createLicmondParser(profile: Profile, { zone, now, maxAgeMs }: P
       const parsed = parseJson(whole);
       if ("problem" in parsed) return refused(`The answer ${parsed.problem}.`);
       const { value } = parsed;
-      if (!isObject(value)) return refused("The answer is no JSON object.");
+      if (!isObject(value)) return refused("The answer is not a JSON object.");
       const asOf = timeOf(value.asOf);
       if (asOf === null)
-        return refused("The answer lacks `asOf`, the time at which it was so, e.g. 2026-01-31T08:15:30Z.");
+        return refused("The answer has no `asOf` (time of the data, e.g. 2026-01-31T08:15:30Z).");
       if (!Array.isArray(value.features) && errorsOf(value, {}).length === 0)
         return refused("The answer has no list `features`.");
       const age = now - asOf;
-      // A clock that is as far ahead would make an old answer look new.
+      // A clock that is far ahead would make an old answer look new.
       if (maxAgeMs !== undefined && Math.abs(age) > maxAgeMs) {
         const off = `${span(Math.abs(age))} ${age > 0 ? "old" : "ahead of this host's clock"}`;
         const message = `The answer is ${off} (its asOf is ${new Date(asOf).toISOString()}).`;
@@ -103,7 +103,7 @@ function emptyReading({ name }: Profile): Reading {
   return { manager: name, reportTime: null, toolVersion: null, ...nothing, cut: false, recognised: false };
 }
 
-/** The objects of a list; what is none is not understood. */
+/** Returns the objects of a list; other elements are rejected. */
 function recordsOf(list: unknown, reject: (text: string, place: number) => void): readonly Fields[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((each: unknown, index) => {
@@ -217,7 +217,7 @@ function partOf(part: Fields) {
   } as const;
 }
 
-/** Of the script (`error` beside the lists), or as `licmond parse` prints them. */
+/** Returns the script's own `error` and the server's error in the form of `licmond parse`. */
 function errorsOf(answer: Fields, server: Fields): ToolError[] {
   const own = text(answer.error);
   const { code, message } = isObject(server.error) ? server.error : {};
@@ -238,7 +238,7 @@ function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** What is no whole number from 0 is unknown. */
+/** Returns a non-negative integer; other values are unknown. */
 function countOf(value: unknown): number | null {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 }

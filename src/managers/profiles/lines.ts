@@ -2,20 +2,20 @@ import type { OutputEnd, ParseContext, ReadingParser } from "../manager.ts";
 import { compile, expressionsOf, type Facts, type LineKind, type Profile } from "../profile.ts";
 import { createDraft } from "./draft.ts";
 
-/** Longest line that expressions are tried on, in characters: some take a time that grows with its square. */
+/** Maximum length of a line, in characters: some expressions take quadratic time. */
 const MAX_LINE = 64 * 1024;
 
-/** Told before each expression is tried, so that one that hangs can be named. */
+/** Called before each expression is tried, to identify one that hangs. */
 export type Progress = (expression: number, line: number) => void;
 
 interface Rule {
   readonly kind: LineKind;
   readonly expression: RegExp;
-  /** Its place among all expressions of the profile. */
+  /** Index among all expressions of the profile. */
   readonly index: number;
 }
 
-/** Makes parsers of texts in lines: the expressions of `match` are tried in their order, and the first hit takes a line. */
+/** Creates a parser of text lines: tries the expressions of `match` in order, and the first match wins. */
 export function linesReader(profile: Profile) {
   const all = expressionsOf(profile).map(({ path, source }) => ({ path, expression: compile(source) }));
   const endIndex = all.findIndex(({ path }) => path[0] === "end");
@@ -42,7 +42,7 @@ export function linesReader(profile: Profile) {
       if (text.length > MAX_LINE || !matches(text)) draft.lose(text, lineNumber);
     }
 
-    /** Whether a rule knows the line, and could read all of it. */
+    /** Reports whether a rule matched the line and understood all of it. */
     function matches(text: string): boolean {
       const isEnd = takeEnd(text);
       for (const { kind, expression, index } of rules) {
@@ -62,7 +62,7 @@ export function linesReader(profile: Profile) {
     return {
       line: take,
       finish({ rest, truncated }: OutputEnd) {
-        // A last line without its line end may be cut, in the middle of a number too: it is not believed.
+        // A last line without line end may be cut, even within a number, so it is ignored.
         const hasRest = rest !== null && rest.trim() !== "";
         return draft.read(truncated || hasRest || !(isEnded || draft.isFailure()));
       },

@@ -1,6 +1,8 @@
-/** Places in a JSON value: `a.b[].c`, where `[]` stands for each element of a list; "" is the value itself. */
+/** Paths in a JSON value: in `a.b[].c`, `[]` means each element of a list; "" is the value itself. */
 
-/** Deepest nesting of an answer: no license list is as deep, and a hostile one would use up the stack. */
+/**
+ * Maximum nesting of an answer. License lists are not as deep, and a hostile answer could exhaust the stack.
+ */
 export const MAX_DEPTH = 64;
 
 const PATH = /^(?:[^.[\]]+(?:\[\])*|(?:\[\])+)(?:\.[^.[\]]+(?:\[\])*)*$/u;
@@ -9,7 +11,7 @@ export function isPath(path: string): boolean {
   return path === "" || PATH.test(path);
 }
 
-/** All values at a path, in their order; a key that is not there has none. */
+/** Returns all values at a path, in order. */
 export function valuesAt(value: unknown, path: string): readonly unknown[] {
   let found: readonly unknown[] = [value];
   for (const step of path === "" ? [] : path.split(".")) {
@@ -22,7 +24,7 @@ export function valuesAt(value: unknown, path: string): readonly unknown[] {
   return found;
 }
 
-/** The texts, numbers, true and false at these paths, as texts. */
+/** Returns the strings, numbers and booleans at these paths, as texts. */
 export function textsAt(value: unknown, paths: readonly string[]): readonly string[] {
   return paths
     .flatMap((path) => valuesAt(value, path))
@@ -30,17 +32,17 @@ export function textsAt(value: unknown, paths: readonly string[]): readonly stri
     .map(String);
 }
 
-/** The first text at these paths, an empty one only where there is no other. */
+/** Returns the first non-empty text at these paths, else an empty one. */
 export function textAt(value: unknown, paths: readonly string[]): string | undefined {
   const texts = textsAt(value, paths);
   return texts.find((text) => text !== "") ?? texts[0];
 }
 
-/** The elements of the list at the first of these paths that has one; null when none has. */
+/** Returns the elements of the list at the first path that has one; null if none has. */
 export function listAt(value: unknown, paths: readonly string[]): readonly unknown[] | null {
   for (const path of paths) {
     const found = valuesAt(value, path);
-    // `a[].b` names the elements themselves, `a` the list.
+    // `a[].b` selects the elements, `a` the list.
     const lists = found.filter((one): one is unknown[] => Array.isArray(one));
     if (lists.length > 0) return lists.flat();
     if (path.endsWith("[]") && listAt(value, [path.slice(0, -2)]) !== null) return found;
@@ -52,17 +54,17 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A text as JSON, or what is wrong with it. Never throws. */
+/** Parses JSON; returns a description of the problem if it is invalid. Never throws. */
 export function parseJson(text: string): { readonly value: unknown } | { readonly problem: string } {
   if (depthOf(text) > MAX_DEPTH) return { problem: `is nested more than ${MAX_DEPTH} deep` };
   try {
     return { value: JSON.parse(text.replace(/^\uFEFF/, "")) };
   } catch {
-    return { problem: "is no JSON" };
+    return { problem: "is not valid JSON" };
   }
 }
 
-/** How deep brackets are nested, those within texts left out. */
+/** Returns the maximum nesting of brackets outside strings. */
 function depthOf(text: string): number {
   let depth = 0;
   let deepest = 0;

@@ -1,11 +1,11 @@
 import type { CheckoutReading, FeatureReading, Reading } from "../../domain/reading.ts";
 
-/** Rows of people in one piece: it is read in well under a millisecond. */
+/** Maximum rows of users per chunk, which is parsed in well under a millisecond. */
 const ROWS = 500;
 
 /**
- * A reading as JSON in pieces, which the other side puts together in steps: a structured clone of 200,000 checkouts would
- * hold its event loop for half a second.
+ * Serializes a reading into JSON chunks, to be parsed one per step. A structured clone of 200,000 checkouts would
+ * block the receiver's event loop for half a second.
  */
 export function piecesOf(reading: Reading): string[] {
   const pieces = [JSON.stringify({ ...reading, features: [] })];
@@ -17,7 +17,7 @@ export function piecesOf(reading: Reading): string[] {
   return pieces;
 }
 
-/** Puts the pieces of a reading together, in steps. */
+/** Joins the chunks of a reading, one per step. */
 export function* joinPieces([head = "{}", ...pieces]: readonly string[]): Generator<void, Reading> {
   const features: (FeatureReading & { checkouts: CheckoutReading[] })[] = [];
   for (const piece of pieces) {

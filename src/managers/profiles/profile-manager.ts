@@ -3,7 +3,7 @@ import type { Profile } from "../profile.ts";
 import { fillIn, parseProfileAddress, templatesOf } from "./addresses.ts";
 import { parseJson, textAt } from "./paths.ts";
 
-/** The manager that a profile describes: its questions, and how its answers are read. It has no commands and no log. */
+/** Creates the manager that a profile describes. It has no commands and no debug log. */
 export function profileManager(profile: Profile): Manager {
   const { name, title = name, argv, env = {}, stdin, stream } = profile;
   const isPerHost = templatesOf(profile).some(({ text }) => /\{(?:host|port)\}/.test(text));
@@ -41,13 +41,13 @@ export function profileManager(profile: Profile): Manager {
     commands: {},
     utility: (tool) => tool,
     createParser: () => {
-      throw new Error(`answers of the profile ${name} are read in a worker`);
+      throw new Error(`answers of the profile ${name} are parsed in a worker`);
     },
     explain: () => null,
     quorum: () => 1,
     debugLog: null,
     render: () => {
-      throw new Error(`nobody plays the tool of the profile ${name}`);
+      throw new Error(`the profile ${name} has no simulated tool`);
     },
     fake: null,
   };
@@ -55,7 +55,7 @@ export function profileManager(profile: Profile): Manager {
 
 type Values = Readonly<Record<string, string>>;
 
-/** As a step is named: `port@host`. */
+/** Returns the name of a step: `port@host`. */
 function nameOf(member: { readonly host: string; readonly port: number | null } | undefined): string {
   if (member === undefined) return "";
   return member.port === null ? member.host : `${member.port}@${member.host}`;

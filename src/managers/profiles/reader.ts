@@ -7,7 +7,9 @@ import { createXfParser } from "./xf-custom.ts";
 
 export type ProfileParser = (context: ParseContext, progress: Progress) => ReadingParser | TextParser;
 
-/** Makes parsers of a profile's answers; its expressions are compiled once. Throws for one that is none. */
+/**
+ * Creates the parser of a profile's answers, with its expressions compiled. Throws if an expression is invalid.
+ */
 export function profileReader(profile: Profile): ProfileParser {
   switch (profile.format) {
     case "lines":

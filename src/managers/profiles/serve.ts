@@ -5,33 +5,33 @@ import { readOutputSync } from "../read-output.ts";
 import { piecesOf } from "./pieces.ts";
 import { type ProfileParser, profileReader } from "./reader.ts";
 
-/** An answer to be read by a profile. */
+/** A request to parse an answer with a profile. */
 export interface ParseOrder {
   readonly id: number;
   readonly profile: Profile;
   readonly bytes: Uint8Array;
-  /** The answer goes on unseen, or may be cut. */
+  /** The answer hit the size limit, or may be cut. */
   readonly truncated: boolean;
   readonly context: Omit<ParseContext, "knownHosts">;
   /**
-   * Three 32-bit numbers that are kept up to date: the expression that is tried, the line that it is tried on, and
-   * whether the answer is begun.
+   * Three 32-bit numbers that the worker updates: index of the current expression, number of the current line, and
+   * whether parsing has started.
    */
   readonly progress: SharedArrayBuffer;
 }
 
-/** Comes in parts, the last of which has `isLast`. */
+/** Sent in parts; the last one has `isLast`. */
 export type ParseAnswer =
   | { readonly id: number; readonly pieces: readonly string[]; readonly isLast: boolean }
   | { readonly id: number; readonly failure: string };
 
-/** Pieces in one part: taken over in a millisecond or two. */
+/** Chunks per message; a message is received in one to two milliseconds. */
 const AT_ONCE = 32;
 
-/** Compiled profiles that are kept: more than a site has. */
+/** Maximum number of compiled profiles to keep; more than a site has. */
 const MAX_KEPT = 64;
 
-/** The worker's side: profiles stay compiled from answer to answer. Never throws, unless `send` does. */
+/** Handles parse requests in the worker and caches compiled profiles. Never throws, unless `send` does. */
 export function createParsingService(send: (answer: ParseAnswer) => void): (order: ParseOrder) => void {
   const readers = new Map<string, ProfileParser>();
 

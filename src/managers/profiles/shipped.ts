@@ -9,7 +9,7 @@ import mathlm from "./mathlm.toml" with { type: "text" };
 import olicense from "./olicense.toml" with { type: "text" };
 import sidefx from "./sidefx.toml" with { type: "text" };
 
-/** The profiles that licmond brings along: TOML as an administrator writes it. A test holds each to the config's schema. */
+/** The profiles that licmond ships, as TOML. A test checks each against the config's schema. */
 const TEXTS: ReadonlyMap<string, string> = new Map([
   ["lsdyna", lsdyna],
   ["olicense", olicense],
@@ -25,12 +25,12 @@ export const SHIPPED: readonly string[] = [...TEXTS.keys()];
 
 const read = new Map<string, Profile>();
 
-/** The text of one; undefined where none has this name. */
+/** Returns the TOML of a shipped profile, or undefined. */
 export function shippedText(name: string): string | undefined {
   return TEXTS.get(name);
 }
 
-/** One of them, read when it is asked for first. */
+/** Returns a shipped profile, parsed on first use. */
 export function shippedProfile(name: string): Profile | undefined {
   const text = TEXTS.get(name);
   return text === undefined ? undefined : read.getOrInsertComputed(name, () => profileOf(text));

@@ -7,9 +7,9 @@ import { MAX_DEPTH } from "./paths.ts";
 type Attributes = Readonly<Record<string, string>>;
 
 /**
- * The XML that scripts write for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom license
- * server"): CUSTOM_STAT, in it USAGE for each feature, in it USER. saxes knows no external entities, and none that the
- * text declares itself.
+ * Parses the XML that scripts write for X-Formation's License Statistics (docs.x-formation.com, "Supporting a custom
+ * license server"): CUSTOM_STAT contains a USAGE for each feature, which contains USER elements. saxes resolves
+ * neither external entities nor those declared in the text.
  */
 export function createXfParser(profile: Profile, context: ParseContext): TextParser {
   const draft = createDraft(profile, context);
@@ -24,7 +24,7 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
       return name === undefined || draft.take("daemon", { name });
     },
     USAGE: (of) => draft.take("feature", featureOf(of)),
-    // A row of denials alone holds no seat.
+    // A row with denials only holds no seats.
     USER: (of) => of.USED_LICENSES === undefined || draft.take("checkout", userOf(of)),
   };
 
@@ -36,7 +36,7 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
   parser.on("opentag", ({ name, attributes: of }) => {
     depth++;
     if (depth > MAX_DEPTH) stop(`is nested more than ${MAX_DEPTH} deep`);
-    if (depth === 1 && name !== "CUSTOM_STAT") stop("is no CUSTOM_STAT");
+    if (depth === 1 && name !== "CUSTOM_STAT") stop("has no root element CUSTOM_STAT");
     if (takers[name]?.(of) !== true) draft.lose(`<${name} ${JSON.stringify(of)}>`, parser.line);
   });
   parser.on("closetag", () => {
@@ -49,10 +49,10 @@ export function createXfParser(profile: Profile, context: ParseContext): TextPar
       try {
         parser.write(whole.replace(/^\uFEFF/, "")).close();
       } catch {
-        problem ??= `is no XML (line ${parser.line})`;
+        problem ??= `is not valid XML (line ${parser.line})`;
       }
       const reading = draft.read(truncated || !isWhole || problem !== null);
-      // Behind a fault nothing is read; what stood before it is.
+      // After a syntax error the rest is lost; keep the part before it.
       if (problem === null || reading.features.length > 0) return reading;
       return { ...reading, recognised: false, problem: `The answer ${problem}.` };
     },
@@ -65,7 +65,7 @@ function featureOf(of: Attributes): Facts {
     name: of.FEATURE,
     version: of.VERSION,
     total: of.TOTAL_LICENSES,
-    // It counts without the reserved ones, which are no more to be had.
+    // The format counts used seats without reserved ones, which are not available either.
     used: held === null ? undefined : String(held + (reserved ?? 0)),
     reserved: of.RESERVED_LICENSES,
     denied: of.DENIED_LICENSES,

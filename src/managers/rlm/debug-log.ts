@@ -17,20 +17,22 @@ const EVENT = /^(OUT|IN|DENIED): +/;
 const CODE = /\s*\((-\d{1,4})\)\s*$/;
 const EXIT = /\bexiting\b/i;
 const MAX_SAMPLES = 20;
-/** Characters of a reason. */
+/** Maximum characters of a reason. */
 const MAX_REASON = 300;
-/** A line may be older than the one before it by so many days at most. Servers write a line every midnight. */
+/**
+ * Maximum days that a line may be older than the previous one. Servers write a line every midnight.
+ */
 const BACK_DAYS = 31;
 const HALF_YEAR_DAYS = 182;
 
-/** The front of a line, `MM/DD HH:MM (isv)`; null if the line has none or no calendar has that time. */
+/** Parses the start of a line, `MM/DD HH:MM (isv)`; null if it is missing or the time is impossible. */
 function readHead(line: string) {
   const found = HEAD.exec(line);
   if (found === null) return null;
   const [month = 0, day = 0, hour = 0, minute = 0, second = 0] = found
     .slice(1, 6)
     .map((text) => Number(text ?? 0));
-  // 2000 has a 29th of February.
+  // 2000 was a leap year.
   if (!isDate(2000, month, day) || hour > 23 || minute > 59 || second > 59) return null;
   return {
     month,
@@ -41,7 +43,10 @@ function readHead(line: string) {
   };
 }
 
-/** Returns the first such date from a day on, in days since 1970-01-01. The 29th of February may become the 1st of March. */
+/**
+ * Returns the first occurrence of a date since a day, in days since 1970-01-01. The 29th of February may become the
+ * 1st of March.
+ */
 function firstFrom(month: number, day: number, earliest: number): number {
   const year = new Date(earliest * DAY_MS).getUTCFullYear();
   const found = Date.UTC(year, month - 1, day) / DAY_MS;
@@ -49,8 +54,8 @@ function firstFrom(month: number, day: number, earliest: number): number {
 }
 
 /**
- * Reads `[(count)] [(reason)] PRODUCT vVERSION by USER@HOST`, or `to` for a denial. Null if a part is missing. A host has no
- * blanks; a user may have blanks and an `@`.
+ * Parses `[(count)] [(reason)] PRODUCT vVERSION by USER@HOST`, or `to` for a denial. Returns null if a part is
+ * missing. A host has no blanks; a user may contain blanks and `@`.
  */
 function readSeat(text: string, word: "by" | "to"): Seat | null {
   let count = 1;
@@ -89,14 +94,14 @@ function readSeat(text: string, word: "by" | "to"): Seat | null {
  *     06/04 09:21 (paintco) DENIED: (1) brush v2025.06 to bob@ws-02
  *         All licenses in use (-22)
  *
- * Lines print neither a year nor seconds. Reprise does not document the messages; they are known from published logs of
- * server starts and from a published reader of such logs.
+ * Lines contain neither a year nor seconds. Reprise does not document the messages; they are known from published logs
+ * of server starts and from a published reader of such logs.
  */
 function createReader({ zone, start, inferred = false, onEvent, onNotice }: ReaderOptions): DebugLogReader {
   const counts = noCounts();
   const toUtc = createToUtc(zone);
   let { day, second } = start;
-  /** About when the next lines were written, in days of the server's clocks; null = not known. */
+  /** Approximate day of the next lines in the server's zone; null = unknown. */
   let nearDay: number | null = null;
   /** A denial whose reason may follow. */
   let denial: LicenseEvent | null = null;
@@ -155,11 +160,11 @@ function createReader({ zone, start, inferred = false, onEvent, onNotice }: Read
       emitDenial();
       if (takeEvent(line, message, isv, at)) return;
       counts.otherMessages++;
-      // rlm starts its ISV servers anew.
+      // rlm restarted the ISV server.
       if (message.startsWith("Server started on ")) onEvent({ kind: "DAEMON_UP", at, daemon: isv });
       else if (message.startsWith("License server started on "))
         onEvent({ kind: "DAEMON_UP", at, daemon: null });
-      // `Cannot bind Web Server port 5054, exiting`
+      // For example `Cannot bind Web Server port 5054, exiting`.
       if (EXIT.test(message))
         onNotice?.({ about: "exit", at, daemon: isv === "rlm" ? null : isv, text: message });
     },
@@ -175,7 +180,7 @@ function createReader({ zone, start, inferred = false, onEvent, onNotice }: Read
   return reader;
 }
 
-/** Counts the years to the last line, which is not younger than its file. */
+/** Counts the years up to the last line, which is not newer than the file. */
 function createFirstDay(zone: string): FirstDay {
   let first: number | null = null;
   let last = 0;
@@ -184,7 +189,7 @@ function createFirstDay(zone: string): FirstDay {
     line(text) {
       const head = readHead(text);
       if (head === null) return false;
-      // Years are counted from any one, which may have no 29th of February.
+      // The years are counted from 1970, which has no 29th of February.
       const day = head.month === 2 ? Math.min(head.day, 28) : head.day;
       last = firstFrom(head.month, day, first === null ? 0 : last - BACK_DAYS);
       first ??= last;
@@ -193,7 +198,7 @@ function createFirstDay(zone: string): FirstDay {
     },
     result(lastWrite) {
       const local = wallClock(zone, lastWrite) / 1000;
-      // A moment of slack for clocks that differ.
+      // Allow some slack for different clocks.
       const latest = Math.floor((local + 300 - second) / DAY_SECONDS);
       if (first === null) return { day: latest, inferred: true };
       const end = new Date(last * DAY_MS);

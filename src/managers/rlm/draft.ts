@@ -19,28 +19,30 @@ export type MemberDraft = Mutable<MemberReading>;
 export type DaemonDraft = ReturnType<typeof createDaemonDraft>;
 export type ProductDraft = ReturnType<typeof createProductDraft>;
 
-/** The special product with which an ISV allows roaming at all (RLM License Administration, "Special License Names"). */
+/**
+ * The special product that an ISV uses to enable roaming (RLM License Administration, "Special License Names").
+ */
 const ROAM_PRODUCT = "rlm_roam";
 
-/** One ISV server while its parts are gathered: they stand in up to four places of the output. */
+/** An ISV server while its sections are read; there may be four. */
 function createDaemonDraft(daemon: string) {
   const products = new Map<string, ProductDraft>();
   return {
-    /** Listed as running, but nothing of it was seen yet. */
+    /** Listed as running, but none of its sections was read yet. */
     awaited: false,
     poolSection: false,
     /** The text ended within the pool section. */
     poolsOpen: false,
     usageSection: false,
-    /** Headings of its sections so far. */
+    /** Headings of the sections read so far. */
     sections: new Set<string>(),
-    /** A section was printed twice, or the text is cut within its pools: any product may have other counts. */
+    /** A section was printed twice, or the text is cut within the pools: any product may be incomplete. */
     inDoubt: false,
     status: "up" as DaemonReading["status"],
     version: null as string | null,
     error: null as ToolError | null,
     totals: null as Mutable<DaemonTotals> | null,
-    /** From the headings of its sections; null before the first. */
+    /** Port from the section headings; null before the first one. */
     port: null as number | null,
     headers: createHeaders(),
     products,
@@ -51,17 +53,17 @@ function createDaemonDraft(daemon: string) {
 function createProductDraft(daemon: string, name: string) {
   const pools: PoolReading[] = [];
   const checkouts: Mutable<CheckoutReading>[] = [];
-  /** Version of the license each checkout was served from, beside `checkouts`. */
+  /** License version that serves each checkout, parallel to `checkouts`. */
   const served: (string | null)[] = [];
   let reserved: number | null = null;
   let seats = 0;
   let fromReservations = 0;
 
   const draft = {
-    /** The text ended within its lines, or one of them was not understood. */
+    /** The text ended within its lines, or a line was not understood. */
     cut: false,
     addPool({ number, version }: PoolHeader, counts: PoolCounts | null): void {
-      // rlmstat does not say whether counted seats float or belong to a node.
+      // rlmstat does not show whether counted seats are floating or node-locked.
       const counted = counts === null || counts.kind === "counted";
       pools.push({
         number,
@@ -96,13 +98,13 @@ function createProductDraft(daemon: string, name: string) {
       });
     },
     read(): FeatureReading {
-      // Usage lines name no pool: only a version that one pool alone has shows which it is.
+      // Usage lines do not name a pool; it is known only if its version is unique.
       const poolOf = new Map<string | null, number | null>();
       for (const [index, { version }] of pools.entries())
         poolOf.set(version, poolOf.has(version) ? null : index);
       for (const [index, checkout] of checkouts.entries())
         checkout.pool = poolOf.get(served[index] ?? null) ?? null;
-      // A token-based pool draws on another product's seats: it counts only when there is nothing else, as unknown.
+      // A token-based pool uses another product's seats and does not count.
       const own = pools.filter(({ kind }) => kind !== "token");
       const unlimited = own.some((pool) => pool.unlimited);
       const used = sum(own.map((pool) => pool.used));
@@ -119,7 +121,7 @@ function createProductDraft(daemon: string, name: string) {
         reservations: [],
         queue: [],
         consistency: unlimited ? "ok" : compare(used, seats, fromReservations),
-        // Seats without a pool: its rows were not printed, or not understood.
+        // Without pools, their lines are missing or were not understood.
         cut: draft.cut || pools.length === 0,
       };
     },
@@ -127,16 +129,16 @@ function createProductDraft(daemon: string, name: string) {
   return draft;
 }
 
-/** Null when there is nothing to add or a part is unknown. */
+/** Returns null if the list is empty or contains null. */
 function sum(values: readonly (number | null)[]): number | null {
   if (values.length === 0 || values.includes(null)) return null;
   return values.reduce<number>((total, value) => total + (value ?? 0), 0);
 }
 
 /**
- * RLM's own check: `inuse` of a product's pools = Σ A over the usage lines `A/B` of the product. Whether A holds
- * the B seats that came from a reservation is not documented, so with B any sum from Σ A to Σ A + Σ B is right.
- * Lines above `inuse` are shared licenses: several processes of one user on one seat, each printed with 1.
+ * Compares `inuse` of a product's pools with the sum of A over its usage lines `A/B`. It is not documented whether A
+ * includes the B seats from a reservation, so any sum from A to A + B is accepted. A larger sum comes from shared
+ * licenses: several processes of one user on one seat, each printed with 1.
  */
 function compare(used: number | null, seats: number, fromReservations: number): Consistency {
   if (used === null) return "ok";
@@ -144,7 +146,7 @@ function compare(used: number | null, seats: number, fromReservations: number): 
   return used < seats ? "shared" : "ok";
 }
 
-/** The reading while the parser fills it: what was named so far, what failed, what was not understood. */
+/** Collects members, daemons, errors and unparsed lines, and builds the reading. */
 export function createReport() {
   const members = new Map<string, MemberDraft>();
   const daemons = new Map<string, DaemonDraft>();
@@ -156,16 +158,16 @@ export function createReport() {
     reportTime: null as number | null,
     recognised: false,
     cut: false,
-    /** A line that stands under no product was not understood. */
+    /** A line outside a product was not understood. */
     stray: false,
-    /** The rlm itself at this address, made when it is new. Hosts are the same in any case. */
+    /** Returns the rlm server at this address, created if new. Host names ignore case. */
     member(host: string, port: number | null, status: "up" | "down"): MemberDraft {
       const fresh = () => ({ host, port, status, master: false, version: null, error: null });
       return members.getOrInsertComputed(`${port}@${host.toLowerCase()}`, fresh);
     },
-    /** The ISV server of this name, made when it is new. */
+    /** Returns the ISV server with this name, created if new. */
     daemon: (name: string) => daemons.getOrInsertComputed(name, () => createDaemonDraft(name)),
-    /** Neither an ISV server nor an error was named. */
+    /** Reports whether neither an ISV server nor an error was read. */
     isEmpty: () =>
       daemons.size + wholeErrors.length === 0 && members.values().every(({ error }) => error === null),
     addError(block: ErrorBlock): void {
@@ -176,7 +178,7 @@ export function createReport() {
         report.member(block.host, block.port, "down").error = error;
       else wholeErrors.push(error);
     },
-    /** A line that no rule knew. */
+    /** Records a line that no rule matched. */
     reject: unparsed.add,
     read(): Reading {
       const features: FeatureReading[] = [];
@@ -186,14 +188,14 @@ export function createReport() {
         const own = [...products.values()].map((product) => product.read());
         const inUse = own.some(({ unlimited, used }) => !unlimited && (used ?? 0) > 0);
         const lacksUsage = inUse && !usageSection;
-        // A usage section alone: products without seats in use are missing.
+        // Without a pool section, products without seats in use are missing.
         if (awaited || lacksUsage || (usageSection && !poolSection)) cut = true;
-        // Pools of one product are interleaved with those of others: any product may have more.
+        // Pools of several products are interleaved, so any product may have more.
         const inDoubt = daemon.inDoubt || (daemon.poolsOpen && lacksUsage);
         for (const feature of own) features.push(inDoubt ? { ...feature, cut: true } : feature);
       }
       const hosts = [...members.values()];
-      // Of failover servers one is enough: only when none answered has the whole query failed.
+      // Errors of failover servers are reported as errors of the query only if no server answered.
       const answered = daemons.size > 0 || hosts.some(({ status }) => status === "up");
       const failed = answered ? [] : hosts.flatMap(({ error }) => (error === null ? [] : [error]));
       return {

@@ -2,7 +2,7 @@ import { parseExpiry } from "../../domain/expiry.ts";
 import { type Expiry, UNKNOWN_EXPIRY } from "../../domain/reading.ts";
 import { endOfText, execAt, isDigit, skipBlanks } from "../scan.ts";
 
-/** No product of a license file comes near this; what is longer is junk. */
+/** Maximum length of a header; real ones are far shorter. */
 const MAX_HEADER = 1024;
 
 const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
@@ -10,8 +10,8 @@ const POOL_NUMBER = /^(.*), pool: (\w+)$/s;
 export type PoolHeader = NonNullable<ReturnType<typeof parsePoolHeader>>;
 
 /**
- * `PRODUCT vVER, pool: 3`; version and pool number are each missing in some outputs. Without both the header is not
- * `certain`: a bare word is a header only when a line of counts follows.
+ * Parses `PRODUCT vVER, pool: 3`. Some outputs omit the version or the pool number. Without both, the header is not
+ * `certain`: a single word is a header only if a line of counts follows.
  */
 export function parsePoolHeader(line: string) {
   const text = line.trim();
@@ -23,14 +23,14 @@ export function parsePoolHeader(line: string) {
   return { product, version, number, certain: version !== null || number !== null };
 }
 
-/** What a line of counts says; undefined where it does not say it. */
+/** Contents of a line of counts; null if a count is not printed. */
 export interface PoolCounts {
   readonly kind: "counted" | "uncounted" | "token";
   readonly total: number | null;
   readonly used: number | null;
   readonly reserved: number | null;
   readonly expiry: Expiry;
-  /** Something stood in the line that no rule knows, although the rest was understood. */
+  /** A part of the line was not understood. */
   readonly unknownRest: boolean;
 }
 
@@ -40,8 +40,8 @@ const TOKEN_BASED = /^\s*token-based license\s*$/i;
 const BEGINS = /^\s*(?:count:|UNCOUNTED\b|# reservations:|inuse:)/;
 
 /**
- * `count: 45, # reservations: 0, inuse: 3, exp: 31-jan-2022`, `UNCOUNTED, inuse: 2[, exp: …]` or
- * `Token-based license`. Null when the line is none of them or a number in it is none.
+ * Parses `count: 45, # reservations: 0, inuse: 3, exp: 31-jan-2022`, `UNCOUNTED, inuse: 2[, exp: …]` or `Token-based
+ * license`. Returns null for other lines and for invalid numbers.
  */
 export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
   let kind: PoolCounts["kind"] = TOKEN_BASED.test(line) ? "token" : "counted";
@@ -78,26 +78,29 @@ export function parsePoolCounts(line: string, zone: string): PoolCounts | null {
 const DETAIL =
   /^(?:obsolete|min_remove|total checkouts|soft_limit|hold|max_roam|max_share|min_checkout|min_timeout|timeout|share|tz|hbased|user_based|host_based|named_user|roaming|roam_allowed): \S{1,80}$/;
 
-/** `obsolete: 0, min_remove: 120, total checkouts: 26`: closes a counted pool; its numbers are not kept. */
+/**
+ * Reports whether the line is like `obsolete: 0, min_remove: 120, total checkouts: 26`, the last line of a counted
+ * pool. Its numbers are not kept.
+ */
 export function isPoolDetail(line: string): boolean {
   const text = line.trim();
   return text.length < MAX_HEADER && text.split(", ").every((part) => DETAIL.test(part));
 }
 
-/** A product and its version, as the pool section heads them. */
+/** Product and version in a header of the pool section. */
 interface Owner {
   readonly product: string;
   readonly version: string | null;
 }
 
-/** What a usage line says, all as printed. */
+/** Contents of a usage line, as printed. */
 export type UsageLine = NonNullable<ReturnType<typeof parseUsageLine>>;
 type Headers = ReturnType<typeof createHeaders>;
 
-/** Headers of the pool section, to distinguish the colons in a product's name from the one after it. */
+/** Collects the headers of the pool section, to separate colons in a product's name from the one after it. */
 export function createHeaders() {
   const owners = new Map<string, Owner>();
-  /** Spares the look at most colons. */
+  /** Lengths of the headers, to skip most colons quickly. */
   const lengths = new Set<number>();
   return {
     add(owner: Owner): void {
@@ -105,7 +108,7 @@ export function createHeaders() {
       owners.set(header, owner);
       lengths.add(header.length);
     },
-    /** The one that ends at the first such `mark` before `end`. */
+    /** Returns the header that ends at the first matching `mark` before `end`. */
     find(line: string, begin: number, end: number, mark: ":" | ": "): Owner | undefined {
       let at = line.indexOf(mark, begin);
       for (; at !== -1 && at + mark.length <= end; at = line.indexOf(mark, at + 1)) {
@@ -121,10 +124,10 @@ const REQUESTED = /^(.*)\((v[^\s()]*)\) \(([0-9A-Fa-f]+)\)$/s;
 const WITH_VERSION = /^(.+) (v\S+)$/s;
 
 /**
- * `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]`, taken apart from the right, because
- * everything on the left may hold blanks, colons and more than one `@`: the host is what follows the last `@`.
- * The old form `PRODUCT vVER: USER@HOST(vREQUESTED) (HANDLE) A/B at …` is understood too. Null for other lines.
- * By hand and not by expressions: these lines are nearly all of a large output.
+ * Parses `PRODUCT vVER: USER@HOST A/B at MM/DD HH:MM  (handle: 36a5) [I: data]` from the right, because the left part
+ * may contain blanks, colons and several `@`: the host follows the last `@`. Also parses the old form `PRODUCT vVER:
+ * USER@HOST(vREQUESTED) (HANDLE) A/B at …`. Returns null for other lines. Scans by hand instead of using expressions,
+ * because most lines of a large output are usage lines.
  */
 export function parseUsageLine(line: string, headers: Headers) {
   const begin = skipBlanks(line, 0);
@@ -145,21 +148,24 @@ export function parseUsageLine(line: string, headers: Headers) {
     owner.version === null ? owner.product.length : owner.product.length + 1 + owner.version.length;
   const host = at < begin || at + 1 === whoEnd ? null : line.slice(at + 1, whoEnd);
   return {
-    /** The license that the seat was taken from. */
+    /** License that the seat was taken from. */
     owner,
     user: line.slice(begin + header + 2, userEnd),
     host,
-    /** Version the client asked for, where the tool prints it (rlmstat before v3 and `-f`). */
+    /** Version that the client requested, if printed (rlmstat before v3 and `-f`). */
     requested: old?.[2] ?? null,
     counts,
     handle: counts.handle ?? old?.[3] ?? null,
-    /** Text the application attached (`rlmstat -I`). */
+    /** Text attached by the application (`rlmstat -I`). */
     isvData: beforeData === null ? null : line.slice(dataAt + 4, end - 1),
     roaming: counts.roaming || (host !== null && host.length <= 7 && /^roam(?:ing)?$/i.test(host)),
   };
 }
 
-/** In `PRODUCT vVER: USER`, without a known header, the first colon after a version ends the product, else the first. */
+/**
+ * Splits `PRODUCT vVER: USER` without a known header: the product ends at the first colon after a version, else at
+ * the first colon.
+ */
 function ownerOf(line: string, begin: number, end: number): Owner | null {
   const first = line.indexOf(": ", begin);
   for (let colon = first; colon !== -1 && colon + 2 <= end; colon = line.indexOf(": ", colon + 1)) {
@@ -170,7 +176,7 @@ function ownerOf(line: string, begin: number, end: number): Owner | null {
   return first <= begin || first + 2 > end ? null : takeVersion(line.slice(begin, first));
 }
 
-/** `PRODUCT vVER` → both; the version is null where none is printed. */
+/** Splits `PRODUCT vVER`; the version is null if it is not printed. */
 function takeVersion(text: string): Owner {
   const [, product = text, version = null] = WITH_VERSION.exec(text) ?? [];
   return { product, version };
@@ -184,7 +190,10 @@ const CLOSE = 0x29;
 const SLASH = 0x2f;
 const CLOSE_BRACKET = 0x5d;
 
-/** ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]`, and where it begins. A: seats, B: those from a reservation. */
+/**
+ * Parses ` A/B at MM/DD HH:MM[:SS][  (handle: H)][ roam]` and returns its position. A: seats, B: seats from a
+ * reservation.
+ */
 function parseCounts(line: string, end: number) {
   const at = line.lastIndexOf(" at ", end - 1);
   const found = at === -1 ? null : execAt(TIME, line, at);
@@ -201,12 +210,12 @@ function parseCounts(line: string, end: number) {
   if (roaming && (end - rest > 20 || !ROAMING.test(line.slice(rest, end).trim()))) return null;
   const seats = Number(line.slice(begin + 1, slash));
   const reserved = Number(line.slice(slash + 1, at));
-  /** Of the day; infinite for a time that no clock shows. */
+  /** Minute of the day; infinite for an impossible time. */
   const minutes = hour > 23 || minute > 59 ? Number.POSITIVE_INFINITY : hour * 60 + minute;
   return { begin, seats, reserved, month, day, minutes, handle: found[5] ?? null, roaming };
 }
 
-/** Where the digits before `end` begin; at most nine, for RLM counts no more. */
+/** Returns the start of the digits before `end`; at most nine. */
 function digitsBefore(line: string, end: number): number {
   let begin = end;
   while (end - begin < 9 && isDigit(line.charCodeAt(begin - 1))) begin--;

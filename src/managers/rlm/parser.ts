@@ -32,24 +32,24 @@ import {
   TOOL_VERSION,
 } from "./sections.ts";
 
-/** For lines that stand in no section: there are no headers to know them by. */
+/** For lines outside sections, where no headers are known. */
 const NO_HEADERS = createHeaders();
 
 type State = "top" | "rlm" | "table" | "isv" | "pools" | "usage" | "repeated" | "error" | "advice";
 
 /**
- * Parser of `rlmstat -a`. What a line means depends on the section it stands in; indentation means nothing (it is a
- * tab, blanks or nothing, by version). Parts may be missing at either end: each section names its ISV server.
+ * Parses `rlmstat -a`. The meaning of a line depends on its section; indentation is ignored (a tab, blanks or
+ * nothing, by version). Parts may be missing at either end, because each section names its ISV server.
  *
- * The end of the output. rlmstat prints no end mark, so a text is known to be cut when its last line has no line
- * end, a running ISV server of the table has no section, a pool lacks its second line, or seats are in use and the
- * usage section is missing. If such a text ends within a pool section, every product of that section is partial. A line
- * without its end counts only if its own grammar closes it. A cut between two whole pools goes unseen while no pool
- * before it is in use: an idle ISV server ends with its pools.
+ * rlmstat prints no end mark. A text is known to be cut if its last line has no line end, a running ISV server of the
+ * table has no section, a pool lacks its second line, or seats are in use but the usage section is missing. If such a
+ * text ends within a pool section, every product of that section is partial. A line without line end counts only if
+ * it is complete by its grammar. A cut between two complete pools cannot be detected if no earlier pool is in use:
+ * the output of an idle ISV server ends with its pools.
  */
 export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   const report = createReport();
-  // Usage lines print `MM/DD HH:MM`: a day ahead, and a 29th of February may be eight years old.
+  // Usage lines print `MM/DD HH:MM`. Allow a day ahead and eight years back, for a 29th of February.
   const times = createYearlessTimes(zone, now, DAY_MS, 8);
 
   let state: State = "top";
@@ -57,9 +57,9 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
   let daemon: DaemonDraft | null = null;
   let member: MemberDraft | null = null;
   let product: ProductDraft | null = null;
-  /** A header of the pool section whose line of counts has not come yet. */
+  /** Header of a pool whose line of counts has not been read yet. */
   let pending: (PoolHeader & { readonly line: number; readonly text: string }) | null = null;
-  /** A counted pool whose `obsolete: …` line has not come yet. */
+  /** Counted pool whose `obsolete: …` line has not been read yet. */
   let openPool = false;
   let block: ErrorBlock | null = null;
   let lineNumber = 0;
@@ -78,13 +78,13 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     pending = null;
   }
 
-  /** A line that no rule knew, and whose facts are missing: of the product it stands under, else of the server. */
+  /** Records a line that no rule matched; its product, or the whole answer, may be incomplete. */
   function lose(text: string, line: number): void {
     report.reject(text, line);
     const own = state === "usage" ? productOfUsage(text) : product;
     if (own === null) report.stray = true;
     else own.cut = true;
-    // The heading is missing, and with it whatever stood between.
+    // The heading is missing, and possibly lines after it.
     const isPoolRow = parsePoolCounts(text, zone) !== null || isPoolDetail(text);
     if (isPoolRow ? state !== "pools" : state === "top" && needsHeading(text)) report.cut = true;
   }
@@ -129,7 +129,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     return true;
   }
 
-  /** Lines that mean the same wherever they stand. */
+  /** Reads lines that mean the same in any section. */
   function takeAnywhere(text: string): boolean {
     const header = parseSectionHeader(text);
     if (header !== null) return enter(header);
@@ -185,7 +185,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
       if (pending === null) return false;
       addPool(pending, counts);
       pending = null;
-      // The row is kept with what is known.
+      // The row is kept with its known parts.
       if (counts.unknownRest) report.reject(text, lineNumber);
       return true;
     }
@@ -217,7 +217,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     return begun !== null && begin(begun);
   }
 
-  /** The tool's own lines, with which a second output begins. */
+  /** Reads the tool's banner, which may start a second output. */
   function takeBanner(text: string): boolean {
     if (!BANNER.test(text) && !TOOL_VERSION.test(text)) return false;
     leave("top");
@@ -236,7 +236,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     isv: (text) => takeServerLine(text) || takeLoose(text),
     table: (text) => takeTableLine(text) || takeLoose(text),
     pools: (text) => takeBanner(text) || takePoolLine(text),
-    // Usage lines were tried before all others.
+    // Usage lines were tried first.
     usage: takeBanner,
     // A second copy adds nothing.
     repeated: () => true,
@@ -246,7 +246,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
 
   function take(text: string): void {
     lineNumber++;
-    // Usage lines are by far the most: they are tried first where they can stand.
+    // Try usage lines first, because they are the most frequent.
     if (state === "usage" && takeUsageLine(text)) report.recognised = true;
     else if (text.trim() === "") return;
     else if (takeAnywhere(text)) report.recognised ||= !SEPARATOR.test(text);
@@ -254,7 +254,7 @@ export function createRlmParser({ zone, now }: ParseContext): ReadingParser {
     else lose(text, lineNumber);
   }
 
-  /** A last line without line end: whole when its own grammar closes it. */
+  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(text: string): boolean {
     if (text.trim() === "" || state === "error" || state === "advice") return true;
     if (state === "usage" && daemon !== null)

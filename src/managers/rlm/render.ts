@@ -13,14 +13,14 @@ import type { RenderOptions } from "../manager.ts";
 
 const SEPARATOR = "\t------------------------";
 const DEFAULT_PORT = 5053;
-/** For ISV servers whose port the reading does not have; real ones are given out by the system from here on. */
+/** First port for ISV servers without a port in the reading; the system assigns real ones from here on. */
 const FIRST_ISV_PORT = 49_152;
 
 /**
- * What rlmutil 12–14 prints for this reading; parsing it gives the reading again. RLM's text has no place for:
- * fractions of a second, seats without a start or in an hour that the clocks repeat, more than one reservation
- * figure a product, a member or daemon of unknown state, displays, PIDs, queues. Names do not begin or end with a
- * blank, hold no line end, and do not themselves look like the tool's own lines.
+ * Prints what rlmutil 12–14 prints for this reading; parsing it returns the reading. The format cannot express
+ * fractions of a second, seats without a start or with one in a repeated hour, more than one reservation count per
+ * product, members or daemons of unknown state, displays, PIDs, and queues. Names must not begin or end with a blank,
+ * contain a line end, or look like lines of the tool.
  */
 export function renderRlm(reading: Reading, { address, zone }: RenderOptions): string {
   const { members, daemons, errors, reportTime, toolVersion } = reading;
@@ -67,7 +67,7 @@ function printServerTable(daemons: readonly DaemonReading[]): string[] {
   return ["\t--------- ISV servers ----------", "\t   Name           Port Running Restarts", ...rows];
 }
 
-/** The lines that every server prints of itself. `daemon` is null for rlm itself, which counts no checkouts. */
+/** Prints the lines of a server about itself. `daemon` is null for rlm, which counts no checkouts. */
 function printServer(
   name: string,
   version: string | null,
@@ -150,7 +150,7 @@ function printCounts(pool: PoolReading, reserved: number | null): string {
   return [...(pool.unlimited ? ["UNCOUNTED"] : []), ...parts].join(", ");
 }
 
-/** The line names the license that serves the seat; where the client asked for another version, in the old form. */
+/** Prints the license that serves the seat; in the old form if the client requested another version. */
 function printUsage(feature: FeatureReading, held: CheckoutReading, startedAt: number, zone: string): string {
   const pool = held.pool === null ? undefined : feature.pools[held.pool];
   const served = pool === undefined ? held.version : pool.version;
@@ -170,14 +170,14 @@ function withVersion(name: string, version: string | null): string {
   return version === null ? name : `${name} ${version}`;
 }
 
-/** `Wed Nov  3 12:32:30 2021`, of an instant whose zone offset is already added. */
+/** Prints `Wed Nov  3 12:32:30 2021` from a local time. */
 function printLongTime(local: number): string {
   // `Wed, 03 Nov 2021 12:32:30 GMT`
   const [weekday, day, month, year, time] = new Date(local).toUTCString().split(/,? /);
   return `${weekday} ${month} ${String(Number(day)).padStart(2)} ${time} ${year}`;
 }
 
-/** `11/03 12:32`, likewise. */
+/** Prints `11/03 12:32` from a local time. */
 function printYearless(local: number): string {
   // `2021-11-03T12:32:30.000Z`
   return new Date(local).toISOString().slice(5, 16).replace("-", "/").replace("T", " ");

@@ -7,9 +7,9 @@ const STATISTICS =
   /^\s*(?:Todays|Recent) Statistics \((?:(\d{1,6})d )?(\d{1,4}):(\d\d):(\d\d)\), init time: [A-Za-z]{3} ([A-Za-z]{3})\s+(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})\s*$/;
 
 /**
- * The clock of the license server. rlmstat prints no report time as such, but each statistics line says since when
- * it counts and for how long, to the second: `Recent Statistics (00:16:08), init time: Wed Nov  3 12:32:30 2021`
- * was printed at 12:48:38. Undefined when the line is no such line, null when it is one with an impossible date.
+ * Returns the license server's time. rlmstat prints no report time, but each statistics line has a start and a
+ * duration in seconds: `Recent Statistics (00:16:08), init time: Wed Nov  3 12:32:30 2021` was printed at 12:48:38.
+ * Returns undefined for other lines, null for an impossible date.
  */
 export function parseStatistics(line: string, zone: string): number | null | undefined {
   const found = STATISTICS.exec(line);
@@ -32,8 +32,8 @@ const KINDS = { "ISV server": "isv", "license pool": "pools", "license usage": "
 export type SectionHeader = NonNullable<ReturnType<typeof parseSectionHeader>>;
 
 /**
- * A line that opens a part of the output: `rlm status on H (port P), up 1d 02:03:04` for the manager itself,
- * `csci license pool status on H (port P)`, … for the ISV server csci.
+ * Parses a section heading: `rlm status on H (port P), up 1d 02:03:04` for rlm, `csci license pool status on H (port
+ * P)`, … for the ISV server csci.
  */
 export function parseSectionHeader(line: string) {
   const found = line.includes("status on ") ? SECTION.exec(line) : null;
@@ -45,16 +45,18 @@ export function parseSectionHeader(line: string) {
 export const SEPARATOR = /^\s*-{8,}\s*$/;
 export const SERVER_TABLE_TITLE = /^\s*-{3,} ISV servers -{3,}\s*$/;
 export const SERVER_TABLE_HEAD = /^\s*Name\s+Port\s+Running\s+Restarts\s*$/;
-/** `csci   63133   Yes   0`: name and whether it runs. */
+/** Matches `csci   63133   Yes   0`: name and whether it is running. */
 export const SERVER_ROW = /^\s*(\S+)\s+\d{1,9}\s+(Yes|No)\s+\d{1,9}\s*$/;
-/** `csci software version v12.2 (build: 2)`. */
+/** Matches `csci software version v12.2 (build: 2)`. */
 export const SOFTWARE_VERSION = /^\s*\S+ software version (v\S{1,60})(?: \(build: ?\S{1,20}\))?\s*$/;
-/** `rlmutil v12.2`, `rlmstat v9.1`. */
+/** Matches `rlmutil v12.2`, `rlmstat v9.1`. */
 export const TOOL_VERSION = /^\s*(?:rlmutil|rlmstat) (v\S{1,60})\s*$/;
-/** Lines around the report: the path in use, the copyright, the shell's echo of the command in pasted outputs. */
+/**
+ * Lines around the report: the path in use, the copyright, the shell's echo of the command in pasted outputs.
+ */
 export const BANNER =
   /^(?:Setting license file path to |\s*Copyright \(C\) .*Reprise Software|[$#%>] .*\brlm(?:util|stat)\b)/;
-/** From here to the next section the tool gives advice: known words without facts. */
+/** Starts the tool's advice, which extends to the next section and contains no facts. */
 export const ADVICE = /^\s*This error usually means\b/;
 /** A numbered point of the advice, ` (1) The hostname …`. */
 export const ADVICE_POINT = /^\s*\(\d{1,2}\)\s/;
@@ -66,7 +68,7 @@ const FACTS = [
   new RegExp(String.raw`^\s*${UPTIME}(?:\s+${UPTIME}){0,2}\s*$`),
 ];
 
-/** Facts of a server that licmond keeps no field for. */
+/** Reports whether the line is a server fact that licmond does not use. */
 export function isServerFact(line: string): boolean {
   return FACTS.some((fact) => fact.test(line));
 }
@@ -81,8 +83,8 @@ const TOTALS = new Map<string, keyof DaemonTotals>([
 ]);
 
 /**
- * A line of the statistics, `Denials: 0 (0/sec)  3 (0/sec)  907 (0/sec)`: the third column counts since the start.
- * `name` is undefined for counters that licmond does not keep. Null for other lines.
+ * Parses a statistics line, `Denials: 0 (0/sec)  3 (0/sec)  907 (0/sec)`, whose third column counts since the start.
+ * `name` is undefined for unused counters. Returns null for other lines.
  */
 export function parseCounter(line: string) {
   const found = COUNTER.exec(line);
@@ -90,7 +92,7 @@ export function parseCounter(line: string) {
   return { name: TOTALS.get(found[1] ?? ""), total: found[4] === undefined ? null : Number(found[4]) };
 }
 
-/** The tool reached nothing: RLM's own name for the manager itself is `rlm`, an ISV server has its own name. */
+/** A failed connection. `rlm` is the license manager itself; an ISV server has its own name. */
 const CONNECT = /^\s*Error connecting to "([^"]*)" server\s*$/;
 const ATTEMPT = /^\s*Connection attempted to host: "(.*)" on port (\d{1,9})\s*$/s;
 const CODED = /^\s*\S.*\((?:-\d{1,6}|comm: -?\d{1,6}|errno: -?\d{1,6})\)\s*$/s;
@@ -98,9 +100,9 @@ const CODED = /^\s*\S.*\((?:-\d{1,6}|comm: -?\d{1,6}|errno: -?\d{1,6})\)\s*$/s;
 /** RLM status -17: communications error with the license server. */
 const COMM_ERROR = -17;
 
-/** Lines of one error, gathered until something else begins. */
+/** Lines of one error. */
 export interface ErrorBlock {
-  /** `rlm`, or the name of the ISV server that did not answer; null when the tool names none. */
+  /** `rlm`, or the name of the ISV server that did not answer; null if not printed. */
   readonly server: string | null;
   host: string | null;
   port: number | null;
@@ -115,8 +117,8 @@ export function beginErrorBlock(line: string): ErrorBlock | null {
 }
 
 /**
- * Takes a further line into the block: the address that was tried, the reasons (known by their codes), or one
- * line of words where the tool has no code (`No error`). False when the line belongs to something else.
+ * Adds a line to the block: the address that was tried, a reason with a code, or one line of text where the tool
+ * prints no code (`No error`). Returns false if the line does not belong to the block.
  */
 export function extendErrorBlock(block: ErrorBlock, line: string): boolean {
   const { server, lines } = block;
@@ -132,8 +134,8 @@ export function extendErrorBlock(block: ErrorBlock, line: string): boolean {
 }
 
 /**
- * The block as an error in the tool's own words, lines joined by line ends. `major` is the RLM status `(-131)`,
- * `minor` the communication status `(comm: -18)`, `system` the errno.
+ * Builds the error with the tool's own words, lines joined by line ends. `major` is the RLM status `(-131)`, `minor`
+ * the communication status `(comm: -18)`, `system` the errno.
  */
 export function toToolError({ server, lines }: ErrorBlock): ToolError {
   const message = lines.join("\n");

@@ -11,23 +11,23 @@ import { type createTimeReader, parseCount, parseExpiry, parseLimit, parseStatus
 export type FeatureDraft = ReturnType<typeof createFeatureDraft>;
 export type ClientDraft = ReturnType<typeof createClientDraft>;
 
-/** A client that holds tokens, or waits for them, while its lines are gathered. */
+/** A client that holds or waits for tokens, while its lines are read. */
 export function createClientDraft() {
   return {
     user: undefined as string | null | undefined,
     host: undefined as string | null | undefined,
     display: null as string | null,
-    /** What clients that share a token have in common, where the vendor defines it. */
+    /** Vendor-defined id of clients that share a token. */
     sharingId: null as string | null,
     count: 1,
     startedAt: undefined as number | null | undefined,
     borrowed: false,
-    /** Its last line was read: whether its token is a commuter's. */
+    /** Its last line, about commuter tokens, was read. */
     isWhole: false,
   };
 }
 
-/** One feature in one version, while its blocks are gathered. */
+/** A version of a feature, while its lines are read. */
 export function createFeatureDraft() {
   return {
     name: null as string | null,
@@ -39,12 +39,12 @@ export function createFeatureDraft() {
     expiry: null as Expiry | null,
     clients: [] as ClientDraft[],
     queued: [] as ClientDraft[],
-    /** The text ended within its lines, or one of them was not understood. */
+    /** The text ended within its lines, or a line was not understood. */
     cut: false,
   };
 }
 
-/** Puts a value where it belongs; false when it is none. */
+/** Sets a field; returns false if the value is invalid. */
 type Put<Draft, Context> = (draft: Draft, value: string, context: Context) => boolean;
 
 function field<Name extends keyof FeatureDraft>(
@@ -58,7 +58,7 @@ function field<Name extends keyof FeatureDraft>(
   };
 }
 
-/** The entries of a feature's own that licmond reads. */
+/** Keys of a feature that licmond reads. */
 export const FEATURE_KEYS: ReadonlyMap<string, Put<FeatureDraft, string>> = new Map([
   ["Feature name", field("name", unquote)],
   ["Feature version", field("version", unquote)],
@@ -78,13 +78,13 @@ function word(name: "user" | "host" | "display" | "sharingId"): Put<ClientDraft,
 
 function putCount(draft: ClientDraft, value: string): boolean {
   const count = parseCount(value);
-  // Nobody holds nothing.
+  // The tool never prints a client without tokens.
   if (count === null || count === 0) return false;
   draft.count = count;
   return true;
 }
 
-/** The entries of a client that licmond reads. */
+/** Keys of a client that licmond reads. */
 export const CLIENT_KEYS: ReadonlyMap<
   string,
   Put<ClientDraft, ReturnType<typeof createTimeReader>>
@@ -114,7 +114,7 @@ export const CLIENT_KEYS: ReadonlyMap<
   ],
 ]);
 
-/** Reports whether an entry is missing that lsmon prints with every feature and client. */
+/** Reports whether an entry is missing that lsmon prints for every feature and client. */
 function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
   const { version, limit, unreserved, reserved, expiry, clients, queued } = draft;
   if ([version, limit, unreserved, reserved, expiry].includes(null)) return true;
@@ -125,9 +125,9 @@ function lacksEntry(draft: FeatureDraft, endsClients: boolean): boolean {
 }
 
 /**
- * Reads the counts of the feature itself: its License Information blocks are about single licenses, some of them inactive.
- * An entry that is not printed is not known, and the feature is cut. `endsClients`: this lsmon closes its clients with a
- * line about commuter tokens.
+ * Builds the feature from its own counts; its License Information blocks describe single licenses, some of them
+ * inactive. A missing entry is unknown, and the feature is cut. `endsClients`: this version of lsmon ends each client
+ * with a line about commuter tokens.
  */
 export function readFeature(draft: FeatureDraft, name: string, endsClients: boolean): FeatureReading {
   const { version, limit, unreserved, reserved, availableReserved, expiry, clients, queued } = draft;
@@ -160,7 +160,10 @@ export function readFeature(draft: FeatureDraft, name: string, endsClients: bool
   };
 }
 
-/** RMS's own check: tokens in use = Σ tokens of the clients. Clients that share a token are each printed with it. */
+/**
+ * Compares the tokens in use with the sum of the clients' tokens. Clients that share a token are each printed with
+ * it.
+ */
 function compare(used: number | null, clients: readonly ClientDraft[]): Consistency {
   const held = clients.reduce((sum, { count }) => sum + count, 0);
   if (used === null || used === held) return "ok";

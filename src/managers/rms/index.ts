@@ -5,12 +5,12 @@ import { renderRms } from "./render.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+)$/;
 
-/** A host, as `lsmon` takes it: it knows no port. */
+/** Parses a host, as `lsmon` takes it; a port is not possible. */
 function parseAddress(address: string): ParsedAddress | AddressProblem {
-  if (address === "") return problem("it is empty");
-  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it has control characters");
-  if (/\s/.test(address)) return problem("it has blanks");
-  if (/^\d+$/.test(address)) return problem("lsmon would read a number as an interval, and never end");
+  if (address === "") return problem("empty");
+  if (/[\u0000-\u001f\u007f]/.test(address)) return problem("it contains control characters");
+  if (/\s/.test(address)) return problem("it contains blanks");
+  if (/^\d+$/.test(address)) return problem("lsmon takes a number as an interval and would not exit");
   if (address.includes("@")) return problem("lsmon takes no port");
   return HOST.test(address)
     ? { members: [{ host: address, port: null }] }
@@ -18,16 +18,18 @@ function parseAddress(address: string): ParsedAddress | AddressProblem {
 }
 
 function problem(reason: string): AddressProblem {
-  return { problem: `not an address of Sentinel RMS: ${reason}. Expected a host, such as lic1` };
+  return { problem: `not a Sentinel RMS address: ${reason}. Expected a host name, e.g. lic1` };
 }
 
-/** Sentinel RMS (SentinelLM), asked through its own lsmon. */
+/** Sentinel RMS (SentinelLM), queried with lsmon. */
 export const rms: Manager = {
   name: "rms",
   title: "Sentinel RMS",
   tools: ["lsmon"],
   parseAddress,
-  /** Without an interval, with which it would print forever. On Windows it waits for Enter: its stdin is closed. */
+  /**
+   * With an interval, lsmon would print forever. On Windows it waits for Enter at the end, so its stdin is closed.
+   */
   steps: (tool, address) => [{ name: address, argv: [...tool, address], env: {} }],
   commands: { status: { utility: "lsmon", forms: [{ argv: ["{address}"] }] } },
   utility: (tool) => tool,

@@ -2,25 +2,29 @@ import { type Expiry, PERMANENT } from "../../domain/reading.ts";
 import { endOfDay, isDate, localToUtc, weekdayOf } from "../../domain/time/zone.ts";
 import { endOfText, skipBlanks, trimBlanks } from "../scan.ts";
 
-/** `Sentinel RMS Development Kit 9.1.0.0104 Application Monitor`; a vendor's own kit may be called otherwise. */
+/**
+ * `Sentinel RMS Development Kit 9.1.0.0104 Application Monitor`; a vendor's own kit may have another name.
+ */
 export const BANNER = /^\S.{0,80} (\d[\w.]{0,60}) Application Monitor$/;
 export const COPYRIGHT = /^Copyright \(C\) /;
 /** `[Contacting Sentinel RMS Development Kit server on host "lic1"]`. */
 export const CONTACT = /^\[Contacting .{1,80} server on host "(.*)"\]$/s;
-/** With what lsmon ends on Windows; on Unix it prints no end mark. */
+/** Last line of lsmon on Windows; on Unix the output has no end mark. */
 export const END_MARK = /^Press Enter to continue(?: \.){3}$/;
-/** A server that answers, and has nothing to serve. */
+/** A server that answers but has nothing to serve. */
 export const NO_LICENSE = /^(?:No licensed features\.|There is no license in the server .*)$/s;
-/** Advice without a fact: licmond always names the host. */
+/** Advice that does not apply: licmond always names the host. */
 export const ADVICE = /^Try setting the LSHOST environment variable\.$/;
 
-/** Words of lsmon and of its client library (lsmon's own message catalogue; no error was seen in a real output). */
+/**
+ * Messages of lsmon and of its client library, from lsmon's message catalogue; no error was seen in a real output.
+ */
 const NO_ANSWER =
   /Server name not set, or monitor cannot talk|Unable to (?:contact any servers|talk to host)|Cannot talk to the license server|Failed to resolve the server host|is not responding|servers (?:are )?running on this subnet|either not valid or cannot be resolved/;
 const REFUSAL =
   /^Error\b|not authorized|Client-server version mismatch|clock tamper|not supported on this license server|[Ii]nternal error|Could not understand the message/;
 
-/** Whether a line is an error, and what it means for the query; null when it is none. */
+/** Returns the kind of an error; null if the line is not an error. */
 export function errorKind(text: string): "unreachable" | "query" | null {
   if (text.length > 500) return null;
   if (NO_ANSWER.test(text)) return "unreachable";
@@ -36,7 +40,7 @@ const SECTIONS = new Map<string, Section>([
   ["Queued Client Information", "queued"],
 ]);
 
-/** Keys whose value licmond has no field for, by lsmon's own message catalogue. `#` stands for a number. */
+/** Keys that licmond does not use, from lsmon's message catalogue. `#` matches a number. */
 const UNUSED = new Set(
   `License type|License Version|License Code|License Hash|License storage name|License status|License precedence
 Commuter license allowed|Commuter tokens in use|Commuter tokens left|Maximum commuter checkout days|Commuter checkout days
@@ -56,7 +60,10 @@ Capacity type|Token Capacity|Pooled Capacity|Pooled capacity available|User capa
 
 const MARK = "|- ";
 
-/** `  |- Key   : value`, or a heading without a colon; null for other lines. Names may hold colons, keys do not. */
+/**
+ * Parses `  |- Key   : value`, or a heading without a value; null for other lines. Names may contain colons, keys do
+ * not.
+ */
 export function parseEntry(line: string) {
   const mark = skipBlanks(line, 0);
   if (!line.startsWith(MARK, mark)) return null;
@@ -70,7 +77,9 @@ export function parseEntry(line: string) {
   return section === undefined ? ({ key, value } as const) : ({ section } as const);
 }
 
-/** Free text of the vendor, printed with a feature and not with its single licenses. */
+/**
+ * Reports whether the key is free text of the vendor, which is printed for a feature but not for its licenses.
+ */
 export function isVendorInformation(key: string): boolean {
   return key.endsWith("vendor information");
 }
@@ -79,7 +88,7 @@ export function isUnused(key: string): boolean {
   return UNUSED.has(key) || UNUSED.has(key.replace(/#\d{1,4}/, "##"));
 }
 
-/** The name between the first and the last quote of `"X"  TAB`; null when there are none. */
+/** Returns the name between the first and the last quote of `"X"  TAB`; null without quotes. */
 export function unquote(value: string): string | null {
   const end = value.lastIndexOf('"');
   return value.startsWith('"') && end > 0 ? value.slice(1, end) : null;
@@ -87,7 +96,9 @@ export function unquote(value: string): string | null {
 
 const STATUS = /^(?:(?:Running|Queued) since (.*)|This license is being held\.)$/;
 
-/** Since when, as printed; "" for a token that is kept for a client that is gone. Null for other texts. */
+/**
+ * Returns the start time as printed; "" for a token that is held for a disconnected client. Null for other texts.
+ */
 export function parseStatus(value: string): string | null {
   const found = STATUS.exec(value);
   return found && trimBlanks(found[1] ?? "");
@@ -99,11 +110,13 @@ export function parseCount(value: string): number | null {
   return COUNT.test(value) ? Number(value) : null;
 }
 
-/** How RMS writes "infinite" as a number, before and since its version 9.5 (System Administrator Guide, "lsmon"). */
+/**
+ * Numbers that mean "infinite" in RMS, before and since version 9.5 (System Administrator Guide, "lsmon").
+ */
 const INFINITE = new Set([2_097_150, 4_294_967_294]);
 export const UNLIMITED = "Unlimited";
 
-/** `130`, `Unlimited`, or a number that stands for it; null for anything else. */
+/** Parses `130`, `Unlimited`, or a number that means unlimited; null for other texts. */
 export function parseLimit(value: string) {
   const count = parseCount(value);
   if (value === UNLIMITED || (count !== null && INFINITE.has(count))) return { total: null, unlimited: true };
@@ -114,7 +127,9 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const TIME = /^([A-Z][a-z]{2}) ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** `Tue Nov 03 11:34:40 2020`, as C's ctime prints it; null when no calendar has that day on that weekday. */
+/**
+ * Parses `Tue Nov 03 11:34:40 2020`, as printed by C's ctime; null if the date does not exist or has another weekday.
+ */
 function parseDate(text: string) {
   const [, weekday = "", monthName = "", ...rest] = TIME.exec(text) ?? [];
   const [day = 0, hour = 0, minute = 0, second = 0, year = 0] = rest.map(Number);
@@ -125,7 +140,7 @@ function parseDate(text: string) {
     : null;
 }
 
-/** `Sat Nov 19 23:59:59 2022` or `License has no expiration.`; null for anything else. */
+/** Parses `Sat Nov 19 23:59:59 2022` or `License has no expiration.`; null for other texts. */
 export function parseExpiry(value: string, zone: string): Expiry | null {
   if (/^License has no expiration\.?$/.test(value)) return PERMANENT;
   const date = parseDate(value);
@@ -135,7 +150,7 @@ export function parseExpiry(value: string, zone: string): Expiry | null {
   return { expiresOn, expiresAt: endOfDay(zone, year, month, day), permanent: false };
 }
 
-/** By the server's clock, epoch ms; null for a text that is no time. */
+/** Reads times by the server's clock, epoch ms; null if the text is not a time. */
 export function createTimeReader(zone: string) {
   const known = new Map<string, number | null>();
 
@@ -148,7 +163,7 @@ export function createTimeReader(zone: string) {
   return (text: string): number | null => known.getOrInsertComputed(text, read);
 }
 
-/** What the clock shows, as RMS prints it: `local` is an instant whose zone offset is already added. */
+/** Prints a local time in RMS's format. */
 export function printTime(local: number): string {
   const date = new Date(local);
   const time = date.toISOString().slice(11, 19);

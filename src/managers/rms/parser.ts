@@ -30,14 +30,14 @@ import {
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
- * Parser of `lsmon HOST`. Entries `|- Key : value` stand in the section that the last heading without a value opened;
- * indentation means nothing, and neither does the order of the keys.
+ * Parses `lsmon HOST`. Entries `|- Key : value` belong to the section of the last heading, which is an entry without
+ * value. Indentation and the order of keys are ignored.
  *
- * The end of the output. On Windows lsmon ends with `Press Enter to continue . . .`; on Unix with nothing. A text without
- * that mark is known to be cut when its last line has no line end, the last feature lacks its expiry, the last client or
- * license lacks its last line, or the server has said nothing at all. A feature is cut wherever it or one of its clients
- * lacks an entry, or its clients hold fewer tokens than are in use. A cut between two whole features, or behind the last
- * client of one that shares, goes unseen without the mark.
+ * On Windows lsmon ends with `Press Enter to continue . . .`; on Unix without a mark. A text without the mark is
+ * known to be cut if its last line has no line end, the last feature has no expiry, the last client or license lacks
+ * its last line, or nothing was answered. A feature is cut if it or a client lacks an entry, or if its clients
+ * hold fewer tokens than are in use. Without the mark, a cut between two complete features, or after the last client
+ * of a feature with shared tokens, cannot be detected.
  */
 export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   const features: FeatureDraft[] = [];
@@ -50,14 +50,16 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
   let section: Section | null = null;
   let feature: FeatureDraft | null = null;
   let client: ClientDraft | null = null;
-  /** Last keys of the feature's own entries and of the section: entries of one license end with the same key. */
+  /**
+   * Last key of the feature's own entries and of the section; the entries of every license end with the same key.
+   */
   let lastOfFeature = "";
   let lastKey = "";
   let toolVersion: string | null = null;
   let recognised = false;
   let cut = false;
   let stray = false;
-  /** The server has said something, or why it says nothing. */
+  /** The server answered, or an error was printed. */
   let answered = false;
   let ended = false;
   let lineNumber = 0;
@@ -78,7 +80,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
       if (member !== null) member.status = "up";
       return true;
     }
-    // Its feature's heading is missing, and with it whatever stood between.
+    // The feature's heading is missing, and possibly lines after it.
     if (feature === null) cut = true;
     if (next === "client" || next === "queued") client = addClient(next);
     return next !== "other";
@@ -104,18 +106,18 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     const { key, value } = entry;
     if (section === null || section === "other" || feature === null) return false;
     if (!isVendorInformation(key)) lastKey = key;
-    // Several clients below one heading.
+    // Several clients may follow one heading.
     if (key === "User name" && client?.user !== undefined) client = addClient(section);
     const own = FEATURE_KEYS.get(key);
     if (own !== undefined && section !== "license") {
-      // Below another's entries or a second name: the heading of the feature that it tells of is missing.
+      // In another section, or with a second name, the feature's heading is missing.
       const isOthers = section !== "feature" || (key === "Feature name" && feature.name !== null);
       return !isOthers && own(feature, value, zone);
     }
     const ofClient = CLIENT_KEYS.get(key);
-    // Without a client, the heading and the lines after it are missing.
+    // Without a client, its heading and possibly more lines are missing.
     if (ofClient !== undefined) return client !== null && ofClient(client, value, timeOf);
-    // A key of a newer version is told, and nothing that the feature must have is missing for it.
+    // Report keys of newer versions as unparsed; the feature itself is complete.
     if (own === undefined && !isUnused(key)) unparsed.add(line, lineNumber);
     return true;
   }
@@ -174,7 +176,7 @@ export function createRmsParser({ zone, step }: ParseContext): ReadingParser {
     else feature.cut = true;
   }
 
-  /** A last line without line end: whole when its own grammar closes it. */
+  /** Reports whether a last line without line end is complete by its grammar. */
   function closesItself(rest: string): boolean {
     const text = trimBlanks(rest);
     return text === "" || END_MARK.test(text) || NO_LICENSE.test(text);

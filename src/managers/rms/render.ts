@@ -12,10 +12,10 @@ import { printTime, UNLIMITED } from "./lines.ts";
 const DEFAULT_VERSION = "9.1.0.0104";
 
 /**
- * What lsmon prints on Windows for this reading; parsing it gives the reading again. RMS's text has no place for: a
- * report time, more than one member, ports, versions of a member, fractions of a second, starts in an hour that the
- * clocks repeat, versions and handles and PIDs of clients, daemons, reservations by name, unknown counts, errors of a
- * feature. Names do not begin or end with a blank (a feature's may) and hold no line end.
+ * Prints what lsmon prints on Windows for this reading; parsing it returns the reading. The format cannot express
+ * report times, more than one member, ports, versions of a member, fractions of a second, starts in a repeated hour,
+ * versions, handles and PIDs of clients, daemons, reservations by name, unknown counts, and errors of a feature.
+ * Names must not begin or end with a blank (a feature's may) or contain a line end.
  */
 export function renderRms(reading: Reading, { address, zone }: RenderOptions): string {
   const [member] = reading.members;
@@ -37,7 +37,7 @@ export function renderRms(reading: Reading, { address, zone }: RenderOptions): s
   return lines.join("\n");
 }
 
-/** One block for each of its pools: RMS prints versions of a feature apart. */
+/** Prints one block per pool: RMS prints versions of a feature separately. */
 function printFeature(feature: FeatureReading, zone: string): string[] {
   return feature.pools.flatMap((pool, index) => {
     const ofPool = (row: { readonly pool: number | null }) => (row.pool ?? 0) === index;
@@ -56,7 +56,7 @@ function printFeature(feature: FeatureReading, zone: string): string[] {
   });
 }
 
-/** All of `used` as unreserved: what of it came from a reservation is not kept. */
+/** Prints all of `used` as unreserved: readings do not keep the reserved part. */
 function countsOf({ total, used, unlimited, expiry }: PoolReading, reserved: number, zone: string) {
   const expires =
     expiry.expiresAt === null ? "License has no expiration." : printTime(wallClock(zone, expiry.expiresAt));

@@ -42,7 +42,7 @@ describe("paths", () => {
   test("to nothing make the answer unreadable", () => {
     expect(readBy(SEATS, '{"data": {}}')).toMatchObject({
       recognised: false,
-      problem: 'The answer has no list at "data.pools[].features".',
+      problem: 'The answer contains no list at "data.pools[].features".',
     });
   });
 
@@ -94,7 +94,10 @@ fields = { name = "id" }`);
 
 describe("an answer that is no JSON", () => {
   test.each(["", "<html>login</html>", '{"data": ', "[1, 2", "nul"])("%j is told", (text) => {
-    expect(readBy(SEATS, text)).toMatchObject({ recognised: false, problem: "The answer is no JSON." });
+    expect(readBy(SEATS, text)).toMatchObject({
+      recognised: false,
+      problem: "The answer is not valid JSON.",
+    });
   });
 
   test("or is nested without end is told", () => {

@@ -109,10 +109,10 @@ rlm software version v12.2 (build:2)
 describe("an answer is refused", () => {
   const refused = (text: string) => readBy(OWN, text, { now: NOW });
   test.each([
-    ['{"complete": true, "features": []}', /lacks `asOf`/],
-    ['{"asOf": "yesterday", "features": []}', /lacks `asOf`/],
-    ['{"asOf": "2030-01-01T12:00:00", "features": []}', /lacks `asOf`/],
-    ['{"asOf": "2030-02-30T12:00:00Z", "features": []}', /lacks `asOf`/],
+    ['{"complete": true, "features": []}', /has no `asOf`/],
+    ['{"asOf": "yesterday", "features": []}', /has no `asOf`/],
+    ['{"asOf": "2030-01-01T12:00:00", "features": []}', /has no `asOf`/],
+    ['{"asOf": "2030-02-30T12:00:00Z", "features": []}', /has no `asOf`/],
     ['{"asOf": "2030-01-01T12:00:00Z"}', /no list `features`/],
     ["[]", /no JSON object/],
     ["oops", /no JSON/],

@@ -109,7 +109,7 @@ describe("profiles that come along", () => {
       fake: null,
     });
     expect(managerOf("lsdyna").experimental).toBeUndefined();
-    expect(() => managerOf("nosuch")).toThrow('there is no manager "nosuch"');
+    expect(() => managerOf("nosuch")).toThrow('unknown manager "nosuch"');
   });
 
   test("and the config's own have names of their own", () => {

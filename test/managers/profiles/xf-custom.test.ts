@@ -56,9 +56,9 @@ test("cut at every byte, it never looks whole", () => {
 
 describe("an answer that is none", () => {
   test.each([
-    ["<html><body>login</body></html>", "The answer is no CUSTOM_STAT."],
-    ["{}", "The answer is no XML (line 1)."],
-    ["<a>".repeat(1_000_000), "The answer is no CUSTOM_STAT."],
+    ["<html><body>login</body></html>", "The answer has no root element CUSTOM_STAT."],
+    ["{}", "The answer is not valid XML (line 1)."],
+    ["<a>".repeat(1_000_000), "The answer has no root element CUSTOM_STAT."],
   ])("%# is told", (text, problem) => expect(read(text)).toMatchObject({ recognised: false, problem }));
 
   test("deep ones are not followed", () => {

@@ -1,7 +1,7 @@
 import { LICENSE_EVENTS, type LicenseEvent, type LicenseEventKind } from "../../debug-log/debug-log.ts";
 import { isBlank, skipBlanks } from "../../scan.ts";
 
-/** What follows `OUT: `, `DENIED: ` and their like. */
+/** Contents of an event after `OUT: `, `DENIED: ` etc. */
 type SeatWords = Omit<LicenseEvent, "kind" | "at" | "daemon">;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Tail = Mutable<Omit<SeatWords, "feature" | "user" | "host">>;
@@ -15,10 +15,11 @@ const SEATS = /^\d{1,9}$/;
 const OLD_DENIED = /^(\S+) to /;
 
 /**
- * Reads `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may stand without quotes,
- * users may hold blanks, what follows the host may be missing. Null when there is no feature.
+ * Parses `"feature" user@host [data] (N licenses) (reason (code)) ^^^ verbose ^^^`. Features may be unquoted, users
+ * may contain blanks, and the text after the host may be missing. Returns null without a feature.
  *
- * FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98 12:00)`.
+ * Also parses FLEXlm of the nineties: `IN: f by user (2 licenses) (used: 0:01:12)`, `DENIED: 2 f to user (04/28/98
+ * 12:00)`.
  */
 export function readSeatWords(text: string, from: number): SeatWords | null {
   let at = skipBlanks(text, from);
@@ -40,7 +41,7 @@ export function readSeatWords(text: string, from: number): SeatWords | null {
   return behindFeature(text, feature, at);
 }
 
-/** `user@host` and the rest. A host has no blanks; a user may, and may hold an `@` too. */
+/** Parses `user@host` and the rest. A host has no blanks; a user may contain blanks and `@`. */
 function behindFeature(text: string, feature: string, from: number): SeatWords {
   let sign = text.indexOf("@", from);
   let end = 0;
@@ -54,12 +55,12 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
     sign = next;
   }
   const first = text.charCodeAt(from);
-  // No user is named: what has an `@` is checkout data or a reason.
+  // No user is printed: a later `@` belongs to checkout data or a reason.
   if (sign === -1 || first === OPEN || first === BRACKET || first === CARET) {
     const user = from < text.length && !beginsTail(first) ? text.slice(from, endOfWord(text, from)) : null;
     return { feature, user, host: null, ...readTail(text, user === null ? from : from + user.length, user) };
   }
-  // `user@domain@host`: the last sign counts.
+  // In `user@domain@host` the last `@` separates the host.
   const last = text.lastIndexOf("@", end - 1);
   const user = text.slice(from, last);
   const host = last + 1 < end ? text.slice(last + 1, end) : null;
@@ -67,7 +68,7 @@ function behindFeature(text: string, feature: string, from: number): SeatWords {
   return { feature, user: named, host, ...readTail(text, rest, named) };
 }
 
-/** How long, or when. */
+/** Duration or time. */
 const OLD_TIME = /^(?:used: [\d:]+|\d\d\/\d\d\/\d\d \d\d?:\d\d)$/;
 const LICENSES = /^(\d{1,9}) licenses?$/;
 const CODE = /\s*\(\s*(-?\d+)\s*,\s*-?\d+(?:\s*:\s*-?\d+[^()]*)?\s*\)\s*$/;
@@ -111,8 +112,9 @@ function readGroup(words: string, tail: Tail): void {
 }
 
 /**
- * `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`: the user and the project may hold
- * blanks, and the user is known. https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
+ * Parses `ver user ip pid handle in_use out_of project flexver flexrev date time is_dup`. User and project may
+ * contain blanks; the user is already known.
+ * https://docs.revenera.com/fnp/2024r1/LicAdmin_Guide/Content/helplibrary/Verbose_Debug_Log_Messages.htm
  */
 function readVerbose(words: string, user: string | null, tail: Tail): void {
   const at = skipBlanks(words, 0);
@@ -136,7 +138,7 @@ function endOfWord(text: string, from: number): number {
   return at;
 }
 
-/** Index after the parenthesis that closes the one at `from`; -1 when none does. */
+/** Returns the index after the parenthesis that closes the one at `from`, or -1. */
 function endOfGroup(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length; at++) {
@@ -147,7 +149,10 @@ function endOfGroup(text: string, from: number): number {
   return -1;
 }
 
-/** True when a parenthesis or bracket is open at the end, or a verbose part: the next line goes on with it. */
+/**
+ * Reports whether a parenthesis, bracket or verbose part is still open at the end, so that the next line continues
+ * it.
+ */
 export function isOpen(text: string, from: number): boolean {
   const carets = text.indexOf("^^^", from);
   if (carets !== -1) return text.indexOf("^^^", carets + 3) === -1;
@@ -157,10 +162,10 @@ export function isOpen(text: string, from: number): boolean {
 
 const KINDS = new Map(LICENSE_EVENTS.map((kind) => [`${kind}: `, kind]));
 
-/** The event that a message begins with; null when it is something else. */
+/** Returns the kind of event at the start of a message; null if it is not an event. */
 export function kindAt(text: string, from: number): LicenseEventKind | null {
   const first = text.charCodeAt(from);
-  // Each line of a log is asked: capitals only begin an event.
+  // Runs for every line of a log, so check the first letter before the map.
   if (first < 0x44 || first > 0x55) return null;
   const colon = text.indexOf(": ", from);
   return (colon - from < 12 && KINDS.get(text.slice(from, colon + 2))) || null;

@@ -16,9 +16,9 @@ import { isOpen, kindAt, readSeatWords } from "./message.ts";
 
 const MAX_HELD = 50_000;
 const MAX_SAMPLES = 20;
-/** Characters of an event and the lines that go on with it: with each of them the event is read again. */
+/** Maximum characters of an event that spans several lines; each further line parses the event again. */
 const MAX_WRAPPED = 4096;
-/** A log names a handful; the bound is on what a stranger can feed us. */
+/** Logs contain only a few daemons; this bounds the memory that an untrusted log can use. */
 const MAX_DAEMONS = 100;
 const FORK = /^(.+)_\d+$/;
 const STARTED = /^(?:RE)?Started (\S+) \(/;
@@ -33,7 +33,7 @@ interface Dated<Event> {
   readonly day: number;
   readonly second: number;
 }
-/** With the text that the event was read from. */
+/** Includes the text from which the event was parsed. */
 type Waiting = Dated<LicenseEvent> & { readonly text: string; readonly from: number };
 
 export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
@@ -44,12 +44,12 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   const daemons = new Set(start.daemons);
   let lastDaemon = "";
   let inferred = options.inferred ?? false;
-  /** About when the next lines were written, in seconds of the server's clocks; null when it is not known. */
+  /** Approximate time of the next lines, in seconds of the server's clock; null = unknown. */
   let nearNow: number | null = null;
 
-  /** The event of the line before: more of its words may stand on this line. */
+  /** Event of the previous line; this line may continue it. */
   let waiting: Waiting | null = null;
-  /** Events since a doubtful midnight. */
+  /** Events since an uncertain midnight. */
   let held: Dated<DebugLogEvent>[] = [];
 
   function emit(dated: Dated<DebugLogEvent>): void {
@@ -72,7 +72,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     waiting = null;
   }
 
-  /** `printed`: the day that stands before the time; null = none. */
+  /** `printed`: day printed before the time; null = none. */
   function dayOfLine(second: number, printed: number | null): number {
     const day = dates.dayOf(second);
     if (printed !== null) {
@@ -89,7 +89,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   function anchor(lineDay: number, printed: number): void {
     const behind = printed - lineDay;
     dates.day += behind;
-    // One day is missing, and there is one place at which it can be.
+    // If exactly one day is missing, it is the uncertain midnight.
     if (dates.inDoubt) release(behind === 1 ? 1 : 0);
     if (behind !== 0 && !inferred) counts.dateJumps++;
     inferred = false;
@@ -114,7 +114,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     };
   }
 
-  /** A line without a time: the wrapped rest of an event, or of some other message. */
+  /** Reads a line without a time: a continuation of an event or of another message. */
   function headless(text: string): void {
     if (text.trim() === "") return;
     const rest = text.trimStart();
@@ -162,7 +162,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
     } else if (onNotice !== undefined && CLOCK.test(message)) notify("clock", daemon);
   }
 
-  /** The daemon that a printed name means: `acmed_2` is a fork of `acmed`, though only of one that is known. */
+  /** Returns the daemon of a printed name: `acmed_2` is a fork of `acmed` if that daemon is known. */
   function nameOf(printed: string): string {
     const base = printed.includes("_") ? FORK.exec(printed)?.[1] : undefined;
     if (base !== undefined && daemons.has(base)) return base;
@@ -202,7 +202,7 @@ export function createDebugLogReader(options: ReaderOptions): DebugLogReader {
   return reader;
 }
 
-/** What FlexNet's vendor daemons and lmgrd write. */
+/** Debug log of FlexNet's vendor daemons and lmgrd. */
 export const debugLog: DebugLog = {
   title: "FlexNet debug log",
   createReader: createDebugLogReader,
