@@ -14,13 +14,13 @@ export interface StepDeps {
   readonly run: CommandRunner["run"];
   readonly server: MonitoredServer;
   readonly signal?: AbortSignal;
-  /** Called when the answer is there, before it is read. */
+  /** Awaited after the answer arrived and before it is parsed. */
   readonly turn: () => Promise<void>;
-  /** Reads the answer (`isAnswer`), or what was said beside it. */
+  /** Parses the answer (`isAnswer`) or the output on the other stream. */
   readonly read: (step: Step, bytes: Uint8Array, truncated: boolean, isAnswer: boolean) => Promise<Reading>;
 }
 
-/** Asks one step within its time, and reads the answer. Whatever leaves it holds no secret. */
+/** Runs one step within its time limit and parses the answer. The result contains no secrets. */
 export async function askStep(step: Step, limitMs: number, deps: StepDeps): Promise<StepAnswer> {
   const { server, turn } = deps;
   const secret = needsSecret(step) ? await secretOf(server) : { text: null };
@@ -42,13 +42,12 @@ export async function askStep(step: Step, limitMs: number, deps: StepDeps): Prom
 }
 
 async function secretOf({ secretFile }: MonitoredServer) {
-  if (secretFile === null)
-    return { problem: "It is asked with a secret, and the server has none: set its `secret_file`." };
+  if (secretFile === null) return { problem: "The query needs a secret: set the server's `secret_file`." };
   const read = await readServerSecret(secretFile);
   return "problem" in read ? { problem: `The server's \`secret_file\` ${read.problem}.` } : read;
 }
 
-/** A step that is not asked, and the reason: it is never the tool. */
+/** Result of a step that was not run, with the reason. */
 export function notAsked(step: Step | null, message: string, fix: string | null = null): StepResult {
   const argv = step !== null && "argv" in step ? step.argv : [];
   return { started: false, argv, failure: { reason: "other", path: null, message, fix } };
@@ -59,7 +58,7 @@ function runStep(step: CommandStep, secret: string | null, limitMs: number, deps
   const { server, signal } = deps;
   return deps.run({
     argv,
-    // The banner's clock and the parser's zone are then the same.
+    // The banner's time then has the same zone as the parser.
     env: { TZ: server.timezone, ...env },
     timeoutMs: limitMs,
     endEscaped: true,
@@ -84,7 +83,7 @@ function request(
   return askOverHttp(step, { secret, ca, limitMs, ...(signal !== undefined && { signal }) });
 }
 
-/** The answer as it may be read, shown and kept: in UTF-8 where the config names an encoding, and without secrets. */
+/** Converts the output to UTF-8 if the config sets an encoding, and masks secrets. */
 function cleaned(result: StepResult, secret: string | null, encoding: string | null): StepResult {
   if (!result.started) return result;
   const token = "kind" in result ? result.token : null;
@@ -112,7 +111,7 @@ async function read(
   const reading = await readText(step, answer, cut, true);
   const whole = cut && !reading.cut ? { ...reading, cut } : reading;
   if (isUsable(whole) || errorsOf(whole).length > 0 || beside.length === 0) return whole;
-  // Some builds, and wrappers around them, complain on the other stream. Numbers are believed on one only.
+  // Some builds, and wrapper scripts, print errors on the other stream. Only errors are taken from there.
   const { errors } = await readText(step, beside, cut, false);
   return errors.length === 0 ? whole : { ...whole, recognised: true, errors };
 }

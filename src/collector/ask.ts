@@ -4,28 +4,28 @@ import type { Manager, Step } from "../managers/manager.ts";
 import { decodeOutput } from "../managers/read-output.ts";
 import { isUsable, type StepResult } from "./poll-error.ts";
 
-/** What came of one step. */
+/** Result of one step. */
 export interface StepAnswer {
   readonly step: Step;
   readonly result: StepResult;
-  /** Null when there is no answer, or one that is not worth parsing. */
+  /** Null without an answer, or if it is not worth parsing. */
   readonly reading: Reading | null;
-  /** The time that it had. */
+  /** Time limit of the step. */
   readonly limitMs: number;
 }
 
-/** What came of a query: at least one answer, and the reading that they make together. */
+/** Result of a query: one or more answers and their merged reading. */
 export interface Asked {
   readonly answers: readonly StepAnswer[];
-  /** The one that counts: the first usable, else one whose failure says most. */
+  /** The first usable answer, else the one with the most informative failure. */
   readonly deciding: StepAnswer;
-  /** Null when no answer is worth parsing. */
+  /** Null if no answer is worth parsing. */
   readonly reading: Reading | null;
 }
 
 /**
- * Asks the steps of one query in turn, at most `limitMs` for all together. Each gets its share of the time that is left:
- * one that hangs must not keep the others from being asked.
+ * Runs the steps of one query one after the other, in at most `limitMs` in total. Each step gets its share of the
+ * remaining time, so that one that hangs does not prevent the others.
  */
 export async function askInTurn(
   { name, until = "all", merge }: Pick<Manager, "name" | "until" | "merge">,
@@ -42,16 +42,16 @@ export async function askInTurn(
     answers.push(answer);
     const isGood = answer.reading !== null && isUsable(answer.reading);
     if (until === "first answer" && answer.reading !== null && isGood) {
-      // Those that were asked before and did not answer are members too.
+      // Members that were asked before and did not answer are members too.
       const members = answers.flatMap(({ reading }) => reading?.members ?? []);
       return { answers, deciding: answer, reading: { ...answer.reading, members } };
     }
-    if (isCalledOff(answer) || (until === "all" && answer.reading === null)) break;
+    if (isCancelled(answer) || (until === "all" && answer.reading === null)) break;
   }
   const [first] = answers;
   if (first === undefined) throw new Error(`${name} has nothing to ask`);
   if (until === "first answer") {
-    // A member that says what is wrong says more than one that does not answer.
+    // A member that reports an error is more informative than one that does not answer.
     const deciding = answers.find(({ reading }) => reading?.errors.some(({ kind }) => kind === "query"));
     const said = deciding ?? answers.find(({ reading }) => reading !== null) ?? first;
     return { answers, deciding: said, reading: said.reading };
@@ -67,23 +67,23 @@ export async function askInTurn(
   return { answers, deciding: failed, reading };
 }
 
-/** Whether a step has no answer that its manager knows. */
+/** Reports whether a step has no answer that its manager recognizes. */
 export function isSilent({ reading }: StepAnswer): boolean {
   return reading === null || !reading.recognised;
 }
 
-function isCalledOff({ result }: StepAnswer): boolean {
+function isCancelled({ result }: StepAnswer): boolean {
   return result.started ? result.aborted : result.failure.reason === "aborted";
 }
 
-/** In the place of a step that has no answer: what it would have said is missing. */
+/** Placeholder for a step without an answer. */
 function missing(manager: Reading["manager"]): Reading {
   const nothing = { members: [], daemons: [], features: [], errors: [], unparsedLines: 0, unparsed: [] };
   return { manager, reportTime: null, toolVersion: null, ...nothing, cut: true, recognised: false };
 }
 
 const NOTHING = new Uint8Array(0);
-/** Where nothing was asked. */
+/** Raw output if nothing was run. */
 export const NO_RUN: PollRaw = {
   argv: [],
   exitCode: null,
@@ -93,7 +93,9 @@ export const NO_RUN: PollRaw = {
   truncated: false,
 };
 
-/** The words of a query: those of its one step as they came, those of several below a line each that names the step. */
+/**
+ * Returns the raw output of a query. Outputs of several steps are joined, each below a line that names its step.
+ */
 export function rawOf({ answers, deciding }: Asked): PollRaw {
   const counting = rawOfStep(deciding);
   if (answers.length === 1) return counting;
@@ -103,7 +105,7 @@ export function rawOf({ answers, deciding }: Asked): PollRaw {
     Buffer.concat(
       all.flatMap(({ name, raw }) => {
         const head = encoder.encode(`==> ${name}: ${raw.argv.join(" ")} (${endOf(raw)})\n`);
-        // Bytes that are no UTF-8 would make the others unreadable too.
+        // Bytes that are not valid UTF-8 would make the other outputs unreadable.
         return stream === "stdout" || raw.stderr.length > 0 ? [head, utf8(raw[stream]), LINE_END] : [];
       }),
     );

@@ -17,7 +17,7 @@ import { failedInside } from "./poll.ts";
 
 export interface CollectorDeps {
   readonly servers: readonly MonitoredServer[];
-  /** Polls at once, at least 1. */
+  /** Maximum number of simultaneous polls, at least 1. */
   readonly concurrency: number;
   readonly clock: Clock;
   /** In [0, 1). */
@@ -25,11 +25,11 @@ export interface CollectorDeps {
   readonly timers: Timers;
   readonly log: Log;
   readonly poll: (server: MonitoredServer, signal: AbortSignal) => Promise<PollOutcome>;
-  /** Keeps an outcome and answers what its server looks like now. `nextPollAt` is epoch ms. */
+  /** Stores an outcome and returns the server's current picture. `nextPollAt` is epoch ms. */
   readonly record: (outcome: PollOutcome, nextPollAt: number) => Promise<ServerPicture>;
-  /** A server is gone or is another one now: what was learnt of it is void. */
+  /** Drops everything learnt about a server that was removed or replaced. */
   readonly forget: (serverId: string) => void;
-  /** Whether a server's tool ran into its timeout in the last poll before the start. */
+  /** Reports whether the server's tool timed out in the last poll before the restart. */
   readonly hungBefore: (server: MonitoredServer) => boolean;
 }
 
@@ -37,120 +37,120 @@ export type Collector = ReturnType<typeof createCollector>;
 export type CollectorStatus = ReturnType<Collector["status"]>;
 
 /**
- * Share of the places that slow polls have together. The other three quarters always turn over quickly: 30 hanging
- * tools of 50 would otherwise hold all 8 places for two minutes at a time.
+ * Share of the slots available to slow polls. The others stay free for fast ones: otherwise 30 hanging tools among 50
+ * would occupy all 8 slots for two minutes at a time.
  */
 const SLOW_SHARE = 0.25;
 
-/** What is known of a server that was never polled. */
+/** State of a server before its first poll. */
 const UNPOLLED = {
-  /** Failed polls in a row, and since when, epoch ms. */
+  /** Number of consecutive failed polls, and time of the first one, epoch ms. */
   failures: 0,
   failingSince: null as number | null,
   last: null as { readonly startedAt: number; readonly finishedAt: number } | null,
-  /** Start of the last poll, also of one that runs. */
+  /** Start of the last poll, including a running one. */
   askedAt: null as number | null,
-  /** The last poll ran into its timeout, whatever its output was good for: the next one may hold its place as long. */
+  /** The last poll timed out, even if its output was usable; the next one may occupy its slot as long. */
   hangs: false,
-  /** Null while it is polled, and when it never will be. */
+  /** Null during a poll, and if no poll is scheduled. */
   nextPollAt: null as number | null,
   raw: (async () => null) as () => Promise<PollRaw | null>,
 };
 
 type Entry = typeof UNPOLLED & {
   server: MonitoredServer;
-  /** The poll that waits or runs; every caller meanwhile joins it. */
-  flight: Flight | null;
+  /** The queued or running poll; further callers join it. */
+  pending: PendingPoll | null;
   cancelTimer: () => void;
 };
 
-interface Flight {
+interface PendingPoll {
   readonly entry: Entry;
   readonly slow: boolean;
   readonly done: PromiseWithResolvers<PolledServer>;
-  /** Settles when nothing of it runs any more; null while it waits for a place. Never rejects. */
-  landed: Promise<void> | null;
-  calledOff: boolean;
-  /** Ends the tool that runs. */
+  /** Resolves when the poll has ended completely; null while it is queued. Never rejects. */
+  ended: Promise<void> | null;
+  isCancelled: boolean;
+  /** Ends the running tool. */
   abort: AbortController;
 }
 
-/** Polls every enabled server at its interval: one poll a server, `concurrency` in all. */
+/** Polls every enabled server at its interval: one poll per server at a time, `concurrency` in total. */
 export function createCollector(deps: CollectorDeps) {
   const { concurrency, clock, random, timers, log, poll, record, forget, hungBefore } = deps;
-  const slowPlaces = Math.max(1, Math.floor(concurrency * SLOW_SHARE));
-  const urgentLane = new Set<Flight>();
-  const lane = new Set<Flight>();
-  const places = new Set<Flight>();
-  /** By server: called-off flights that are not down yet. */
-  const landing = new Map<string, Promise<void>>();
+  const slowSlots = Math.max(1, Math.floor(concurrency * SLOW_SHARE));
+  const urgentQueue = new Set<PendingPoll>();
+  const queue = new Set<PendingPoll>();
+  const running = new Set<PendingPoll>();
+  /** Cancelled polls that have not ended yet, by server. */
+  const ending = new Map<string, Promise<void>>();
   const counter = createPollCounter();
   let entries = new Map(deps.servers.map((server) => [server.id, entryOf(server, hungBefore(server))]));
   let state: "idle" | "started" | "stopped" = "idle";
 
-  /** Joins the server's flight, waiting or running, or queues one. Urgent ones go ahead of all others. */
-  function launch(entry: Entry, urgent: boolean): Promise<PolledServer> {
-    const flight = entry.flight ?? createFlight(entry);
-    const isNew = entry.flight === null;
-    entry.flight = flight;
-    // A running poll has set its next time already, or will.
-    if (flight.landed === null) unschedule(entry);
-    if (isNew || (urgent && lane.delete(flight))) (urgent ? urgentLane : lane).add(flight);
-    fillPlaces();
-    return flight.done.promise;
+  /** Joins the server's queued or running poll, or queues a new one. Urgent polls go first. */
+  function requestPoll(entry: Entry, urgent: boolean): Promise<PolledServer> {
+    const pending = entry.pending ?? createPendingPoll(entry);
+    const isNew = entry.pending === null;
+    entry.pending = pending;
+    // A running poll schedules the next one itself.
+    if (pending.ended === null) unschedule(entry);
+    if (isNew || (urgent && queue.delete(pending))) (urgent ? urgentQueue : queue).add(pending);
+    fillSlots();
+    return pending.done.promise;
   }
 
-  function fillPlaces(): void {
-    while (places.size < concurrency) {
-      const isSlowFull = [...places].filter(({ slow }) => slow).length >= slowPlaces;
-      const flight = [...urgentLane, ...lane].find(({ slow }) => !(slow && isSlowFull));
-      if (flight === undefined) return;
-      urgentLane.delete(flight);
-      lane.delete(flight);
-      places.add(flight);
-      flight.landed = fly(flight);
+  function fillSlots(): void {
+    while (running.size < concurrency) {
+      const areSlowSlotsFull = [...running].filter(({ slow }) => slow).length >= slowSlots;
+      const pending = [...urgentQueue, ...queue].find(({ slow }) => !(slow && areSlowSlotsFull));
+      if (pending === undefined) return;
+      urgentQueue.delete(pending);
+      queue.delete(pending);
+      running.add(pending);
+      pending.ended = runPoll(pending);
     }
   }
 
-  function freePlace(flight: Flight): void {
-    if (places.delete(flight)) fillPlaces();
+  function freeSlot(pending: PendingPoll): void {
+    if (running.delete(pending)) fillSlots();
   }
 
-  async function fly(flight: Flight): Promise<void> {
-    const { entry, done } = flight;
+  async function runPoll(pending: PendingPoll): Promise<void> {
+    const { entry, done } = pending;
     try {
-      // The server may have been taken out of the config and put back while its tool dies.
-      await landing.get(entry.server.id);
-      const outcome = await pollAsConfigured(flight);
-      // The tool has ended: the next one may start while this outcome is stored.
-      freePlace(flight);
+      // The server may have been removed and added again while its old tool is still ending.
+      await ending.get(entry.server.id);
+      const outcome = await pollAsConfigured(pending);
+      // The tool has ended; the next poll may start while this outcome is stored.
+      freeSlot(pending);
       done.resolve({ outcome, picture: await keep(entry, outcome) });
     } catch (error) {
       done.reject(error);
     }
-    if (!flight.calledOff) {
-      entry.flight = null;
-      // Changed while its outcome was recorded: `replace` took its next time away.
+    if (!pending.isCancelled) {
+      entry.pending = null;
+      // `replace` cleared the time if the server changed while its outcome was stored.
       schedule(entry, entry.nextPollAt ?? clock.now());
     }
-    freePlace(flight);
+    freeSlot(pending);
   }
 
-  /** Polls, and once more when the config changed the server under the running poll. */
-  async function pollAsConfigured(flight: Flight): Promise<PollOutcome> {
-    const { entry } = flight;
-    while (!flight.calledOff) {
+  /** Polls; repeats the poll if the config changed the server meanwhile. */
+  async function pollAsConfigured(pending: PendingPoll): Promise<PollOutcome> {
+    const { entry } = pending;
+    while (!pending.isCancelled) {
       const { server } = entry;
       const startedAt = clock.now();
       entry.askedAt = startedAt;
-      flight.abort = new AbortController();
-      const outcome = await poll(server, flight.abort.signal).catch((error: unknown) => {
-        log.error("poll failed inside licmond", { server: server.id, error: String(error) });
+      pending.abort = new AbortController();
+      const outcome = await poll(server, pending.abort.signal).catch((error: unknown) => {
+        log.error("poll failed because of an internal error", { server: server.id, error: String(error) });
         return failedInside(server.id, startedAt, clock.now());
       });
-      if (!flight.calledOff && queryOf(server) === queryOf(entry.server)) return outcome;
+      if (!pending.isCancelled && queryOf(server) === queryOf(entry.server)) return outcome;
     }
-    throw new Error("called off");
+    throw new Error("cancelled");
   }
 
   async function keep(entry: Entry, outcome: PollOutcome): Promise<ServerPicture> {
@@ -166,7 +166,7 @@ export function createCollector(deps: CollectorDeps) {
     try {
       return await record(outcome, entry.nextPollAt);
     } catch (cause) {
-      log.error("poll could not be recorded", { server: entry.server.id, error: String(cause) });
+      log.error("poll could not be stored", { server: entry.server.id, error: String(cause) });
       throw cause;
     }
   }
@@ -175,7 +175,7 @@ export function createCollector(deps: CollectorDeps) {
     unschedule(entry);
     if (state !== "started" || !entry.server.enabled) return;
     entry.nextPollAt = at;
-    entry.cancelTimer = timers.after(Math.max(0, at - clock.now()), () => void launch(entry, false));
+    entry.cancelTimer = timers.after(Math.max(0, at - clock.now()), () => void requestPoll(entry, false));
   }
 
   function scheduleFirst(fresh: readonly Entry[]): void {
@@ -185,20 +185,22 @@ export function createCollector(deps: CollectorDeps) {
     }
   }
 
-  /** Calls off the server's flight: its callers get the error at once, and the next flight waits until it is down. */
-  function ground(entry: Entry, why: ApiError): void {
+  /**
+   * Cancels the server's poll. Its callers get the error at once; the next poll waits until this one has ended.
+   */
+  function cancelPoll(entry: Entry, why: ApiError): void {
     unschedule(entry);
-    const { flight, server } = entry;
-    if (flight === null) return;
-    entry.flight = null;
-    flight.calledOff = true;
-    flight.done.reject(why);
-    if (lane.delete(flight) || urgentLane.delete(flight)) return;
-    flight.abort.abort();
-    const landed = Promise.all([landing.get(server.id), flight.landed]).then(() => {
-      if (landing.get(server.id) === landed) landing.delete(server.id);
+    const { pending, server } = entry;
+    if (pending === null) return;
+    entry.pending = null;
+    pending.isCancelled = true;
+    pending.done.reject(why);
+    if (queue.delete(pending) || urgentQueue.delete(pending)) return;
+    pending.abort.abort();
+    const ended = Promise.all([ending.get(server.id), pending.ended]).then(() => {
+      if (ending.get(server.id) === ended) ending.delete(server.id);
     });
-    landing.set(server.id, landed);
+    ending.set(server.id, ended);
   }
 
   function replace(entry: Entry, server: MonitoredServer): void {
@@ -210,10 +212,10 @@ export function createCollector(deps: CollectorDeps) {
       Object.assign(entry, UNPOLLED);
       forget(server.id);
     }
-    if (!server.enabled) ground(entry, disabledError(server.id));
-    else if (entry.flight !== null) {
-      // The answer of the old address says nothing about the new one.
-      if (!same) entry.flight.abort.abort();
+    if (!server.enabled) cancelPoll(entry, disabledError(server.id));
+    else if (entry.pending !== null) {
+      // The answer of the old address is not valid for the new one.
+      if (!same) entry.pending.abort.abort();
     } else if (!before.enabled || entry.last === null) schedule(entry, clock.now());
     else if (before.intervalMs !== server.intervalMs)
       schedule(entry, nextPollTime(server, entry.last, entry.failures, random()));
@@ -222,7 +224,7 @@ export function createCollector(deps: CollectorDeps) {
   function known(serverId: string): Entry {
     if (state === "stopped") throw stoppingError();
     const entry = entries.get(serverId);
-    if (entry === undefined) throw new ApiError("NOT_FOUND", `There is no server \`${serverId}\`.`);
+    if (entry === undefined) throw new ApiError("NOT_FOUND", `Unknown server "${serverId}".`);
     if (!entry.server.enabled) throw disabledError(serverId);
     return entry;
   }
@@ -233,13 +235,13 @@ export function createCollector(deps: CollectorDeps) {
       state = "started";
       scheduleFirst([...entries.values()]);
     },
-    /** Calls off what runs (its tools are killed) and waits for it. Nothing starts afterwards. */
+    /** Cancels all running polls (killing their tools) and waits for them. No poll starts afterwards. */
     async stop(): Promise<void> {
       state = "stopped";
-      for (const entry of entries.values()) ground(entry, stoppingError());
-      await Promise.all(landing.values());
+      for (const entry of entries.values()) cancelPoll(entry, stoppingError());
+      await Promise.all(ending.values());
     },
-    /** The config's servers from now on: added, removed and changed ones are taken up while polls run. */
+    /** Applies the config's servers, also while polls run. */
     setServers(servers: readonly MonitoredServer[]): void {
       const before = entries;
       entries = new Map(
@@ -247,7 +249,7 @@ export function createCollector(deps: CollectorDeps) {
       );
       for (const [id, entry] of before) {
         if (entries.has(id)) continue;
-        ground(entry, new ApiError("NOT_FOUND", `The server \`${id}\` was removed from the config.`));
+        cancelPoll(entry, new ApiError("NOT_FOUND", `The server \`${id}\` was removed from the config.`));
         forget(id);
       }
       for (const server of servers) {
@@ -257,16 +259,19 @@ export function createCollector(deps: CollectorDeps) {
       scheduleFirst([...entries].filter(([id]) => !before.has(id)).map(([, entry]) => entry));
     },
     /**
-     * Polls a server now, or joins its running poll. A poll that fails resolves with `outcome.error`. Rejects with
-     * ApiError NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with what `record` threw.
+     * Polls a server now, or joins its running poll. A failed poll resolves with `outcome.error`. Rejects with
+     * ApiError NOT_FOUND, CONFLICT (disabled) or SERVICE_UNAVAILABLE (stopping), and with errors of `record`.
      */
-    pollNow: async (serverId: string) => launch(known(serverId), true),
-    /** Polls these servers (null = all enabled) now; at most `timeoutMs` for all. Rejects like `pollNow` for a bad id. */
+    pollNow: async (serverId: string) => requestPoll(known(serverId), true),
+    /**
+     * Polls these servers (null = all enabled ones) now, in at most `timeoutMs` in total. Rejects like `pollNow` for
+     * an invalid id.
+     */
     async rescan(serverIds: readonly string[] | null, timeoutMs: number): Promise<RescanRow[]> {
       const enabled = [...entries.values()].filter(({ server }) => server.enabled);
-      // All are looked up before the first is polled.
+      // Check all ids before the first poll.
       const chosen = serverIds === null ? enabled : [...new Set(serverIds)].map(known);
-      const polls = chosen.map((entry) => ({ server: entry.server.id, done: launch(entry, true) }));
+      const polls = chosen.map((entry) => ({ server: entry.server.id, done: requestPoll(entry, true) }));
       return awaitRescan(polls, timeoutMs, timers);
     },
     status() {
@@ -277,16 +282,16 @@ export function createCollector(deps: CollectorDeps) {
       return {
         servers: all.length,
         enabled: enabled.length,
-        /** Enabled servers whose tool was started in the last interval. */
+        /** Enabled servers that were polled within the last interval. */
         asked: enabled.filter(({ server, askedAt }) => isInPace(server, askedAt, clock.now())).length,
-        runningPolls: all.filter(({ flight }) => flight !== null && places.has(flight)).length,
-        /** Epoch ms; null before the first poll, and when none is due. */
+        runningPolls: all.filter(({ pending }) => pending !== null && running.has(pending)).length,
+        /** Epoch ms; null before the first poll. */
         lastPollAt: ended.length === 0 ? null : Math.max(...ended),
         nextPollAt: due.length === 0 ? null : Math.min(...due),
         ...counter.stats(),
       };
     },
-    /** Raw output of the last poll; null before the first poll and for unknown ids. */
+    /** Returns the raw output of the last poll; null before the first poll and for unknown ids. */
     raw: async (serverId: string) => (await entries.get(serverId)?.raw()) ?? null,
   };
 }
@@ -294,14 +299,14 @@ export function createCollector(deps: CollectorDeps) {
 const NO_TIMER = () => {};
 
 function entryOf(server: MonitoredServer, hangs: boolean): Entry {
-  return { ...UNPOLLED, server, hangs, flight: null, cancelTimer: NO_TIMER };
+  return { ...UNPOLLED, server, hangs, pending: null, cancelTimer: NO_TIMER };
 }
 
-function createFlight(entry: Entry): Flight {
+function createPendingPoll(entry: Entry): PendingPoll {
   const done = Promise.withResolvers<PolledServer>();
-  // A scheduled poll has no caller to reject to: its failure stands in the log.
+  // A scheduled poll has no caller; its failure is logged.
   done.promise.catch(() => {});
-  return { entry, slow: entry.hangs, done, landed: null, calledOff: false, abort: new AbortController() };
+  return { entry, slow: entry.hangs, done, ended: null, isCancelled: false, abort: new AbortController() };
 }
 
 function unschedule(entry: Entry): void {
@@ -310,7 +315,7 @@ function unschedule(entry: Entry): void {
   entry.nextPollAt = null;
 }
 
-/** Equal for servers that are asked by the same command and whose answers are read in the same way. */
+/** Returns a key of everything that determines the query and how its answer is parsed. */
 function queryOf({
   manager,
   address,

@@ -4,18 +4,18 @@ import type { ServerPicture } from "../domain/picture.ts";
 import type { PollOutcome, PollRaw } from "../domain/poll.ts";
 import type { Timers } from "../domain/time/clock.ts";
 
-/** One server of a rescan; the API's record plus the error's details. */
+/** One server of a rescan: the API's record plus the error's details. */
 export type RescanRow = Awaited<ReturnType<typeof awaitRescan>>[number];
 
-/** A poll that was waited for, with what its server looks like now. */
+/** A finished poll and the server's picture after it. */
 export interface PolledServer {
   readonly outcome: PollOutcome;
   readonly picture: ServerPicture;
 }
 
 /**
- * Waits for the polls of several servers, at most `timeoutMs` for all together. Those not done by then stand with
- * TIMEOUT, and their polls go on. One row a poll, in the given order. Never rejects.
+ * Waits for the polls of several servers, at most `timeoutMs` in total. Polls that are not done by then are reported
+ * as TIMEOUT and continue. Returns one row per poll, in order. Never rejects.
  */
 export async function awaitRescan(
   polls: readonly { readonly server: string; readonly done: Promise<PolledServer> }[],
@@ -31,29 +31,29 @@ export async function awaitRescan(
     try {
       const polled = await Promise.race([done, late]);
       if (polled === null) {
-        const message = `The poll was not done within ${timeoutMs / 1000} s; it goes on.`;
+        const message = `The poll did not finish within ${timeoutMs / 1000} s; it continues.`;
         return failed(timeoutMs, "TIMEOUT", message);
       }
       const { error, durationMs } = polled.outcome;
       const status = error !== null ? "failed" : polled.picture.state === "ok" ? "ok" : "partial";
       return { server, status, durationMs, error } as const;
     } catch (error) {
-      // A poll that was called off says why itself; anything else came from keeping its reading.
+      // A cancelled poll has an ApiError; other errors come from storing the reading.
       if (error instanceof ApiError) return failed(0, error.code, error.message, error.details ?? null);
-      return failed(0, "DATABASE_ERROR", "The server was polled, but its reading could not be kept.");
+      return failed(0, "DATABASE_ERROR", "The server was polled, but its reading could not be stored.");
     }
   });
   return Promise.all(rows).finally(cancel);
 }
 
-/** Polls whose durations are remembered. */
+/** Number of remembered poll durations. */
 const WINDOW = 512;
 
 export function createPollCounter() {
   const durations: number[] = [];
   /** Since the start; `partial` = usable, but the text was cut. */
   const polls = { ok: 0, partial: 0, failed: 0 };
-  /** Lines that no rule knew. */
+  /** Lines that no rule matched. */
   let parseProblems = 0;
 
   return {
@@ -72,25 +72,25 @@ export function createPollCounter() {
   };
 }
 
-/** Nearest rank: the smallest value that at least `percent` of all values do not exceed. */
+/** Nearest rank: the smallest value that is not exceeded by at least `percent` of all values. */
 function percentile(sorted: readonly number[], percent: number): number | null {
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? null;
 }
 
-/** Characters of the tool's words in the log; the raw output has them all. */
+/** Maximum characters of a tool's message in the log; the raw output has the full text. */
 const MAX_DETAILS = 500;
 
-/** Messages distinguish a server that does not answer from a poll that never got as far as to ask it. */
+/** Log messages; they distinguish a server that does not answer from a query that could not be sent. */
 const OUTAGES: Readonly<Record<PollErrorCode, string>> = {
   LICENSE_SERVER_UNREACHABLE: "server does not answer",
   TIMEOUT: "server does not answer in time",
   LICENSE_QUERY_FAILED: "server cannot be queried",
-  LICENSE_PARSE_ERROR: "server's answer is not understood",
+  LICENSE_PARSE_ERROR: "server returned unrecognized output",
 };
 
 /**
- * Writes one line when a server stops answering and one when it is back; everything else is for debugging.
- * `failingSince`: when the polls before this one began to fail, epoch ms; null = they did not.
+ * Logs when a server stops answering and when it answers again; other polls are logged at debug level.
+ * `failingSince`: time of the first failed poll in a row before this one, epoch ms; null if the last one succeeded.
  */
 export function logOutage(log: Log, outcome: PollOutcome, failingSince: number | null): void {
   const { serverId: server, finishedAt, durationMs, reading, error, raw } = outcome;
@@ -121,7 +121,7 @@ export function kept({ stdout, stderr, ...rest }: PollRaw): () => Promise<PollRa
 
 function packed(bytes: Uint8Array): () => Promise<Uint8Array> {
   const frame = Bun.zstdCompress(bytes, { level: 1 });
-  // The bytes are not held; a failure (out of memory) reaches the reader.
+  // Errors (out of memory) are reported to the reader below.
   frame.catch(() => {});
   return async () => Bun.zstdDecompress(await frame);
 }

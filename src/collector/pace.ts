@@ -1,9 +1,9 @@
 import type { MonitoredServer } from "../domain/server.ts";
 
 interface TurnsDeps {
-  /** Milliseconds of a clock that only grows. */
+  /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
-  /** Settles in another turn of the event loop, when what waits in this one is done. */
+  /** Resolves in the next turn of the event loop. */
   readonly afterLoop: () => Promise<void>;
   readonly rest: (ms: number) => Promise<void>;
 }
@@ -14,17 +14,20 @@ const PROCESS: TurnsDeps = {
   rest: (ms) => Bun.sleep(ms),
 };
 
-/** Times a turn. The slowest answers of a large site took 3 times as long as at rest with 1, 2 to 3 times with 2, twice with 3. */
+/**
+ * Rest after a turn, as a multiple of its duration. During polls, the slowest answers of a large site took 3 times longer
+ * with 1, 2 to 3 times with 2, and twice with 3.
+ */
 const REST = 3;
-/** A process that was stopped for an hour, or a paused machine, must not rest for two hours. */
+/** Limits the rest after the process or the machine was paused. */
 const LONGEST_REST_MS = 50;
 
 /**
- * Gives each caller a turn of the event loop, in the order of the calls. When several tools end at the same moment, their
- * outputs are worked on one by one, and requests are answered between.
+ * Gives each caller a turn of the event loop, in order. If several tools end at the same time, their outputs are
+ * processed one by one, and requests are answered in between.
  *
- * While requests want the loop, each turn waits three times as long as the one before it took: polls that come thick and
- * fast then have a quarter of the loop, and requests the rest. Otherwise polls have all of it.
+ * While requests wait, each turn rests three times as long as the previous one took, so frequent polls get a quarter
+ * of the event loop and requests the rest. Otherwise polls get all of it.
  */
 export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCESS): () => Promise<void> {
   const { now, afterLoop, rest } = deps;
@@ -36,7 +39,7 @@ export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCE
     const left = restsUntil - now();
     if (left > 0 && requestsWant()) await rest(left);
     const begunAt = now();
-    // Asked for before the caller goes on: it settles when what the caller does at once is done.
+    // Resolves after the caller's synchronous work is done.
     void afterLoop().then(() => {
       const endedAt = now();
       restsUntil = endedAt + Math.min(LONGEST_REST_MS, REST * (endedAt - begunAt));
@@ -46,20 +49,20 @@ export function createTurns(requestsWant: () => boolean, deps: TurnsDeps = PROCE
   return () => (last = last.then(next));
 }
 
-/** Back-off never waits longer than this, unless the interval itself is longer. */
+/** Maximum back-off, unless the interval itself is longer. */
 const MAX_BACKOFF_MS = 10 * 60_000;
 /** First polls are spread over this time, or over the interval if it is shorter. */
 const MAX_SPREAD_MS = 10_000;
-/** Share of the interval by which a poll may come early or late, so that servers do not march in step. */
+/** Random variation of the interval, so that servers are not polled in lockstep. */
 const JITTER = 0.1;
-/** Share of the delay that lies between two polls at least, however long they take. */
+/** Minimum pause between two polls, as a share of the delay. */
 const MIN_GAP = 0.1;
 
 type Paced = Pick<MonitoredServer, "intervalMs">;
 
 /**
- * Delay of a server's first poll after the start. As many as may run at once begin at once, the others spread evenly.
- * `index` counts the enabled servers in the config's order.
+ * Returns the delay of a server's first poll after the start. As many polls as may run at once start at once; the
+ * others are spread evenly. `index` counts the enabled servers in the config's order.
  */
 export function firstDelayMs(server: Paced, index: number, count: number, concurrency: number): number {
   if (index < concurrency) return 0;
@@ -68,8 +71,9 @@ export function firstDelayMs(server: Paced, index: number, count: number, concur
 }
 
 /**
- * Time of a server's next poll. `failures` counts those in a row, this poll included: the first retry comes after one
- * interval, then it doubles, up to 10 minutes (or the interval, if that is longer). `random` is in [0, 1).
+ * Returns the time of a server's next poll. `failures` counts consecutive failures including this poll: the first
+ * retry comes after one interval, then the delay doubles up to 10 minutes (or the interval, if longer). `random` is
+ * in [0, 1).
  */
 export function nextPollTime(
   { intervalMs }: Paced,
@@ -83,7 +87,10 @@ export function nextPollTime(
   return Math.round(Math.max(poll.startedAt + delay, poll.finishedAt + delay * MIN_GAP));
 }
 
-/** Whether a server's last poll began within its interval, which jitter and the wait for a place may make longer by a quarter. */
+/**
+ * Reports whether a server's last poll started within its interval plus a quarter, which allows for jitter and the
+ * wait for a slot.
+ */
 export function isInPace({ intervalMs }: Paced, askedAt: number | null, now: number): boolean {
   return askedAt !== null && now - askedAt <= intervalMs * 1.25;
 }

@@ -6,21 +6,23 @@ import { expressionsOf, type Profile } from "../managers/profile.ts";
 import { joinPieces } from "../managers/profiles/pieces.ts";
 import type { ParseAnswer, ParseOrder } from "../managers/profiles/serve.ts";
 
-/** Time to read one answer: 16 MiB take a tenth of it. */
+/** Time limit to parse one answer; 16 MiB take a tenth of it. */
 const LIMIT_MS = 5_000;
-/** For a profile whose last answer took too long, so that its other servers do not delay those of other profiles. */
+/**
+ * Limit for a profile whose last answer took too long, so that its other servers do not delay other profiles.
+ */
 const LIMIT_AGAIN_MS = 1_000;
 
 export type ParseApart = ReturnType<typeof createParseApart>;
 
 interface Waiting {
   readonly order: ParseOrder;
-  /** Of its answer, as far as it has come. */
+  /** Chunks of the answer received so far. */
   readonly pieces: string[];
   settle(reading: Reading): void;
 }
 
-/** The worker is an entry point of its own, which in the binary lies beside the program's. */
+/** The worker is a separate entry point; in the binary it is next to the main one. */
 function startParsingWorker(): Worker {
   return new Worker(
     Bun.isStandaloneExecutable
@@ -30,9 +32,9 @@ function startParsingWorker(): Worker {
 }
 
 /**
- * Reads by profiles in a worker, one answer after the other: the expressions are those of an administrator, the text is
- * anybody's, and together they may take years. One that takes too long is ended with its worker, and named. The worker
- * is started by the first answer.
+ * Parses answers with profiles in a worker, one after the other. Expressions come from an administrator and texts
+ * from anywhere, so a match may take practically forever. If parsing takes too long, the worker is terminated and the
+ * expression is reported. The worker starts with the first answer.
  */
 export function createParseApart({ startWorker = startParsingWorker, limitMs = LIMIT_MS } = {}) {
   const queue: Waiting[] = [];
@@ -51,9 +53,9 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     };
     fresh.onerror = (event) => {
       event.preventDefault();
-      if (worker === fresh) end(`The worker that reads it failed: ${event.message}.`);
+      if (worker === fresh) end(`The parsing worker failed: ${event.message}.`);
     };
-    // It must not keep the process alive.
+    // Do not keep the process alive for the worker.
     fresh.unref();
     worker = fresh;
     return fresh;
@@ -70,10 +72,10 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     current = null;
     next();
     if ("pieces" in answer) void inSlices(joinPieces(from.pieces)).then(from.settle);
-    else from.settle(unread(profile, `It could not be read: ${answer.failure}.`));
+    else from.settle(unread(profile, `Parsing failed: ${answer.failure}.`));
   }
 
-  /** Ends the worker in the middle of an answer; the next one starts another. */
+  /** Terminates the worker while it parses; the next answer starts a new one. */
   function end(problem: string): void {
     clearTimeout(timer);
     const ended = current;
@@ -92,21 +94,21 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
     const most = slow.has(profile.name) ? Math.min(limitMs, LIMIT_AGAIN_MS) : limitMs;
     let isExtended = false;
     const late = () => {
-      // A worker that has just been started may take a while to begin.
+      // A new worker may need some time to start.
       if (!isExtended && new Int32Array(progress)[2] === 0) {
         isExtended = true;
         timer = setTimeout(late, limitMs);
         return;
       }
       slow.add(profile.name);
-      end(`${whatHangs(profile, progress)} was not done within ${most / 1000} s, and was ended.`);
+      end(`${whatHangs(profile, progress)} did not finish within ${most / 1000} s and was stopped.`);
     };
     timer = setTimeout(late, most);
     running().postMessage(order.order);
   }
 
   return {
-    /** Never rejects: an answer that cannot be read says why in its `problem`. */
+    /** Parses an answer. Never rejects: a failure is described in the reading's `problem`. */
     read(
       profile: Profile,
       bytes: Uint8Array,
@@ -119,10 +121,10 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
       next();
       return promise;
     },
-    /** Ends the worker; what waits is not read. */
+    /** Terminates the worker and drops queued answers. */
     stop(): void {
       queue.length = 0;
-      end("licmond ends.");
+      end("licmond is shutting down.");
     },
   };
 }
@@ -130,7 +132,7 @@ export function createParseApart({ startWorker = startParsingWorker, limitMs = L
 function whatHangs(profile: Profile, progress: SharedArrayBuffer): string {
   const [index = 0, line = 0] = new Int32Array(progress);
   const expression = expressionsOf(profile)[index];
-  if (line === 0 || expression === undefined) return `Reading the answer by the manager ${profile.name}`;
+  if (line === 0 || expression === undefined) return `Parsing the answer for the manager ${profile.name}`;
   return `The expression ${printPath(expression.path)} of the manager ${profile.name}, on line ${line},`;
 }
 

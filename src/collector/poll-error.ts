@@ -10,23 +10,23 @@ import type { RequestRun } from "./request.ts";
 import { type CommandResult, type CommandRun, DEFAULT_MAX_BYTES } from "./run-command.ts";
 import { type StartFailure, WHY_NOT } from "./tool.ts";
 
-/** What came of a step: of a command or of a request. */
+/** Result of a step: of a command or of a request. */
 export type StepResult = CommandResult | RequestRun;
 type StepRun = Extract<StepResult, { readonly started: true }>;
 
 interface PollEvidence {
   readonly result: StepResult;
-  /** Null when the tool did not run, or its output is not worth parsing. */
+  /** Null if the tool did not run, or if its output is not worth parsing. */
   readonly reading: Reading | null;
-  /** Null when no server was asked: the text came from elsewhere. */
+  /** Null if the text was not the answer of a server. */
   readonly address: string | null;
-  /** The time that it had. */
+  /** Time limit of the step. */
   readonly timeoutMs: number;
-  /** Of the server's manager. */
+  /** The manager's explanation of its errors. */
   readonly explain: Manager["explain"];
 }
 
-/** True when the reading holds something to believe in: a feature, or a member or daemon that is up. */
+/** Reports whether the reading contains a feature, or a member or daemon that is up. */
 export function isUsable(reading: Reading): boolean {
   const { recognised, features, members, daemons } = reading;
   if (!recognised || isUnreadable(reading)) return false;
@@ -34,9 +34,9 @@ export function isUsable(reading: Reading): boolean {
 }
 
 /**
- * Whether the output may lack its end: the tool was killed or died, the connection broke. `lmstat` has no end mark, so
- * a text that stops between two blocks looks whole. A bad exit code alone proves nothing: lmutil ends so with whole
- * outputs.
+ * Reports whether the end of the output may be missing, because the tool was killed or the connection broke. lmstat
+ * prints no end mark, so a text that ends between two blocks looks complete. A bad exit code alone proves nothing:
+ * lmutil returns one with complete outputs.
  */
 export function mayBeCut(run: StepRun): boolean {
   if ("kind" in run) return run.timedOut || run.aborted || run.broken;
@@ -44,8 +44,8 @@ export function mayBeCut(run: StepRun): boolean {
 }
 
 /**
- * What a poll's failure is called; null when its reading is usable. The parse decides, the exit code is evidence:
- * some tools end with a bad code and whole output, others with 0 and nothing.
+ * Returns the error of a poll; null if its reading is usable. The reading decides, not the exit code: some tools fail
+ * with complete output, others exit with 0 and print nothing.
  */
 export function pollErrorOf({
   result,
@@ -76,17 +76,16 @@ export function pollErrorOf({
     return error("LICENSE_QUERY_FAILED", `The license server${at} ${meaning}`, words);
   }
   if (errors.length > 0 || reading?.members.some(({ status }) => status === "down")) {
-    const fix = "Check that the license server runs and that no firewall stands between.";
+    const fix = "Check that the license server is running and that no firewall blocks the connection.";
     return error("LICENSE_SERVER_UNREACHABLE", `No license server answers${at}. ${fix}`, words);
   }
   return error(...("kind" in result ? strangeAnswer(result, said) : endedError(result, said)));
 }
 
-/** Of a request that got no answer worth reading. */
+/** Returns the error of a request without a usable answer, or null. */
 function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
   const host = hostOf(run);
-  if (run.aborted)
-    return ["LICENSE_QUERY_FAILED", `The request to ${host} was called off before it was answered.`];
+  if (run.aborted) return ["LICENSE_QUERY_FAILED", `The request to ${host} was cancelled.`];
   if (run.timedOut) {
     const fix = "Check that the server answers, or raise its `timeout`.";
     return ["TIMEOUT", `${host} did not answer within ${seconds(timeoutMs)} s. ${fix}`];
@@ -94,66 +93,63 @@ function unanswered(run: RequestRun, timeoutMs: number): readonly [PollErrorCode
   if (run.failure !== null) return [run.failure.code, run.failure.message];
   if (!run.truncated) return null;
   const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
-  return [
-    "LICENSE_QUERY_FAILED",
-    `${host} answered with more than ${size}, and no license list is that long.`,
-  ];
+  return ["LICENSE_QUERY_FAILED", `${host} answered with more than ${size}; license lists are far shorter.`];
 }
 
-/** Of an answer that says nothing of use. */
+/** Returns the error of an answer without useful content. */
 function strangeAnswer(run: RequestRun, said: string | null): readonly [PollErrorCode, string] {
   const host = hostOf(run);
   if (run.broken)
-    return ["LICENSE_QUERY_FAILED", `${host} ended the connection before its answer was whole.`];
+    return ["LICENSE_QUERY_FAILED", `${host} closed the connection before the answer was complete.`];
   const fix = "Check the server's `manager` and `address`.";
-  const strange = said === null ? "is empty." : `has no part that licmond knows. ${fix}`;
-  return ["LICENSE_PARSE_ERROR", `The answer of ${host} ${strange}`];
+  const strange = said === null ? "an empty answer." : `unrecognized output. ${fix}`;
+  return ["LICENSE_PARSE_ERROR", `${host} returned ${strange}`];
 }
 
 function hostOf({ argv: [, url = ""] }: RequestRun): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** With a digit behind the point where a step had its share of the time alone. */
+/** Rounds to tenths of a second, because steps share the timeout. */
 function seconds(ms: number): number {
   return Math.round(ms / 100) / 10;
 }
 
-/** Of a tool that licmond ended. */
+/** Returns the error of a tool that licmond killed, or null. */
 function killedError(run: CommandRun, timeoutMs: number): readonly [PollErrorCode, string] | null {
   const tool = toolOf(run);
   if (run.truncated) {
     const size = `${DEFAULT_MAX_BYTES / 2 ** 20} MiB`;
-    const fix = "Run it by hand to see what it prints; no license list is that long.";
-    const message = `${tool} printed more than ${size}, and licmond ended it for that. ${fix}`;
+    const fix = "Run it by hand to see its output; license lists are far shorter.";
+    const message = `${tool} printed more than ${size} and was killed. ${fix}`;
     return ["LICENSE_QUERY_FAILED", message];
   }
   if (run.timedOut) {
     const fix = "Check that the server answers, or raise its `timeout`.";
     return ["TIMEOUT", `${tool} did not finish within ${seconds(timeoutMs)} s and was killed. ${fix}`];
   }
-  return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was called off before it finished.`] : null;
+  return run.aborted ? ["LICENSE_QUERY_FAILED", `${tool} was cancelled before it finished.`] : null;
 }
 
-/** Of a tool that ended by itself and whose output says nothing of use. */
+/** Returns the error of a tool that exited without useful output. */
 function endedError(run: CommandRun, said: string | null): readonly [PollErrorCode, string] {
   const tool = toolOf(run);
   const { signal, exitCode } = run;
   if (signal !== null)
-    return ["LICENSE_QUERY_FAILED", `${tool} died of ${signal} before it said anything of use.`];
-  if (run.abandoned) return ["LICENSE_QUERY_FAILED", `${tool} hangs in the system and cannot be killed.`];
+    return ["LICENSE_QUERY_FAILED", `${tool} was killed by ${signal} before it printed usable output.`];
+  if (run.abandoned) return ["LICENSE_QUERY_FAILED", `${tool} hangs and cannot be killed.`];
   if (exitCode !== 0) {
     const library = /error while loading shared libraries: ([^:\s]+)/.exec(said ?? "")?.[1];
     const why =
-      library === undefined ? "and nothing that licmond knows" : `because its library ${library} is missing`;
-    return ["LICENSE_QUERY_FAILED", `${tool} ended with exit code ${exitCode} ${why}.`];
+      library === undefined ? "and unrecognized output" : `because its library ${library} is missing`;
+    return ["LICENSE_QUERY_FAILED", `${tool} exited with code ${exitCode} ${why}.`];
   }
   const fix = "Check the server's `manager` and `tool`.";
   return [
     "LICENSE_PARSE_ERROR",
     said === null
-      ? `${tool} ended well and said nothing.`
-      : `The output of ${tool} has no part that licmond knows. ${fix}`,
+      ? `${tool} exited with code 0 and no output.`
+      : `${tool} returned unrecognized output. ${fix}`,
   ];
 }
 
@@ -165,24 +161,24 @@ function notStarted({ reason, message, fix, path }: StartFailure): PollError {
   const code = "LICENSE_QUERY_FAILED";
   const whole = `${message}${fix === null ? "" : ` Fix: ${fix}.`}`;
   if (reason === "other" && path === null) return { code, message: whole, details: null };
-  const advice = "`licmond check` says which file is meant, and the fix.";
+  const advice = "Run `licmond check` for the file and the fix.";
   return { code, message: `The tool could not be started: ${WHY_NOT[reason]}. ${advice}`, details: whole };
 }
 
-/** Errors of the whole query; where there are none, those of the parts. */
+/** Returns the errors of the query; if there were none, those of its members and daemons. */
 export function errorsOf({ errors, members, daemons }: Reading): readonly ToolError[] {
   return errors.length > 0 ? errors : [...members, ...daemons].flatMap(({ error }) => error ?? []);
 }
 
-/** Longest `details` of a poll's error, in characters. */
+/** Maximum length of a poll error's `details`, in characters. */
 export const MAX_DETAILS = 2000;
 
 /**
- * A tool's own words, fit for a JSON answer, a log and a terminal: control characters escaped, cut at 2,000 characters.
- * Null when there is nothing but blanks.
+ * Makes a tool's message safe for JSON, logs and terminals: escapes control characters and cuts it to 2,000
+ * characters. Returns null if it is blank.
  */
 function quoteWords(text: string): string | null {
-  // Cut first as well, so that the work does not grow with the output.
+  // Cut before escaping too, so that the time does not depend on the output's length.
   const head = text.slice(0, MAX_DETAILS * 2);
   const plain = head.replaceAll("\r\n", "\n").trim();
   if (plain === "") return null;
@@ -191,7 +187,7 @@ function quoteWords(text: string): string | null {
   return `${escaped.slice(0, MAX_DETAILS - 1)}…`.toWellFormed();
 }
 
-/** What a tool said on both streams, what it complained of first. */
+/** Quotes a tool's output on both streams, stderr first. */
 export function quoteOutput(stdout: Uint8Array, stderr: Uint8Array): string | null {
   const head = (bytes: Uint8Array) => decodeOutput(bytes.subarray(0, MAX_DETAILS * 4)).trim();
   return quoteWords([head(stderr), head(stdout)].filter((words) => words !== "").join("\n"));

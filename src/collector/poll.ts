@@ -36,28 +36,31 @@ export interface PollerDeps {
     | "quorum"
     | "profile"
   >;
-  /** Reads what profiles read; default: a worker of its own, which starts with the first answer. */
+  /** Parses the answers of profiles; default: a new worker, which starts with the first answer. */
   readonly parseApart?: Pick<ParseApart, "read">;
   readonly measure: MeasureReachability;
-  /** $PATH in which a manager's tool is looked for. */
+  /** $PATH to search for a manager's tool. */
   readonly path: string;
   readonly clock: Clock;
-  /** Keeps the client hosts learnt over a restart; without it they are learnt again. */
+  /** Keeps known client hosts over a restart; without it they are learnt again. */
   readonly hosts?: KnownHostsStore;
   readonly log?: Pick<Log, "warn">;
-  /** Whether requests want the event loop now, so that polls must leave most of it; never when absent. */
+  /**
+   * Reports whether requests are waiting for the event loop, so that polls leave most of it; absent = never.
+   */
   readonly requestsWant?: () => boolean;
 }
 
 /**
- * Polls servers: ask, parse, judge. A timeout that still yielded usable numbers is no error: the reading is
- * kept with `cut` set, so that its server is `partial` and missing features go stale instead of away. Output beyond the
- * cap is an error and is not parsed: 16 MiB of checkouts would take several times their size as a reading.
+ * Polls servers: runs the query, parses the answer, classifies the result. A timeout with usable data is not an
+ * error: the reading is kept with `cut` set, so that the server is `partial` and missing features become stale
+ * instead of removed. Output above the size limit is an error and not parsed: 16 MiB of checkouts would need several
+ * times as much memory as a reading.
  */
 export function createPoller(deps: PollerDeps) {
   const { run, managerOf, parseApart = createParseApart(), measure, path, clock, hosts, log } = deps;
   const { requestsWant = () => false } = deps;
-  /** What is kept of a server between its polls. */
+  /** State of a server between its polls. */
   const known = new Map<string, ReturnType<typeof nothingKnown>>();
   const turn = createTurns(requestsWant);
 
@@ -65,18 +68,19 @@ export function createPoller(deps: PollerDeps) {
     const learnt = createKnownHosts(hosts?.load(id));
     return {
       hosts: learnt,
-      /** How many of the hosts were learnt when they were stored. */
+      /** Number of learnt hosts when they were last stored. */
       stored: learnt.learnt(),
       /** By name of the step. */
       outputs: new Map<string, ReturnType<typeof createOutputMemory>>(),
-      /** Of the last reading: where the address is a license file, only a reading knows the members. */
+      /** Members of the last reading: if the address is a license file, only a reading has them. */
       members: [] as readonly MemberAddress[],
     };
   }
 
-  /** Asks one server once. Does not reject for anything that tool or server do. */
+  /** Polls one server. Does not reject for failures of the tool or the server. */
   async function poll(server: MonitoredServer, signal?: AbortSignal): Promise<PollOutcome> {
-    // A spawn holds the event loop for a millisecond or more: several that are due at once go one by one.
+    // Starting a process blocks the event loop for a millisecond or more, so polls that are due together start one by
+    // one.
     await turn();
     const startedAt = clock.now();
     const begun = performance.now();
@@ -89,7 +93,7 @@ export function createPoller(deps: PollerDeps) {
     const measured = measure(members, signal);
 
     const { profile } = manager;
-    // As long as an answer of the poll before the last one may have been kept somewhere.
+    // An answer may have been cached since the poll before the last one.
     const maxAgeMs = 2 * server.intervalMs + server.timeoutMs;
     const deps: StepDeps = {
       run,
@@ -116,10 +120,10 @@ export function createPoller(deps: PollerDeps) {
     await inSlices(own.hosts.learnAdded());
     if (reading?.recognised && !signal?.aborted) keepHosts(server.id, own);
 
-    // The poll ends here: what the measurement beside it takes is no part of the tool's time, nor of the numbers' age.
+    // The poll ends here: the reachability check does not count for the tool's time or the age of the data.
     const durationMs = Math.round(performance.now() - begun);
     const reachability = await (members.length > 0 ? measured : measure(own.members, signal));
-    // What is made of the reading (its picture, sessions, rows) has a turn of its own too.
+    // Processing the reading (picture, sessions, rows) gets another turn.
     await turn();
     const error = errorOf(asked, server.address, manager.explain);
     return {
@@ -139,22 +143,24 @@ export function createPoller(deps: PollerDeps) {
       hosts?.save(serverId, own.hosts.list());
       own.stored = learnt;
     } catch (error) {
-      // Only a restart would miss them: no reason to lose the reading. The next poll keeps them too.
+      // Known hosts matter only after a restart, and the next poll stores them again, so keep the reading.
       if (isBusy(error)) return;
-      log?.warn("known hosts could not be kept", { server: serverId, error: String(error) });
+      log?.warn("known hosts could not be stored", { server: serverId, error: String(error) });
     }
   }
 
   return {
     poll,
-    /** Drops what was learnt of a server that is gone, or is another one now. */
+    /** Drops the state of a server that was removed or replaced. */
     forget: (serverId: string): void => void known.delete(serverId),
   };
 }
 
-/** The outcome of a poll that ended in a fault of our own: the server's numbers go stale, and the schedule goes on. */
+/**
+ * Returns the outcome of a poll that failed because of a bug: the server's data becomes stale, and polling continues.
+ */
 export function failedInside(serverId: string, startedAt: number, finishedAt: number): PollOutcome {
-  const message = "The poll failed inside licmond; its log says more.";
+  const message = "The poll failed because of an error in licmond; see its log.";
   return {
     ...outcomeAt(serverId, startedAt, finishedAt - startedAt),
     reading: null,
@@ -169,14 +175,14 @@ function outcomeAt(serverId: string, startedAt: number, durationMs: number) {
   return { serverId, startedAt, finishedAt: startedAt + durationMs, durationMs };
 }
 
-/** The tool is looked for only where there is one. */
+/** Searches for the tool, if the manager has one. */
 function stepsOf({ tools, steps }: Pick<Manager, "tools" | "steps">, server: MonitoredServer, path: string) {
   const tool = server.tool ?? (tools.length === 0 ? [] : [findTool(tools, path)]);
   return steps(tool, server.address, server.secretFile !== null);
 }
 
 function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Asked {
-  const message = `The server's address is wrong: ${problem}.`;
+  const message = `Invalid address: ${problem}.`;
   const result = notAsked(null, message, `correct the \`address\` of ${id}`);
   const deciding: StepAnswer = {
     step: { name: "", argv: [], env: {} },
@@ -187,7 +193,7 @@ function wrongAddress({ id, timeoutMs }: MonitoredServer, problem: string): Aske
   return { answers: [deciding], deciding, reading: null };
 }
 
-/** Where one of several steps has no answer, the others may be enough; the unparsed lines say what is missing. */
+/** Adds the failures of single steps to the unparsed lines; the other steps may be sufficient. */
 function withSilentSteps(
   { answers, reading }: Asked,
   address: string,
@@ -202,7 +208,7 @@ function withSilentSteps(
   return { ...reading, unparsed, unparsedLines: reading.unparsedLines + silent.length };
 }
 
-/** Of several steps, that of the one that counts; none where their common reading is good for something. */
+/** Returns the error of the deciding step; null if the merged reading is usable. */
 function errorOf(
   { deciding, reading }: Asked,
   address: string,

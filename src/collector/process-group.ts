@@ -4,7 +4,7 @@ type EndCause = "timeout" | "overflow" | "abort";
 
 export type Ending = ReturnType<typeof createEnding>;
 
-/** SIGTERM to the group, SIGKILL after the grace, and an end to the waiting after that. */
+/** Ends a command: SIGTERM to its process group, SIGKILL after `graceMs`, and gives up after `killWaitMs`. */
 export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
   const { promise: gaveUp, resolve: giveUp } = Promise.withResolvers<void>();
   let cause: EndCause | null = null;
@@ -14,16 +14,16 @@ export function createEnding(pid: number, graceMs: number, killWaitMs: number) {
     timer = setTimeout(giveUp, killWaitMs);
   };
   return {
-    /** Why the command is being ended from here; null while it runs or when it ended by itself. */
+    /** Reason for ending the command; null while it runs or if it exited by itself. */
     get cause() {
       return cause;
     },
-    /** Settles when even SIGKILL did not help in time. */
+    /** Resolves if the process survived SIGKILL. */
     gaveUp,
     begin(why: EndCause): void {
       if (cause !== null) return;
       cause = why;
-      // A tool that prints too much gets no time to go on.
+      // A tool that prints too much gets no grace period.
       if (why !== "overflow") signalGroup(pid, "SIGTERM");
       timer = setTimeout(kill, why === "overflow" ? 0 : graceMs);
     },
@@ -35,31 +35,31 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // ESRCH: all gone already. EPERM: a set-uid tool, which the wait for its end will show as abandoned.
+    // ESRCH: all processes have exited. EPERM: a set-user-ID tool, which is reported as abandoned later.
   }
 }
 
-/** The variable by which every process of a command is known, whatever process group or session it makes for itself. */
+/** Variable that identifies every process of a command, even in another process group or session. */
 export const MARK = "LICMOND_RUN";
 
 /**
- * Marks are collected for so long before /proc is read for all of them at once: with 300 processes on a host one reading
- * takes 8 ms of the event loop, and hundreds of polls may end in one second.
+ * Marks are collected for this long before /proc is read once for all of them: with 300 processes on a host, reading
+ * it blocks the event loop for 8 ms, and hundreds of polls may end within a second.
  */
 const SWEEP_MS = 200;
 
 /**
- * Kills processes that have `LICMOND_RUN` with one of the marks in their environment. A process that called setsid(2) is
- * no longer in its command's group, and a signal to the group does not reach it.
+ * Kills processes with `LICMOND_RUN` set to one of the marks. A process that called setsid(2) has left its command's
+ * group, so signals to the group do not reach it.
  *
- * Not found are processes that dropped the variable, and those whose environment the kernel does not show to their own
- * user: set-user-ID programs, and programs that may be executed and not read (proc_pid_environ(5)).
+ * Processes are not found if they removed the variable, or if the kernel hides their environment from their own user:
+ * set-user-ID programs, and programs that are executable but not readable (proc_pid_environ(5)).
  */
 export function createSweeper() {
   const marks = new Set<string>();
   let timer: Timer | undefined;
 
-  /** Sweeps, if there is anything to look for. */
+  /** Sweeps now if there are marks. */
   function now(): void {
     clearTimeout(timer);
     timer = undefined;
@@ -68,7 +68,7 @@ export function createSweeper() {
   }
 
   return {
-    /** A command has ended: processes with its mark are killed by the next sweep. */
+    /** Registers the mark of a command that ended; the next sweep kills the remaining processes with it. */
     add(mark: string): void {
       marks.add(mark);
       timer ??= setTimeout(now, SWEEP_MS);
@@ -80,7 +80,7 @@ export function createSweeper() {
 function killMarked(marks: ReadonlySet<string>): void {
   const killed = new Set<number>();
   for (;;) {
-    // Once more after each find: what was just killed may have started another before.
+    // Repeat after each find: a killed process may have started another before.
     const pids = readdirSync("/proc").map(Number);
     const found = pids.filter((pid) => pid > 0 && !killed.has(pid) && marks.has(markOf(pid)));
     if (found.length === 0) return;
@@ -89,7 +89,7 @@ function killMarked(marks: ReadonlySet<string>): void {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // ESRCH: it ended by itself.
+        // ESRCH: it has already exited.
       }
     }
   }
@@ -100,7 +100,7 @@ function markOf(pid: number): string {
     const environment = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
     return environment.find((entry) => entry.startsWith(`${MARK}=`))?.slice(MARK.length + 1) ?? "";
   } catch {
-    // Gone meanwhile, or of another user.
+    // It has exited or belongs to another user.
     return "";
   }
 }

@@ -2,9 +2,9 @@ import { lookup } from "node:dns/promises";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import type { MemberReachability } from "../domain/poll.ts";
 
-/** The most that looking up one member and connecting to it may take, and so the most it delays a poll. */
+/** Time limit for the lookup and connection of one member, which is also the longest delay of a poll. */
 const TIMEOUT_MS = 2000;
-/** Addresses of one name that are tried, all at once. */
+/** Maximum addresses per name; all are tried at once. */
 const MAX_ADDRESSES = 4;
 
 export interface MemberAddress {
@@ -13,9 +13,9 @@ export interface MemberAddress {
 }
 
 export interface ReachabilityDeps {
-  /** IP addresses of a host name. */
+  /** Returns the IP addresses of a host name. */
   readonly resolve: (host: string) => Promise<readonly string[]>;
-  /** Opens a TCP connection and closes it; rejects when it cannot. */
+  /** Opens and closes a TCP connection; rejects if that fails. */
   readonly touch: (address: string, port: number) => Promise<void>;
   readonly timeoutMs: number;
 }
@@ -25,7 +25,7 @@ export type MeasureReachability = (
   signal?: AbortSignal,
 ) => Promise<MemberReachability[]>;
 
-/** Measures by TCP which members can be reached. What goes wrong stands in the answer; it never rejects. */
+/** Measures by TCP which members are reachable. Failures are part of the result; it never rejects. */
 export function createReachability(deps: ReachabilityDeps = systemNetwork): MeasureReachability {
   return (members, signal) => Promise.all(members.map((member) => measure(deps, member, signal)));
 }
@@ -37,9 +37,9 @@ export const systemNetwork: ReachabilityDeps = {
 };
 
 const LATE = Symbol("late");
-const CALLED_OFF = Symbol("called off");
+const CANCELLED = Symbol("cancelled");
 
-/** A lookup or a connection that takes too long is not waited for any more: neither can be cancelled. */
+/** Stops waiting for a lookup or connection that takes too long; neither can be cancelled. */
 async function measure(
   { resolve, touch, timeoutMs }: ReachabilityDeps,
   { host, port }: MemberAddress,
@@ -48,32 +48,35 @@ async function measure(
   const { promise: ended, reject: end } = Promise.withResolvers<never>();
   ended.catch(() => {});
   const timer = setTimeout(() => end(LATE), timeoutMs);
-  const callOff = () => end(CALLED_OFF);
-  if (signal?.aborted) callOff();
-  signal?.addEventListener("abort", callOff, { once: true });
+  const cancel = () => end(CANCELLED);
+  if (signal?.aborted) cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
   let addresses: readonly string[] = [];
   const answer = (reachable: boolean | null, connectMs: number | null, error: string | null) => {
     return { host, port, addresses, reachable, connectMs, error };
   };
   try {
     addresses = await Promise.race([resolve(host), ended]);
-    if (port === null) return answer(null, null, "the address names no port");
-    if (addresses.length === 0) return answer(false, null, "the name has no address");
+    if (port === null) return answer(null, null, "the address has no port");
+    if (addresses.length === 0) return answer(false, null, "the host name has no address");
     const startedAt = performance.now();
     const tries = addresses.slice(0, MAX_ADDRESSES).map((address) => touch(address, port));
     await Promise.race([Promise.any(tries), ended]);
     return answer(true, Math.round((performance.now() - startedAt) * 100) / 100, null);
   } catch (error) {
-    if (error === CALLED_OFF) return answer(null, null, "called off");
+    if (error === CANCELLED) return answer(null, null, "cancelled");
     if (error === LATE) return answer(false, null, `no answer within ${timeoutMs / 1000} s`);
     return answer(false, null, wordsOf(error));
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", callOff);
+    signal?.removeEventListener("abort", cancel);
   }
 }
 
-/** By address and port. A connection that nothing answers goes on for two minutes: the next poll joins it. */
+/**
+ * Pending connections by address and port. A connection without an answer takes two minutes to fail; the next poll
+ * joins it.
+ */
 const underWay = new Map<string, Promise<void>>();
 
 function touch(address: string, port: number): Promise<void> {
@@ -91,11 +94,11 @@ async function connect(hostname: string, port: number): Promise<void> {
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset",
-  EHOSTUNREACH: "no route to the host",
-  ENETUNREACH: "no route to the network",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "network unreachable",
   ETIMEDOUT: "no answer",
-  ENOTFOUND: "the name cannot be resolved",
-  EAI_AGAIN: "the name server does not answer",
+  ENOTFOUND: "unknown host name",
+  EAI_AGAIN: "no answer from the name server",
 };
 
 function wordsOf(error: unknown): string {

@@ -9,31 +9,33 @@ import type { HttpQuestion, RequestStep } from "../managers/manager.ts";
 import { fillSecrets, isSecret, type Placeholder } from "../managers/placeholders.ts";
 import { DEFAULT_MAX_BYTES, HEAD_BYTES } from "./run-command.ts";
 
-/** A step that was asked over HTTP. `argv` is its method and URL, without secrets; `exitCode` the status of the answer. */
+/**
+ * An HTTP step that was run. `argv` is its method and URL, without secrets; `exitCode` is the HTTP status.
+ */
 export interface RequestRun extends PollRaw {
   readonly started: true;
   readonly kind: "request";
-  /** Why there is no answer worth reading; null when there is one. */
+  /** Why the answer is not usable; null if it is. */
   readonly failure: RequestFailure | null;
   readonly timedOut: boolean;
   readonly aborted: boolean;
-  /** The connection ended before the answer did. */
+  /** The connection ended before the answer was complete. */
   readonly broken: boolean;
-  /** What the login gave; secret. */
+  /** Token of the login; secret. */
   readonly token: string | null;
 }
 
 export interface RequestFailure {
   readonly code: PollErrorCode;
-  /** A sentence or two; it holds no secret. */
+  /** One or two sentences, without secrets. */
   readonly message: string;
 }
 
 export interface RequestOptions {
   readonly secret: string | null;
-  /** Certificates of the authorities to trust instead of the public ones, PEM; null = the public ones. */
+  /** PEM certificates of the authorities to trust instead of the public ones; null = the public ones. */
   readonly ca: string | null;
-  /** For login, redirects and answer together. */
+  /** Time limit for login, redirects and answer together. */
   readonly limitMs: number;
   readonly signal?: AbortSignal;
 }
@@ -46,7 +48,7 @@ type Answer = Pick<RequestRun, "stdout" | "truncated" | "failure" | "broken"> & 
   readonly status: number | null;
 };
 
-/** Asks over HTTP. Never rejects. */
+/** Runs an HTTP step. Never rejects. */
 export async function askOverHttp(
   { request, login }: RequestStep,
   options: RequestOptions,
@@ -76,7 +78,7 @@ export async function askOverHttp(
       const answer = await ask(login, secrets, options.ca, called);
       if (answer.failure !== null || answer.truncated || answer.broken) return run(login, answer, null);
       token = tokenIn(answer.stdout, login.token);
-      // The answer is not kept: it may hold a token in another place.
+      // Drop the answer: it may contain a token in another place.
       if (token === null) return run(login, { ...answer, stdout: NOTHING, failure: noToken(login) }, null);
     }
     const own: Secrets = token === null ? secrets : { ...secrets, token };
@@ -86,7 +88,10 @@ export async function askOverHttp(
   }
 }
 
-/** Null also where the answer is not what the manager takes it for: what it throws may quote the answer. */
+/**
+ * Extracts the token. Returns null if the answer is malformed; the exception is dropped because it may quote the
+ * answer.
+ */
 function tokenIn(answer: Uint8Array, read: (text: string) => string | null): string | null {
   try {
     return read(new TextDecoder().decode(answer));
@@ -95,7 +100,7 @@ function tokenIn(answer: Uint8Array, read: (text: string) => string | null): str
   }
 }
 
-/** One question, with the redirects that it may follow. */
+/** Sends one request and follows allowed redirects. */
 async function ask(
   question: HttpQuestion,
   secrets: Secrets,
@@ -105,10 +110,10 @@ async function ask(
   const { method, headers = {}, body } = question;
   const url = URL.canParse(question.url) ? new URL(question.url) : null;
   if (url === null || !isWeb(url))
-    return failed(null, "LICENSE_QUERY_FAILED", `${question.url} is no http: or https: URL.`);
+    return failed(null, "LICENSE_QUERY_FAILED", `${question.url} is not an http: or https: URL.`);
   const trust = trustOf(ca);
   if (trust === null)
-    return failed(null, "LICENSE_QUERY_FAILED", "The server's `ca_file` holds no certificate (PEM).");
+    return failed(null, "LICENSE_QUERY_FAILED", "The server's `ca_file` contains no PEM certificate.");
   for (const [name, value] of Object.entries(question.query ?? {}))
     url.searchParams.append(name, fillSecrets(value, secrets));
   const within = escapeFor(headers);
@@ -122,11 +127,11 @@ async function ask(
         ...(body !== undefined && { body: fillSecrets(body, secrets, within) }),
         signal,
         redirect: "manual",
-        // A few kilobytes of a compressed answer may be gigabytes: it is unpacked below, to a cap.
+        // A few compressed kilobytes may expand to gigabytes, so decompress below, with a size limit.
         decompress: false,
         // Pooled connections would be shared by servers that trust different authorities.
         keepalive: false,
-        // $http_proxy is for the world outside.
+        // $http_proxy is meant for the internet.
         proxy: false,
         tls: { rejectUnauthorized: true, ...trust },
       });
@@ -139,22 +144,22 @@ async function ask(
     await response.body?.cancel().catch(() => {});
     const target = URL.canParse(location, next.href) ? new URL(location, next) : null;
     const why = whyNotFollowed(question, next, target, followed);
-    // The target is not quoted: it may say the secret again.
+    // Do not quote the target: it may contain the secret.
     if (target === null || why !== null)
-      return failed(status, "LICENSE_QUERY_FAILED", `${next.host} redirects (${status}), ${why}.`);
+      return failed(status, "LICENSE_QUERY_FAILED", `${next.host} redirects (${status}) ${why}.`);
     next = target;
   }
 }
 
 function whyNotFollowed(question: HttpQuestion, from: URL, to: URL | null, followed: number): string | null {
-  if (isSecret(question)) return "and a question with a secret goes nowhere else";
-  if (question.method !== "GET") return "and a POST goes nowhere else";
-  if (to === null) return "and not to a URL";
-  if (to.origin !== from.origin) return `to ${to.origin}, and no redirect to another origin is followed`;
-  return followed < MAX_REDIRECTS ? null : `and has done so ${MAX_REDIRECTS} times before`;
+  if (isSecret(question)) return "and requests with a secret do not follow redirects";
+  if (question.method !== "GET") return "and POST requests do not follow redirects";
+  if (to === null) return "but not to a valid URL";
+  if (to.origin !== from.origin) return `to ${to.origin}; redirects to another origin are not followed`;
+  return followed < MAX_REDIRECTS ? null : `after ${MAX_REDIRECTS} redirects`;
 }
 
-/** The body of an answer, whole, or as much of it as came. */
+/** Reads the body of an answer, or the part of it that arrived. */
 async function read(response: Response, url: URL): Promise<Answer> {
   const { status, headers, body } = response;
   const chunks: Uint8Array[] = [];
@@ -169,7 +174,7 @@ async function read(response: Response, url: URL): Promise<Answer> {
       length += value.length;
     }
   } catch {
-    // Also when the time is over.
+    // Also after the time limit.
     broken = true;
   }
   const isLong = length > DEFAULT_MAX_BYTES;
@@ -189,7 +194,7 @@ const UNPACK = {
   br: promisify(brotliDecompress),
 };
 
-/** Nothing of one that would be longer than the cap; null where it cannot be unpacked. */
+/** Decompresses a body. Returns no bytes if it exceeds the size limit, null if it cannot be decompressed. */
 async function unpack(packed: Uint8Array, encoding: string) {
   const way = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
   try {
@@ -211,30 +216,31 @@ function failureOf(status: number, { host }: URL): RequestFailure | null {
 
 function unreadable({ host }: URL, encoding: string): RequestFailure {
   const shown = /^[a-z0-9-]{1,20}$/.test(encoding) ? encoding : "an unknown encoding";
-  return { code: "LICENSE_QUERY_FAILED", message: `The answer of ${host} cannot be unpacked (${shown}).` };
+  return {
+    code: "LICENSE_QUERY_FAILED",
+    message: `The answer of ${host} cannot be decompressed (${shown}).`,
+  };
 }
 
 function noToken(login: HttpQuestion): RequestFailure {
-  return { code: "LICENSE_QUERY_FAILED", message: `The answer of ${login.url} to the login holds no token.` };
+  return { code: "LICENSE_QUERY_FAILED", message: `The login answer of ${login.url} contains no token.` };
 }
 
 function failed(status: number | null, code: PollErrorCode, message: string): Answer {
   return { status, stdout: NOTHING, truncated: false, broken: false, failure: { code, message } };
 }
 
-/** By the code alone: the words of the error may quote the URL. */
+/** Describes an error by its code; its message may quote the URL. */
 function reasonOf(error: unknown, { host }: URL): [PollErrorCode, string] {
   const code = codeOf(error);
   if (/CERT|SIGNATURE|ISSUER/.test(code)) {
-    const fix =
-      "Set the server's `ca_file` to the certificate of the authority that signed it, or have it renewed.";
-    return ["LICENSE_QUERY_FAILED", `The certificate of ${host} cannot be trusted (${code}). ${fix}`];
+    const fix = "Set the server's `ca_file` to the certificate of its authority, or renew it.";
+    return ["LICENSE_QUERY_FAILED", `The certificate of ${host} is not trusted (${code}). ${fix}`];
   }
-  if (code === "EPROTO")
-    return ["LICENSE_QUERY_FAILED", `${host} does not speak TLS as it should (${code}).`];
+  if (code === "EPROTO") return ["LICENSE_QUERY_FAILED", `${host} violates the TLS protocol (${code}).`];
   if (/^(Malformed|Invalid|Response|ERR_)/.test(code))
-    return ["LICENSE_QUERY_FAILED", `What answers at ${host} does not speak HTTP as it should (${code}).`];
-  const fix = "Check that the license server runs and that no firewall stands between.";
+    return ["LICENSE_QUERY_FAILED", `${host} violates the HTTP protocol (${code}).`];
+  const fix = "Check that the license server is running and that no firewall blocks the connection.";
   return ["LICENSE_SERVER_UNREACHABLE", `No license server answers at ${host} (${code}). ${fix}`];
 }
 
@@ -248,7 +254,7 @@ function trustOf(ca: string | null): { ca?: string } | null {
   }
 }
 
-/** Method and URL are shown; what is filled into the query is not. */
+/** Returns the URL with masked query values. */
 function shownUrl({ url, query = {} }: HttpQuestion): string {
   const pairs = Object.entries(query).map(([name, value]): [string, string] => [
     name,
@@ -258,12 +264,12 @@ function shownUrl({ url, query = {} }: HttpQuestion): string {
 }
 
 function filledHeaders(headers: Readonly<Record<string, string>>, secrets: Secrets): Record<string, string> {
-  // A header is bytes: its letters beyond ASCII travel as UTF-8.
+  // Headers are bytes; non-ASCII letters are sent as UTF-8.
   const filled = (value: string) => Buffer.from(fillSecrets(value, secrets)).toString("latin1");
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, filled(value)]));
 }
 
-/** How a secret stays a value within a body of this type. */
+/** Returns the function that escapes a secret for a body of this type. */
 function escapeFor(headers: Readonly<Record<string, string>>): (value: string) => string {
   const [, type = ""] = Object.entries(headers).find(([name]) => name.toLowerCase() === "content-type") ?? [];
   if (/json/i.test(type)) return (value) => JSON.stringify(value).slice(1, -1);

@@ -2,35 +2,37 @@ import type { PollRaw } from "../domain/poll.ts";
 import { createEnding, createSweeper, type Ending, MARK, signalGroup } from "./process-group.ts";
 import { explainStart, locate, type StartFailure } from "./tool.ts";
 
-/** The largest output of a real tool that we have seen is under 1 MB. */
+/** The largest output of a real tool seen so far is under 1 MB. */
 export const DEFAULT_MAX_BYTES = 16 * 1024 * 1024;
-/** Cap of the stream that is not the answer. */
+/** Size limit of the other stream. */
 const MAX_BESIDE_BYTES = 1024 * 1024;
 
 export interface CommandRequest {
-  /** The program and its arguments. No shell will see them. */
+  /** The program and its arguments; no shell is involved. */
   readonly argv: readonly string[];
-  /** Additions to the scrubbed environment. */
+  /** Variables added to the scrubbed environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Null: it may run for ever. */
+  /** Null = no limit. */
   readonly timeoutMs: number | null;
-  /** Gets stdout as it comes, and nothing of it is kept. While a promise of it is pending no more is read. */
+  /**
+   * Receives stdout in chunks instead of keeping it. Reading pauses while the returned promise is pending.
+   */
   readonly onStdout?: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** Gets stderr as it comes, beside what is kept of it. */
+  /** Receives stderr in chunks, in addition to keeping it. */
   readonly onStderr?: (chunk: Uint8Array) => Promise<void> | undefined;
-  /** What it reads on stdin; nothing by default. */
+  /** Input on stdin; default none. */
   readonly stdin?: Uint8Array;
-  /** Where it prints what is asked for: the cap and what follows from it are of this stream; default stdout. */
+  /** Stream with the answer, to which the size limit applies; default stdout. */
   readonly answersOn?: "stdout" | "stderr";
-  /** Cap of that stream; default 16 MiB. */
+  /** Size limit of that stream; default 16 MiB. */
   readonly maxBytes?: number;
-  /** What becomes of a command whose answer is longer: it is killed (default), or goes on and the rest is thrown away. */
+  /** Whether to kill a command that exceeds the limit (default) or to discard the rest. */
   readonly onOverflow?: "kill" | "discard";
   /** Kills the command. */
   readonly signal?: AbortSignal;
   /**
-   * Ends processes of the command that left its group (setsid), too. Not for a command that may start a service: that
-   * is to outlive it.
+   * Also kills processes that left the command's group (setsid). Not for a command that starts a service, which must
+   * survive it.
    */
   readonly endEscaped?: boolean;
 }
@@ -39,10 +41,10 @@ export type CommandResult =
   | CommandRun
   | { readonly started: false; readonly argv: readonly string[]; readonly failure: StartFailure };
 
-/** A command that was started: what it printed (the other stream cut at 1 MiB), and how it ended. */
+/** A command that was started: its output (the other stream is limited to 1 MiB) and how it ended. */
 export interface CommandRun extends PollRaw {
   readonly started: true;
-  /** The other stream was longer than its cap. */
+  /** The other stream exceeded its limit. */
   readonly stderrTruncated: boolean;
   readonly timedOut: boolean;
   /** Ended by its AbortSignal or by `stop()`. */
@@ -53,42 +55,42 @@ export interface CommandRun extends PollRaw {
 }
 
 interface CommandRunnerDeps {
-  /** $PATH and $HOME of the daemon; nothing else of its environment reaches a tool. */
+  /** $PATH and $HOME for tools; they get nothing else of the daemon's environment. */
   readonly path: string;
   readonly home: string;
   /** Time between SIGTERM and SIGKILL. */
   readonly graceMs?: number;
-  /** How long a silent pipe is waited for that a grandchild keeps open after the command has ended. */
+  /** How long to wait for a silent pipe that a grandchild holds open after the command exits. */
   readonly quietMs?: number;
-  /** How long a killed command may take to be gone. */
+  /** How long to wait for a killed command to exit. */
   readonly killWaitMs?: number;
 }
 
-/** A command that runs. */
+/** A running command. */
 interface Running {
   readonly child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">;
   readonly stdout: CappedReader;
   readonly stderr: CappedReader;
   readonly ending: Ending;
-  /** SIGKILL to its group and, where that is asked for, to what left the group. */
+  /** Sends SIGKILL to its group and, if requested, to processes that left the group. */
   endNow(): void;
 }
 
 export type CommandRunner = ReturnType<typeof createCommandRunner>;
 
 /**
- * Runs tools that may hang, spam, fork or die: each in a process group of its own, which is killed as a whole.
- * (Bun's own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
+ * Runs tools that may hang, flood, fork or crash. Each has its own process group, which is killed as a whole. (Bun's
+ * own `timeout` and `signal` reach only the direct child, and reading its pipe then waits for the grandchild.)
  */
 export function createCommandRunner(deps: CommandRunnerDeps) {
   const { path, home, graceMs = 500, quietMs = 500, killWaitMs = 1000 } = deps;
-  // LC_ALL=C: parsers know the tools' English words only.
+  // LC_ALL=C, because parsers only understand English.
   const environment = { PATH: path, HOME: home, LC_ALL: "C", LANG: "C", LANGUAGE: "C" };
   const running = new Map<Running, Promise<boolean>>();
   const sweeper = createSweeper();
   let stopped = false;
 
-  /** Never rejects. */
+  /** Runs a command. Never rejects. */
   async function run(request: CommandRequest): Promise<CommandResult> {
     const { argv, signal } = request;
     if (stopped || signal?.aborted) return { started: false, argv, failure: ABORTED };
@@ -113,7 +115,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
         started: true,
         argv,
         exitCode,
-        // A signal without a name of its own (real-time signals) goes by its number.
+        // Real-time signals have only a number.
         signal: typeof signalCode === "number" ? `SIG${signalCode}` : signalCode,
         stdout: stdout.bytes(),
         stderr: stderr.bytes(),
@@ -135,7 +137,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
   function start(request: CommandRequest): Running {
     const { argv, env, stdin, maxBytes, answersOn, onOverflow, endEscaped, onStdout, onStderr } = request;
     const [tool = "", ...args] = argv;
-    // Found here and not by the spawn: it would look in the daemon's own start-up $PATH.
+    // Resolve the program here: Bun.spawn would search the $PATH of the daemon's start.
     const program = locate(tool, path);
     if (program === null) throw new Error("not found");
     const mark = endEscaped ? crypto.randomUUID() : null;
@@ -150,7 +152,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     const overflow = () => {
       if (onOverflow !== "discard") ending.begin("overflow");
     };
-    // What is handed on is not kept.
+    // Output that is passed on is not kept.
     const cap = onStdout === undefined ? (maxBytes ?? DEFAULT_MAX_BYTES) : null;
     const answer = [cap, overflow] as const;
     const beside = [MAX_BESIDE_BYTES, () => {}] as const;
@@ -163,7 +165,7 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
     return { child, stdout, stderr, ending, endNow };
   }
 
-  /** Waits for the command and its pipes, no longer than needed. True when it could not be killed. */
+  /** Waits for the command and its pipes. Returns true if the command could not be killed. */
   async function settle({ child, stdout, stderr, ending, endNow }: Running): Promise<boolean> {
     const pipesEnded = Promise.all([stdout.ended, stderr.ended]);
     const gone = await Promise.race([child.exited.then(() => true), ending.gaveUp.then(() => false)]);
@@ -174,11 +176,12 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
       await Promise.race([pipesEnded, silence.came, ending.gaveUp]);
       silence.clear();
     }
-    // Nothing of the group outlives its command. The number cannot mean another group yet: it was freed just now.
+    // No process of the group outlives its command. The group's number was freed just now, so it cannot belong to
+    // another group yet.
     endNow();
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      // A process left the group and keeps the pipe: what was read so far is the output.
+      // A process left the group and holds the pipe: use the output read so far.
       stdout.letGo();
       stderr.letGo();
       giveUp();
@@ -190,14 +193,17 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
 
   return {
     run,
-    /** Kills everything that runs, waits for it, and starts nothing any more. */
+    /** Kills all running commands and waits for them. No command starts afterwards. */
     async stop() {
       stopped = true;
       for (const { ending } of running.keys()) ending.begin("abort");
       await Promise.allSettled(running.values());
       sweeper.now();
     },
-    /** For a process that ends at once: SIGKILL to everything that runs. Nothing is waited for, or started any more. */
+    /**
+     * Sends SIGKILL to all running commands without waiting, for a process that exits at once. No command starts
+     * afterwards.
+     */
     killNow() {
       stopped = true;
       for (const { endNow } of running.keys()) endNow();
@@ -209,11 +215,11 @@ export function createCommandRunner(deps: CommandRunnerDeps) {
 const ABORTED: StartFailure = {
   reason: "aborted",
   path: null,
-  message: "It was called off before it started.",
+  message: "It was cancelled before it started.",
   fix: null,
 };
 
-/** Settles once `count` has stood still for `ms`. */
+/** Resolves once `count` has not changed for `ms`. */
 function watchSilence(count: () => number, ms: number): { came: Promise<void>; clear(): void } {
   const { promise: came, resolve } = Promise.withResolvers<void>();
   let last = count();
@@ -224,14 +230,14 @@ function watchSilence(count: () => number, ms: number): { came: Promise<void>; c
   return { came, clear: () => clearInterval(timer) };
 }
 
-/** Bytes at most that are kept of a stream longer than its cap: enough to see what it was. */
+/** Maximum bytes kept of a stream that exceeds its limit, as a sample. */
 export const HEAD_BYTES = 1024 * 1024;
 
 type CappedReader = ReturnType<typeof readCapped>;
 
 /**
- * Reads `stream` to its end, so that an unread pipe cannot pile up in memory: all of it up to a cap, the head alone
- * of a longer one; nothing where the cap is null. `onOverflow` is called once, with the first byte beyond `maxBytes`.
+ * Reads `stream` to its end, so that an unread pipe does not grow in memory. Keeps everything up to the limit, only
+ * the head of a longer stream, and nothing if `maxBytes` is null. Calls `onOverflow` once when the limit is exceeded.
  */
 function readCapped(
   stream: ReadableStream<Uint8Array>,
@@ -253,7 +259,7 @@ function readCapped(
     if (length <= maxBytes) return;
     truncated = true;
     length = Math.min(maxBytes, HEAD_BYTES);
-    // A copy, so that the head does not hold the chunks.
+    // Copy the head, so that the chunks can be freed.
     kept = [Buffer.concat(kept, length)];
     onOverflow();
   }
@@ -267,24 +273,24 @@ function readCapped(
         await pass?.(value);
       }
     } catch {
-      // A pipe that breaks ends the output like one that closes: the exit status says the rest.
+      // Treat a broken pipe like a closed one; the exit status shows the failure.
     }
   }
 
   return {
-    /** Settles at the end of the stream, or when it was let go. Never rejects. */
+    /** Resolves at the end of the stream or after `letGo`. Never rejects. */
     ended: pump(),
-    /** True when there was more than the cap. */
+    /** True if the stream exceeded its limit. */
     get truncated() {
       return truncated;
     },
-    /** Counts every chunk, also those thrown away: it shows whether a process still writes. */
+    /** Counts all chunks, including discarded ones, to detect whether a process still writes. */
     get chunks() {
       return chunks;
     },
-    /** Stops reading; what was read stays. */
+    /** Stops reading; keeps the data read so far. */
     letGo: () => void reader.cancel().catch(() => {}),
-    /** The stream, or its first 1 MiB (or cap, if that is less) when it was longer than the cap. */
+    /** Returns the stream, or its head if it exceeded the limit. */
     bytes: (): Uint8Array => (kept.length === 1 && kept[0]) || Buffer.concat(kept, length),
   };
 }

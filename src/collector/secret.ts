@@ -1,22 +1,22 @@
 import { MASK } from "../managers/placeholders.ts";
 import { readSecretFile, type SecretRead } from "../system/secret-file.ts";
 
-/** A shorter one would be masked in every word, and be guessed anyway. */
+/** Minimum length: a shorter secret would be masked in every word and is easy to guess. */
 const LEAST = 4;
 
-/** Reads a server's secret at each poll, so that a changed one holds at once. */
+/** Reads a server's secret; runs at each poll, so that changes take effect at once. */
 export async function readServerSecret(file: string): Promise<SecretRead> {
   const read = await readSecretFile(file);
   if ("problem" in read) return read;
-  // A line end would become another line of a header or of what a tool reads.
-  if (/\p{Cc}/u.test(read.text)) return { problem: "holds more than one line, or a control character" };
-  return read.text.length < LEAST ? { problem: `holds fewer than ${LEAST} characters` } : read;
+  // A line end would start another header, or another line of the tool's input.
+  if (/\p{Cc}/u.test(read.text)) return { problem: "contains more than one line, or a control character" };
+  return read.text.length < LEAST ? { problem: `has fewer than ${LEAST} characters` } : read;
 }
 
-/** Masks secrets in a text; `mayBeCut`: one may stand at its end in part. */
+/** Masks secrets in a text. `mayBeCut`: the text may end within a secret. */
 export type MaskText = (text: string, mayBeCut: boolean) => string;
 
-/** Masks secrets by their values, in each form in which a tool or a server may say them again. */
+/** Creates a function that masks secrets in any encoding in which a tool or a server may repeat them. */
 export function createMask(secrets: readonly string[]): MaskText {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length);
   const pattern = new RegExp(forms.map((form) => RegExp.escape(form)).join("|"), "g");
@@ -28,7 +28,7 @@ export function createMask(secrets: readonly string[]): MaskText {
   };
 }
 
-/** How much of a form the text ends with. */
+/** Returns the length of the longest start of `form` at the end of the text. */
 function lengthOfBeginning(text: string, form: string): number {
   for (let length = Math.min(form.length - 1, text.length); length > 0; length--)
     if (text.endsWith(form.slice(0, length))) return length;
@@ -36,7 +36,7 @@ function lengthOfBeginning(text: string, form: string): number {
 }
 
 function formsOf(secret: string): string[] {
-  // Of `user:password` the password alone is a secret too.
+  // In `user:password`, the password alone is also a secret.
   const password = secret.slice(secret.indexOf(":") + 1);
   const plain = password.length < LEAST ? [secret] : [secret, password];
   const encoded = plain.flatMap((text) => {
@@ -58,7 +58,10 @@ function hexOf(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 }
 
-/** What a secret looks like inside of the base64 of a longer text, e.g. `user:SECRET`: by its place in a group of three bytes. */
+/**
+ * Returns the secret's form inside the base64 of a longer text, e.g. `user:SECRET`, for each offset within a group of
+ * three bytes.
+ */
 function base64Of(secret: string): string[] {
   const bytes = Buffer.from(secret);
   return [0, 1, 2].flatMap((before) => {

@@ -2,27 +2,27 @@ import { accessSync, closeSync, constants, openSync, readdirSync, readSync, stat
 import { delimiter, isAbsolute, join } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 
-/** Why a tool could not start, in words for every key that may read the server's record: no path of the host. */
+/** Why a tool could not start, for every key that may read the server's record: no paths of the host. */
 export const WHY_NOT = {
   not_found: "it does not exist",
-  not_a_file: "what stands there is no program",
-  not_executable: "this user may not run it",
+  not_a_file: "it is not a program",
+  not_executable: "this user is not allowed to run it",
   wrong_format: "it is not built for this system",
   missing_loader: "its loader is missing",
   missing_interpreter: "its interpreter is missing",
-  aborted: "it was called off",
+  aborted: "it was cancelled",
   other: "the system refused",
 } as const;
 export type StartReason = keyof typeof WHY_NOT;
 
-/** Why a tool could not start, in words for the administrator. */
+/** Why a tool could not start, for the administrator. */
 export interface StartFailure {
   readonly reason: StartReason;
-  /** The file meant; null when none was found. */
+  /** The tool's file; null if none was found. */
   readonly path: string | null;
   /** One sentence with its full stop. */
   readonly message: string;
-  /** What to do, without a full stop; null when nothing better than the message is known. */
+  /** How to fix it, without a full stop; null if unknown. */
   readonly fix: string | null;
 }
 
@@ -31,8 +31,8 @@ type ToolFinding =
   | { readonly ok: false; readonly failure: StartFailure };
 
 /**
- * Looks for a tool and says what stands in its way, without running it. `names`: the names (or paths) under which it may
- * be found; the first that may start wins, and if none may, the first that exists is explained. `path` is a $PATH.
+ * Looks for a tool and checks whether it can start, without running it. `names`: possible names or paths; returns the
+ * first that can start, else explains the first that exists. `path` is a $PATH.
  */
 export function inspectTool(names: readonly string[], path: string): ToolFinding {
   const files = names.flatMap((name) => locate(name, path) ?? []);
@@ -40,19 +40,22 @@ export function inspectTool(names: readonly string[], path: string): ToolFinding
   const fit = files[failures.indexOf(null)];
   if (fit !== undefined) return { ok: true, path: fit };
   const looked = names.map((each) => `\`${each}\``).join(" or ");
-  const message = looked === "" ? "No tool is named." : `No ${looked} in any directory of $PATH (${path}).`;
+  const message = looked === "" ? "No tool is set." : `${looked} not found in $PATH (${path}).`;
   const example = `e.g. tool = "/opt/licenses/${names[0] || "lmutil"}"`;
   const fix = `install the vendor's tool, or set the server's \`tool\` to its full path, ${example}`;
   return { ok: false, failure: failures[0] ?? { reason: "not_found", path: null, message, fix } };
 }
 
-/** The file to try for one of several names; where none can start, one whose failure explains why. `path` is a $PATH. */
+/**
+ * Returns the file to run of several names; if none can start, one whose failure explains the reason. `path` is a
+ * $PATH.
+ */
 export function findTool(names: readonly string[], path: string): string {
   const finding = inspectTool(names, path);
   return (finding.ok ? finding.path : finding.failure.path) ?? names[0] ?? "";
 }
 
-/** Absolute or relative path: itself. A bare name: its first match in `path`; null when there is none. */
+/** Resolves a tool: a path is returned unchanged, a name is searched in `path`. Returns null if not found. */
 export function locate(name: string, path: string): string | null {
   if (name === "" || name.includes("/")) return name || null;
   const directories = path.split(delimiter).filter((directory) => isAbsolute(directory));
@@ -60,10 +63,12 @@ export function locate(name: string, path: string): string | null {
   return files.find(isExecutable) ?? files[0] ?? null;
 }
 
-/** What a spawn threw, explained: the error alone says ENOENT for a file that is there but lacks its loader. */
+/**
+ * Explains an error of spawn. The error alone is ambiguous: ENOENT also means a file whose loader is missing.
+ */
 export function explainStart(error: unknown, tool: string, path: string): StartFailure {
   const code = codeOf(error);
-  // Says nothing about the tool, and to look at the file would take a descriptor.
+  // The error is not about the tool, and inspecting the file would need a descriptor.
   const [shortage, limit = null] = SHORTAGES[code] ?? [];
   if (shortage !== undefined) {
     const message = `No tool can be started: ${shortage} (${code}).`;
@@ -79,27 +84,27 @@ export function explainStart(error: unknown, tool: string, path: string): StartF
   }
   const message = `The system refuses to run ${file} although it is executable (${code}).`;
   const denials = "`journalctl -k | grep -i denied`, `ausearch -m avc`";
-  const fix = `look whether a security module (AppArmor, SELinux) forbids it: ${denials}`;
+  const fix = `check whether a security module (AppArmor, SELinux) forbids it: ${denials}`;
   return { reason: "not_executable", path: file, message, fix };
 }
 
-/** The system has no descriptor, process or memory for another program: what is short, and the fix. */
+/** Missing resources of the system and how to get more. */
 const SHORTAGES: Readonly<Record<string, readonly [what: string, fix: string]>> = {
   EMFILE: ["licmond has used up its file descriptors", "raise LimitNOFILE= of its unit, or `ulimit -n`"],
   ENFILE: [
     "this host has used up its file descriptors",
-    "raise the sysctl fs.file-max, and look which program holds so many files (`lsof`); LimitNOFILE= does not help",
+    "raise the sysctl fs.file-max and find the program that holds so many files (`lsof`); LimitNOFILE= does not help",
   ],
   EAGAIN: [
     "licmond may not start more processes",
     "raise TasksMax= and LimitNPROC= of its unit, or `ulimit -u`",
   ],
-  ENOMEM: ["there is no memory left", "free memory, or raise MemoryMax= of its unit"],
+  ENOMEM: ["out of memory", "free memory, or raise MemoryMax= of its unit"],
 };
 
 type Problem = Omit<StartFailure, "path">;
 
-/** Why this system cannot start a file; null = no reason is seen. */
+/** Returns why this system cannot start a file; null if no reason is found. */
 function problemOf(file: string): StartFailure | null {
   const problem = modeProblem(file) ?? formatProblem(file);
   if (problem !== null) return { path: file, ...problem };
@@ -109,18 +114,17 @@ function problemOf(file: string): StartFailure | null {
   const missing = (message: string, fix: string) => {
     return { reason: "missing_interpreter", path: file, message, fix } as const;
   };
-  if (interpreter === "")
-    return missing(`${file} names no interpreter behind its #!.`, "write e.g. `#!/bin/sh`");
+  if (interpreter === "") return missing(`${file} has no interpreter after #!.`, "write e.g. `#!/bin/sh`");
   if (statOf(interpreter) !== null) return null;
   if (`${interpreter}${rest}`.includes("\r")) {
     const why = "it asks for an interpreter whose name ends in a carriage return";
-    return missing(`${file} has Windows line ends: ${why}.`, `\`sed -i 's/\\r$//' ${file}\``);
+    return missing(`${file} has Windows line endings: ${why}.`, `\`sed -i 's/\\r$//' ${file}\``);
   }
   const fix = `install ${interpreter} or correct the script's first line`;
   return missing(`${file} is a script for ${interpreter}, which does not exist.`, fix);
 }
 
-/** What a file's kind and mode have against it. */
+/** Checks a file's type and mode. */
 function modeProblem(file: string): Problem | null {
   const stats = statOf(file);
   if (stats === null) {
@@ -128,11 +132,17 @@ function modeProblem(file: string): Problem | null {
     return { reason: "not_found", message: `${file} does not exist.`, fix };
   }
   if (stats === undefined) {
-    const fix = "open it with `chmod a+x`, or install the tool elsewhere";
-    return { reason: "not_executable", message: `A directory above ${file} is closed to this user.`, fix };
+    const fix = "run `chmod a+x` on it, or install the tool elsewhere";
+    return {
+      reason: "not_executable",
+      message: `A parent directory of ${file} is not accessible for this user.`,
+      fix,
+    };
   }
   if (!stats.isFile()) {
-    const fix = stats.isDirectory() ? `name the program inside it, e.g. ${join(file, "lmutil")}` : null;
+    const fix = stats.isDirectory()
+      ? `set the path of the program inside it, e.g. ${join(file, "lmutil")}`
+      : null;
     const what = stats.isDirectory() ? "a directory" : "not a regular file";
     return { reason: "not_a_file", message: `${file} is ${what}, not a program.`, fix };
   }
@@ -146,12 +156,12 @@ function modeProblem(file: string): Problem | null {
   return { reason: "not_executable", message: `${file} may be executed by its mode, but ${why}.`, fix };
 }
 
-/** What a program's processor and loader have against it. */
+/** Checks a program's architecture and loader. */
 function formatProblem(file: string): Problem | null {
   const head = readAt(file, 0, 2);
   const elf = readElf(file);
   const isForeign = elf === null ? head.toString("latin1") !== "#!" : !NATIVE.includes(elf.machine);
-  // Execute-only files cannot be read, but they can be run.
+  // Execute-only files can be run but not read.
   const isHidden = head.length === 0 && (statOf(file)?.size ?? 0) > 0;
   if (isForeign && !isHidden && !hasEmulator()) return wrongFormat(file);
   if (elf === null || elf.interpreter === null || statOf(elf.interpreter) !== null) return null;
@@ -160,43 +170,45 @@ function formatProblem(file: string): Problem | null {
   return { reason: "missing_loader", message, fix: fixForLoader(elf.interpreter) };
 }
 
-/** What a file is that the kernel does not run (ENOEXEC). */
+/** Explains ENOEXEC: the kernel does not recognize the file's format. */
 function wrongFormat(file: string): Problem {
   const head = readAt(file, 0, 256);
   const elf = readElf(file);
   const isText = head.length > 0 && head[0] !== ELF_MARK && !head.includes(0);
   const here = MACHINES[NATIVE[0] ?? 0];
   const built = elf && (MACHINES[elf.machine] ?? `machine ${elf.machine}`);
-  let why = "It is no Linux program.";
+  let why = "It is not a Linux program.";
   if (built !== null)
-    why = `It is built for ${built}, and this host is ${here}; or it was not copied completely.`;
-  else if (isText) why = "It is a text without a #! line.";
+    why = `It is built for ${built} but this host is ${here}, or it was not copied completely.`;
+  else if (isText) why = "It is text without a #! line.";
   else if (head.length === 0) why = "It is empty.";
   const script = "if it is a shell script, put `#!/bin/sh` in its first line";
-  const fix = isText ? script : `get the vendor's build for Linux on ${here}`;
+  const fix = isText ? script : `get the vendor's build for ${here} Linux`;
   const message = `${file} cannot be run by this system (exec format error). ${why}`;
   return { reason: "wrong_format", message, fix };
 }
 
-/** What to do about a loader that is not there: FlexNet's Linux builds ask for the one of the Linux Standard Base. */
+/**
+ * Returns how to install a missing loader: FlexNet's Linux builds need the one of the Linux Standard Base.
+ */
 function fixForLoader(loader: string): string {
   const i386 = "`dpkg --add-architecture i386 && apt update && apt install libc6:i386`";
   if (/^\/lib64\/ld-lsb-x86-64\.so\.\d$/.test(loader))
-    return `\`ln -s /lib64/ld-linux-x86-64.so.2 ${loader}\`, or \`apt install lsb-core\` where the distribution still has it`;
+    return `\`ln -s /lib64/ld-linux-x86-64.so.2 ${loader}\`, or \`apt install lsb-core\` if the distribution still provides it`;
   if (loader === "/lib/ld-lsb.so.3") return `${i386}, then \`ln -s /lib/ld-linux.so.2 ${loader}\``;
   if (loader === "/lib/ld-linux.so.2") return `${i386} (Red Hat: \`dnf install glibc.i686\`)`;
   if (loader.includes("/ld-linux-"))
-    return "install the C library that brings it: on Alpine `apk add gcompat`";
-  return `install the package that brings ${loader}, or use a build of the tool for this system`;
+    return "install the C library that provides it: on Alpine `apk add gcompat`";
+  return `install the package that provides ${loader}, or use a build of the tool for this system`;
 }
 
 const MACHINES: Readonly<Record<number, string>> = { 3: "x86", 40: "ARM", 62: "x86-64", 183: "ARM 64" };
-/** Those that this kernel runs by itself. */
+/** Architectures that this kernel runs natively. */
 const NATIVE = process.arch === "arm64" ? [183, 40] : [62, 3];
 const ELF_MARK = 0x7f;
 const PT_INTERP = 3;
 
-/** What an ELF header says of its file (System V ABI, chapters 4 and 5); null when it is none, or of big-endian order. */
+/** Parses an ELF header (System V ABI, chapters 4 and 5); null if the file is not ELF or is big-endian. */
 export function readElf(file: string) {
   const head = readAt(file, 0, 64);
   if (head.length < 64 || head.toString("latin1", 0, 4) !== "\x7fELF" || head[5] !== 1) return null;
@@ -214,7 +226,7 @@ export function readElf(file: string) {
   return found;
 }
 
-/** Nothing when it cannot be read. Never waits, as a named pipe would have it. */
+/** Reads a part of a file; returns nothing if it is unreadable. Never blocks, even on a named pipe. */
 function readAt(file: string, position: number, length: number): Buffer {
   try {
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -229,7 +241,7 @@ function readAt(file: string, position: number, length: number): Buffer {
   }
 }
 
-/** Null when there is no such file, undefined when it may not be looked at. */
+/** Returns null if the file does not exist, undefined if it may not be inspected. */
 function statOf(file: string) {
   try {
     return statSync(file);
@@ -247,7 +259,7 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** Whether programs are registered with the kernel that run files of other kinds: entries beside `register` and `status`. */
+/** Reports whether the kernel has handlers for foreign programs: entries besides `register` and `status`. */
 function hasEmulator(): boolean {
   try {
     return readdirSync("/proc/sys/fs/binfmt_misc").length > 2;

@@ -80,7 +80,7 @@ describe("licmond parse", () => {
     const text = put("evil.txt", `${"a".repeat(60)}!\n`.repeat(10));
     const { exitCode, err } = await run(["parse", "--config", evil, "--manager", "site", text]);
     expect(exitCode).toBe(1);
-    const named = /The expression match\.ignore of the manager site, on line \d, was not done within 5 s/;
+    const named = /The expression match\.ignore of the manager site, on line \d, did not finish within 5 s/;
     expect(err).toMatch(named);
   });
 });

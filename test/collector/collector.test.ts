@@ -74,7 +74,7 @@ describe("the schedule", () => {
     expect(await rows).toMatchObject([{ server: "a", status: "failed", error: { code: "DATABASE_ERROR" } }]);
     expect(site.startsOf("a")).toEqual([0, 60]);
     const errors = site.log.filter(({ level }) => level === "error").map(({ message }) => message);
-    expect(errors).toEqual(["poll could not be recorded", "poll could not be recorded"]);
+    expect(errors).toEqual(["poll could not be stored", "poll could not be stored"]);
     site.store.take = async () => {};
     await site.time.pass(60_000);
     expect(site.recorded.length).toBe(1);

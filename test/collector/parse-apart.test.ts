@@ -59,7 +59,7 @@ test("an expression that hangs is ended and named; the loop is free, and the nex
   clearInterval(ticking);
   expect(hung).toMatchObject({ recognised: false, features: [] });
   expect(hung.problem).toMatch(
-    /^The expression match\.checkout\[1\] of the manager own, on line \d+, was not done within 2 s, and was ended\.$/,
+    /^The expression match\.checkout\[1\] of the manager own, on line \d+, did not finish within 2 s and was stopped\.$/,
   );
   expect(good.features).toMatchObject([{ name: "solver", used: 1, total: 2 }]);
   expect(workers).toHaveLength(2);

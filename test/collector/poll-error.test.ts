@@ -83,8 +83,8 @@ const wrongFile = toolError({ message: "License file does not support. (-25,1)" 
 describe("what a failure is called", () => {
   const FAILED = "LICENSE_QUERY_FAILED";
   const UNREACHABLE = "LICENSE_SERVER_UNREACHABLE";
-  const TOO_MUCH = "lmutil printed more than 16 MiB, and licmond ended it for that.";
-  const EMBEDDED = "firewall rejects the connection; it is no lmgrd but FlexNet Embedded";
+  const TOO_MUCH = "lmutil printed more than 16 MiB and was killed.";
+  const EMBEDDED = "firewall blocks the connection; it is a FlexNet Embedded server";
   const triad = bare({ members: [{ ...down, error: refused }, down] });
   const wrong = bare({ errors: [refused, wrongFile] });
   const embedded = bare({ members: [{ ...down, error: unreadable }] });
@@ -94,19 +94,19 @@ describe("what a failure is called", () => {
     ["within 30 s", { timedOut: true, stdout: bytes("") }, unknown, "TIMEOUT", null],
     ["killed", { timedOut: true }, triad, "TIMEOUT"],
     ["No license server answers", {}, bare({ members: [down] }), UNREACHABLE],
-    ["lmutil died of SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, FAILED],
-    ["died of SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), FAILED],
-    ["called off", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
+    ["killed by SIGSEGV", { exitCode: null, signal: "SIGSEGV" }, unknown, FAILED],
+    ["killed by SIGABRT", { exitCode: null, signal: "SIGABRT" }, bare(), FAILED],
+    ["cancelled before", { aborted: true, signal: "SIGTERM" }, unknown, FAILED],
     ["cannot be killed", { abandoned: true, exitCode: null }, unknown, FAILED],
-    ["exit code 1", { exitCode: 1 }, unknown, FAILED],
-    ["no part that licmond knows", {}, unknown, "LICENSE_PARSE_ERROR"],
-    ["no part", {}, bare(), "LICENSE_PARSE_ERROR"],
-    ["said nothing", { stdout: bytes("\n") }, unknown, "LICENSE_PARSE_ERROR", null],
+    ["exited with code 1", { exitCode: 1 }, unknown, FAILED],
+    ["unrecognized output", {}, unknown, "LICENSE_PARSE_ERROR"],
+    ["returned unrecognized output", {}, bare(), "LICENSE_PARSE_ERROR"],
+    ["code 0 and no output", { stdout: bytes("\n") }, unknown, "LICENSE_PARSE_ERROR", null],
     [TOO_MUCH, { truncated: true, exitCode: null, signal: "SIGKILL" }, unknown, FAILED],
     ["at 27000@lic1", { exitCode: 241 }, bare({ errors: [refused] }), UNREACHABLE, refused.message],
     ["No license server answers", {}, triad, UNREACHABLE, refused.message],
     ["answered with an error", {}, wrong, FAILED, `${refused.message}\n${wrongFile.message}`],
-    ["read from it (-16,287)", { exitCode: 240 }, bare({ errors: [unreadable] }), FAILED, unreadable.message],
+    ["sent no data (-16,287)", { exitCode: 240 }, bare({ errors: [unreadable] }), FAILED, unreadable.message],
     [EMBEDDED, {}, embedded, FAILED, unreadable.message],
     ["its library libX.so.1 is missing", noLibrary, unknown, FAILED, LIBRARY],
   ])("%s", (words, result, read, code, details = "its words") => {
@@ -132,7 +132,7 @@ describe("what a failure is called", () => {
       code: "LICENSE_QUERY_FAILED",
       // The message is for all who may read, and names no path of the host.
       message:
-        "The tool could not be started: its loader is missing. `licmond check` says which file is meant, and the fix.",
+        "The tool could not be started: its loader is missing. Run `licmond check` for the file and the fix.",
       details: "Its loader is gone. Fix: `ln -s a b`.",
     });
   });

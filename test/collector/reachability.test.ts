@@ -56,7 +56,7 @@ describe("with a make-believe network", () => {
 
   test("no port: addresses, but no verdict", async () => {
     expect(await fake({})([{ host: "lic1", port: null }])).toMatchObject([
-      { addresses: ["192.0.2.1"], reachable: null, error: "the address names no port" },
+      { addresses: ["192.0.2.1"], reachable: null, error: "the address has no port" },
     ]);
   });
 
@@ -65,13 +65,13 @@ describe("with a make-believe network", () => {
       [{ host: "lic1", port: 1 }],
       AbortSignal.timeout(20),
     );
-    expect(await measured).toMatchObject([{ reachable: null, error: "called off" }]);
+    expect(await measured).toMatchObject([{ reachable: null, error: "cancelled" }]);
   });
 
   test("a bare lookup failure names its code", async () => {
     const resolve = () => Promise.reject(Object.assign(new Error("x"), { code: "DNS_ENOTFOUND" }));
     expect(await fake({ ...systemNetwork, resolve })([{ host: "lic1", port: 1 }])).toMatchObject([
-      { reachable: false, error: "the name cannot be resolved (ENOTFOUND)" },
+      { reachable: false, error: "unknown host name (ENOTFOUND)" },
     ]);
   });
 });

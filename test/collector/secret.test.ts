@@ -72,9 +72,9 @@ test.each([
   ["open-sesame\n", { text: "open-sesame" }],
   ["user:pass word", { text: "user:pass word" }],
   ["", { problem: "is empty" }],
-  ["abc", { problem: "holds fewer than 4 characters" }],
-  ["open\nsesame", { problem: "holds more than one line, or a control character" }],
-  ["open\rsesame", { problem: "holds more than one line, or a control character" }],
+  ["abc", { problem: "has fewer than 4 characters" }],
+  ["open\nsesame", { problem: "contains more than one line, or a control character" }],
+  ["open\rsesame", { problem: "contains more than one line, or a control character" }],
 ])("a file that holds %j", async (text, read) => {
   const folder = mkdtempSync(join(tmpdir(), "licmond-secret-"));
   try {

@@ -123,11 +123,7 @@ describe("steps that are all asked", () => {
 
   test.each([
     ["answers with an error", "/none", /users: 127\.0\.0\.1:\d+ answered 404 Not Found\./],
-    [
-      "answers something else",
-      "/odd",
-      /users: The answer of 127\.0\.0\.1:\d+ has no part that licmond knows/,
-    ],
+    ["answers something else", "/odd", /users: 127\.0\.0\.1:\d+ returned unrecognized output/],
   ])("one that %s is missing, and said to be", async (_, path, words) => {
     await using service = createFakeService({ "/odd": () => new Response("<html>") });
     const outcome = await poll([says("features", "feature solver 4"), asks("users", service.url + path)]);
@@ -154,8 +150,8 @@ describe("steps that are all asked", () => {
 describe("a request", () => {
   test.each([
     ["TIMEOUT", "/hang", /did not answer within 0\.3 s/],
-    ["LICENSE_PARSE_ERROR", "/odd", /has no part that licmond knows/],
-    ["LICENSE_PARSE_ERROR", "/empty", /is empty\.$/],
+    ["LICENSE_PARSE_ERROR", "/odd", /returned unrecognized output/],
+    ["LICENSE_PARSE_ERROR", "/empty", /returned an empty answer\.$/],
     ["LICENSE_QUERY_FAILED", "/long", /answered with more than 16 MiB/],
   ])("that fails is %s (%s)", async (code, path, words) => {
     await using service = createFakeService({
@@ -227,7 +223,7 @@ describe("a step with a secret", () => {
   const step: CommandStep = { name: "", argv: [REPEAT], env: {}, stdin: "{secret}" };
 
   test.each([
-    ["none is named", null, "set its `secret_file`."],
+    ["none is named", null, "set the server's `secret_file`."],
     ["its file is not there", "/no/such/file", "The server's `secret_file` cannot be read (ENOENT)."],
   ])("is not asked when %s", async (_, file, words) => {
     const asked: unknown[] = [];

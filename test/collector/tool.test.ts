@@ -82,7 +82,7 @@ describe("inspectTool", () => {
     const finding = inspectTool(["lmutil", "lmstat"], "/no/such");
     expect(finding).toMatchObject({ ok: false, failure: { reason: "not_found", path: null } });
     if (finding.ok) return;
-    expect(finding.failure.message).toBe("No `lmutil` or `lmstat` in any directory of $PATH (/no/such).");
+    expect(finding.failure.message).toBe("`lmutil` or `lmstat` not found in $PATH (/no/such).");
     expect(finding.failure.fix).toContain("`tool`");
   });
 
@@ -106,8 +106,8 @@ describe("inspectTool", () => {
       "add-architecture i386",
     ],
     ["own", elfFile(32, sibling, ownLoader), 0o755, "missing_loader", ownLoader, ownLoader],
-    ["crlf", "#!/bin/sh\r\necho\r\n", 0o755, "missing_interpreter", "Windows line ends"],
-    ["crlf-option", "#!/bin/none -e\r\n", 0o755, "missing_interpreter", "Windows line ends"],
+    ["crlf", "#!/bin/sh\r\necho\r\n", 0o755, "missing_interpreter", "Windows line endings"],
+    ["crlf-option", "#!/bin/none -e\r\n", 0o755, "missing_interpreter", "Windows line endings"],
     ["perl6", "#! /opt/none/perl6 -w\n", 0o755, "missing_interpreter", "/opt/none/perl6, which"],
     ["bare", "#!\n", 0o755, "missing_interpreter", "no interpreter"],
     ["plain", "#!/bin/sh\n", 0o644, "not_executable", "not executable for this user"],
@@ -140,7 +140,7 @@ test("a real program whose loader is gone: spawn says ENOENT, we say which loade
 
 test.each([
   ["empty", "", "It is empty"],
-  ["windows.exe", "MZ\x90\0\x03", "no Linux program"],
+  ["windows.exe", "MZ\x90\0\x03", "not a Linux program"],
   ["text", "echo hello\n", "text without a #! line"],
   ["arm", elfFile(64, sibling + 60, null), "It is built for"],
 ])("what the kernel does not run is explained: %s", async (name, bytes, words) => {
@@ -192,7 +192,7 @@ test.each([
   ["EMFILE", "licmond has used up its file descriptors (EMFILE)", "LimitNOFILE="],
   ["ENFILE", "this host has used up its file descriptors (ENFILE)", "fs.file-max"],
   ["EAGAIN", "licmond may not start more processes (EAGAIN)", "TasksMax="],
-  ["ENOMEM", "there is no memory left (ENOMEM)", "MemoryMax="],
+  ["ENOMEM", "out of memory (ENOMEM)", "MemoryMax="],
 ])("%s is named, whatever the tool, with the limit to raise", (code, message, fix) => {
   const error = Object.assign(new Error("spawn failed"), { code });
   for (const tool of ["/bin/sh", "/no/such/tool"]) {

@@ -79,7 +79,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     // Emptied: what was not read is gone, and that is said.
     await Bun.write(log, next());
     await seen(at);
-    await untilPrinted(at.daemon, "A part of a debug log was moved away before it was read");
+    await untilPrinted(at.daemon, "Part of a debug log was moved before it was read");
 
     // A line that is cut in the midst, and ended later.
     const whole = next();
@@ -123,7 +123,7 @@ test.concurrent("a log that cannot be read is a state with its reason, and ends 
   const states: readonly [RegExp, () => Promise<unknown>][] = [
     [/acmed\.log does not exist$/, async () => {}],
     [/UTF-16/, () => Bun.write(log, wide)],
-    [/acmed\.log is a folder$/, () => mkdir(log)],
+    [/acmed\.log is a directory$/, () => mkdir(log)],
   ];
   for (const [reason, make] of states) {
     await make();
@@ -160,7 +160,7 @@ test.concurrent("a log_command is followed over its own end and the daemon's: no
     await untilState(
       at,
       "unreadable",
-      /^log_command \(.*\/ssh\) ended with exit code 255: ssh says ; touch x\. It is/,
+      /^log_command \(.*\/ssh\) exited with code 255: ssh says ; touch x\. It will/,
     );
     await rm(`${ssh}.off`);
     await untilSeen(at, "u1", "u2");

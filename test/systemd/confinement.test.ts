@@ -70,7 +70,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
       const { json } = await get<{ error: { message: string } | null }>(machine, path, admin);
       return json?.error?.message;
     });
-    expect(error).toContain("`licmond check` says which file is meant, and the fix");
+    expect(error).toContain("Run `licmond check` for the file and the fix");
     const before = await check();
     expect(before.exitCode).toBe(1);
     expect(before.stdout).toContain(`${tool} cannot be reached by the service: its unit hides /home`);

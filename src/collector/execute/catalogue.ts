@@ -3,39 +3,39 @@ import { ARGUMENTS, PLACEHOLDER, placeholdersOf } from "../../config/forms.ts";
 import { maskSecrets } from "../../domain/plain-text.ts";
 import { BUILT_IN_COMMANDS, type BuiltInCommand, type Manager } from "../../managers/manager.ts";
 
-/** Typed arguments of a command, as a request names them. */
+/** Arguments of a command, by their names in a request. */
 type ArgumentName = (typeof ARGUMENTS)[number];
 export type Arguments = Readonly<Partial<Record<ArgumentName, string>>>;
 
 export const MAX_ARGUMENT = 256;
 
 /**
- * Why a value may not be handed to a program, or null. It goes for what license servers say too: a user who is called
- * `-all` must not become an option.
+ * Returns why a value must not be passed to a program, or null. Applies to values from license servers too: a user
+ * named `-all` must not become an option.
  */
 export function argumentProblem(value: string): string | null {
   if (value.trim() === "") return "is empty";
   if (value.length > MAX_ARGUMENT) return `has more than ${MAX_ARGUMENT} characters`;
-  // Half a surrogate pair has no bytes of its own: another character would be handed on.
-  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return "has control characters";
-  if (value.startsWith("-")) return "begins with a -, which makes it an option";
+  // Half a surrogate pair has no encoding; another character would be passed on.
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(value)) return "contains control characters";
+  if (value.startsWith("-")) return "starts with -, like an option";
   return null;
 }
 
 /**
- * Fills in a template: each value stays within its element, whatever it holds, and what it holds is not read again.
- * Null when a placeholder has no value. The values have been checked ({@link argumentProblem}).
+ * Fills in a template. A value stays within its element, and placeholders in it are ignored. Returns null if a value
+ * is missing. The values must have been checked with {@link argumentProblem}.
  */
 export function fill(argv: readonly string[], values: ReadonlyMap<string, string>): readonly string[] | null {
   if (!placeholdersOf(argv).every((name) => values.has(name))) return null;
   return argv.map((element) => element.replaceAll(PLACEHOLDER, (_, name: string) => values.get(name) ?? ""));
 }
 
-/** Options whose value is a secret: `-z` is RLM's password. */
+/** Options with a secret value; `-z` is RLM's password. */
 const SECRET_OPTION =
   /^(-z|--?(?:[a-z]+[-_])*(?:password|passwd|pass|pwd|secret|token|api[-_]?key))(=.*)?$/is;
 
-/** An argv as it may be shown: what looks like a secret is `***`, wherever the config's template has one. */
+/** Masks everything in an argv that looks like a secret. */
 export function maskArgv(argv: readonly string[]): readonly string[] {
   return argv.map((element, index) => {
     const [, option, value] = SECRET_OPTION.exec(element) ?? [];
@@ -46,14 +46,14 @@ export function maskArgv(argv: readonly string[]): readonly string[] {
   });
 }
 
-/** One command that may be asked for: a built-in one, or one of the config with its argv template. */
+/** A command that can be executed: a built-in one, or one of the config with its argv template. */
 export type CatalogueEntry = {
-  /** Least role that may run it. */
+  /** Minimum role to run it. */
   readonly role: "operator" | "admin";
-  /** When the request names none. */
+  /** Used if the request sets none. */
   readonly timeoutMs: number;
   readonly needsServer: boolean;
-  /** Arguments it takes; any other is a mistake. */
+  /** Arguments that the command takes; others are rejected. */
   readonly takes: readonly ArgumentName[];
 } & (
   | { readonly name: BuiltInCommand; readonly template: null }
@@ -69,8 +69,7 @@ const BUILT_IN = {
 } as const satisfies Record<BuiltInCommand, Pick<CatalogueEntry, "role" | "timeoutMs" | "takes">>;
 
 /**
- * Every command by its name: the built-in ones that at least one of `managers` has, which act on a server through its
- * manager, and the config's.
+ * Returns all commands by name: the built-in commands that at least one of `managers` has, and the config's.
  */
 export function catalogueOf(
   configured: readonly ConfiguredCommand[],

@@ -7,46 +7,48 @@ import type { CommandResult, CommandRun, CommandRunner } from "../run-command.ts
 import { type CatalogueEntry, catalogueOf } from "./catalogue.ts";
 import { type CommandPlan, type FindTool, type PlanRequest, planCommand } from "./plan.ts";
 
-/** Commands that run at the same time. */
+/** Maximum number of simultaneous commands. */
 const MAX_RUNNING = 4;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const RETRY_SECONDS = 5;
 
 interface ExecutorDeps {
   readonly findTool: FindTool;
-  /** The config's section, asked each time: a reload holds at once. */
+  /** The config's section; read for every request, so that a reload takes effect at once. */
   readonly settings: () => Config["execute"];
-  /** The managers of the servers that are configured, asked each time as well. */
+  /** Managers of the configured servers; also read for every request. */
   readonly managers: () => readonly Manager[];
   readonly run: CommandRunner["run"];
 }
 
 export type Executor = ReturnType<typeof createExecutor>;
 
-/** Runs commands of a catalogue and nothing else. */
+/** Runs commands of the catalogue only. */
 export function createExecutor(deps: ExecutorDeps) {
   let running = 0;
   const catalogue = () => catalogueOf(deps.settings().commands, deps.managers());
   return {
-    /** False = `execute.enabled` is not set. */
+    /** False if `execute.enabled` is not set. */
     get enabled() {
       return deps.settings().enabled;
     },
     list: (): CatalogueEntry[] => [...catalogue().values()],
-    /** Throws INVALID_FIELD, which lists the commands there are. */
+    /** Returns a command. Throws INVALID_FIELD with the list of commands if the name is unknown. */
     find(command: string): CatalogueEntry {
       const known = catalogue();
       const entry = known.get(command);
       if (entry !== undefined) return entry;
       const names = [...known.keys()].join(", ");
-      throw new ApiError("INVALID_FIELD", `Field "command" names no command; there are ${names}.`);
+      throw new ApiError("INVALID_FIELD", `Field "command": unknown command; known are ${names}.`);
     },
-    /** What would be run. Throws ApiError. */
+    /** Returns the command line to run. Throws ApiError. */
     plan: (entry: CatalogueEntry, request: PlanRequest) => planCommand(entry, request, deps.findTool),
-    /** Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run. */
+    /**
+     * Runs a command. Throws COMMAND_EXECUTION_FAILED, COMMAND_TIMEOUT, and SERVICE_UNAVAILABLE while too many run.
+     */
     async run(plan: CommandPlan) {
       if (running >= MAX_RUNNING) {
-        throw new ApiError("SERVICE_UNAVAILABLE", `${MAX_RUNNING} commands run already, which is the most.`, {
+        throw new ApiError("SERVICE_UNAVAILABLE", `Too many commands are running (limit ${MAX_RUNNING}).`, {
           retryAfterSeconds: RETRY_SECONDS,
         });
       }
@@ -63,15 +65,18 @@ export function createExecutor(deps: ExecutorDeps) {
   };
 }
 
-/** Lines of output that an error carries. */
+/** Maximum lines of output in an error. */
 const LAST_LINES = 20;
 const LAST_CHARACTERS = 4000;
 
-/** Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT, with the command's last words in `details`. */
+/**
+ * Returns the result of a command. Throws COMMAND_EXECUTION_FAILED or COMMAND_TIMEOUT with the last lines of its
+ * output in `details`.
+ */
 function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: CommandResult) {
-  const isCalledOff = result.started ? result.aborted : result.failure.reason === "aborted";
-  if (isCalledOff) {
-    throw new ApiError("SERVICE_UNAVAILABLE", "licmond is stopping, and the command was ended with it.", {
+  const isCancelled = result.started ? result.aborted : result.failure.reason === "aborted";
+  if (isCancelled) {
+    throw new ApiError("SERVICE_UNAVAILABLE", "licmond is shutting down; the command was killed.", {
       retryAfterSeconds: 10,
     });
   }
@@ -79,29 +84,29 @@ function executionOf({ command, timeoutMs, encoding }: CommandPlan, result: Comm
     new ApiError("COMMAND_EXECUTION_FAILED", `The command ${command} ${how}.`, { details });
   if (!result.started) {
     const { message, fix } = result.failure;
-    throw failed("could not be started", fix === null ? message : `${message} To fix it, ${fix}.`);
+    throw failed("could not be started", fix === null ? message : `${message} Fix: ${fix}.`);
   }
   const { exitCode, signal, stdout, stderr, truncated, stderrTruncated, durationMs } = result;
   const wordsOf = (bytes: Uint8Array) => decodeOutput(encoding === null ? bytes : recode(bytes, encoding));
   const details = lastWords(result, wordsOf);
   if (result.timedOut) {
     const seconds = timeoutMs / 1000;
-    const message = `The command ${command} was not done within ${seconds} s and was ended with all that it had started.`;
+    const message = `The command ${command} did not finish within ${seconds} s and was killed with all its processes.`;
     throw new ApiError("COMMAND_TIMEOUT", message, { details });
   }
-  if (exitCode === null) throw failed(`was ended by ${signal ?? "a signal"}`, details);
-  if (exitCode !== 0) throw failed(`ended with exit code ${exitCode}`, details);
+  if (exitCode === null) throw failed(`was killed by ${signal ?? "a signal"}`, details);
+  if (exitCode !== 0) throw failed(`exited with code ${exitCode}`, details);
   return {
     exitCode,
     stdout: maskSecrets(wordsOf(stdout)),
     stderr: maskSecrets(wordsOf(stderr)),
-    /** One of the two was longer than its cap. */
+    /** One of the streams exceeded its limit. */
     truncated: truncated || stderrTruncated,
     durationMs: Math.round(durationMs),
   };
 }
 
-/** The reason of a failure: stderr, or stdout when that is empty (lmutil prints its errors there). */
+/** Returns the last lines of stderr, or of stdout if stderr is empty (lmutil prints its errors there). */
 function lastWords(
   { stdout, stderr }: CommandRun,
   wordsOf: (bytes: Uint8Array) => string,

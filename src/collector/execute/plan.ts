@@ -6,30 +6,30 @@ import type { BuiltInCommand, Manager } from "../../managers/manager.ts";
 import { builtInManager } from "../../managers/registry.ts";
 import { type Arguments, argumentProblem, type CatalogueEntry, fill } from "./catalogue.ts";
 
-/** What would be run, and nothing else. */
+/** The command line to run. */
 export interface CommandPlan {
   readonly command: string;
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Of what it prints; null = detected. */
+  /** Encoding of the output; null = detect it. */
   readonly encoding: string | null;
 }
 
 export interface PlanRequest {
-  /** The picture of the named server; null when none is named. */
+  /** Picture of the requested server; null if the request has none. */
   readonly picture: ServerPicture | null;
   readonly args: Arguments;
-  /** Null = the command's own. */
+  /** Null = the command's default. */
   readonly timeoutMs: number | null;
 }
 
-/** The program to try of several names, from $PATH. */
+/** Returns the program to run of several names, from $PATH. */
 export type FindTool = (names: readonly string[]) => string;
 
 /**
- * A command of the catalogue with a request's arguments → the argv to run. Throws ApiError: MISSING_FIELD,
- * INVALID_FIELD, and what {@link findCheckout} throws. No message holds a value of the request.
+ * Builds the argv of a command from a request's arguments. Throws ApiError: MISSING_FIELD, INVALID_FIELD, and the
+ * errors of {@link findCheckout}. Messages never contain values of the request.
  */
 export function planCommand(entry: CatalogueEntry, request: PlanRequest, findTool: FindTool): CommandPlan {
   const { picture, args } = request;
@@ -58,7 +58,7 @@ function checkArguments(command: string, takes: CatalogueEntry["takes"], args: A
     const taken = takes.join(", ") || "no arguments";
     const problem = takes.includes(name)
       ? argumentProblem(value)
-      : `is not known here: ${command} takes ${taken}`;
+      : `is not supported: ${command} takes ${taken}`;
     if (problem !== null) throw new ApiError("INVALID_FIELD", `Field "args.${name}" ${problem}.`);
   }
 }
@@ -77,27 +77,29 @@ function planBuiltIn(
   const manager = builtInManager(server.manager);
   const template = manager?.commands[command];
   if (manager === null || template === undefined) {
-    const there = Object.keys(manager?.commands ?? {}).join(", ") || "none of the built-in ones";
+    const there = Object.keys(manager?.commands ?? {}).join(", ") || "no built-in commands";
     const title = manager?.title ?? server.manager;
-    const message = `Field "command" is none that ${title} has for its servers; there are: ${there}.`;
+    const message = `Field "command": ${title} does not support it; supported are ${there}.`;
     throw new ApiError("INVALID_FIELD", message);
   }
   const { utility, forms } = template;
   const tool = server.tool ?? [findTool([manager.tools[0] ?? utility, utility])];
   const values = command === "remove" ? checkoutValues(picture, args) : memberValues(picture, manager);
   values.set("address", server.address);
-  // By handle when the request names a handle, else by names, and by the other where that one is not known.
+  // Prefer the handle if the request has one, else the names; fall back to the other.
   const preferred = args.handle === undefined ? "names" : "handle";
   const inOrder = forms.toSorted((a, b) => Number(b.by === preferred) - Number(a.by === preferred));
   const filled = inOrder.map(({ argv }) => fill(argv, values)).find((argv) => argv !== null);
   if (filled != null) return [...manager.utility(tool, utility), ...filled];
   throw new ApiError(
     "INVALID_FIELD",
-    `Field "args" names a checkout that ${utility} cannot be given without meaning others too, or about which too little is known.`,
+    `Field "args" matches a checkout that ${utility} cannot distinguish from others.`,
   );
 }
 
-/** The member to ask, for tools that take no whole address: the config's own words for the first that is up. */
+/**
+ * Returns host and port of the first member that is up, as configured, for tools that take a single member.
+ */
 function memberValues({ server, members }: ServerPicture, manager: Manager): Map<string, string> {
   const address = manager.parseAddress(server.address);
   const configured = "problem" in address ? [] : address.members;
@@ -109,7 +111,9 @@ function memberValues({ server, members }: ServerPicture, manager: Manager): Map
   return values;
 }
 
-/** What a template may say of one checkout. A name that others share is left out: no form may use it. */
+/**
+ * Returns the placeholders of a checkout. A value that other checkouts share is left out, so that no form can use it.
+ */
 function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, string> {
   const { feature, checkout, byHandle, byNames } = findCheckout(picture, args);
   const up = picture.members.filter(({ status }) => status === "up");
@@ -128,27 +132,27 @@ function checkoutValues(picture: ServerPicture, args: Arguments): Map<string, st
   for (const [name, value] of Object.entries(known)) {
     if (value === null || value === undefined || value === "") continue;
     const problem = argumentProblem(String(value));
-    // The license server's own words: no more to be trusted than a request's.
+    // Values from the license server are as untrusted as a request's.
     if (problem !== null)
-      throw new ApiError("INVALID_FIELD", `Field "args" names a checkout whose ${name} ${problem}.`);
+      throw new ApiError("INVALID_FIELD", `Field "args" matches a checkout whose ${name} ${problem}.`);
     values.set(name, String(value));
   }
   return values;
 }
 
-/** Matches listed when the arguments fit several checkouts. */
+/** Maximum matches to list if the arguments are ambiguous. */
 const MAX_LISTED = 10;
 
 /**
- * The one checkout of a server's last picture that the arguments name. Throws MISSING_FIELD when they name too
- * little, NOT_FOUND when there is none, INVALID_FIELD when there are several (listed in `details`), CONFLICT when the
- * picture is not fresh: handles are given out again, and the seat could be another's by now.
+ * Returns the checkout of a server's last picture that the arguments identify. Throws MISSING_FIELD if they are
+ * insufficient, NOT_FOUND if nothing matches, INVALID_FIELD if several match (listed in `details`), and CONFLICT if
+ * the picture is not fresh: handles are reused, so the seat could belong to another user by now.
  */
 function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
   const lacking = (["feature", "user", "host"] as const).find((name) => wanted[name] === undefined);
   if (wanted.handle === undefined && lacking !== undefined) {
     const how = "by its handle, or by feature, user, host and, where several match, display";
-    throw missing(`args.${lacking}`, `a checkout is named ${how}`);
+    throw missing(`args.${lacking}`, `select a checkout ${how}`);
   }
   const matches = features
     .filter(({ name }) => wanted.feature === undefined || name === wanted.feature)
@@ -157,14 +161,14 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
   const [only] = matches;
   if (only === undefined) {
     const list = `/api/licenses/users?server=${server.id} lists them`;
-    throw new ApiError("NOT_FOUND", `No checkout on ${server.id} is what "args" names; ${list}.`);
+    throw new ApiError("NOT_FOUND", `No checkout on ${server.id} matches "args"; ${list}.`);
   }
   if (matches.length > 1) {
     const listed = matches.slice(0, MAX_LISTED).map(describe);
     if (matches.length > MAX_LISTED) listed.push(`and ${matches.length - MAX_LISTED} more`);
     throw new ApiError(
       "INVALID_FIELD",
-      `Field "args" names ${matches.length} checkouts, and it must name one: add feature, user, host, display or handle.`,
+      `Field "args" matches ${matches.length} checkouts; add feature, user, host, display or handle to match one.`,
       { details: listed.join("; ") },
     );
   }
@@ -172,19 +176,19 @@ function findCheckout({ server, features }: ServerPicture, wanted: Arguments) {
   if (feature.state !== "ok" && feature.state !== "partial") {
     throw new ApiError(
       "CONFLICT",
-      `The last poll of ${server.id} did not see this checkout, so it may be another's by now. Rescan the server first.`,
+      `The last poll of ${server.id} did not list this checkout, so it may belong to another user now. Rescan the server first.`,
     );
   }
   const { user, host, display, handle } = checkout;
-  // A tool is given the feature's name alone, and acts on the seats of every daemon's feature of that name.
+  // The tool takes only the feature's name and acts on all daemons' features of that name.
   const seats = features.filter(({ name }) => name === feature.name).flatMap(({ checkouts }) => checkouts);
   const isOnly = (names: Arguments) => seats.filter((seat) => fits(seat, names)).length === 1;
   return {
     feature,
     checkout,
-    /** No other seat of the feature has its handle: it can be named by it without meaning others. */
+    /** Its handle is unique among the feature's seats. */
     byHandle: handle !== null && isOnly({ handle }),
-    /** No other seat of the feature has its user, host and display. */
+    /** Its user, host and display are unique among the feature's seats. */
     byNames: user !== null && host !== null && display !== null && isOnly({ user, host, display }),
   };
 }

@@ -22,7 +22,7 @@ import { type CommandPlace, createCommandFollower } from "./follow-command.ts";
 import { createFileFollower, type FilePlace } from "./follow-file.ts";
 import { createLogTail, type LogTail, type TailCursor, type TailStep } from "./log-tail.ts";
 
-/** Whether denials of a server can be seen: "nothing was denied" is not "nothing was read". */
+/** Whether denials of a server are visible: "no denials" differs from "not monitored". */
 export interface DenialLogging extends Omit<LoggingRecord, "since"> {
   /** Epoch ms; null unless `on`. */
   readonly since: number | null;
@@ -31,61 +31,61 @@ export interface DenialLogging extends Omit<LoggingRecord, "since"> {
 interface DenialWatchDeps {
   readonly denials: Denials;
   readonly sources: DenialSources;
-  /** Commits facts together with the events that report them: the bus. */
+  /** Commits facts together with their events (the bus). */
   readonly commit: (work: () => void, events: readonly EventInput[]) => Promise<void>;
   readonly servers: readonly MonitoredServer[];
   readonly clock: Clock;
   readonly timers: Timers;
   readonly log: Log;
-  /** Runs the commands of servers that have a `log_command`; without it these are not followed. */
+  /** Runs the `log_command` of servers; without it they are not followed. */
   readonly run?: CommandRunner["run"];
 }
 
 const TICK_MS = 2_000;
-/** Most that is read of one log in one tick: a long absence is made up for over several. */
+/** Maximum pieces read of one log per tick; catching up after a long absence takes several ticks. */
 const TICK_PIECES = 32;
-/** A cursor alone is written this often: what is read again after a crash holds no denial. */
+/** How often a cursor alone is stored. After a crash, lines without denials are read again. */
 const SAVE_MS = 30_000;
 
 interface Watched {
   readonly server: MonitoredServer;
   readonly tail: LogTail | null;
-  /** As the store knows it. */
+  /** As stored. */
   since: number | null;
-  /** When the stored span ended; null = the store knows it. */
+  /** End of the stored span; null if already stored. */
   endedAt: number | null;
   problem: string | null;
-  /** How far the log is read, and how far the store knows that it is. */
+  /** Position read so far, and the stored one. */
   cursor: TailCursor | null;
   saved: TailCursor | null;
   savedAt: number;
   atEnd: boolean;
 }
 
-/** Stores and publishes denials: of logs as they grow, and of counters as they are polled. */
+/** Stores and publishes denials, from growing debug logs and from polled counters. */
 export function createDenialWatch(deps: DenialWatchDeps) {
   const { denials, sources, commit, clock, timers, log } = deps;
   const episodes = createEpisodes();
-  /** As they are stored. */
+  /** As stored. */
   const counters = new Map<string, DenialCounters>();
   let watched = new Map<string, Watched>();
   let cancel = () => {};
   let stopped = true;
   let running: Promise<void> = Promise.resolve();
-  /** Polls are compared one after the other, each with what is stored by then. */
+  /** Polls are compared one after the other, each with the stored counters. */
   let counted: Promise<void> = Promise.resolve();
   let storeFails = false;
-  /** Since when servers are not watched whose end could not be stored yet; null = there are none. */
+  /** Since when removed servers wait for the end of their span to be stored; null = none. */
   let goneAt: number | null = null;
 
   function watch(server: MonitoredServer): Watched {
     const { id, manager, logFile, logCommand, enabled } = server;
-    // The store holds only what this module wrote.
+    // The store contains only cursors written by this module.
     const cursor = sources.cursor(id) as StoredCursor | null;
     if (cursor?.kind === "counters" && !counters.has(id)) counters.set(id, cursor.counters);
     const debugLog = builtInManager(manager)?.debugLog ?? null;
     const path = logFile ?? (logCommand === null ? null : hashOf(logCommand));
-    // Of another log nothing is known.
+    // A cursor of another log is not valid.
     const saved = cursor?.kind === "log" && cursor.path === path ? cursor : null;
     const isFollowed = debugLog !== null && path !== null && enabled;
     const follower = isFollowed ? followerOf(server, saved) : null;
@@ -106,7 +106,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   }
 
   function followerOf({ logFile, logCommand }: MonitoredServer, saved: TailCursor | null) {
-    // A cursor's place is of the kind that its path says.
+    // The type of the cursor's place matches its path.
     if (logFile !== null) return createFileFollower(logFile, (saved?.place ?? null) as FilePlace | null);
     if (logCommand === null || deps.run === undefined) return null;
     const place = (saved?.place ?? null) as CommandPlace | null;
@@ -114,12 +114,12 @@ export function createDenialWatch(deps: DenialWatchDeps) {
   }
 
   /**
-   * Stores what changed, with how far each log was read for it: after a crash nothing is read that is stored. Publishes
-   * what is settled by `settledBy`. Answers whether the store took it; nothing is thrown.
+   * Stores all changes together with the cursors, so that nothing stored is read again after a crash, and publishes
+   * denials settled by `settledBy`. Returns whether the commit succeeded; never throws.
    */
   async function store(settledBy: number, facts: () => void): Promise<boolean> {
     const drained = episodes.drain(settledBy);
-    // A copy: episodes go on while the commit waits.
+    // Copy, because episodes may change during the commit.
     const rows = drained.changed.map(({ denial, told }) => ({ denial, told }));
     const read = [...watched.values()]
       .filter(isUnsaved)
@@ -138,7 +138,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     return done;
   }
 
-  /** A store that fails is logged once, until it works again. */
+  /** Logs a failing store once, until it works again. */
   async function committed(work: () => void, events: readonly EventInput[]): Promise<boolean> {
     try {
       await commit(work, events);
@@ -173,12 +173,12 @@ export function createDenialWatch(deps: DenialWatchDeps) {
         one.endedAt ??= lostAfter;
         log.warn(one.server.logFile === null ? MISSED : MOVED_AWAY, { server: id });
       }
-      if (one.problem !== null) log.info("The debug log is read again", { server: id });
+      if (one.problem !== null) log.info("The debug log is readable again", { server: id });
       one.problem = null;
       const { endedAt } = one;
       const begins = one.since === null || endedAt !== null;
       const due = isUnsaved(one) && now - one.savedAt >= SAVE_MS;
-      // Nothing that was logged is read again after a crash.
+      // Store at once, so that logged lines are not read again after a crash.
       if (begins || due || notices.length > 0 || attempts.some(({ kind }) => kind !== "granted")) {
         const done = await store(atEnd ? now : (lastAt ?? now), () => {
           if (endedAt !== null) sources.end(id, endedAt);
@@ -193,7 +193,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
 
   async function fails(one: Watched, problem: string, now: number, seenAt: number): Promise<void> {
     const { id } = one.server;
-    if (one.problem !== problem) log.warn("Denials of a server cannot be seen", { server: id, problem });
+    if (one.problem !== problem) log.warn("Denials of a server cannot be monitored", { server: id, problem });
     one.problem = problem;
     if (one.since !== null) one.endedAt ??= seenAt;
     one.since = null;
@@ -226,7 +226,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       if (one.tail !== null) await read(one, one.tail);
     }
     if (goneAt !== null) await endGone(goneAt);
-    // Outcomes settle as time passes, whether or not a log grows.
+    // Outcomes settle with time, even if the log does not grow.
     const behind = [...watched.values()].some(({ atEnd }) => !atEnd);
     if (!behind && episodes.isWaiting) await store(clock.now(), () => {});
   }
@@ -253,7 +253,7 @@ export function createDenialWatch(deps: DenialWatchDeps) {
     void endGone(goneAt);
   }
 
-  /** Ends the spans of servers that are watched no longer: what they deny is not known. */
+  /** Ends the spans of servers that are no longer watched. */
   async function endGone(at: number): Promise<void> {
     const gone = sources.seen().filter((id) => (watched.get(id)?.since ?? null) === null);
     const end = () => {
@@ -272,16 +272,16 @@ export function createDenialWatch(deps: DenialWatchDeps) {
       run();
     },
     setServers: follow,
-    /** A poll's outcome: to be called for every change of a picture. */
+    /** Handles a poll's outcome; call it for every change of a picture. */
     polled(picture: ServerPicture): void {
       counted = counted.then(() => count(picture));
     },
     logging: (): readonly DenialLogging[] => [...watched.values()].map(loggingOf),
-    /** Resolves once what is being read now has been read. */
+    /** Resolves once the current reads are done. */
     async idle(): Promise<void> {
       await Promise.all([running, counted]);
     },
-    /** Ends the timer, waits for what is being read, and notes how far it came. */
+    /** Stops the timer, waits for the current reads, and stores the cursors. */
     async stop(): Promise<void> {
       stopped = true;
       cancel();
@@ -297,7 +297,7 @@ const NOTICES: Readonly<Record<DaemonNotice["about"], string>> = {
   shutdown: "License daemon is shutting down",
   clock: "License daemon reports a clock problem",
 };
-/** A daemon that dies again and again must not fill the log with each piece that is read. */
+/** A daemon that crashes repeatedly must not flood the log. */
 const MAX_NOTICES = 20;
 const MAX_NOTICE = 200;
 
@@ -305,10 +305,10 @@ function logNotices(log: Log, server: string, notices: readonly DaemonNotice[]):
   for (const { about, at, daemon, text } of notices.slice(0, MAX_NOTICES))
     log.warn(NOTICES[about], { server, daemon, at: iso(at), line: text.slice(0, MAX_NOTICE) });
   const lines = notices.length - MAX_NOTICES;
-  if (lines > 0) log.warn("More lines of the debug log are about license daemons", { server, lines });
+  if (lines > 0) log.warn("Further lines about license daemons were skipped", { server, lines });
 }
 
-/** The store does not know how far the log is read. */
+/** Reports whether the cursor has advanced since it was stored. */
 function isUnsaved({ cursor, saved }: Watched): boolean {
   return cursor !== null && cursor.place.offset !== saved?.place.offset;
 }
@@ -323,16 +323,16 @@ function loggingOf({ server, tail, since, problem }: Watched): DenialLogging {
   if (since !== null) return { server: id, state: "on", source: "counters", since, message: null };
   const message =
     (builtInManager(server.manager)?.debugLog ?? null) !== null
-      ? "Neither log_file nor log_command is set, and the tool has printed no counters of denials"
-      : "No poll has yielded counters of denials yet";
+      ? "Neither log_file nor log_command is set, and the tool prints no denial counters"
+      : "No poll has returned denial counters yet";
   return { server: id, state: "off", source: null, since: null, message };
 }
 
-const MOVED_AWAY = "A part of a debug log was moved away before it was read";
+const MOVED_AWAY = "Part of a debug log was moved before it was read";
 const MISSED =
-  "Lines of a debug log may be missing: its log_command was started again and did not repeat the last ones";
+  "Lines of a debug log may be missing: its log_command was restarted and did not repeat the last lines";
 
-/** Stands for a command in the store, which is no place for its words. */
+/** Identifies a command in the store without storing its arguments. */
 function hashOf(argv: readonly string[]): string {
   return `command:${Bun.hash(JSON.stringify(argv)).toString(36)}`;
 }

@@ -3,13 +3,15 @@ import type { Clock, Timers } from "../../domain/time/clock.ts";
 import type { CommandResult, CommandRunner } from "../run-command.ts";
 import { type Follower, MAX_LINE } from "./follow-file.ts";
 
-/** Where the output of a command stands: a command that is started again mostly repeats its last lines. Plain JSON. */
+/**
+ * Position in a command's output; commands that are restarted usually repeat their last lines. Plain JSON.
+ */
 export interface CommandPlace {
   /** Bytes read since the first start. */
   readonly offset: number;
-  /** Hashes of the last lines that were read, the newest last. */
+  /** Hashes of the last lines read, newest last. */
   readonly lines: readonly string[];
-  /** When the log was last known to be followed, epoch ms. */
+  /** When the log was last followed, epoch ms. */
   readonly seenAt: number;
 }
 
@@ -19,26 +21,28 @@ interface CommandFollowerDeps {
   readonly timers: Timers;
 }
 
-/** Lines that are remembered: `tail` repeats ten unless told otherwise. */
+/** Number of remembered lines; `tail` repeats ten by default. */
 const REMEMBERED = 64;
-/** What a start prints at once is of the past: until the command is silent for so long, or has printed for so long. */
+/**
+ * Output right after a start is history: until the command is silent for QUIET_MS or has printed for AT_ONCE_MS.
+ */
 const QUIET_MS = 1_000;
 const AT_ONCE_MS = 30_000;
-/** Waits between an end and the next start double up to the longest; after a steady run they begin anew. */
+/** The wait before a restart doubles up to a maximum; it is reset after a steady run. */
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 const STEADY_MS = 60_000;
-/** So much may wait to be read; then the command's pipe fills, and it waits, too. */
+/** Maximum queued bytes; beyond that, the command's pipe fills and it blocks. */
 const MAX_QUEUED = 1024 * 1024;
-/** Bytes of the beginning that tell what kind of text it is. */
+/** Bytes at the start that determine the type of text. */
 const HEAD = 4096;
 const LF = 0x0a;
 
 /**
- * Follows a log by a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`. What the first start
- * prints at once is history. A later start that repeats the last lines goes on behind them, without loss or double; one
- * that does not may have missed any number of lines: that is `lost`, and what it printed at once is left out, because
- * nobody knows of what time it is.
+ * Follows a log through a command that prints it as it grows, e.g. `ssh lic1 tail -F /var/log/acmed.log`. Output
+ * right after the first start is history. A later start that repeats the last lines continues after them, without
+ * loss or duplicates. A start that does not repeat them may have missed lines: this is reported as `lost`, and its
+ * first output is skipped because its time is unknown.
  */
 export function createCommandFollower(
   argv: readonly string[],
@@ -50,11 +54,11 @@ export function createCommandFollower(
   let place = from;
   let seenAt = from?.seenAt ?? null;
   let problem: string | null = null;
-  /** Whole lines that wait to be read. */
+  /** Complete lines to be read. */
   const queue: Uint8Array[] = [];
   let queued = 0;
   let goOn = () => {};
-  /** Of the process that runs: its first bytes, hashes of its last lines, and the line that it has begun. */
+  /** State of the running process: its first bytes, hashes of its last lines, and the incomplete line. */
   let head = new Uint8Array(0);
   let own: string[] = [];
   let ownCount = 0;
@@ -82,7 +86,7 @@ export function createCommandFollower(
       cancelWait = resolve;
       timers.after(wait, resolve);
       await promise;
-      // What it is compared with is what was read.
+      // The comparison uses lines that were read, so wait for the queue.
       while (queued > 0 && !signal.aborted) await new Promise<void>((resolve) => (goOn = resolve));
     }
   }
@@ -105,7 +109,7 @@ export function createCommandFollower(
     return new Promise((resolve) => (goOn = resolve));
   }
 
-  /** What is known to be of the present now; nothing of lines that may be of the past. */
+  /** Returns the lines after the known ones; nothing if they may be history. */
   function behindKnown(lines: Uint8Array): Uint8Array {
     const known = place?.lines ?? [];
     let end = -1;
@@ -122,7 +126,7 @@ export function createCommandFollower(
     return lines.subarray(end);
   }
 
-  /** Ends the time in which what comes is of the past. */
+  /** Ends the initial phase in which output is history. */
   function settle(isLate = false): void {
     const now = clock.now();
     const isOver = printedAt !== null && (now - printedAt >= QUIET_MS || now - startedAt >= AT_ONCE_MS);
@@ -173,7 +177,9 @@ export function createCommandFollower(
   };
 }
 
-/** Each line without its end, and where the next one begins. The last one may have no end. */
+/**
+ * Calls `line` for each line without its end, and with the start of the next one. The last line may have no end.
+ */
 function eachLine(bytes: Uint8Array, line: (line: Uint8Array, next: number) => void): void {
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(LF, at);
@@ -188,9 +194,9 @@ function hashOf(line: Uint8Array): string {
 }
 
 function endOf(result: CommandResult, lastSaid: string, name: string): string {
-  const again = "It is started again.";
+  const again = "It will be restarted.";
   if (!result.started) return `${name} cannot be started: ${result.failure.message} ${again}`;
   const { exitCode, signal } = result;
-  const how = exitCode === null ? `was ended by ${signal ?? "a signal"}` : `ended with exit code ${exitCode}`;
+  const how = exitCode === null ? `was killed by ${signal ?? "a signal"}` : `exited with code ${exitCode}`;
   return `${name} ${how}${lastSaid === "" ? "" : `: ${lastSaid.replace(/[.]$/, "")}`}. ${again}`;
 }

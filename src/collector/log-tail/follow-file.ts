@@ -2,11 +2,11 @@ import { type FileHandle, open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../domain/error-code.ts";
 
-/** A place in a log that stays right over renames, truncations and restarts. Plain JSON. */
+/** A position in a log that survives renames, truncations and restarts. Plain JSON. */
 export interface FilePlace {
-  /** Bytes read; a line begins here. */
+  /** Bytes read; the start of a line. */
   readonly offset: number;
-  /** Hashes of the first bytes of the file and of those before `offset`: another file has others. */
+  /** Hashes of the file's first bytes and of those before `offset`, to recognize the file. */
   readonly head: Print;
   readonly tail: Print;
 }
@@ -16,61 +16,63 @@ interface Print {
   readonly hash: string;
 }
 
-/** Follows one log, wherever it lies. */
+/** Follows one log. */
 export interface Follower<Place> {
-  /** The log as messages call it. */
+  /** Name of the log in messages. */
   readonly name: string;
   /**
-   * The next piece, at most about `limit` bytes, as it is found at `now` (epoch ms); null while nothing is known of the
-   * log yet. Rejects with what an administrator should know, or the error of the file system.
+   * Returns the next piece, at most about `limit` bytes, as of `now` (epoch ms); null if the log is not available
+   * yet. Rejects with a message for the administrator, or with the file system's error.
    */
   next(limit: number, now: number): Promise<Piece | null>;
-  /** The first bytes of the log, at most `limit`: what kind of log it is. Rejects as `next` does. */
+  /** Returns the first bytes of the log, at most `limit`, to detect its type. Rejects like `next`. */
   head(limit: number): Promise<Uint8Array>;
-  /** Null before the first `next` that found something. */
+  /** Null until `next` has found something. */
   readonly place: Place | null;
-  /** Until when the log is known to have been followed without a break, epoch ms; null = until now. */
+  /** Until when the log was followed without a gap, epoch ms; null = until now. */
   seenAt(): number | null;
   close(): void;
 }
 
 interface Piece {
-  /** Whole lines; empty when there is nothing new. */
+  /** Complete lines; empty if nothing is new. */
   readonly bytes: Uint8Array;
-  /** Nothing more stands in the file now. */
+  /** The end of the file was reached. */
   readonly atEnd: boolean;
-  /** Lines between the last place and this piece are gone: the log was moved or emptied, and the old text was not found. */
+  /** Lines before this piece are lost: the log was moved or emptied, and the old text was not found. */
   readonly lost: boolean;
-  /** It was written while nobody read: its lines are not of now. */
+  /** The piece was written while the log was not followed, so its lines are old. */
   readonly resumed?: boolean;
 }
 
 const PRINT_BYTES = 1024;
 const LF = 0x0a;
-/** File systems round times, and their clock may be a tick behind. */
+/** File systems round times, and their clock may lag. */
 const CLOCK_SLACK_MS = 20;
-/** No log has a line this long: it is handed over in pieces. */
+/** Maximum length of a line; a longer one is split. */
 export const MAX_LINE = 64 * 1024;
 const EMPTY: Print = { bytes: 0, hash: "" };
 const START: FilePlace = { offset: 0, head: EMPTY, tail: EMPTY };
 const NOTHING: Piece = { bytes: new Uint8Array(0), atEnd: true, lost: false };
 
 /**
- * Follows a growing log by looking at it now and then, which works on every file system. A log that was renamed or
- * copied and emptied is read to its end where it went (in the same folder), then from the start where it should be.
- * Without a place it begins at the end: what stands there is history. All of a log is news that was first looked for in
- * vain and made later.
+ * Follows a growing log by checking it periodically, which works on every file system. A log that was renamed, or
+ * copied and emptied, is first read to its end at its new place (in the same folder), then from the start of the new
+ * file. Without a saved place, following starts at the end, because the existing text is history. A log that appears
+ * later is read completely.
  */
 export function createFileFollower(path: string, from: FilePlace | null) {
   let place = from;
-  /** The file as it was when it was found to be read to its end: inode, size and time. */
+  /** Inode, size and time of the file when its end was reached. */
   let seen = "";
-  /** Where the rest of the old log is, while it is read. */
+  /** Path of the old log while its rest is read. */
   let former: string | null = null;
-  /** Since when it is known that there is no file, epoch ms. */
+  /** Since when the file is known to be missing, epoch ms. */
   let missingSince: number | null = null;
 
-  /** The next piece, at most `limit` bytes, as it is found at `now` (epoch ms). Rejects with the error of the file system. */
+  /**
+   * Returns the next piece, at most `limit` bytes, as of `now` (epoch ms). Rejects with the file system's error.
+   */
   async function next(limit: number, now: number): Promise<Piece> {
     const rest = former === null ? null : await readFormer(former, limit);
     if (rest !== null) return rest;
@@ -80,7 +82,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     });
     const { size, mtimeMs, birthtimeMs, ino } = await file.stat();
     if (place === null) {
-      // What was mounted or moved here is older than the look that missed it.
+      // A file that was mounted or moved here is older than the check that missed it.
       const isNew = missingSince !== null && birthtimeMs >= missingSince - CLOCK_SLACK_MS;
       place = isNew ? START : await placeAt(file, await lastLineStart(file, size));
       if (!isNew) return NOTHING;
@@ -91,7 +93,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     if (!(await isAt(file, size, place))) {
       seen = "";
       if (await isHole(file, size, place.offset)) {
-        // Emptied under a writer that keeps its place: the front is a hole, and the writer goes on behind it.
+        // The file was emptied under a writer that keeps its position: it starts with a hole, and new text follows.
         place = await placeAt(file, place.offset);
       } else {
         former = await findFormer(path, place);
@@ -116,7 +118,7 @@ export function createFileFollower(path: string, from: FilePlace | null) {
     return { bytes: bytes.subarray(0, end), atEnd: offset + bytes.length >= size, lost: false };
   }
 
-  /** The rest of the old log; null once it is at its end, or gone. */
+  /** Reads the rest of the old log; null once its end is reached or it is gone. */
   async function readFormer(old: string, limit: number): Promise<Piece | null> {
     await using file = await open(old, "r").catch(() => null);
     const size = (await file?.stat())?.size ?? 0;
@@ -182,7 +184,9 @@ function printOf(bytes: Uint8Array): Print {
   return bytes.length === 0 ? EMPTY : { bytes: bytes.length, hash: Bun.hash(bytes).toString(36) };
 }
 
-/** Where the last line begins that may still be growing; the size when the text ends with a line end. */
+/**
+ * Returns the start of the last line, which may still be growing; the size if the text ends with a line end.
+ */
 async function lastLineStart(file: FileHandle, size: number): Promise<number> {
   const length = Math.min(size, MAX_LINE);
   const found = (await readAt(file, size - length, length)).lastIndexOf(LF);

@@ -10,10 +10,10 @@ import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import type { CommandPlace } from "./follow-command.ts";
 import type { FilePlace, Follower } from "./follow-file.ts";
 
-/** Where the tail of one log stands, as the store keeps it. */
+/** Stored position in a log. */
 export interface TailCursor {
   readonly kind: "log";
-  /** Which log: its path, or a hash of the command that follows it. */
+  /** Path of the log, or a hash of the command that follows it. */
   readonly path: string;
   readonly place: FilePlace | CommandPlace;
   readonly reader: ReaderState;
@@ -22,13 +22,13 @@ export interface TailCursor {
 export type LogTail = ReturnType<typeof createLogTail>;
 export type TailStep = Awaited<ReturnType<LogTail["next"]>>;
 
-/** Read at a time: a millisecond or two of parsing. */
+/** Bytes per piece, which take a millisecond or two to parse. */
 export const PIECE_BYTES = 128 * 1024;
 const SNIFFED_BYTES = 4096;
 
 /**
- * The debug log of one server, followed as it grows: from its end, or from where an earlier process stood. `follower`
- * has begun at the cursor's place.
+ * Follows the debug log of one server as it grows, from its end or from a stored position. `follower` must start at
+ * the cursor's place.
  */
 export function createLogTail(
   debugLog: DebugLog,
@@ -41,7 +41,7 @@ export function createLogTail(
   const cutter = createLineCutter();
   let attempts: Attempt[] = [];
   let notices: DaemonNotice[] = [];
-  /** Lines come as they are written: they are of now. */
+  /** Lines are read when they are written, so their time is about now. */
   let caughtUp = cursor === null;
   let sniffed = false;
   const reader = debugLog.createReader({
@@ -55,7 +55,7 @@ export function createLogTail(
     onNotice: (notice) => void notices.push(notice),
   });
 
-  /** Nothing is taken of a file that is no debug log: should it become one, nothing is missing. */
+  /** Rejects a file that is not a debug log, without reading on: if it becomes one, nothing is missing. */
   async function refuseOtherFiles(): Promise<void> {
     if (sniffed) return;
     const head = await follower.head(SNIFFED_BYTES).catch(() => null);
@@ -76,7 +76,7 @@ export function createLogTail(
     const { bytes, atEnd, lost, resumed = false } = piece;
     if (resumed) caughtUp = false;
     const { place } = follower;
-    // Another file may be of another kind.
+    // Check the type of a new file again.
     if (lost || (place?.offset ?? 0) < before) sniffed = false;
     reader.near(caughtUp || reader.state().day === 0 ? now : null);
     cutter.feed(bytes, reader.line);
@@ -88,15 +88,15 @@ export function createLogTail(
     const read = { attempts, notices };
     attempts = [];
     notices = [];
-    /** Where to go on once the attempts are stored; null before the first. */
+    /** Cursor to store with the attempts; null before the first. */
     const reached: TailCursor | null = place && { kind: "log", path, place, reader: reader.state() };
     return { ...read, atEnd, lost, lastAt: reader.lastAt, cursor: reached };
   }
 
   return {
     /**
-     * Reads at most one piece of the log; null while nothing is known of it yet. Rejects when the log cannot be read,
-     * with words for an administrator.
+     * Reads at most one piece of the log; null if the log is not available yet. Rejects with a message for the
+     * administrator if the log is unreadable.
      */
     next,
     seenAt: follower.seenAt,
@@ -106,19 +106,22 @@ export function createLogTail(
 
 const PROBLEMS = {
   binary:
-    "is no text: it may be an encrypted report log, which only the vendor's tools can read. Name the debug log instead",
-  "utf-16": "is UTF-16 text; the daemons write single bytes",
+    "is not text; it may be an encrypted report log, which only the vendor's tools can read. Set the debug log instead",
+  "utf-16": "is UTF-16 text, which license daemons do not write",
   text: null,
 } as const;
 
 const UNREADABLE: Readonly<Record<string, string>> = {
   ENOENT: "does not exist",
-  EACCES: "may not be read by this user",
-  EPERM: "may not be read by this user",
-  EISDIR: "is a folder",
+  EACCES: "is not readable for this user",
+  EPERM: "is not readable for this user",
+  EISDIR: "is a directory",
 };
 
-/** What a line means for denials; null = nothing. A feature that the server never had is asked for by probing clients. */
+/**
+ * Returns the event as an attempt to check out; null for other events. UNSUPPORTED is ignored, because clients probe for
+ * features.
+ */
 export function attemptOf(server: string, event: DebugLogEvent): Attempt | null {
   const kind = KINDS[event.kind];
   if (kind === undefined || !("feature" in event)) return null;

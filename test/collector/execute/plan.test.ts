@@ -144,16 +144,22 @@ describe("remove names one checkout and no other", () => {
       site("rlm", [ADA], { daemons: [] }),
       { handle: "101" },
       "INVALID_FIELD",
-      /too little is known/,
+      /cannot distinguish/,
     ],
     [
       "an option",
       flexnet({ ...ADA, user: "-all" }),
       { handle: "101" },
       "INVALID_FIELD",
-      /user begins with a -/,
+      /user starts with -/,
     ],
-    ["a line", flexnet({ ...ADA, host: "a\nb" }), { handle: "101" }, "INVALID_FIELD", /host has control/],
+    [
+      "a line",
+      flexnet({ ...ADA, host: "a\nb" }),
+      { handle: "101" },
+      "INVALID_FIELD",
+      /host contains control/,
+    ],
   ])("%s", (_, of, args, code, says) => {
     const error = refusal(() => asked("remove", of, args));
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(says)]);

@@ -302,7 +302,7 @@ test("a log_command is followed as a file is, and what it may have missed was no
   expect([rows(), told.length]).toEqual([["ada 1 denied"], 1]);
   end({ started: false, argv: [], failure });
   await pass(2);
-  const message = "log_command (tail) cannot be started: No descriptors. It is started again.";
+  const message = "log_command (tail) cannot be started: No descriptors. It will be restarted.";
   expect(watch.logging()).toMatchObject([{ state: "unreadable", since: null, message }]);
   await pass(2);
   print?.(Buffer.from(denied("12:00:02") + denied("12:00:30", "bob")));
@@ -318,7 +318,7 @@ test("a log_command is followed as a file is, and what it may have missed was no
   // The last line came less than a minute after the first span's end; nothing is known of the ten minutes.
   expect((last?.to ?? 0) - T).toBeLessThan(60_000);
   expect((now?.from ?? 0) - T).toBeGreaterThan(600_000);
-  expect(log.lines.at(-1)?.message).toContain("did not repeat the last ones");
+  expect(log.lines.at(-1)?.message).toContain("did not repeat the last lines");
   const former = signal;
   expect(former?.aborted).toBe(false);
   watch.setServers([monitored("eda", { logCommand: ["cat", "/var/log/report.log"] })]);
@@ -326,7 +326,7 @@ test("a log_command is followed as a file is, and what it may have missed was no
   print?.(Buffer.from("\u0001\u0002\u0003\u0004 report\n"));
   await pass(4);
   expect(watch.logging()).toMatchObject([
-    { message: expect.stringContaining("log_command (cat) is no text") },
+    { message: expect.stringContaining("log_command (cat) is not text") },
   ]);
 });
 

@@ -130,7 +130,7 @@ test("its end is a problem with the last words of stderr until it is seen to go 
   process.onStderr?.(Buffer.from("Warning: added lic1\nssh: connect to \u001b[1mlic1: refused\n"));
   process.end(255);
   await time.pass(0);
-  const words = String.raw`! log_command (ssh) ended with exit code 255: ssh: connect to \u001b[1mlic1: refused. It is started again.`;
+  const words = String.raw`! log_command (ssh) exited with code 255: ssh: connect to \u001b[1mlic1: refused. It will be restarted.`;
   expect(await read()).toBe(words);
   expect(follower.seenAt()).toBe(seen);
   for (const wait of [2, 4, 8, 16, 32, 60, 60]) {
@@ -139,7 +139,7 @@ test("its end is a problem with the last words of stderr until it is seen to go 
     expect(starts).toBe(before);
     await time.pass(1);
     expect(starts).toBe(before + 1);
-    expect(await read()).toStartWith("! log_command (ssh) ended");
+    expect(await read()).toStartWith("! log_command (ssh) exited");
     if (wait < 60 || starts < 8) process.end(255);
     await time.pass(0);
   }

@@ -114,8 +114,8 @@ describe("an answer is refused", () => {
     ['{"asOf": "2030-01-01T12:00:00", "features": []}', /has no `asOf`/],
     ['{"asOf": "2030-02-30T12:00:00Z", "features": []}', /has no `asOf`/],
     ['{"asOf": "2030-01-01T12:00:00Z"}', /no list `features`/],
-    ["[]", /no JSON object/],
-    ["oops", /no JSON/],
+    ["[]", /not a JSON object/],
+    ["oops", /not valid JSON/],
   ])("%j", (text, problem) => {
     expect(refused(text)).toMatchObject({ recognised: false });
     expect(refused(text).problem).toMatch(problem);

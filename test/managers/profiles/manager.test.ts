@@ -72,18 +72,18 @@ test.each([
   [" lic", /blank/],
   ["-x", /looks like an option/],
   ["li\tc", /control character/],
-  ["7@lic:8", /"7@lic:8" is no server/],
-  ["lic;rm", /"lic;rm" is no server/],
-  ["70000@lic", /"70000" in "70000@lic" is not a port/],
-  ["lic,LIC", /"LIC" stands twice/],
-  ["/etc/x", /is no server/],
+  ["7@lic:8", /invalid server "7@lic:8"/],
+  ["lic;rm", /invalid server "lic;rm"/],
+  ["70000@lic", /invalid port "70000" in "70000@lic"/],
+  ["lic,LIC", /duplicate server "LIC"/],
+  ["/etc/x", /invalid server/],
 ])("the address %j is refused", (address, words) => {
   expect(managerOf("lsdyna").parseAddress(address)).toMatchObject({ problem: expect.stringMatching(words) });
 });
 
 test("an address needs a port where the profile has none", () => {
   expect(managerOf("olicense").parseAddress("lic")).toMatchObject({
-    problem: expect.stringContaining("names no port"),
+    problem: expect.stringContaining("has no port"),
   });
   expect(managerOf("olicense").parseAddress("lic:7")).toEqual({ members: [{ host: "lic", port: 7 }] });
   expect(own('argv = ["x"]').parseAddress("lic")).toEqual({ members: [{ host: "lic", port: null }] });
@@ -168,6 +168,6 @@ test.each([
 
 test.each([
   ["yyyy-MM", "has no day"],
-  ["yyyy-MM-dd MM", "has MM twice"],
-  ["yyyy-MM-dd KK", "has KK; there are"],
+  ["yyyy-MM-dd MM", "contains MM twice"],
+  ["yyyy-MM-dd KK", 'contains unknown letters "KK"; known are'],
 ])("%s is no pattern", (pattern, why) => expect(() => dateReader([pattern])).toThrow(why));
