@@ -32,11 +32,11 @@ import type { Pool } from "./database/connect.ts";
 import type { Reads } from "./database/reads.ts";
 import type { Directory } from "./lists/directory.ts";
 import { createHubLists } from "./lists/lists.ts";
-import { logsOfSites } from "./logs/form.ts";
+import { logsOfSites } from "./logs/site-queries.ts";
 import { metricsAtHubRoutes } from "./routes/metrics.ts";
 import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
-import { hubStreams } from "./streams/form.ts";
+import { hubStreams } from "./streams/site-queries.ts";
 
 /** What the composition root of a hub hands to its app. */
 export interface HubAppDeps extends Omit<AppDeps, "pictures"> {

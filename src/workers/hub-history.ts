@@ -1,6 +1,6 @@
 import { serveHistory } from "../history/serve.ts";
-import { HUB_ANSWERS } from "../hub/history/answers.ts";
 import { postgresBackend } from "../hub/history/transaction.ts";
+import { HUB_ANSWERS } from "../hub/history/worker-answers.ts";
 
 // The worker that reads a hub's history: see `history/client.ts` for its other side.
 declare const self: Worker;

@@ -1,22 +1,18 @@
 import { AlertRecord, alertRecord, anonymousAlert } from "../../domain/alerts.ts";
-import type { Answer, Formatted } from "../../http/answers/answer.ts";
+import type { QueryParams } from "../../history/serve.ts";
+import type { Answer } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
-import type { AlertFilter } from "../../store/alert-queries.ts";
+import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import { type AlertAtHubRow, alertOf, ownerOf } from "../alerts/rows.ts";
 import type { Pool } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { ofSites } from "./people.ts";
 
-export interface AlertsAsked extends AlertFilter, Formatted {
-  readonly limit: number;
-  readonly offset: number;
-  readonly anonymize: boolean;
-  /** Epoch ms. */
-  readonly now: number;
-}
-
-/** Alerts of all sites, the newest first by when they fired. */
-export async function alertsAnswer(pool: Pool, asked: AlertsAsked): Promise<Answer> {
+/** Answers alerts of all sites, newest first by the time they fired. */
+export async function alertsAnswer(
+  pool: Pool,
+  asked: QueryParams<HistoryAnswers, "alerts">,
+): Promise<Answer> {
   const conditions = createConditions();
   const { use, add, oneOf } = conditions;
   const { filter, start, end, severities, acknowledged, state, rules, limit, offset } = asked;

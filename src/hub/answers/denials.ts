@@ -1,23 +1,20 @@
 import { type Denial, type DenialOutcome, DenialRecord, denialRecord } from "../../domain/denials.ts";
+import type { QueryParams } from "../../history/serve.ts";
 import { isOfNames } from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
-import type { Answer, Formatted } from "../../http/answers/answer.ts";
+import type { Answer } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
+import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import type { DenialQuery, DenialSort } from "../../store/denial-queries.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
 import { peopleIn, personConditions, placesIn } from "./people.ts";
 
-export interface DenialsAsked extends DenialQuery, Formatted {
-  readonly limit: number;
-  readonly logging: readonly object[];
-}
-
-/** Denied requests, the newest first unless told otherwise. */
+/** Answers denied requests, newest first by default. */
 export async function denialsAnswer(
   pool: Pool,
-  asked: DenialsAsked,
+  asked: QueryParams<HistoryAnswers, "denials">,
   pseudonyms: Pseudonyms | null,
 ): Promise<Answer> {
   const stored = await peopleIn(pool, asked, pseudonyms, ["denials"]);

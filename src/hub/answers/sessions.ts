@@ -1,7 +1,8 @@
 import { SessionRecord } from "../../domain/history-records.ts";
 import type { EndReason, Session } from "../../domain/session.ts";
 import { holdingsAt } from "../../domain/stats/held-seats.ts";
-import { type SessionsQuery, sessionRecord } from "../../history/sessions/session-list.ts";
+import type { QueryParams } from "../../history/serve.ts";
+import { sessionRecord } from "../../history/sessions/session-list.ts";
 import {
   type Dialect,
   isOfNames,
@@ -9,8 +10,9 @@ import {
   sessionOrder,
 } from "../../history/sessions/session-order.ts";
 import { namesFor, type Pseudonyms } from "../../http/anonymous/anonymous.ts";
-import type { Answer, Formatted } from "../../http/answers/answer.ts";
+import type { Answer } from "../../http/answers/answer.ts";
 import { rowsAnswer } from "../../http/answers/list.ts";
+import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
 import { type Pool, whole } from "../database/connect.ts";
 import { createConditions } from "../lists/conditions.ts";
 import { serverAt } from "../lists/directory.ts";
@@ -39,12 +41,10 @@ const SHOWN_COLUMNS: Dialect["columns"] = {
   endReason: "s.end_reason",
 };
 
-export type SessionsAsked = SessionsQuery & Formatted;
-
-/** Who had what, when: sorted, cut and counted by PostgreSQL. Ties go by the sites' numbers, as at the sites. */
+/** Answers sessions. PostgreSQL sorts, cuts and counts them; ties are ordered by the ids of the sites, as at the sites. */
 export async function sessionsAnswer(
   pool: Pool,
-  asked: SessionsAsked,
+  asked: QueryParams<HistoryAnswers, "sessions">,
   pseudonyms: Pseudonyms | null,
 ): Promise<Answer> {
   const { start, end, sort, limit, offset, now } = asked;

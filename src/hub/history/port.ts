@@ -1,0 +1,86 @@
+import { closestNames } from "../../config/closest-word.ts";
+import type { Log } from "../../domain/log.ts";
+import type { Clock } from "../../domain/time/clock.ts";
+import { createHistoryClient, type HistoryClient, startWorkerOf } from "../../history/client.ts";
+import type { QueryParams, QueryResult } from "../../history/serve.ts";
+import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import type { HttpDeps } from "../../http/deps.ts";
+import type { HistoryAnswers } from "../../http/history-answers/answers.ts";
+import { alertsAnswer } from "../answers/alerts.ts";
+import { denialsAnswer } from "../answers/denials.ts";
+import { sessionsAnswer } from "../answers/sessions.ts";
+import type { Pool } from "../database/connect.ts";
+import type { Reads } from "../database/reads.ts";
+import type { HubAnswers } from "./worker-answers.ts";
+
+/** Maximum number of known names to compare with an unknown one. */
+const MAX_NAMES = 50_000;
+
+/** Answers everything about history that PostgreSQL cannot answer with one list query. */
+export type HistoryWorker = HistoryClient<HubAnswers>;
+
+/** Creates the worker's client; the worker connects on its first query. */
+export function createHistoryWorker(reads: Pick<Reads, "config">, clock: Clock, log: Log): HistoryWorker {
+  return createHistoryClient({
+    path: () => JSON.stringify(reads.config()),
+    title: "the hub",
+    clock,
+    log,
+    startWorker: () => startWorkerOf("hub-history"),
+  });
+}
+
+/** The questions that the worker does not answer. A question without an answer fails the type check. */
+type Listed = {
+  readonly [Name in Exclude<keyof HistoryAnswers, keyof HubAnswers>]: (
+    asked: QueryParams<HistoryAnswers, Name>,
+  ) => Promise<QueryResult<HistoryAnswers, Name>>;
+};
+
+/** Answers history: PostgreSQL sorts and cuts the lists, the worker does the rest. */
+export function createHubHistory(
+  reads: Pick<Reads, "pool">,
+  pseudonyms: Pseudonyms,
+  worker: HistoryWorker,
+): HttpDeps["history"] {
+  const aliases = ({ anonymize }: { readonly anonymize: boolean }) => (anonymize ? pseudonyms : null);
+  const listed: Listed = {
+    unknownName: (asked) => unknownName(reads.pool(), asked),
+    sessions: (asked) => sessionsAnswer(reads.pool(), asked, aliases(asked)),
+    denials: (asked) => denialsAnswer(reads.pool(), asked, aliases(asked)),
+    alerts: (asked) => alertsAnswer(reads.pool(), asked),
+  };
+  const query = (name: string, asked: never, options: object): Promise<unknown> =>
+    name in listed
+      ? listed[name as keyof Listed](asked)
+      : worker.query(name as keyof HubAnswers, asked, options);
+  // The port ties each name to the types of its parameters and its answer.
+  return { query: query as HttpDeps["history"]["query"] };
+}
+
+/** Returns the first name that neither the live pictures nor history knows; null if all are known. */
+async function unknownName(
+  pool: Pool,
+  { daemons, features }: QueryParams<HistoryAnswers, "unknownName">,
+): Promise<QueryResult<HistoryAnswers, "unknownName">> {
+  const kinds = [
+    { what: "daemon", column: "daemon", names: daemons },
+    { what: "feature", column: "name", names: features },
+  ] as const;
+  for (const { what, column, names } of kinds) {
+    for (const name of names) {
+      const found = await pool.unsafe(
+        `SELECT 1 FROM current_features WHERE ${column} = $1 UNION ALL
+         SELECT 1 FROM history_features WHERE ${column} = $1 LIMIT 1`,
+        [name],
+      );
+      if (found.length > 0) continue;
+      const rows: { name: string }[] = await pool.unsafe(
+        `SELECT DISTINCT ${column} AS name FROM current_features UNION
+         SELECT DISTINCT ${column} FROM history_features LIMIT ${MAX_NAMES}`,
+      );
+      return { what, name, closest: closestNames(name, new Set(rows.map((row) => row.name))) };
+    }
+  }
+  return null;
+}
