@@ -47,9 +47,13 @@ describe("the commands that there are", () => {
     const response = await at.get("/api/execute", { key });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
-  test.each<["viewer" | "anonymous" | "operator" | "admin", string[]]>([
+  test("an anonymized key may not see them", async () => {
+    const at = site();
+    expect((await list(at, at.keys.anonymous)).status).toBe(403);
+  });
+
+  test.each<["viewer" | "operator" | "admin", string[]]>([
     ["viewer", []],
-    ["anonymous", []],
     ["operator", ["status", "diagnose", "exit", "say", "spam", "hang", "gone", "crash"]],
     ["admin", ["status", "diagnose", "reread", "remove", ...COMMANDS.map(({ name }) => name)]],
   ])("%s may run %p", async (role, names) => {
