@@ -8,23 +8,23 @@ import type { People } from "./people.ts";
 import { type Day, MAX_FACTS, MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, type Push } from "./protocol.ts";
 import type { States } from "./states.ts";
 
-/** Facts that are read before others get the event loop. */
+/** Number of facts to read before yielding to the event loop. */
 const SLICE_FACTS = 250;
-/** Characters of the facts, of the states and of the days of one push: far from what it may hold unpacked. */
+/** Maximum characters of facts, states and days in one push, well below the limit of an unpacked push. */
 const CHARS = { facts: 2_500_000, states: 2_000_000, days: 700_000 };
 
-/** A push on its way. */
+/** A push ready to send. */
 export interface Batch {
   readonly body: Uint8Array<ArrayBuffer>;
   readonly to: number;
   readonly facts: number;
-  /** Facts whose rows retention deleted before they were sent. */
+  /** Number of facts whose rows retention deleted before they were sent. */
   readonly gone: number;
-  /** More waits behind it. */
+  /** True if more facts, states or days remain. */
   readonly more: boolean;
-  /** Its answer may wait for a command. */
+  /** True if the hub may delay its answer until it has a command. */
   readonly held: boolean;
-  /** The hub has taken the push: its states and days need not be sent again. */
+  /** Call after the hub stored the push, so that its states and days are not sent again. */
   readonly acknowledged: () => void;
 }
 
@@ -32,11 +32,11 @@ interface AroundDeps {
   readonly outbox: Outbox;
   readonly head: Pick<Push, "site" | "instance">;
   readonly now: () => number;
-  /** When nothing waited last, epoch ms. */
+  /** Returns when the backlog was last empty, in epoch ms. */
   readonly waitingSince: () => number;
-  /** Up to when the site told people of its alerts although its hub does; null = it never had to. */
+  /** Returns up to when the site notified people itself although the hub should do so; null = never. */
   readonly toldUntil: () => number | null;
-  /** How long an answer may wait for a command. */
+  /** Returns how long the hub may delay its answer to wait for a command. */
   readonly holdMs: () => number;
 }
 
@@ -47,7 +47,7 @@ interface BatchDeps extends AroundDeps {
   readonly log: Log;
 }
 
-/** The day that is being told, with the parts of it that were read and not taken yet. */
+/** The day being sent, with the parts that were read but not yet acknowledged. */
 interface Telling {
   readonly due: DueDay;
   readonly rest: Iterator<Day>;
@@ -57,17 +57,17 @@ interface Telling {
 
 export type Batches = ReturnType<typeof createBatches>;
 
-/** Makes pushes of what waits: facts in order first, then the newest states, then days. */
+/** Builds pushes from the backlog: facts in order, then the newest states, then days. */
 export function createBatches(deps: BatchDeps) {
   const { store, outbox, people, states, now, log } = deps;
   const factOf = createFactReader(store, people);
   const days = createDayReader(store, people);
   let telling: Telling | null = null;
   let usersTold = outbox.usersSent();
-  /** Facts that are larger than a push may be. */
+  /** Numbers of facts that exceed the size of a push. */
   const tooLarge = new Set<number>();
 
-  /** Facts above `cursor`, as JSON. `shrink` halves how many these are at most, as often as it says. */
+  /** Reads the facts above `cursor` as JSON. Each step of `shrink` halves the maximum number. */
   async function readFacts(cursor: number, shrink: number) {
     const texts: string[] = [];
     const rows = onceEach(outbox.page(cursor, MAX_FACTS >> shrink));
@@ -86,7 +86,7 @@ export function createBatches(deps: BatchDeps) {
     return { texts, to, gone };
   }
 
-  /** The next parts of the day at hand, or of the next one that is due. */
+  /** Takes the next parts of the current day, or of the next due day. */
   function takeDays(chars: number) {
     const texts: string[] = [];
     const taken: Day[] = [];
@@ -121,7 +121,7 @@ export function createBatches(deps: BatchDeps) {
     const cursor = outbox.cursor();
     const facts = await readFacts(cursor, shrink);
     const { to } = facts;
-    // From here on nothing else runs until all is read: what is known holds up to the last fact.
+    // No await from here on: the `known` state must hold up to the last fact.
     const isDrained = to >= outbox.edges().head;
     const given = states.take(CHARS.states >> shrink, isDrained && outbox.daysLeft() === 0);
     const told = takeDays(CHARS.days >> shrink);
@@ -162,9 +162,9 @@ export function createBatches(deps: BatchDeps) {
   }
 
   return {
-    /** The next push; an empty one is the heartbeat. */
+    /** Builds the next push; an empty one is the heartbeat. */
     next: (): Promise<Batch> => pack(0),
-    /** What was begun of days is begun again. */
+    /** Sends unfinished days again from their first part. */
     restartDays(): void {
       telling = null;
       usersTold = outbox.usersSent();
@@ -172,7 +172,7 @@ export function createBatches(deps: BatchDeps) {
   };
 }
 
-/** A push that brings nothing: the first one of a process, which asks what the hub has, or the last one. */
+/** Builds a push without content: the first of a process, which asks for the hub's cursor, or the last. */
 export async function bareOf(
   deps: AroundDeps,
   what: Pick<Push, "stops"> & Partial<Pick<Push, "hello">>,
@@ -205,7 +205,7 @@ function aroundFacts({ outbox, head, now, waitingSince, toldUntil }: AroundDeps,
 
 type Texts = Readonly<Record<"facts" | "states" | "days", readonly string[]>>;
 
-/** `body` is null where it is larger than a push may be. */
+/** `body` is null if it exceeds the size of a push. */
 async function packed(around: object, { facts, states, days }: Texts) {
   const parts = `"facts":[${facts}],"states":[${states}],"days":[${days}]`;
   const text = Buffer.from(`${JSON.stringify(around).slice(0, -1)},${parts}}`);
@@ -214,7 +214,7 @@ async function packed(around: object, { facts, states, days }: Texts) {
   return { body: body !== null && body.length > MAX_PACKED_BYTES ? null : body, bytes };
 }
 
-/** Rows whose fact is said again further down are left out: it says how the row stands now. */
+/** Keeps only the last row of each fact, since a fact is read in its current state. */
 function onceEach(rows: readonly OutboxRow[]): OutboxRow[] {
   const last = new Map(rows.map((row) => [`${row.kind} ${row.key}`, row.seq]));
   return rows.filter((row) => last.get(`${row.kind} ${row.key}`) === row.seq);

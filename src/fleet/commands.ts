@@ -7,7 +7,7 @@ import type { Command, Fact } from "./protocol.ts";
 type Outcome = Omit<Extract<Fact, { kind: "outcome" }>, "kind" | "seq" | "command">;
 type Of<Name extends Command["command"]> = Extract<Command, { command: Name }>;
 
-/** What the daemon does for a hub. Each rejects with an ApiError where it cannot. */
+/** Actions that the daemon performs for a hub. Each rejects with an ApiError on failure. */
 export interface Actions {
   acknowledge(command: Of<"acknowledge">): Promise<void>;
   silence(command: Of<"silence">): Promise<void>;
@@ -19,14 +19,13 @@ interface CommandDeps {
   readonly actions: Actions;
   readonly allow: () => FleetSettings["allow"];
   readonly outbox: { addOutcome(outcome: object): void; commandsDone(): readonly string[] };
-  /** An outcome waits. */
+  /** Signals that an outcome is ready to send. */
   readonly wake: () => void;
-  /** The audit trail. */
   readonly audit: Log;
   readonly log: Log;
 }
 
-/** What of `[fleet] allow` a command needs. */
+/** Permission in `[fleet] allow` that a command needs. */
 const NEEDS = {
   acknowledge: "acknowledge",
   silence: "acknowledge",
@@ -42,7 +41,7 @@ const MESSAGES = {
 
 const NOTHING: Omit<Outcome, "outcome"> = { code: null, message: null, results: null, run: null };
 
-/** Carries out what people asked for at the hub, each command once, and says what became of it as a fact. */
+/** Runs each command from the hub once and records its outcome as a fact. */
 export function createCommands({ actions, allow, outbox, wake, audit, log }: CommandDeps) {
   const known = new Set(outbox.commandsDone());
   let running = 0;
@@ -85,7 +84,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
       const why = `This site lets its hub do no such thing: fleet.allow lacks ${NEEDS[command.command]}.`;
       return report(command, { ...NOTHING, outcome: "refused", code: "AUTH_INSUFFICIENT", message: why });
     }
-    // A daemon that dies meanwhile must not run it twice.
+    // Record the start, so that a restarted daemon does not run the command again.
     if (command.command === "execute") {
       audit.info(message, { ...said, outcome: "started" });
       report(command, { ...NOTHING, outcome: "begun" });
@@ -114,7 +113,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
         void carryOut(command).finally(() => running--);
       }
     },
-    /** Whether outcomes are still to come. */
+    /** Reports whether commands are still running. */
     isBusy: () => running > 0,
   };
 }

@@ -22,11 +22,11 @@ import { type DueDay, NO_DAY } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { AlertRow, Day, SessionRow, StatusRow } from "./protocol.ts";
 
-/** Rows that are read at once, and about how long a part of them is. */
+/** Number of rows per query, and approximate number per part. */
 const ROWS = 500;
 const PART_CHARS = 200_000;
 
-/** About a hundred thousand sessions: a push takes a megabyte. */
+/** About 100,000 sessions; a push holds 1 MB. */
 const MOST_HELD_BYTES = 700_000;
 
 const base64 = (data: Uint8Array) => Buffer.from(data).toString("base64");
@@ -39,7 +39,7 @@ interface PackedRow extends NamedFeature {
 
 export type DayReader = ReturnType<typeof createDayReader>;
 
-/** Reads days as they are stored, in parts. Throws StoreError. */
+/** Reads stored days in parts. Throws StoreError. */
 export function createDayReader(store: Store, people: People) {
   const { sqlite, read } = store;
   const query = <Row, Values extends number[]>(sql: string) => {
@@ -82,7 +82,7 @@ export function createDayReader(store: Store, people: People) {
     "SELECT id, name FROM history_users WHERE id > ? ORDER BY id LIMIT ?",
   );
 
-  /** Parts of rows that come page after page; the first is there also when it is empty. `after` gives the next page. */
+  /** Yields parts of rows, page by page, and always at least one part. `after` reads the next page. */
   function* parts<Row, Out>(
     pageAfter: (last: Row | null) => readonly Row[],
     make: (row: Row) => Out | null,
@@ -106,7 +106,7 @@ export function createDayReader(store: Store, people: People) {
     if (rows.length > 0 || part === 0) yield { part, rows };
   }
 
-  /** All at once: a day has few of them. */
+  /** Reads a table in one part, because a day has few of its rows. */
   const atOnce =
     <Row>(rows: readonly Row[]) =>
     (last: Row | null) => {
@@ -114,7 +114,7 @@ export function createDayReader(store: Store, people: People) {
       return rows.slice(from, from + ROWS);
     };
 
-  /** With the steps of hours that are not packed yet. */
+  /** Adds the steps of hours that are not packed yet. */
   function samplesOf(day: number, { id, data }: PackedRow, withLoose: boolean): Uint8Array | null {
     const dayAt = day * DAY_MS;
     if (!withLoose) return data;
@@ -138,7 +138,7 @@ export function createDayReader(store: Store, people: People) {
     for (const part of parts(page, make)) yield { table, day, ...part };
   }
 
-  /** A day of more than fits is not sent: the hub has its sessions. */
+  /** Leaves out a day that is too large; the hub computes it from its sessions. */
   function heldOf(day: number): Day {
     const data = held(day)[0]?.data ?? null;
     const said = data === null || data.length > MOST_HELD_BYTES ? null : people.sessionDay(data);
@@ -176,7 +176,7 @@ export function createDayReader(store: Store, people: People) {
   }
 
   return {
-    /** The parts of a day in order. `usersSent`: highest number of a user whose name is known already. */
+    /** Yields the parts of a day in order. `usersSent`: highest user number that the hub knows. */
     *parts({ day, whole }: Pick<DueDay, "day" | "whole">, usersSent: number): Generator<Day> {
       if (day === NO_DAY) {
         const openAfter = (last: SessionRow | null) => open(last?.id ?? Number.MIN_SAFE_INTEGER, ROWS);
@@ -191,7 +191,7 @@ export function createDayReader(store: Store, people: People) {
   };
 }
 
-/** An alert as it travels. */
+/** Converts an alert to its form in a push. */
 export function alertRow(alert: Parameters<typeof alertRecord>[0], people: People): AlertRow {
   const record = alertRecord(alert, alert.startedAt);
   const { durationSeconds: _, ...row } = people.audience === "names" ? record : anonymousAlert(record);

@@ -6,7 +6,7 @@ import type { OutboxRow } from "./outbox.ts";
 import type { People } from "./people.ts";
 import type { CoverageRow, DenialRow, Fact, SessionRow, StatusRow } from "./protocol.ts";
 
-/** The columns of rows as they travel. */
+/** Columns of each table as they are sent. */
 export const SESSION_ROW = `id, server_id AS server, daemon, feature, user, host, version, count, handle, started_at AS startedAt,
   began_at AS beganAt, first_seen_at AS firstSeenAt, last_seen_at AS lastSeenAt, ended_at AS endedAt, end_reason AS endReason`;
 export const COVERAGE_ROW = `server_id AS server, from_at AS "from", read_at AS readAt, until_at AS until, running, looks`;
@@ -22,7 +22,7 @@ export interface NamedFeature extends FeatureId {
   readonly seatGroup: string | null;
 }
 
-/** A feature as it travels: that it counts seats of its own is not said. */
+/** Converts a feature to its form in a push; a feature that counts its own seats omits the unit. */
 export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFeature) => ({
   server,
   daemon,
@@ -31,7 +31,7 @@ export const featureRow = ({ server, daemon, feature, unit, seatGroup }: NamedFe
   ...(seatGroup !== null && { seatGroup }),
 });
 
-/** As SQLite has it: without booleans. */
+/** SQLite has no booleans. */
 export type StoredCoverage = Omit<CoverageRow, "running"> & { readonly running: number };
 export type StoredDenial = Denial & { readonly id: number; readonly told: number };
 
@@ -43,8 +43,8 @@ type EventFact = Extract<Fact, { kind: "event" }>;
 export type FactReader = ReturnType<typeof createFactReader>;
 
 /**
- * Reads the facts of rows of the outbox as they stand now. Undefined = the row is gone, because retention was faster than
- * the line; null = what it says stays at the site. Throws StoreError.
+ * Reads the current facts of outbox rows. Undefined = retention deleted the row; null = the fact must not
+ * leave the site. Throws StoreError.
  */
 export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read">, people: People) {
   const session = sqlite.query<SessionRow, [number]>(`SELECT ${SESSION_ROW} FROM sessions WHERE id = ?`);
@@ -71,7 +71,7 @@ export function createFactReader({ sqlite, read }: Pick<Store, "sqlite" | "read"
     if (row === null) return undefined;
     const shown = people.session(row);
     if (shown === null) return null;
-    // What the first reading of a server finds taken was not taken then.
+    // Seats found by a server's first reading were checked out earlier.
     const announced = row.firstSeenAt > (firstRead.get(row.server)?.at ?? Number.POSITIVE_INFINITY);
     return { kind: "session" as const, seq, change, announced, ...shown };
   }

@@ -3,43 +3,44 @@ import { DAY_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 import { RECORDED, type Recorded } from "./recording.ts";
 
-/** A row of the outbox: what happened, and the key by which its row is found. */
+/** A row of the outbox: what changed, and the key of the changed row. */
 export interface OutboxRow {
   readonly seq: number;
   readonly kind: Recorded;
   readonly key: string | number;
 }
 
-/** A day that the hub is to get. */
+/** A day that must be sent to the hub. */
 export interface DueDay {
   readonly day: number;
   readonly whole: boolean;
   readonly touches: number;
 }
 
-/** The day under which stands what belongs to none: open sessions, the names of users. */
+/** Day number of everything that belongs to no day: open sessions and user names. */
 export const NO_DAY = -1;
 
-/** What a row of the outbox takes on the disk, on average; measured. */
+/** Average size of an outbox row on disk, measured. */
 export const ROW_BYTES = 26;
 
 const KINDS = new Map(
   (Object.keys(RECORDED) as Recorded[]).map((name): [string, Recorded] => [RECORDED[name], name]),
 );
 
-/** Rows that are removed at once: a millisecond or so. */
+/** Rows deleted per transaction; takes about 1 ms. */
 const TRIM_ROWS = 5_000;
 
 /**
- * `epoch`: random, 16 hex digits · `met`: the hub knows it · `cursor`: the newest fact that the hub has · `lost`: facts behind the cursor were
- * dropped · `drained`: when nothing waited last, epoch ms · `stopped`: since when nothing was recorded, epoch ms · `users`:
- * highest number of a user that the hub has · `people`: under which names the hub knows people.
+ * `epoch`: random, 16 hex digits · `met`: the hub knows it · `cursor`: newest fact at the hub · `lost`: facts
+ * after the cursor were dropped · `drained`: when the backlog was last empty, epoch ms · `stopped`: since
+ * when nothing is recorded, epoch ms · `users`: highest user number at the hub · `people`: how the hub knows
+ * people.
  */
 type Mark = "epoch" | "met" | "cursor" | "lost" | "drained" | "stopped" | "users" | "people";
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
-/** What a site still has to tell its hub. Throws StoreError. */
+/** Stores what the site has not yet sent to its hub. Throws StoreError. */
 export function createOutbox(store: Store, random: RandomBytes) {
   const { sqlite, read, transaction } = store;
   const page = sqlite.query<Omit<OutboxRow, "kind"> & { readonly kind: string }, [number, number]>(
@@ -68,8 +69,8 @@ export function createOutbox(store: Store, random: RandomBytes) {
        ON CONFLICT DO UPDATE SET whole = 1, touches = touches + 1`,
   );
   /**
-   * Facts of rows that began before an instant and may have changed since: their days are not told again, because the site
-   * may have deleted rows of them that the hub keeps.
+   * Records rows that began before a time and may have changed since. Their days are not sent again: the site
+   * may have deleted rows that the hub keeps.
    */
   const tellBegun = sqlite.query<null, [number]>(
     `INSERT INTO fleet_outbox (kind, key)
@@ -86,7 +87,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
      UNION ALL SELECT '${RECORDED.event}', max(events.id) FROM events JOIN alerts ON alerts.id = json_extract(body, '$.alert')
        WHERE type = 'alert' AND at >= ?1 AND started_at < ?1 GROUP BY alerts.id`,
   );
-  /** Days of facts that wait and are of rows of any time: imported sessions have ids below 0. */
+  /** Marks the days of waiting facts whose rows have any age: imported sessions have negative ids. */
   const markWaiting = sqlite.query<null, [number]>(
     `INSERT INTO fleet_days (day, whole, touches)
      SELECT DISTINCT at / ${DAY_MS}, 1, 1 FROM (
@@ -103,7 +104,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
        UNION ALL SELECT min(at) FROM denials UNION ALL SELECT min(started_at) FROM alerts
        UNION ALL SELECT min(ended_at) FROM sessions WHERE ended_at IS NOT NULL)`,
   );
-  /** What is packed once the day is over waits until that is done. */
+  /** Skips a day that is over until its rows are packed. */
   const due = sqlite.query<{ day: number; whole: number; touches: number }, [number]>(
     `SELECT day, whole, touches FROM fleet_days AS due
      WHERE whole = 1 OR (day < ?1 AND NOT EXISTS (SELECT 1 FROM history_open
@@ -127,7 +128,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
     markDays.run(NO_DAY, NO_DAY);
   }
 
-  /** Begins a new epoch: the hub takes this for another database, and all of its days are sent again. */
+  /** Starts a new epoch: the hub treats the site as a new database and gets all of its days again. */
   function beginEpoch(now: number): void {
     transaction(() => {
       sqlite.run("DELETE FROM fleet_outbox");
@@ -140,7 +141,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
     });
   }
 
-  /** Gives up what waits: the days since an instant are told as a whole, and what began before them as it stands. */
+  /** Drops the backlog. Days since `since` are sent whole, and earlier open rows in their current state. */
   function drop(since: number, now: number): void {
     transaction(() => {
       markWaiting.run(number("cursor"));
@@ -156,14 +157,17 @@ export function createOutbox(store: Store, random: RandomBytes) {
   return {
     beginEpoch,
     drop,
-    /** Makes sure that there is an epoch, and that days are told in whose facts nobody listened. */
+    /** Creates an epoch if there is none, and marks the days during which nothing was recorded. */
     begin(now: number): void {
       transaction(() => {
         if (text("epoch") === null) beginEpoch(now);
         if (text("stopped") !== null) drop(Math.min(number("stopped"), number("drained")), now);
       });
     },
-    /** Facts name people from now on in this way. Where it was another, the hub gets all of it anew: then it answers true. */
+    /**
+     * Sets how facts name people from now on. Returns true if that changed, in which case the hub gets
+     * everything again.
+     */
     speakOf(people: string, now: number): boolean {
       const before = text("people");
       if (before === people) return false;
@@ -173,29 +177,32 @@ export function createOutbox(store: Store, random: RandomBytes) {
       });
       return before !== null;
     },
-    /** Whether the hub has acknowledged anything of this epoch. */
+    /** Reports whether the hub has acknowledged any push of this epoch. */
     isMet: () => number("met") === 1,
     epoch: (): string => String(text("epoch") ?? ""),
     cursor: () => number("cursor"),
-    /** Numbers of the oldest fact that is still there (null = none is) and of the newest that there was. */
+    /** Returns the number of the oldest stored fact (null = none) and of the newest fact ever recorded. */
     edges: () => read(() => edges.get()) ?? { oldest: null, head: 0 },
-    /** Whether facts behind the cursor were dropped, so that the hub must not wait for them. */
+    /** Reports whether facts after the cursor were dropped, so the hub must not wait for them. */
     hasLost: () => number("lost") === 1,
     drainedAt: () => number("drained"),
     usersSent: () => number("users"),
-    /** The facts above a number, at most `limit`, in order. */
+    /** Returns at most `limit` facts above a number, in order. */
     page: (after: number, limit: number): OutboxRow[] =>
-      // Rows of before there were letters have the word.
+      // Rows of older versions have words instead of letters.
       read(() => page.all(after, limit)).map((row) => ({
         ...row,
         kind: KINDS.get(row.kind) ?? (row.kind as Recorded),
       })),
-    /** What became of a command. */
+    /** Records the outcome of a command. */
     addOutcome: (outcome: object): void =>
       transaction(() => void add.run(RECORDED.outcome, JSON.stringify(outcome))),
-    /** Commands whose outcome is among the newest facts. */
+    /** Returns the commands whose outcome is among the newest facts. */
     commandsDone: (): string[] => read(() => done.all(edges.get()?.head ?? 0)).map(({ id }) => id),
-    /** The hub has the facts up to a number; those up to `removable` need not be kept. `drainedAt` null = some wait. */
+    /**
+     * Stores that the hub has all facts up to `cursor`; facts up to `removable` may be deleted. `drainedAt`:
+     * null = facts are waiting.
+     */
     acknowledged(cursor: number, removable: number, drainedAt: number | null): void {
       transaction(() => {
         setMark.run("met", 1);
@@ -206,16 +213,16 @@ export function createOutbox(store: Store, random: RandomBytes) {
         if (first !== null && first <= removable) trim.run(Math.min(removable, first + TRIM_ROWS));
       });
     },
-    /** The hub lost facts that it had: it gets them again. */
+    /** Moves the cursor back after the hub lost facts, so that they are sent again. */
     goBack: (cursor: number): void => transaction(() => void setMark.run("cursor", cursor)),
-    /** The next day to be told: what belongs to none first, then the newest. */
+    /** Returns the next day to send: first what belongs to no day, then the newest day. */
     nextDay(now: number): DueDay | null {
       const found = read(() => due.get(Math.floor(now / DAY_MS)));
       return found && { ...found, whole: found.whole === 1 };
     },
-    /** How many days of the past the hub does not have. */
+    /** Returns the number of past days that the hub does not have. */
     daysLeft: () => read(() => daysLeft.get())?.count ?? 0,
-    /** A day was told; it is told once more where there was news meanwhile. */
+    /** Marks a day as sent, unless it changed meanwhile. */
     dayDone({ day, touches, whole }: DueDay, users: number): void {
       transaction(() => {
         if (forgetDay.run(day, touches).changes === 0 && whole) shrinkDay.run(day);
@@ -225,7 +232,7 @@ export function createOutbox(store: Store, random: RandomBytes) {
   };
 }
 
-/** Notes that from now on no facts are recorded, so that a later process knows which days are missing. */
+/** Records that facts are no longer recorded, so that a later process knows which days are missing. */
 export function noteStop({ sqlite, read, transaction }: Store, now: number): void {
   const isSite = read(() => sqlite.query("SELECT 1 FROM fleet_marks WHERE name = 'epoch'").get()) !== null;
   if (!isSite) return;

@@ -6,20 +6,20 @@ import { packDayRollup, packHours, readDayRollup, unpackHours } from "../history
 import { renamed } from "../history/session-day.ts";
 import type { DenialRow, SessionRow } from "./protocol.ts";
 
-/** Puts pseudonyms in the place of people and their machines; the same that anonymized keys get, under another secret. */
+/** Replaces people and their machines with pseudonyms, as for anonymized keys but with another secret. */
 export interface Anonymizer {
   user(name: string): string;
   host(name: string): string;
-  /** Numbers of imported sessions are made of names. */
+  /** Ids of imported sessions are derived from names. */
   session(id: number): number;
   picture(picture: ServerPicture): ServerPicture;
   event(json: string): string;
 }
 
-/** What leaves a site of what is stored there. Null = nothing. */
+/** Filters stored data that leaves the site. Null = nothing may leave. */
 export type People = ReturnType<typeof createPeople>;
 
-/** As `[fleet] people` says. `counts`: no person at all, only how many seats are in use. */
+/** Filters by `[fleet] people`. `counts`: no people, only the number of seats in use. */
 export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   const named = audience === "names";
   const user = (name: string | null) => (name === null ? null : anonymizer.user(name));
@@ -27,12 +27,15 @@ export function createPeople(audience: Audience, anonymizer: Anonymizer) {
   return {
     audience,
     user: (name: string) => (named ? name : anonymizer.user(name)),
-    /** Packed as `history/session-day.ts` packs it. */
+    /** Rewrites a day packed by `history/session-day.ts`. */
     sessionDay(data: Uint8Array): Uint8Array | null {
       if (audience === "counts") return null;
       return named ? data : renamed(data, anonymizer.user, anonymizer.host);
     },
-    /** Packed hours of a day that begins at `dayAt`, and the rollup of a day. Their users are numbers of people. */
+    /**
+     * Rewrites the packed hours of the day that begins at `dayAt`, and the rollup of a day. Both refer to
+     * users by number.
+     */
     hours: (dayAt: number, data: Uint8Array) =>
       audience === "counts" ? packHours(dayAt, unpackHours(dayAt, data).map(withoutUsers)) : data,
     rollup(dayAt: number, data: Uint8Array): Uint8Array {
@@ -81,7 +84,7 @@ const NOTHING_OF_CONFIG = {
   logCommand: null,
 };
 
-/** Nothing of the config but what the API shows, nothing raw, no displays and free text. */
+/** Removes private config, raw output, displays and free text. */
 function withoutWords(picture: ServerPicture): ServerPicture {
   const silent = <Row extends { readonly display: string | null; readonly qualifier: string | null }>(
     row: Row,

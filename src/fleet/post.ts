@@ -5,32 +5,35 @@ import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
 import { readSecretFile } from "../system/secret-file.ts";
 import { Answer, PUSH_PATH } from "./protocol.ts";
 
-/** What came of a push. `why` holds no secret. */
+/** Result of a push. `why` never contains a secret. */
 export type Pushed =
   | { readonly outcome: "taken"; readonly answer: Answer }
-  /** Facts in between are missing at the hub, which has those up to `cursor`. */
+  /** Facts after `cursor` are missing at the hub. */
   | { readonly outcome: "gap"; readonly cursor: number }
   /** The hub does not know an epoch that it should know. */
   | { readonly outcome: "unknown" }
   /** Another process pushes for this site. */
   | { readonly outcome: "twin"; readonly why: string }
-  /** The hub will not take it as it is: the key, the site or the push is wrong. */
+  /** The hub rejects the key, the site or the push. */
   | { readonly outcome: "refused"; readonly why: string }
-  /** It may be taken later. */
+  /** Worth retrying. */
   | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
 
-/** Longest time that a hub may ask to be left alone. */
+/** Maximum delay that a hub may request. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 const MAX_WORDS = 200;
 
 type Target = Pick<FleetSettings, "url" | "apiKeyFile" | "caFile" | "certFile" | "certKeyFile">;
 
-/** What a hub answers; `problem` says why there is no answer, and `key` is secret. */
+/** The hub's answer, or the `problem` that prevented one. `key` is secret. */
 type Asked =
   | { readonly problem: string }
   | { readonly status: number; readonly headers: Headers; readonly text: string; readonly key: string };
 
-/** Posts a push, or gets what a path below the hub's URL has. Files are read each time, so that a changed one holds at once. */
+/**
+ * Posts a push, or gets a path below the hub's URL. Reads key and certificate files each time, so changes
+ * apply at once.
+ */
 export async function askHub(
   target: Target,
   path: string,
@@ -69,7 +72,7 @@ export async function askHub(
     const { status, headers } = response;
     return { status, headers, text: await response.text(), key: key.text };
   } catch (error) {
-    // The words of the error may quote the URL.
+    // The error's message may contain the URL.
     return {
       problem: signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`,
     };
@@ -127,7 +130,7 @@ function detailsIn(text: string): string {
   return typeof details === "string" ? details : "";
 }
 
-/** What a hub says of a refusal. */
+/** Returns the hub's explanation of a refusal. */
 function wordsOf(text: string, key: string): string {
   const value = parsed(text);
   const message = typeof value === "object" && value !== null && "message" in value ? value.message : null;
@@ -142,7 +145,7 @@ function wordsOf(text: string, key: string): string {
   ).slice(0, MAX_WORDS);
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). */
+/** Parses seconds or a date (RFC 9110, 10.2.3). */
 function retryAfter(header: string | null, now: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;

@@ -11,50 +11,56 @@ import { DAY_MS } from "../domain/time/clock.ts";
 import { AUDIENCES, SERVER_STATUSES, UNITS } from "../domain/words.ts";
 
 /**
- * What a site and its hub say to each other: `POST /api/fleet/push`, a batch of JSON under zstd or gzip. Both sides use
- * these schemas. Times are epoch ms; ids are the site's own numbers; names are texts as they leave the site, so under
- * `people = "pseudonyms"` they are pseudonyms already. Display, free text and raw output never travel.
+ * The protocol between a site and its hub: `POST /api/fleet/push`, a batch of JSON compressed with zstd or
+ * gzip. Both sides use these schemas. Times are epoch ms and ids are the site's own. Names appear as they
+ * leave the site: with `people = "pseudonyms"` they are pseudonyms. Displays, free text and raw output are
+ * never sent.
  *
- * Three kinds of things travel. A hub stores the days of a push first, then its facts, then its states. A push may come
- * again with facts that are stored already and days and states that are not.
+ * A push has three kinds of content. The hub stores days first, then facts, then states. A repeated push may
+ * have the same facts with other days and states.
  *
- * - Facts, in order, each once: `seq` rises, and may leave numbers out. A fact says how a row stands when it is read,
- *   which may be later than its change: it replaces what the hub has under the same id.
- * - States, the newest only: the next one replaces it, so that an outage makes no backlog. What `known` says holds up to
- *   the fact `to` of its batch: it is sent only when no fact waits behind that, and no day of the past.
- * - Days: all that a site has of one table and UTC day. A day replaces what the hub has of it. They come for the past when a
- *   site joins, for days whose facts were dropped, and, of packed tables, when a day is over.
+ * - Facts are sent in order, each once. `seq` increases and may skip numbers. A fact contains the current
+ *   state of a row, which may be newer than the change; it replaces the hub's row with the same id.
+ * - States have only the newest value; each replaces the last one, so an outage causes no backlog. A `known`
+ *   state is valid up to the fact `to` of its batch, so it is sent only if no later fact and no past day is
+ *   waiting.
+ * - Days contain everything a site has of one table and UTC day, and replace the hub's rows of that day. They
+ *   are sent for the past when a site joins, for days whose facts were dropped, and for packed tables when a
+ *   day is over.
  */
 
 export const PUSH_PATH = "/api/fleet/push";
 
-/** Limits of one push. A site counts its facts; the characters that it puts into a push hold fewer states and days. */
+/** Limits of one push. The site also limits characters, so a push has fewer states and days. */
 export const MAX_FACTS = 2_000;
 const MAX_STATES = 10_000;
 const MAX_DAYS = 2_000;
 export const MAX_PACKED_BYTES = 1024 * 1024;
 export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024;
-/** A push at least this often, even an empty one: the site is silent after three of them. */
+/** Maximum time between pushes; after three missed heartbeats the site is silent. */
 export const HEARTBEAT_MS = 10_000;
 
-/** The instance of a hello by which `licmond check` asks whether a hub would take pushes: the hub notes nothing of it. */
+/**
+ * Instance of the hello that `licmond check` sends to test whether a hub accepts pushes. The hub stores
+ * nothing of it.
+ */
 export const NO_INSTANCE = "0000000000000000";
 
 export const SiteName = text(siteName);
 
-/** Epoch ms, as far as a Date reaches, and days of that range. */
+/** Range of a Date, in epoch ms and in days. */
 const MAX_DAY = 100_000_000;
 const Time = Type.Integer({ minimum: -MAX_DAY * DAY_MS, maximum: MAX_DAY * DAY_MS });
 const DayNumber = Type.Integer({ minimum: -1, maximum: MAX_DAY });
 const Name = Type.String();
 const Seats = nullable(Count);
 const OfFeature = { server: Name, daemon: Name, feature: Name };
-/** What a feature's counts count, seats where it is not said; and the set of seats that it shares with others. */
+/** Unit of a feature's counts (default: seats), and the seats that it shares with other features. */
 const OfCounts = { unit: Type.Optional(words(UNITS)), seatGroup: Type.Optional(Name) };
 
-// --- Facts ------------------------------------------------------------------------------------------------------------
+// --- Facts ---
 
-/** A checkout over its life: a row of `sessions` without `display` and `qualifier`. Imported ones have ids below 0. */
+/** A checkout: a row of `sessions` without `display` and `qualifier`. Imported sessions have negative ids. */
 export const SessionRow = Type.Object({
   id: Type.Integer(),
   ...OfFeature,
@@ -72,7 +78,10 @@ export const SessionRow = Type.Object({
 });
 export type SessionRow = Static<typeof SessionRow>;
 
-/** When a server was read without a break, see `takeLook`. While `running`, `known.coverage` has how far it reaches. */
+/**
+ * A period during which a server was read without a gap, see `takeLook`. While `running`, its end is in
+ * `known.coverage`.
+ */
 export const CoverageRow = Type.Object({
   server: Name,
   from: Time,
@@ -83,7 +92,7 @@ export const CoverageRow = Type.Object({
 });
 export type CoverageRow = Static<typeof CoverageRow>;
 
-/** A stretch of one status, see `outages.ts`. `known.statuses` has how far the newest ones reach. */
+/** A period of one server status, see `outages.ts`. The end of the newest ones is in `known.statuses`. */
 export const StatusRow = Type.Object({
   server: Name,
   from: Time,
@@ -95,7 +104,7 @@ export const StatusRow = Type.Object({
 });
 export type StatusRow = Static<typeof StatusRow>;
 
-/** `told`: its outcome is final, and the site has published its event. */
+/** `told`: the outcome is final, and the site has published the event. */
 export const DenialRow = Type.Object({
   id: Type.Integer(),
   server: Name,
@@ -114,7 +123,7 @@ export const DenialRow = Type.Object({
 });
 export type DenialRow = Static<typeof DenialRow>;
 
-/** An alert as the API shows it, by its id at the site. */
+/** An alert as in the API, with its id at the site. */
 export const AlertRow = Type.Object({
   id: Type.Integer({ minimum: 1 }),
   ...Type.Omit(Type.Object(AlertFields), ["durationSeconds"]).properties,
@@ -125,20 +134,20 @@ const fact = <const Kind extends string, Fields extends TProperties>(kind: Kind,
   Type.Object({ kind: Type.Literal(kind), seq: Type.Integer({ minimum: 1 }), ...fields });
 
 /**
- * Schema of each kind of fact. The hub sets aside facts of unknown kinds, facts that do not fit, and facts that its database
- * cannot store; the others go on.
+ * Schema of each kind of fact. The hub sets aside facts that are unknown, invalid or refused by its database,
+ * and stores the rest.
  */
 export const FACT_SCHEMAS = {
   /**
-   * `announced` is false for seats that a server's first reading found taken: the site published no `checkout` of them.
-   * `changed`: another count, handle or begin.
+   * `announced`: false for seats that a server's first reading found in use; the site published no `checkout`
+   * event. `changed`: the count, handle or start changed.
    */
   session: fact("session", {
     change: words(["opened", "changed", "ended"]),
     announced: Type.Boolean(),
     ...SessionRow.properties,
   }),
-  /** Counts of a feature from `at` on; `used` is null in a gap. Known by feature and `at`. */
+  /** Counts of a feature from `at` on; `used` is null in a gap. Identified by feature and `at`. */
   step: fact("step", {
     ...OfFeature,
     ...OfCounts,
@@ -149,23 +158,26 @@ export const FACT_SCHEMAS = {
     queued: Seats,
     unlimited: Type.Boolean(),
   }),
-  /** A coverage began or ended. Known by server and `from`. */
+  /** A coverage began or ended. Identified by server and `from`. */
   coverage: fact("coverage", CoverageRow.properties),
-  /** A stretch began or ended. Known by server and `from`. */
+  /** A status period began or ended. Identified by server and `from`. */
   status: fact("status", StatusRow.properties),
   denial: fact("denial", DenialRow.properties),
-  /** An event as the site published it, by its id there: of alerts, of statuses, and with `[fleet] logs` audit lines and warnings. */
+  /**
+   * An event that the site published, with its id there: alerts, statuses, and with `[fleet] logs` audit
+   * lines and warnings.
+   */
   event: fact("event", { id: Count, event: Type.Union([AlertEvent, ServerStatusEvent, LogEvent]) }),
   /**
-   * What became of a command of the hub. `code` is one of the API's errors. `begun`: it is under way, and will not be begun
-   * again; its outcome follows.
+   * Outcome of a hub command. `code` is an API error code. `begun`: the command is running and will not be
+   * started again; its outcome follows.
    */
   outcome: fact("outcome", {
     command: Type.String(),
     outcome: words(["begun", "done", "refused", "failed"]),
     code: nullable(Type.String()),
     message: nullable(Type.String()),
-    /** Of a rescan: as its route answers at the site. */
+    /** Results of a rescan, as the site's own route answers. */
     results: nullable(
       Type.Array(
         Type.Object({
@@ -176,10 +188,10 @@ export const FACT_SCHEMAS = {
         }),
       ),
     ),
-    /** Of a command that was run: nothing of what it said. */
+    /** Result of a command that was run, without its output. */
     run: nullable(Type.Object({ exitCode: nullable(Type.Integer()), durationMs: Count })),
   }),
-  /** A row was taken back, because the clock by which it was written was wrong. */
+  /** A row was removed because it was written with a wrong clock. */
   gone: fact("gone", {
     row: Type.Union([
       Type.Object({ of: words(["session", "denial"]), id: Type.Integer() }),
@@ -191,9 +203,9 @@ export const FACT_SCHEMAS = {
 export type FactKind = keyof typeof FACT_SCHEMAS;
 export type Fact = { [Kind in FactKind]: Static<(typeof FACT_SCHEMAS)[Kind]> }[FactKind];
 
-// --- States -----------------------------------------------------------------------------------------------------------
+// --- States ---
 
-/** A server's picture without its features: nothing of the config but what the API shows, no raw words of tools. */
+/** A server's picture without its features, private config and raw output. */
 export type PictureHead = Omit<ServerPicture, "features">;
 const Head = Type.Unsafe<PictureHead>(
   Type.Object({
@@ -212,7 +224,7 @@ const Expiry = Type.Object({
   permanent: Type.Boolean(),
 });
 const Person = { user: nullable(Name), host: nullable(Name) };
-/** Without `collectedAt` where that is the head's. */
+/** `collectedAt` is omitted if it equals that of the head. */
 export type FeatureState = Omit<FeaturePicture, "collectedAt"> & Partial<Pick<FeaturePicture, "collectedAt">>;
 const Feature = Type.Unsafe<FeatureState>(
   Type.Object({
@@ -238,7 +250,9 @@ const Key = Type.Tuple([Name, Name], { description: "Daemon and name of a featur
 const state = <const Kind extends string, Fields extends TProperties>(kind: Kind, fields: Fields) =>
   Type.Object({ kind: Type.Literal(kind), ...fields });
 
-/** Schema of each kind of state. The hub passes over unknown kinds, and sets aside states that it cannot store. */
+/**
+ * Schema of each kind of state. The hub ignores unknown kinds, and sets aside states that it cannot store.
+ */
 export const STATE_SCHEMAS = {
   /** The public part of a site's config. */
   site: state("site", {
@@ -250,12 +264,13 @@ export const STATE_SCHEMAS = {
     allow: Type.Array(Type.String()),
     notify: words(["site", "hub"]),
     logs: Type.Boolean(),
-    /** In the order of the config: all that are configured. */
+    /** Ids of all configured servers, in config order. */
     servers: Type.Array(Name),
   }),
   /**
-   * The newest picture of a server. `from`: the number of the picture to which `features` and `gone` are the difference;
-   * null = this is the whole. A hub that has another number names the server in the answer's `wanted`.
+   * The newest picture of a server. `from`: number of the picture that `features` and `gone` are relative to;
+   * null = this picture is complete. A hub that has another number lists the server in `wanted` of its
+   * answer.
    */
   picture: state("picture", {
     server: Name,
@@ -266,23 +281,23 @@ export const STATE_SCHEMAS = {
     gone: Type.Array(Key),
     /** All features in the order of the tool; null = as in `from`. */
     order: nullable(Type.Array(Key)),
-    /** More parts of this picture follow, the next one `from` this one's `to`. */
+    /** More parts of this picture follow; the next one has this one's `to` as its `from`. */
     more: Type.Boolean(),
   }),
-  /** The alerts that fire, as they are now; one that is not among them does not fire. */
+  /** All alerts that are firing; alerts missing here are not firing. */
   alerts: state("alerts", { firing: Type.Array(AlertRow) }),
   /**
-   * What holds up to the fact `to` of this batch, at the site's time `at`: nothing happened meanwhile that is not among the
-   * facts, and no day is missing. `coverage` and `statuses` are the newest of each server, as far as they reach further than
-   * when they were said last.
+   * State as of the fact `to` of this batch and the site's time `at`: there are no other changes up to then,
+   * and no day is missing. `coverage` and `statuses` list servers whose newest period grew since the last
+   * push.
    */
   known: state("known", {
     at: Time,
     coverage: Type.Array(CoverageRow),
     statuses: Type.Array(StatusRow),
     /**
-     * When denials could be seen: all spans, or null = as said last. `to` is null while one goes on. `counted`: by counters,
-     * which name no feature unless they are `byFeature`.
+     * Spans in which denials could be seen; null = unchanged. `to`: null while a span is open. `counted`:
+     * seen by counters, which name no feature unless `byFeature`.
      */
     denialSpans: nullable(
       Type.Array(
@@ -295,21 +310,21 @@ export const STATE_SCHEMAS = {
         }),
       ),
     ),
-    /** Sessions that ended before this are no longer kept; 0 = all are. */
+    /** Sessions that ended earlier are no longer kept; 0 = all are kept. */
     sessionsFrom: Count,
   }),
 };
 export type StateKind = keyof typeof STATE_SCHEMAS;
 export type State = { [Kind in StateKind]: Static<(typeof STATE_SCHEMAS)[Kind]> }[StateKind];
 
-// --- Days -------------------------------------------------------------------------------------------------------------
+// --- Days ---
 
 /** Base64 of the bytes that `history/codec.ts` reads. */
 const Packed = Type.String({ contentEncoding: "base64" });
 
 /**
- * Rows of each table of a day. A session belongs to the day on which it ended, to day -1 while it is open; a denial, a
- * coverage, a stretch and an alert to the day on which it began.
+ * Rows of each table of a day. A session belongs to the day it ended, or to day -1 while it is open; denials,
+ * coverages, status periods and alerts belong to the day they began.
  */
 export const DAY_ROWS = {
   sessions: SessionRow,
@@ -319,12 +334,18 @@ export const DAY_ROWS = {
   alerts: AlertRow,
   /** `sample_days`: the steps of the day. */
   samples: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  /** `rollup_hours` and `rollup_days`; their users are the numbers in `users`. Under `people = "counts"` they have none. */
+  /**
+   * `rollup_hours` and `rollup_days`; their users are numbers from `users`. With `people = "counts"` there
+   * are no users.
+   */
   hours: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
   rollups: Type.Object({ ...OfFeature, ...OfCounts, data: Packed }),
-  /** `session_days`: the seats that were held on the day, one row; none of a day that is not made, or of counts alone. */
+  /**
+   * `session_days`: seats held on the day, one row. No row if the day is not computed, or with `people =
+   * "counts"`.
+   */
   held: Type.Object({ data: Packed }),
-  /** Names of the users in rollups: of the whole site, under day -1. None under `people = "counts"`. */
+  /** Names of the users in rollups, for the whole site, sent as day -1. None with `people = "counts"`. */
   users: Type.Object({ id: Count, name: Name }),
 };
 export type DayTable = keyof typeof DAY_ROWS;
@@ -335,7 +356,7 @@ const dayOf = <Table extends DayTable>(table: Table) =>
     table: Type.Literal(table),
     /** Days since 1970-01-01 UTC. */
     day: DayNumber,
-    /** Part 0 takes the place of all rows of this table and day, further parts add to them. */
+    /** Part 0 replaces all rows of this table and day; further parts add to them. */
     part: Count,
     rows: Type.Array(DAY_ROWS[table]),
   });
@@ -353,44 +374,50 @@ export const DAY_SCHEMAS = {
 };
 export type Day = { [Table in DayTable]: Static<(typeof DAY_SCHEMAS)[Table]> }[DayTable];
 
-// --- Push and answer --------------------------------------------------------------------------------------------------
+// --- Push and answer ---
 
-/** The envelope of a push. Facts, states and days are checked one by one, so that a bad one does not stop the others. */
+/**
+ * Envelope of a push. Facts, states and days are validated one by one, so that an invalid one does not block
+ * the rest.
+ */
 export const Push = Type.Object({
   site: SiteName,
-  /** Random, made with the site's database: its ids mean something else under another one. */
+  /** Random; created with the site's database, whose ids are only valid within it. */
   epoch: Type.String({ pattern: "^[0-9a-f]{16}$" }),
-  /** Random, one a process: two daemons with one site's key have two. */
+  /** Random, one per process; reveals two daemons with the key of one site. */
   instance: Type.String({ pattern: "^[0-9a-f]{16}$" }),
-  /** The facts are all that the site has in [from, to]; `to` is `from - 1` when there are none. */
+  /** The facts are complete for [from, to]; `to` is `from - 1` if there are none. */
   from: Type.Integer({ minimum: 1 }),
   to: Type.Integer({ minimum: 0 }),
   /**
-   * What lies before `from` and is not at the hub will never come as facts, because the site has dropped it: days make up
-   * for it. Without it `from > cursor + 1` is a CONFLICT.
+   * The site has dropped the facts before `from` that the hub lacks; days replace them. If false, `from >
+   * cursor + 1` is a CONFLICT.
    */
   gap: Type.Boolean(),
   /** The site's clock when it sent this. */
   sentAt: Time,
-  /** The newest fact of the site, and when the oldest one behind `to` was made: how far the hub is behind. */
+  /** The site's newest fact, and the time of the oldest one after `to`; shows how far the hub is behind. */
   head: Count,
   waitingSince: nullable(Time),
-  /** Days that are still to come; null = none of the past is missing. */
+  /** Days still to come; null = no past day is missing. */
   daysLeft: nullable(Count),
-  /** The first push of a process: it asks for the cursor, brings nothing, and changes nothing. */
+  /** First push of a process. Asks for the cursor, has no content and changes nothing. */
   hello: Type.Boolean(),
   /**
-   * The hub acknowledged nothing of this epoch yet, but perhaps hellos: one that does not know it begins with the cursor
-   * `from - 1`. Without it an epoch that the hub does not know is a CONFLICT: the hub lost what it had.
+   * The hub has acknowledged nothing of this epoch except hellos; a hub that does not know the epoch starts
+   * at cursor `from - 1`. If false, an unknown epoch is a CONFLICT: the hub lost its data.
    */
   begins: Type.Boolean(),
-  /** The name that the site had before: in a hello, the hub gives the site what it has of that one in the same epoch. */
+  /** Former name of the site. On a hello, the hub gives the site the data of that name in the same epoch. */
   formerly: Type.Optional(SiteName),
-  /** The last push of a process that ends: the next one need not wait until this one is silent. */
+  /** Last push of a process; the next process need not wait for silence. */
   stops: Type.Optional(Type.Boolean()),
-  /** Where there are no commands, the hub may wait so long for one before it answers: nothing else waits for the answer. */
+  /** How long the hub may wait for a command before it answers; nothing else waits for the answer. */
   holdMs: Type.Optional(Count),
-  /** With `notify = "hub"`: alerts that fired up to then the site has told people of itself, because it was alone. */
+  /**
+   * With `notify = "hub"`: the site notified people itself of alerts that fired before this, because the hub
+   * was unreachable.
+   */
   toldUntil: Type.Optional(Time),
   facts: Type.Array(Type.Object({ kind: Type.String(), seq: Type.Integer({ minimum: 1 }) }), {
     maxItems: MAX_FACTS,
@@ -409,11 +436,11 @@ export type Push = Omit<Static<typeof Push>, "facts" | "states" | "days"> & {
 const command = <const Name extends string, Fields extends TProperties>(name: Name, fields: Fields) =>
   Type.Object({
     command: Type.Literal(name),
-    /** Opaque, of the hub. The same one may come again until its outcome is there: it is carried out once. */
+    /** Opaque id from the hub. A command may be sent again until its outcome arrives, but runs once. */
     id: Type.String({ minLength: 1, maxLength: 64 }),
-    /** Who asked at the hub. */
+    /** The caller at the hub. */
     by: Type.Object({ key: Type.String(), name: Type.String(), role: words(["operator", "admin"]) }),
-    /** After so long it is not begun any more. */
+    /** The command must not start after this time. */
     expiresInMs: Count,
     ...fields,
   });
@@ -433,15 +460,16 @@ export const Command = Type.Union([
 export type Command = Static<typeof Command>;
 
 /**
- * The answer with 200: what of the push is stored, in one transaction with the cursor. Others: 409 CONFLICT, whose `details`
- * is `cursor=<n>` where facts in between are missing, `epoch` where the hub does not know an epoch that it should know, and
- * begins with `instance` where another process pushes for the site; 429 and 503 with `Retry-After`.
+ * The 200 answer: everything stored of the push, in one transaction with the cursor. Other answers: 409
+ * CONFLICT with `details` of `cursor=<n>` (facts are missing), `epoch` (the hub does not know an epoch that
+ * it should know) or beginning with `instance` (another process pushes for the site); 429 and 503 with
+ * `Retry-After`.
  */
 export const Answer = Type.Object({
-  /** The newest fact that is stored; `from - 1` for an epoch that begins. */
+  /** The newest stored fact; `from - 1` for a new epoch. */
   cursor: Count,
   commands: Type.Array(Command),
-  /** Servers whose pictures do not fit what the hub has: it wants them whole. */
+  /** Servers whose pictures do not match the hub's; the hub wants complete ones. */
   wanted: Type.Array(Name),
   retryAfterMs: Type.Optional(Count),
 });

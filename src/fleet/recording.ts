@@ -2,8 +2,8 @@ import { HOUR_MS } from "../domain/time/clock.ts";
 import type { Store } from "../store/open/open.ts";
 
 /**
- * What the outbox says happened: the kinds of facts, and of sessions what became of them. One letter each in its rows, of
- * which it keeps those of an hour: with words they were a sixth larger.
+ * Codes of the outbox for kinds of facts, and of changes to sessions. One letter each: with words, the rows
+ * of an hour were a sixth larger.
  */
 export const RECORDED = {
   opened: "o",
@@ -19,7 +19,10 @@ export const RECORDED = {
 } as const;
 export type Recorded = keyof typeof RECORDED;
 
-/** Rows of times to come are deleted only where the clock was wrong; all others by retention, or because they are packed. */
+/**
+ * Matches rows with a time in the future, which are deleted only if the clock was wrong. Other rows are
+ * deleted by retention or packing.
+ */
 const IS_AHEAD = (at: string) => `${at} > unixepoch() * 1000 + ${HOUR_MS}`;
 
 const put = (kind: Recorded, key: string) => insert(`'${RECORDED[kind]}'`, key);
@@ -31,7 +34,7 @@ const mark = (day: string, whole: 0 | 1) =>
      ON CONFLICT DO UPDATE SET touches = touches + 1, whole = max(whole, excluded.whole);`;
 const dayOfKey = (row: "NEW" | "OLD") => `${row}.key / ${2 ** 24}`;
 
-/** Of the rows of a table that stands under a server and the time of its begin. */
+/** Triggers of a table that is keyed by server and start time. */
 const spans = (table: string, kind: "coverage" | "status", hasEnded: string) => {
   const key = "NEW.from_at || ' ' || NEW.server_id";
   return [
@@ -58,7 +61,7 @@ const events = (logs: boolean) =>
 
 const ONE_OF = "(SELECT server_id, daemon, name FROM history_features WHERE id = OLD.feature_id)";
 
-/** When each is run, and what it does. */
+/** Triggers by event, with their statements. */
 const triggers = (logs: boolean): readonly (readonly [when: string, work: string])[] => [
   [
     "AFTER INSERT ON sessions",
@@ -72,7 +75,7 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
     ),
   ],
   [`AFTER DELETE ON sessions WHEN ${IS_AHEAD("OLD.first_seen_at")}`, gone("'of', 'session', 'id', OLD.id")],
-  // What a poll in time only makes longer is a state, see `known`.
+  // A poll that only extends a period is sent as a state, see `known`.
   ...spans("coverage", "coverage", "NEW.running = 0"),
   ...spans("server_statuses", "status", "NEW.next_by = NEW.until_at"),
   ["AFTER INSERT ON denials", put("denial", "NEW.id")],
@@ -96,7 +99,8 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
   ...packed("rollup_hours"),
   ...packed("rollup_days"),
   ["AFTER UPDATE ON session_days WHEN NEW.data IS NOT NULL", mark("NEW.day", 0)],
-  // A late session deletes its day here, so the hub must drop its copy. Retention deletes days before its mark: the hub keeps these.
+  // A late session deletes its day here, so the hub must drop its copy. Retention deletes days before its
+  // mark: the hub keeps these.
   [
     `AFTER DELETE ON session_days WHEN OLD.data IS NOT NULL AND OLD.day * 86400000 >=
        ifnull((SELECT value FROM event_marks WHERE name = 'deleted_sessions'), 0)`,
@@ -105,9 +109,8 @@ const triggers = (logs: boolean): readonly (readonly [when: string, work: string
 ];
 
 /**
- * From now on this connection writes a row of the outbox with each fact, in its transaction: by triggers that are its own
- * (TEMP), so that nothing of a fleet is in the way of a licmond that is in none. `logs`: of audit lines and warnings too.
- * Throws StoreError.
+ * Records each fact of this connection in the outbox, within its transaction. Uses TEMP triggers, so a
+ * database without a fleet has none. `logs`: also record audit lines and warnings. Throws StoreError.
  */
 export function recordFacts({ sqlite }: Pick<Store, "sqlite">, logs: boolean): void {
   stopRecording({ sqlite });
@@ -115,7 +118,7 @@ export function recordFacts({ sqlite }: Pick<Store, "sqlite">, logs: boolean): v
     sqlite.run(`CREATE TEMP TRIGGER fleet_${index} ${when} BEGIN ${work} END`);
 }
 
-/** Facts of this connection are no longer recorded. */
+/** Stops recording facts of this connection. */
 export function stopRecording({ sqlite }: Pick<Store, "sqlite">): void {
   for (const index of triggers(true).keys()) sqlite.run(`DROP TRIGGER IF EXISTS temp.fleet_${index}`);
 }

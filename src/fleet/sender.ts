@@ -12,16 +12,16 @@ import type { States } from "./states.ts";
 const SEND_TIMEOUT_MS = 60_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = MINUTE_MS;
-/** At the end what is under way may take so long. */
+/** Time for running work to finish at shutdown. */
 const STOP_GRACE_MS = 2_000;
-/** Facts that the hub has stay for so long: a hub whose database fails over may lose its last commits. */
+/** How long acknowledged facts are kept: a hub whose database fails over may lose its last commits. */
 const KEEP_MS = HOUR_MS;
 
-/** How the site stands to its hub, for people. Times are epoch ms. */
+/** Connection status for people. Times are epoch ms. */
 export interface SenderStatus {
   /** `waiting`: no answer yet since the start. */
   readonly state: "waiting" | "connected" | "unreachable" | "refused" | "conflict";
-  /** Why it is not connected, in words. */
+  /** Why the site is not connected, in plain text. */
   readonly problem: string | null;
   readonly lastContactAt: number | null;
   readonly waitingFacts: number;
@@ -30,13 +30,13 @@ export interface SenderStatus {
   readonly sentFacts: number;
   readonly sentBytes: number;
   readonly waitingBytes: number;
-  /** Facts were dropped since the hub answered last. */
+  /** Facts were dropped since the hub's last answer. */
   readonly dropped: boolean;
-  /** Pushes that were not taken. */
+  /** Number of failed pushes. */
   readonly failures: number;
 }
 
-/** The sources of pushes after a hello. */
+/** Sources of pushes after a hello. */
 export interface Talk {
   readonly states: Pick<States, "forget">;
   readonly batches: Batches;
@@ -45,21 +45,21 @@ export interface Talk {
 interface SenderDeps {
   readonly outbox: Outbox;
   readonly hello: () => Promise<Batch>;
-  /** Says that this process ends. */
+  /** Builds the push that announces the end of this process. */
   readonly farewell: () => Promise<Batch>;
   /**
-   * Begins once the hub has answered a hello. Null = people have other names from now on, in a new epoch, which needs another
-   * hello. Rejects with an Error when nothing may leave.
+   * Called after the hub answered a hello. Null = people are named differently from now on, in a new epoch,
+   * which needs another hello. Rejects with an Error if nothing may leave the site.
    */
   readonly begin: () => Promise<Talk | null>;
   readonly settings: () => FleetSettings;
   readonly post: typeof postPush;
   readonly carryOut: (commands: Answer["commands"]) => void;
-  /** The database's file of what is not written back yet. */
+  /** Path of the database's write-ahead log. */
   readonly logFile: string;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
 }
@@ -67,14 +67,14 @@ interface SenderDeps {
 export type Sender = ReturnType<typeof createSender>;
 
 /**
- * Sends what waits, one push at a time, in order: what fails is made again and tried again. Every ten seconds a push says at
- * least that the site is there.
+ * Sends the backlog, one push at a time and in order. A failed push is rebuilt and retried. Sends at least a
+ * heartbeat every ten seconds.
  */
 export function createSender(deps: SenderDeps) {
   const { outbox, settings, clock, timers, log } = deps;
   const ending = new AbortController();
   const pause = createPause(timers);
-  /** Cursors by when the hub had them, the oldest first. */
+  /** Acknowledged cursors with their times, oldest first. */
   const past: { readonly at: number; readonly cursor: number }[] = [];
   let removable = 0;
   let state: SenderStatus["state"] = "waiting";
@@ -82,18 +82,18 @@ export function createSender(deps: SenderDeps) {
   let lastContactAt: number | null = null;
   let drainedAt = outbox.drainedAt();
   let failures = 0;
-  /** Null = a hello comes first. */
+  /** Null = the next push is a hello. */
   let talk: Talk | null = null;
   let sentFacts = 0;
   let sentBytes = 0;
   let allFailures = 0;
   let stopped = false;
-  /** The hub may be waiting for a command, and nothing here for its answer. */
+  /** The hub is holding a push open for commands, and the site has nothing to send. */
   let isHeld = false;
   let running: Promise<void> | null = null;
 
   async function run(): Promise<void> {
-    // Many sites may begin at once.
+    // Spread the start of many sites.
     await pause.pass(deps.random() * FIRST_PAUSE_MS);
     while (!stopped) {
       let wait: number;
@@ -106,7 +106,7 @@ export function createSender(deps: SenderDeps) {
     }
   }
 
-  /** One push; answers how long to wait before the next. */
+  /** Sends one push and returns the delay until the next one. */
   async function once(): Promise<number> {
     const begun = clock.now();
     dropTooMany(begun);
@@ -121,18 +121,18 @@ export function createSender(deps: SenderDeps) {
     return talk === null ? met(pushed.answer) : taken(talk, batch, pushed.answer, begun);
   }
 
-  /** Handles the answer to a hello, which has the hub's cursor. */
+  /** Handles the answer to a hello, which contains the hub's cursor. */
   async function met({ cursor }: Answer): Promise<number> {
     const now = clock.now();
     if (!canGoOnAt(cursor)) return beginEpoch(now);
-    // What was dropped is not at the hub, and days will make up for it.
+    // Dropped facts are missing at the hub; days replace them.
     if (!outbox.hasLost()) setBack(cursor);
     talk = await deps.begin();
     contact(now);
     return 0;
   }
 
-  /** The hub and this database are not of one past: it is told anew, as another one. */
+  /** Starts a new epoch, because the hub's data and this database have diverged. */
   function beginEpoch(now: number): number {
     const why = "The hub knows another past of this database, or lost what it had: it is told all of it anew";
     log.warn(why, { newest: outbox.edges().head });
@@ -164,19 +164,19 @@ export function createSender(deps: SenderDeps) {
     if (cursor === outbox.cursor() && outbox.isMet() && !outbox.hasLost()) return;
     if (past.length === 0 || now - (past.at(-1)?.at ?? 0) >= MINUTE_MS || now < (past.at(-1)?.at ?? 0))
       past.push({ at: now, cursor });
-    // A clock that was set back keeps them for longer.
+    // A clock that was set back keeps facts longer.
     while (past[0] !== undefined && now - past[0].at > KEEP_MS) removable = past.shift()?.cursor ?? 0;
     outbox.acknowledged(cursor, removable, cursor >= head ? now : null);
   }
 
-  /** Whether the outbox still has all facts after `cursor`, or the hub gets their days instead. */
+  /** Reports whether the outbox has all facts after `cursor`, or days replace the missing ones. */
   function canGoOnAt(cursor: number): boolean {
     const { oldest, head } = outbox.edges();
     if (cursor > head) return false;
     return outbox.hasLost() || cursor >= outbox.cursor() || (oldest ?? head + 1) <= cursor + 1;
   }
 
-  /** The hub has facts up to `cursor`, fewer than it said, or more. */
+  /** Adopts the hub's cursor, which may be lower or higher than the last one. */
   function setBack(cursor: number): void {
     const known = outbox.cursor();
     if (cursor === known) return;
@@ -184,7 +184,7 @@ export function createSender(deps: SenderDeps) {
     outbox.goBack(Math.min(cursor, outbox.edges().head));
   }
 
-  /** What takes more than its place is given up: the hub gets whole days instead. */
+  /** Drops a backlog that exceeds its limit; the hub gets whole days instead. */
   function dropTooMany(now: number): void {
     const { head } = outbox.edges();
     const waiting = head - outbox.cursor();
@@ -208,7 +208,7 @@ export function createSender(deps: SenderDeps) {
   }
 
   function notTaken(pushed: Exclude<Pushed, { outcome: "taken" }>): number {
-    // It may have been stored all the same, and facts behind it will be: the same rows once more would undo these.
+    // The push may have been stored, followed by newer facts; sending the same rows again would undo those.
     talk?.batches.restartDays();
     switch (pushed.outcome) {
       case "gap": {
@@ -229,7 +229,7 @@ export function createSender(deps: SenderDeps) {
     }
   }
 
-  /** Notes why, says it once, and answers how long to wait. */
+  /** Records the reason, logs it once and returns the delay until the next try. */
   function failed(why: string, as: "unreachable" | "refused" | "conflict"): number {
     const longest = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures, 20), LONGEST_PAUSE_MS);
     if (failures === 0 || state !== as) {
@@ -240,7 +240,7 @@ export function createSender(deps: SenderDeps) {
     allFailures++;
     state = as;
     problem = why;
-    // Half of it by chance: many sites may have lost the same hub.
+    // Random half of the delay: many sites may have lost the same hub.
     return longest * (0.5 + deps.random() / 2);
   }
 
@@ -248,7 +248,7 @@ export function createSender(deps: SenderDeps) {
     start(): void {
       running ??= run();
     },
-    /** Does not wait for the next heartbeat: there is something to say, or the way to the hub is another one. */
+    /** Sends without waiting for the next heartbeat: there is news, or the connection settings changed. */
     wake: (): void => pause.end(),
     status(): SenderStatus {
       const waitingFacts = Math.max(0, outbox.edges().head - outbox.cursor());
@@ -266,7 +266,7 @@ export function createSender(deps: SenderDeps) {
         failures: allFailures,
       };
     },
-    /** When nothing waited last, epoch ms. */
+    /** Returns when the backlog was last empty, in epoch ms. */
     drainedAt: () => drainedAt,
     lastContactAt: () => lastContactAt,
     async stop(): Promise<void> {
@@ -291,8 +291,8 @@ const WORDS = {
 } as const;
 
 /**
- * A fact that left must survive a power cut, or another one would get its number. SQLite's write-ahead log holds no locks of
- * its own, so that it may be opened and closed here.
+ * Syncs sent facts to disk. After a power cut another fact would otherwise reuse their numbers. SQLite keeps
+ * no locks on the write-ahead log itself, so opening and closing it is safe.
  */
 async function toDisk(path: string): Promise<void> {
   try {
@@ -303,12 +303,12 @@ async function toDisk(path: string): Promise<void> {
       await file.close();
     }
   } catch (error) {
-    // All of it is written back already, or the file system knows no such log.
+    // The log was already checkpointed, or this file system has none.
     if (codeOf(error) !== "ENOENT") throw error;
   }
 }
 
-/** A pause that can be cut short, also before it begins. */
+/** Creates a pause that can be cut short, even before it begins. */
 function createPause(timers: Timers) {
   let end: (() => void) | null = null;
   let isDue = false;

@@ -21,10 +21,12 @@ export interface SiteDeps {
   readonly snapshot: () => Snapshot;
   readonly version: string;
   readonly timezone: string;
-  /** Pseudonyms under a secret. */
+  /** Creates pseudonyms from a secret. */
   readonly anonymizer: (secret: Uint8Array) => Anonymizer;
   readonly actions: Actions;
-  /** Up to when people were told of alerts here although the hub does that, epoch ms; null = they never were. */
+  /**
+   * Returns up to when this site notified people although the hub should do so, in epoch ms; null = never.
+   */
   readonly toldUntil?: () => number | null;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -36,7 +38,7 @@ export interface SiteDeps {
 
 export type Site = ReturnType<typeof createSite>;
 
-/** This licmond as a site of a fleet, as its config says now; another config makes another one. */
+/** Runs this licmond as a site of a fleet, by its current config. A config change replaces it. */
 export function createSite(deps: SiteDeps) {
   const { store, settings, snapshot, clock, timers, random = systemRandom } = deps;
   const { people: audience } = settings;
@@ -76,7 +78,7 @@ export function createSite(deps: SiteDeps) {
   async function begin(): Promise<Talk | null> {
     const { peopleKeyFile: file } = settings;
     const key = file === null ? installationSecret(store, random) : await readPeopleKey(file);
-    // Other pseudonyms are other people.
+    // With another key, people have other pseudonyms.
     const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(key)}` : audience;
     if (outbox.speakOf(mark, now())) {
       log.warn("People have other names at the hub from now on; everything is sent again", {

@@ -11,9 +11,9 @@ import type { FeatureState, State, StatusRow } from "./protocol.ts";
 type SiteState = Omit<Extract<State, { kind: "site" }>, "kind">;
 type Known = Extract<State, { kind: "known" }>;
 
-/** A picture as the hub has it: of a real one, before anything is left out of it. */
+/** The hub's copy of a picture, before private data is removed. */
 interface Shown {
-  /** Null while parts of it are still to come. */
+  /** Null while parts are still to be sent. */
   readonly picture: ServerPicture | null;
   readonly number: number;
   readonly features: ReadonlyMap<string, FeatureState>;
@@ -28,10 +28,10 @@ interface StatesDeps {
   readonly now: () => number;
 }
 
-/** JSON of the states of one push, and what the hub has once it took them. */
+/** JSON of the states of one push. `acknowledged` records that the hub has them. */
 export interface TakenStates {
   readonly texts: readonly string[];
-  /** There are more, which did not fit. */
+  /** More states did not fit. */
   readonly more: boolean;
   readonly acknowledged: () => void;
 }
@@ -44,20 +44,20 @@ interface StoredSpan {
   readonly byFeature: number;
 }
 
-/** A picture with more goes in parts. */
+/** Larger pictures are sent in parts. */
 const PART_CHARS = 1_000_000;
 
 export type States = ReturnType<typeof createStates>;
 
-/** What of the newest states the hub does not have yet. Remembers what it has; a new process tells it everything. */
+/** Tracks which of the newest states the hub lacks. A new process sends everything. */
 export function createStates({ store, snapshot, people, site, now }: StatesDeps) {
   const shown = new Map<string, Shown>();
-  /** States that are compared as they are, by what they are about. */
+  /** Last sent state by subject, compared as text. */
   const told = new Map<string, string>();
   const alerts = createAlerts(store);
   const marks = createMarks(store);
   const { sqlite, read } = store;
-  /** Of the picture made last: one that is made anew, since its answer was lost, must not pass for the one before. */
+  /** Number of the last picture. A picture rebuilt after a lost answer needs a new number. */
   let made = 0;
   const coverage = sqlite.query<StoredCoverage, [string]>(
     `SELECT ${COVERAGE_ROW} FROM coverage WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
@@ -71,7 +71,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
      FROM denial_spans LEFT JOIN denial_cursors USING (server_id) ORDER BY server_id, from_at`,
   );
 
-  /** The next part of what makes the hub's picture the present one. */
+  /** Builds the next part of the difference between the hub's picture and the current one. */
   function pictureState(picture: ServerPicture): { readonly text: string; readonly shown: Shown } {
     const { id } = picture.server;
     const before = shown.get(id);
@@ -87,7 +87,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
         more = true;
         break;
       }
-      // What is left out of it only makes it shorter.
+      // An upper bound: removing private data only makes it shorter.
       chars += 1_000 + 250 * feature.checkouts.length;
       changed.push(feature);
       features.set(key, timeless);
@@ -127,7 +127,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
     return { kind: "alerts", firing: alerts.firing().map((alert) => alertRow(alert, people)) };
   }
 
-  /** What reaches further than the hub knows. */
+  /** Returns periods that grew since the hub's copy. */
   function knownState(servers: readonly string[], tell: (about: string, text: string) => boolean): Known {
     const news = <Row>(about: string, row: Row | null) =>
       row !== null && tell(about, JSON.stringify(row)) ? [row] : [];
@@ -153,7 +153,7 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   }
 
   return {
-    /** At most so many characters, and one state at least. `isAll`: nothing waits behind what this push brings. */
+    /** Takes states up to this many characters, at least one. `isAll`: nothing else is waiting. */
     take(chars: number, isAll: boolean): TakenStates {
       const texts: string[] = [];
       const nextTold = new Map<string, string>();
@@ -198,9 +198,9 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
         },
       };
     },
-    /** The hub has another picture of a server, or none: the next one is whole. */
+    /** Makes the next picture of a server a complete one. */
     forget: (server: string): void => void shown.delete(server),
-    /** The hub has nothing of this site. */
+    /** Assumes that the hub has nothing of this site. */
     forgetAll(): void {
       shown.clear();
       told.clear();
@@ -208,7 +208,10 @@ export function createStates({ store, snapshot, people, site, now }: StatesDeps)
   };
 }
 
-/** Without the time of the last good reading, which stands in the head: here it would change every feature at every poll. */
+/**
+ * Omits the time of the last good reading, which is in the head; otherwise every poll would change every
+ * feature.
+ */
 function withoutTime(feature: FeaturePicture, { collectedAt }: ServerPicture): FeatureState {
   const { collectedAt: own, ...rest } = feature;
   return own === collectedAt ? rest : { ...rest, collectedAt: own };
