@@ -8,15 +8,15 @@ import { command, flag } from "./command.ts";
 import { type CommandIo, Failure, listenToSignals, readConfig, warningsOn } from "./io.ts";
 import { createProgress, type Progress } from "./terminal.ts";
 
-const VERIFY = flag("only read the file and say what is in it: schema, rows, times, integrity");
+const VERIFY = flag("only check the file and print its schema, rows, times and integrity");
 
-/** `licmond backup FILE`: one file of both databases, beside the running daemon. */
+/** `licmond backup FILE`: copies both databases to one file. Works while the daemon runs. */
 export const backup = command({
-  args: [["<file>", "where the copy goes; it appears when it is whole and checked"]],
+  args: [["<file>", "file to write; it appears once it is complete and checked"]],
   options: {
-    force: flag("take the place of a file that is there"),
+    force: flag("overwrite an existing file"),
     verify: VERIFY,
-    json: flag("print what is in the copy as JSON on stdout"),
+    json: flag("print a summary of the backup as JSON on stdout"),
   },
   async run({ args: [file = ""], options: { force, verify, json }, config }, io) {
     if (verify) return verifyFile(file, json, io);
@@ -34,16 +34,16 @@ export const backup = command({
   },
 });
 
-const SOURCE = "what `licmond backup` wrote, one of the daily backups, or a copy of a licmond database";
+const SOURCE = "a file written by `licmond backup`, a daily backup, or a copy of a licmond database";
 
-/** `licmond restore FILE`: a backup takes the place of the databases. */
+/** `licmond restore FILE`: replaces the databases by a backup. */
 export const restore = command({
   args: [["<file>", SOURCE]],
   options: { verify: VERIFY, json: flag("with --verify: as JSON") },
   async run({ args: [file = ""], options: { verify, json }, config }, io) {
     if (verify) return verifyFile(file, json, io);
     const { directory } = (await readConfig(config, io)).config.storage;
-    const words = { copy: `Copying ${file}`, check: "Checking it" };
+    const words = { copy: `Copying ${file}`, check: "Checking the copy" };
     const restored = await databaseWork(words, io, (onStep, signal) =>
       putBack({ directory, file, now: io.now(), log: warningsOn(io), onStep, signal }),
     );
@@ -54,14 +54,14 @@ export const restore = command({
 function describe({ report, aside, revoked, lost }: Restored, file: string): string {
   const { path, bytes, rows, newestAt } = report;
   const until = newestAt === null ? "" : `, data until ${iso(newestAt)}`;
-  const lines = [`${path} is ${file} now: ${printBytes(bytes)}, ${rows} rows${until}`];
-  if (aside !== null) lines.push(`What was there is ${aside}`);
-  if (revoked.length > 0) lines.push(`Revoked since the backup, and still revoked: ${revoked.join(", ")}`);
-  if (lost.length > 0) lines.push(`Keys made since the backup, which are gone: ${lost.join(", ")}`);
+  const lines = [`Restored ${path} from ${file}: ${printBytes(bytes)}, ${rows} rows${until}`];
+  if (aside !== null) lines.push(`The previous database is now ${aside}`);
+  if (revoked.length > 0) lines.push(`Keys revoked since the backup stay revoked: ${revoked.join(", ")}`);
+  if (lost.length > 0) lines.push(`Lost keys, created since the backup: ${lost.join(", ")}`);
   return lines.map((line) => `${escapeControls(line)}\n`).join("");
 }
 
-/** Runs long work on a database: shows how far it is, and ends it in order on a signal. */
+/** Runs long work on a database with a progress bar. A signal aborts it cleanly. */
 async function databaseWork<T>(
   words: Record<Parameters<OnStep>[0], string>,
   io: CommandIo,
@@ -75,7 +75,7 @@ async function databaseWork<T>(
   const onStep: OnStep = (step, done) => {
     if (shown !== step) {
       bar?.clear();
-      // The words name files, whose names may hold anything.
+      // File names may contain control characters.
       bar = createProgress(escapeControls(words[step]), io);
       shown = step;
     }
@@ -89,7 +89,7 @@ async function databaseWork<T>(
   }
 }
 
-/** `--verify`: reads a file and prints what is in it; a file that is no good is a failure with the reason. */
+/** `--verify`: prints a summary of a file. Fails with the reason if the file is unusable. */
 async function verifyFile(file: string, json: boolean, io: CommandIo): Promise<void> {
   const words = { copy: "", check: `Checking ${file}` };
   const report = await databaseWork(words, io, (onStep, signal) => {
@@ -113,7 +113,7 @@ newest     ${time(report.newestAt)}
 `;
 }
 
-/** The same as JSON, times as ISO 8601; `more` follows it. */
+/** Prints a summary as JSON with ISO 8601 times, followed by the fields of `more`. */
 function printJson(
   { tables, oldestAt, newestAt, isState: _, ...rest }: DatabaseReport,
   more: object = {},

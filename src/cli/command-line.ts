@@ -6,8 +6,8 @@ import type { CommandIo } from "./io.ts";
 const CONFIG = text("<file>", "config file (default: $LICMOND_CONFIG, else /etc/licmond/licmond.toml)");
 
 /**
- * Declares a command to commander: its arguments and options, its help, and the function that runs it. Loads the
- * subcommands that `words` name, or all of them without `words`. `title`: the command's full name, as in `help.txt`.
+ * Declares a command to commander: arguments, options, help and the function to run. Loads the subcommands in `words`, or
+ * all of them without `words`. `title`: full name of the command, as in `help.txt`.
  */
 export async function define(
   commander: CommanderCommand,
@@ -18,7 +18,7 @@ export async function define(
 ): Promise<void> {
   const { about, more } = wordsOf(title);
   const width = io.terminal.columns ?? 80;
-  // A paragraph stands in several lines; what is indented stays as it is.
+  // Join the lines of a paragraph; keep indented lines.
   const paragraphs = more.replace(/(?<=^\S.*)\n(?=\S)/gm, " ");
   const wrapped = paragraphs.replace(/^\S.*/gm, (text) => commander.createHelp().boxWrap(text, width));
   commander.description(about).addHelpText("after", wrapped);
@@ -51,17 +51,17 @@ function defineOption(commander: CommanderCommand, name: string, its: Option<unk
     .makeOptionMandatory(its.isRequired === true);
   if (its.read !== undefined) option.argParser(its.read);
   if (its.choices !== undefined) option.choices(its.choices.map(String));
-  // The option keeps its declared name: commander would take `--no-x` for the negation of `--x`.
+  // Keep the declared name: commander would take `--no-x` for the negation of `--x`.
   commander.addOption(Object.assign(option, { attributeName: () => name, negate: false }));
   if (its.value === undefined) commander.setOptionValue(name, false);
 }
 
-/** The file that `--config` names. One that stands after the subcommand's name wins over one before it. */
+/** Returns the file of `--config`. After the subcommand it takes precedence over one before it. */
 function configOf(commander: CommanderCommand | null): string | undefined {
   return commander === null ? undefined : (commander.getOptionValue("config") ?? configOf(commander.parent));
 }
 
-/** A command's texts in `help.txt`: its line in the list, the head of its own help, and what follows its options. */
+/** Returns a command's texts in `help.txt`: its line in the list, the head of its help, and the text after its options. */
 function wordsOf(title: string): { readonly does: string; readonly about: string; readonly more: string } {
   const parts = texts.split(/^\[([a-z ]+)\]\n/m);
   const text = parts[parts.indexOf(title) + 1] ?? "";

@@ -3,56 +3,56 @@ import { isEncoding } from "../config/forms.ts";
 import { isZone } from "../domain/time/zone.ts";
 import type { CommandIo } from "./io.ts";
 
-/** A command: what it takes, and its work. What the help says of it stands in `help.txt` under its name. */
+/** Command with its arguments and options. Its help text is in `help.txt` under its name. */
 export interface Command<O extends Options = Options> {
-  /** `<file>` must be given, `[file]` may be, `[files...]` takes all that follow; and what the help says of it. */
+  /** Arguments: `<file>` is required, `[file]` is optional, `[files...]` takes all remaining ones. */
   readonly args?: readonly (readonly [name: string, help: string])[];
-  /** By their names. */
+  /** Options by name. */
   readonly options?: O;
-  /** What the help shows after the command's name; absent: `[options]` and the arguments. */
+  /** Usage line after the command's name; default: `[options]` and the arguments. */
   readonly usage?: string;
-  /** Everything after the first argument is an argument too, whatever it looks like. */
+  /** Treat everything after the first argument as arguments, not options. */
   readonly passesOn?: true;
   run(given: Given<O>, io: CommandIo): void | Promise<void>;
 }
 
 export type Options = Readonly<Record<string, Option<unknown>>>;
 
-/** What a command gets of a command line. */
+/** Parsed command line of a command. */
 export interface Given<O extends Options = Options> {
-  /** As many as the command takes: those that must be given are there. */
+  /** Arguments. Required ones are present. */
   readonly args: readonly string[];
   readonly options: { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never };
-  /** The file that `--config` names, before or after the command's name. */
+  /** File of `--config`, before or after the command's name. */
   readonly config: string | undefined;
 }
 
-/** Commands below a name of their own, each loaded when it is asked for. */
+/** Group of subcommands. Each is loaded when it is used. */
 export interface Group {
   readonly commands: Readonly<Record<string, () => Promise<Command | Group>>>;
 }
 
-/** Makes the whole command line; commands that tell of others take it. */
+/** Creates the whole command line. Passed to commands that need information on other commands. */
 export type CreateProgram = (io: CommandIo, args?: readonly string[]) => Promise<CommanderCommand>;
 
-/** Infers the types of what `run` gets. */
+/** Infers the argument types of `run`. */
 export function command<O extends Options = Readonly<Record<never, never>>>(declared: Command<O>): Command {
   return declared;
 }
 
-/** An option that gives its command a `T`; the functions below make one. */
+/** Option whose value is a `T`. Use the functions below to create one. */
 export interface Option<T> {
   readonly help: string;
-  /** What the help calls its value, e.g. `<file>`; absent: a flag. */
+  /** Name of the value in the help, e.g. `<file>`; absent for a flag. */
   readonly value?: string;
-  /** One letter that stands for the name. */
+  /** One-letter name. */
   readonly short?: string;
   readonly isRequired?: true;
   readonly isHidden?: true;
   readonly default?: T;
-  /** The words that it may be. */
+  /** Allowed values. */
   readonly choices?: readonly T[];
-  /** What its text means; absent: itself. `before`: of an option that was given before, what that meant. */
+  /** Converts the text of the option; default: the text itself. `before`: value of an earlier occurrence. */
   read?(text: string, before: T): T;
 }
 
@@ -64,12 +64,12 @@ export function text(value: string, help: string): Option<string | undefined> {
   return { help, value };
 }
 
-/** One that may be given several times. */
+/** Creates an option that can be repeated. */
 export function texts(value: string, help: string): Option<readonly string[] | undefined> {
   return { help, value, read: (text, before = []) => [...before, text] };
 }
 
-/** What the text of an option means, or the words that it may be. Throws InvalidArgumentError with what it takes. */
+/** Converts the text of an option, or lists its allowed values. Throws InvalidArgumentError with the expected form. */
 export type Reader<T> = ((text: string) => T) | readonly T[];
 
 export function option<T>(value: string, help: string, read: Reader<T>): Option<T | undefined> {
@@ -85,7 +85,7 @@ export function required<T>(value: string, help: string, read: Reader<T>): Optio
   return { ...(option(value, help, read) as Option<T>), isRequired: true };
 }
 
-/** Makes a reader of one that answers null for what it does not know. */
+/** Creates a reader from a function that returns null for invalid texts. */
 export function reader<T>(read: (text: string) => T | null, takes: string): (text: string) => T {
   return (given) => {
     const value = read(given);
@@ -101,10 +101,10 @@ export function integer(from: number, to: number, takes: string): (text: string)
 
 export const ENCODING = reader(
   (given) => (isEncoding(given) ? given : null),
-  'It takes the name of an encoding, e.g. "euc-kr".',
+  'Expected the name of an encoding, e.g. "euc-kr".',
 );
 
 export const ZONE = reader(
   (given) => (isZone(given) ? given : null),
-  'It takes an IANA time zone, e.g. "Europe/Berlin".',
+  'Expected an IANA time zone, e.g. "Europe/Berlin".',
 );

@@ -2,10 +2,10 @@ import { loadConfig } from "../config/load.ts";
 import { command } from "./command.ts";
 import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
-/** A hub that has not ended by then is ended. */
+/** Time after which a hub that has not stopped is killed. */
 const STOP_DEADLINE_MS = 9_500;
 
-/** `licmond hub`: one view over many sites, in the foreground, until a signal ends it. */
+/** `licmond hub`: runs a hub in the foreground until a signal stops it. */
 export const hub = command({
   async run({ config: named }, io) {
     const { config, file } = await readConfig(named, io);
@@ -28,10 +28,10 @@ export const hub = command({
         daemon
           .log("auth")
           .warn(
-            "There is no API key yet: `licmond keys create --name admin --role admin` makes one, `--role site --site NAME` one for a site",
+            "No API keys yet; create one with `licmond keys create --name admin --role admin`, or for a site with `--role site --site NAME`",
           );
       const signal = await ended.promise;
-      daemon.log("system").info("A signal asks licmond to end", { signal });
+      daemon.log("system").info("Signal received; shutting down", { signal });
       const deadline = setTimeout(() => process.exit(EXIT_FAILURE), STOP_DEADLINE_MS);
       await daemon.stop();
       clearTimeout(deadline);

@@ -6,22 +6,22 @@ import { command, text } from "./command.ts";
 import initialConfig from "./initial-config.toml" with { type: "text" };
 import { Failure } from "./io.ts";
 
-/** `licmond init`: a commented config to start from. */
+/** `licmond init`: writes a commented config. */
 export const init = command({
   options: {
-    output: text("<file>", "where to write it (default: what --config names), - for stdout"),
+    output: text("<file>", "file to write (default: the file of --config), - for stdout"),
   },
   async run({ options: { output }, config }, io) {
     if (output === "-") return io.out(INITIAL_CONFIG);
     const { file } = configFile(output ?? config, io.env);
     await writeNew(file, INITIAL_CONFIG);
-    io.out(`${file} is written. Name your license servers in it, then:\n  licmond check --config ${file}\n`);
+    io.out(`Wrote ${file}. Add your license servers, then run:\n  licmond check --config ${file}\n`);
   },
 });
 
 /**
- * Writes a file that is not there yet. Others may not read it: a web hook's address is a secret. What root writes
- * belongs to the directory's group, which is the service's in /etc/licmond.
+ * Writes a new file, never an existing one. Mode 0640, because a webhook's URL is a secret; root's files get the group of
+ * the directory, which is the service's in /etc/licmond.
  */
 async function writeNew(file: string, text: string): Promise<void> {
   try {
@@ -33,14 +33,14 @@ async function writeNew(file: string, text: string): Promise<void> {
   }
 }
 
-const NOT_YOURS = "cannot be written by this user; use sudo, or --output with another place";
-/** By the system's code. */
+const NOT_YOURS = "cannot be written by this user; use sudo, or another path with --output";
+/** Messages by system error code. */
 const WHY_NOT: Readonly<Record<string, string>> = {
-  EEXIST: "is there already and stays as it is; --output names another place",
-  EROFS: "lies on a file system that is mounted read-only (EROFS); --output names another place",
+  EEXIST: "already exists; use another path with --output",
+  EROFS: "is on a read-only file system (EROFS); use another path with --output",
   EACCES: NOT_YOURS,
   EPERM: NOT_YOURS,
 };
 
-/** What `licmond init` writes: a config that starts as it is, with every setting explained. */
+/** Config that `licmond init` writes: valid without changes, with every setting explained. */
 export const INITIAL_CONFIG: string = initialConfig;

@@ -28,22 +28,22 @@ import { INITIAL_CONFIG } from "./init.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, problemLines } from "./io.ts";
 import { manPage } from "./man-page.ts";
 
-const DRY_RUN = flag("print every step and change nothing");
+const DRY_RUN = flag("print the steps without changing anything");
 
-/** `licmond install`: the running binary as a service of this host. */
+/** `licmond install`: installs the running binary as a service. */
 export const installCommand = (createProgram: CreateProgram) =>
   command({
     options: {
       "dry-run": DRY_RUN,
-      start: flag("start the service too, now and at every boot"),
-      "no-systemd": flag("the binary and the config alone, for hosts without systemd"),
-      root: text("<dir>", "lay the files below a directory and run nothing, for images and packages"),
+      start: flag("also start the service, now and at boot"),
+      "no-systemd": flag("install only the binary and the config, for hosts without systemd"),
+      root: text("<dir>", "install below a directory and run nothing, for images and packages"),
     },
     async run({ options, config }, io) {
       const { start, root, "dry-run": dryRun, "no-systemd": withoutSystemd } = options;
       if (start && (withoutSystemd || root !== undefined))
-        throw misused("--start goes neither with --root nor with --no-systemd");
-      const sources = "only the licmond binary can install itself, not its sources; `bun run build` makes it";
+        throw misused("--start cannot be used with --root or --no-systemd");
+      const sources = "only the licmond binary can install itself; build it with `bun run build`";
       if (!Bun.isStandaloneExecutable) throw new Failure(sources);
       const host = await hostFor(root ?? null, !withoutSystemd, io);
       refusePackaged(host);
@@ -57,25 +57,25 @@ export const installCommand = (createProgram: CreateProgram) =>
         hasSysusers: hasProgram("systemd-sysusers"),
       };
       const { outcome } = await runVerb((pass) => installAll(pass, wanted), host, dryRun, false, io);
-      if (outcome === "unchanged") io.out("Nothing to do: all is installed.\n");
+      if (outcome === "unchanged") io.out("Nothing to do: already installed.\n");
       else if (outcome === "failed") io.err(GOES_ON);
       else if (outcome === "changed")
         io.out(await nextSteps(host, !withoutSystemd, start, io.env.PATH ?? ""));
     },
   });
 
-/** `licmond uninstall`: takes away what `install` laid down. */
+/** `licmond uninstall`: removes the files that `install` installed. */
 export const uninstall = command({
   options: {
-    purge: flag("delete config, data and user too; asks first"),
-    yes: flag("with --purge: do not ask"),
-    force: flag("remove unit, sysusers and tmpfiles also when they were changed by hand"),
+    purge: flag("also delete config, data and user, after a confirmation"),
+    yes: flag("with --purge: skip the confirmation"),
+    force: flag("also remove a unit, sysusers or tmpfiles file that was changed"),
     "dry-run": DRY_RUN,
     root: text("<dir>", "remove the files below a directory and run nothing"),
   },
   async run({ options: { purge, yes, force, root, "dry-run": dryRun } }, io) {
     const host = await hostFor(root ?? null, false, io);
-    // A package looks after its own, config and data with it; what `install` left beside it may go.
+    // Packages remove their own files; only leftovers of `install` may go.
     const isInstalled = [LAYOUT.binary, LAYOUT.unit].some((path) => kindOf(host.at(path)) !== "missing");
     if (purge || !isInstalled) refusePackaged(host);
     const storage = storageOf(host);
@@ -84,112 +84,111 @@ export const uninstall = command({
     const withSystemd = host.root === null && (await isSystemdHost(host.run));
     const wanted = { purge, force, withSystemd, otherData };
     const { outcome } = await runVerb((pass) => removeAll(pass, wanted), host, dryRun, true, io);
-    if (outcome === "unchanged")
-      io.out("Nothing to do: nothing of licmond is left that uninstall removes.\n");
+    if (outcome === "unchanged") io.out("Nothing to do: licmond is not installed.\n");
     else if (outcome === "failed") io.err(GOES_ON);
-    else if (outcome === "changed") io.out("licmond is removed.\n");
+    else if (outcome === "changed") io.out("Removed licmond.\n");
   },
 });
 
-const UNASKED = "--purge deletes config, history and keys for good: say --yes where no one can be asked";
+const UNASKED = "--purge permanently deletes config, history and keys; without a terminal confirm with --yes";
 
-/** Asks a person; where there is none, `--yes` must have said it. */
+/** Asks for confirmation on a terminal; elsewhere requires `--yes`. */
 async function confirmPurge(root: string | null, io: CommandIo): Promise<void> {
   if (!io.terminal.out || !process.stdin.isTTY) throw misused(UNASKED);
   const where = root === null ? "on this host" : `below ${root}`;
   await io.flushed();
   const all = `Config, history, keys and user of licmond ${where}`;
-  const answer = prompt(`${all} will be deleted for good. Type "delete" to go on:`);
+  const answer = prompt(`${all} will be permanently deleted. Type "delete" to continue:`);
   if (answer?.trim() !== "delete") throw new Failure("nothing was changed");
 }
 
 async function configText(file: string | undefined, io: CommandIo): Promise<string> {
   if (file === undefined) return INITIAL_CONFIG;
-  // Variables of the caller's environment are not set for the service.
+  // The service does not have the caller's environment variables.
   const loaded = loadConfig(file, {});
   for (const line of await problemLines(loaded)) io.err(`${escapeControls(line)}\n`);
-  if (!loaded.ok) throw new Failure("the config cannot be used: nothing was changed");
+  if (!loaded.ok) throw new Failure("invalid config: nothing was changed");
   return Bun.file(file).text();
 }
 
-/** What an administrator does after an installation. */
+/** Returns the next steps after an installation. */
 async function nextSteps({ root, run }: Host, systemd: boolean, started: boolean, path: string) {
   if (root !== null)
-    return `Installed below ${root}. The system inside gives out the directories when it boots. What it needs besides:
+    return `Installed below ${root}. The image creates the directories when it boots. It also needs:
   systemd-sysusers --root=${root} licmond.conf    makes the user; a system that never booted does it by itself
   systemctl --root=${root} enable licmond         starts the service at every boot
 `;
-  // sudo's own $PATH does not have /usr/local/bin on every distribution.
+  // sudo's $PATH lacks /usr/local/bin on some distributions.
   const licmond = path.split(":").includes("/usr/local/bin") ? "licmond" : LAYOUT.binary;
   const sudo = systemd ? "sudo " : "";
   const isActive = systemd && (await serviceState(run)).isActive;
-  const takesEffect = `let it take effect:         sudo systemctl ${started ? "reload" : "restart"} licmond`;
+  const takesEffect = `apply it:                   sudo systemctl ${started ? "reload" : "restart"} licmond`;
   const enable = `start it, now and at boot:  sudo systemctl enable --now ${UNIT_NAME}`;
   return `
 Next:
-  1. name your license servers:  sudoedit ${LAYOUT.config}
-  2. see what is still wrong:    ${sudo}${licmond} check
+  1. add your license servers:   sudoedit ${LAYOUT.config}
+  2. check the setup:            ${sudo}${licmond} check
   3. ${isActive ? takesEffect : systemd ? enable : `run it:                     ${licmond} serve`}
   4. make the first key:         ${sudo}${licmond} keys create --name admin --role admin
 `;
 }
 
-/** Ends a command whose options do not go together. */
+/** Returns the failure for options that cannot be combined. */
 export function misused(message: string): Failure {
   return new Failure(message, EXIT_USAGE);
 }
 
-/** The host to work on, where this user may; ends the command where not. */
+/** Returns the host to work on. Fails if this user may not change it. */
 export async function hostFor(root: string | null, needsSystemd: boolean, io: CommandIo): Promise<Host> {
   const uid = process.geteuid?.();
   if (process.platform !== "linux" || uid === undefined)
-    throw new Failure("it works on Linux only; elsewhere `licmond serve` runs the daemon in the foreground");
+    throw new Failure("this command needs Linux; elsewhere run `licmond serve`");
   const host = createHost(root, uid, systemRun());
   if (host.root !== null) {
-    // A script whose variable is not set: it would mean the present directory.
-    if (root === "") throw misused("--root takes a directory, and got an empty word");
-    if (host.root === "/") throw misused("--root / is this host itself; leave --root away");
+    // An unset variable in a script would mean the current directory.
+    if (root === "") throw misused("--root must be a directory, not an empty string");
+    if (host.root === "/") throw misused("--root / is this host; omit --root");
     if (statSync(host.root, { throwIfNoEntry: false })?.isDirectory() === false)
       throw misused(`--root ${host.root} is not a directory`);
-    if (uid !== 0) io.err("licmond: not root: all files below --root will be owned by this user\n");
+    if (uid !== 0) io.err("licmond: not running as root: this user will own all files below --root\n");
     return host;
   }
-  if (uid !== 0) throw new Failure("it changes the system and needs root: run it with sudo");
+  if (uid !== 0) throw new Failure("this command needs root; run it with sudo");
   if (needsSystemd && !(await isSystemdHost(host.run)))
     throw new Failure(
-      "this host is not run by systemd; `--no-systemd` handles the binary and the config alone, `--root` an image",
+      "this host does not run systemd; use `--no-systemd` for only the binary and the config, or `--root` for an image",
     );
   return host;
 }
 
-/** Ends the command where a package manager looks after licmond. */
+/** Fails if a package manager has installed licmond. */
 export function refusePackaged(host: Host): void {
-  // A package that was removed keeps its paragraph in dpkg's database, with another status.
+  // dpkg keeps the paragraph of a removed package, with another status.
   const isInstalled = (paragraph: string) =>
     /^Package: licmond$/m.test(paragraph) && /^Status: \S+ \S+ installed$/m.test(paragraph);
   if (textOf(host.at("/var/lib/dpkg/status")).split("\n\n").some(isInstalled))
     throw new Failure(
-      "licmond is installed as a Debian package; use apt: `apt install ./licmond_VERSION.deb` upgrades it, `apt remove licmond` removes it, `apt purge licmond` with config and data",
+      "licmond is installed as a Debian package; upgrade it with `apt install ./licmond_VERSION.deb`, remove it with `apt remove licmond`, or with config and data with `apt purge licmond`",
     );
   if (kindOf(host.at("/usr/bin/licmond")) !== "missing")
     throw new Failure(
-      "/usr/bin/licmond is there, so a package has installed licmond; use the package manager, or remove the package first",
+      "/usr/bin/licmond exists, so licmond was installed by a package; use the package manager, or remove the package first",
     );
 }
 
-/** Where the installed config has the database; null when the config cannot be read. */
+/** Returns the database directory in the installed config; null if the config is unusable. */
 export function storageOf(host: Host): string | null {
   const loaded = loadConfig(host.at(LAYOUT.config), {});
   return loaded.ok ? loaded.config.storage.directory : null;
 }
 
-/** For commands that can simply be run again. */
-export const GOES_ON = "  What is listed as done stays done; the same command goes on from there.\n";
+/** Hint for commands that can be repeated. */
+export const GOES_ON = "  Completed steps stay; run the same command again to continue.\n";
 
 /**
- * Looks at every step of a verb, then does them unless one refuses or it is a dry run: one line each on stdout, with
- * `brief` none for steps that have nothing to do. `pass` is the one that came last: it says what was changed.
- * What `failed` has been said, with an exit code. Rejects with a Failure where a step refuses.
+ * Inspects every step of a command, then applies them unless a step refuses or it is a dry run. Prints a line per step;
+ * with `brief` only for steps with work. `pass`: the last pass, which knows the changes. A failure is printed and sets the
+ * exit code. Rejects with a Failure if a step refuses.
  */
 export async function runVerb(
   verb: Verb,
@@ -204,7 +203,7 @@ export async function runVerb(
   const look = createPass(host, false);
   await verb(look);
   const refusals = look.found.filter(({ kind }) => kind === "refuse");
-  // Several steps may meet the same hindrance.
+  // Several steps may report the same obstacle.
   const texts = refusals.map(({ words, advice }) => `${lines(words)}\n  fix: ${lines(advice ?? "")}`);
   for (const text of new Set(texts)) io.err(`licmond: ${text}\n`);
   if (refusals.length > 0) throw new Failure("nothing was changed");
@@ -214,12 +213,12 @@ export async function runVerb(
     return { outcome: dryRun ? "planned" : "unchanged", pass: look };
   }
   const locked = lockInstallation(lockPath(host));
-  const busy = "is at work on this installation: nothing was changed";
+  const busy = "is changing this installation: nothing was changed";
   if ("holder" in locked) throw new Failure(`another licmond (process ${locked.holder}) ${busy}`);
   const act = createPass(host, true, print("done"));
   try {
     await verb(act);
-    // The process that held the lock until now may have done it all.
+    // The previous holder of the lock may have done everything.
     return { outcome: act.hasWork() ? "changed" : "unchanged", pass: act };
   } catch (error) {
     if (!(error instanceof StepError)) throw error;
@@ -231,7 +230,7 @@ export async function runVerb(
   }
 }
 
-/** Words of several lines, each made harmless, all but the first indented. */
+/** Escapes control characters in each line, and indents all lines but the first. */
 export function lines(text: string): string {
   return text.split("\n").map(escapeControls).join("\n    ");
 }

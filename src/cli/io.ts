@@ -6,7 +6,7 @@ import { countOf, escapeControls } from "../domain/plain-text.ts";
 import type { PollError } from "../domain/poll.ts";
 import { buildInfo } from "../system/build-info.ts";
 
-/** What a command sees of the world and changes in it. Tests give it another world. */
+/** Environment of a command; tests replace it. */
 export type CommandIo = Omit<ReturnType<typeof processIo>, "end">;
 
 export const EXIT_FAILURE = 1;
@@ -14,31 +14,31 @@ export const EXIT_USAGE = 2;
 /** Exit code of a command that cannot reach the daemon. */
 export const EXIT_UNREACHABLE = 4;
 
-/** What is written to stdout is lost: its reader has gone, or the disk is full. */
+/** Output to stdout is lost: the reader is gone, or the disk is full. */
 export class StdoutError extends Error {
   override readonly name = "StdoutError";
 }
 
-/** The world of a real process. */
+/** Returns the environment of the real process. */
 export function processIo() {
   let lost: StdoutError | null = null;
-  // `licmond openapi | head`: the reader may go early. Any other error, e.g. a full disk, is reported.
+  // EPIPE is normal: `licmond openapi | head`. Report any other error, e.g. a full disk.
   const lose = (error: NodeJS.ErrnoException) => {
     process.exitCode = EXIT_FAILURE;
     if (lost !== null) return;
     lost = new StdoutError(error.message, { cause: error });
-    if (error.code !== "EPIPE") process.stderr.write(`licmond: stdout cannot be written: ${error.message}\n`);
+    if (error.code !== "EPIPE") process.stderr.write(`licmond: cannot write to stdout: ${error.message}\n`);
   };
   process.stdout.on("error", lose);
-  // A daemon goes on when its stderr has no reader any more.
+  // A daemon keeps running without a reader of its stderr.
   process.stderr.on("error", () => {});
   let written: Promise<void> = Promise.resolve();
   const write = (stream: NodeJS.WriteStream, text: string) => {
-    // A write of nothing would be done before those that precede it.
+    // An empty write would resolve before earlier ones.
     if (text === "") return;
     const { promise: done, resolve } = Promise.withResolvers<void>();
     stream.write(text, (error) => {
-      // The event comes later than this: the process may have ended by then.
+      // The error event comes later; the process may have exited by then.
       if (error && stream === process.stdout) lose(error);
       resolve();
     });
@@ -47,37 +47,37 @@ export function processIo() {
   return {
     env: process.env as Environment,
     build: buildInfo(),
-    /** Stdin piece by piece, as it comes: it may be larger than memory. */
+    /** Stdin as it arrives; it may be larger than memory. */
     stdin: (): AsyncIterable<Uint8Array> => Bun.stdin.stream(),
     out: (text: string) => write(process.stdout, text),
     /**
-     * Waits until all that was written so far is out of the process: a long output must not pile up. Rejects with
-     * {@link StdoutError} when it is not: that has been reported, and the process will fail.
+     * Waits until all output is written, so that long output does not pile up. Rejects with {@link StdoutError} if writing
+     * fails; the failure has been reported and sets the exit code.
      */
     flushed: async () => {
       await written;
       if (lost !== null) throw lost;
     },
     err: (text: string) => write(process.stderr, text),
-    /** 0 ok, 1 failure, 2 usage, 3 where a command says so; the last call counts. */
+    /** Sets the exit code: 0 ok, 1 failure, 2 usage, 3 command-specific. The last call wins. */
     exitCode: (code: number) => {
       process.exitCode = code;
     },
     /** Epoch ms. */
     now: Date.now,
-    /** A person looks at stdout / stderr; `columns`, `rows`: the size of stdout's terminal, absent where it is none. */
+    /** Whether stdout / stderr is a terminal. `columns`, `rows`: size of stdout's terminal; absent otherwise. */
     terminal: {
       out: process.stdout.isTTY === true,
       err: process.stderr.isTTY === true,
-      // A terminal that does not know its size says 0.
+      // A terminal without a size reports 0.
       ...(process.stdout.isTTY && {
         columns: process.stdout.columns || 80,
         rows: process.stdout.rows || 24,
       }),
     },
     /**
-     * Ends the process with its exit code. It does not wait for the event loop to empty: a lookup of a host name cannot
-     * be called off, and where no name server answers it would hold a stopped daemon for many seconds.
+     * Exits without waiting for the event loop: a host name lookup cannot be canceled, and without a name server it would
+     * delay a stopped daemon for many seconds.
      */
     end: async (): Promise<never> => {
       await written;
@@ -86,7 +86,7 @@ export function processIo() {
   };
 }
 
-/** Ends a command: its message goes to stderr. */
+/** Ends a command with a message on stderr. */
 export class Failure extends Error {
   override readonly name = "Failure";
   constructor(
@@ -97,48 +97,48 @@ export class Failure extends Error {
   }
 }
 
-/** Ends a command that is called in a wrong way. */
+/** The command line is wrong. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** A piece may be overwritten by the next one. */
+/** Reads all of stdin. */
 export async function wholeStdin({ stdin }: CommandIo): Promise<Uint8Array> {
   return Buffer.concat(await Array.fromAsync(stdin(), (piece) => Buffer.from(piece)));
 }
 
-/** A log that shows only what goes wrong. */
+/** Creates a log that prints only warnings and errors. */
 export function warningsOn({ err }: Pick<CommandIo, "err">): Log {
   const show = (message: string) => err(`licmond: ${escapeControls(message)}\n`);
   return { debug() {}, info() {}, warn: show, error: show };
 }
 
-/** Writes a line on stderr and fails. */
+/** Prints a line on stderr and sets the exit code of a failure. */
 export function fail(io: CommandIo, message: string): void {
   io.err(`licmond: ${escapeControls(message)}\n`);
   io.exitCode(EXIT_FAILURE);
 }
 
-/** Says why a poll failed, the tool's own words below the message; and fails. */
+/** Prints why a poll failed, with the tool's output below, and sets the exit code of a failure. */
 export function failPoll(io: CommandIo, { code, message, details }: PollError): void {
   fail(io, `${code}: ${message}`);
   if (details === null || message.includes(details)) return;
   for (const line of details.split("\n")) io.err(`  ${escapeControls(line)}\n`);
 }
 
-/** True when a stream may be coloured: https://no-color.org */
+/** Reports whether a stream may be colored: https://no-color.org */
 export function mayColour(io: CommandIo, stream: "out" | "err"): boolean {
   return io.terminal[stream] && (io.env.NO_COLOR ?? "") === "" && io.env.TERM !== "dumb";
 }
 
-/** A tool's words for a stream: on a terminal nothing of them may act on it; into a file or pipe they go as they are. */
+/** Returns a tool's output for a stream. Escapes control characters on a terminal only. */
 export function toolWords(io: CommandIo, stream: "out" | "err", text: string): string {
   if (!io.terminal[stream]) return text;
   const safe = (line: string) => escapeControls(line.replace(/\r$/, "")).replaceAll("\\t", "\t");
   return text.split("\n").map(safe).join("\n");
 }
 
-/** Reads the config for a command. Warnings and problems go to stderr, all at once. Rejects when it cannot be used. */
+/** Reads the config for a command. Prints all warnings and problems on stderr. Rejects if the config is unusable. */
 export async function readConfig(
   named: string | undefined,
   io: CommandIo,
@@ -148,26 +148,26 @@ export async function readConfig(
   for (const warning of loaded.warnings) io.err(`licmond: warning: ${warning}\n`);
   if (loaded.ok) return { config: loaded.config, file: loaded.file };
   for (const line of await problemLines(loaded)) io.err(`${line}\n`);
-  throw new Failure(`the config cannot be used: ${countOf(loaded.problems.length, "problem")}`);
+  throw new Failure(`invalid config: ${countOf(loaded.problems.length, "problem")}`);
 }
 
-/** One line a problem. */
+/** Returns one line per problem. */
 export async function problemLines(loaded: LoadedConfig): Promise<string[]> {
   const { printProblem } = await import("../config/problem.ts");
   return loaded.ok ? [] : loaded.problems.map(printProblem);
 }
 
-/** What the signals of the operating system ask for. */
+/** Handlers of operating system signals. */
 export interface SignalHandlers {
-  /** SIGTERM or SIGINT, the first: end in order. */
+  /** First SIGTERM or SIGINT: shut down cleanly. */
   stop(signal: string): void;
-  /** A second one: the administrator does not want to wait. */
+  /** Second SIGTERM or SIGINT: exit at once. */
   exitNow(signal: string): void;
-  /** SIGHUP: read the config again. */
+  /** SIGHUP: reload the config. */
   reload(): void;
 }
 
-/** Listens until the answer is called. */
+/** Listens until the returned function is called. */
 export function listenToSignals(
   { stop, exitNow, reload }: SignalHandlers,
   source: Pick<NodeJS.EventEmitter, "on" | "off"> = process,

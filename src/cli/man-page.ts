@@ -2,12 +2,10 @@ import type { Command } from "commander";
 import type { CreateProgram } from "./command.ts";
 import { processIo } from "./io.ts";
 
-/** man(1) leaves so much of 80 columns to an indented text. */
+/** Width that man(1) leaves for indented text in 80 columns. */
 const HELP_WIDTH = 71;
 
-/**
- * licmond(1) in the macros of man(7), made of what every command says with `--help`. `date`: `2026-01-31`, or empty.
- */
+/** Builds licmond(1) in man(7) macros from the `--help` of every command. `date`: `2026-01-31`, or empty. */
 export async function manPage(createProgram: CreateProgram, version: string, date: string): Promise<string> {
   let shown = "";
   const io = {
@@ -15,7 +13,7 @@ export async function manPage(createProgram: CreateProgram, version: string, dat
     out: (text: string) => {
       shown += text;
     },
-    // Not as wide as the terminal that a release happens to be made in.
+    // Do not depend on the width of the terminal at build time.
     terminal: { out: false, err: false, columns: HELP_WIDTH },
   };
   const program = await createProgram(io);
@@ -56,7 +54,7 @@ The sockets by which root and the group licmond ask the daemon without a key.
 `;
 }
 
-/** Every command with its full name, those of commands among them; not `help`. */
+/** Yields all commands and subcommands with their full names, except `help`. */
 function* commandsOf(parent: Command, title: string): Generator<readonly [string, Command]> {
   for (const command of parent.commands) {
     const full = `${title} ${command.name()}`;
@@ -65,12 +63,12 @@ function* commandsOf(parent: Command, title: string): Generator<readonly [string
   }
 }
 
-/** Text as it stands, line by line. */
+/** Formats text verbatim, line by line. */
 function example(text: string): string {
   return `.EX\n${escaped(text.trimEnd())}\n.EE`;
 }
 
-/** Nothing of it is a request or an escape of roff. */
+/** Escapes roff requests and escapes. */
 function escaped(text: string): string {
   return text
     .replaceAll("\\", "\\e")

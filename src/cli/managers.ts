@@ -4,19 +4,19 @@ import { command } from "./command.ts";
 import { readConfig, UsageError } from "./io.ts";
 import { printTable } from "./terminal.ts";
 
-/** `licmond managers`: the license managers that a server may have, and the profiles that come along. */
+/** `licmond managers`: lists license managers and prints built-in profiles. */
 export const managers = command({
   args: [
-    ["[show]", "print the profile of one"],
-    ["[manager]", "which one"],
+    ["[show]", "print the profile of a manager"],
+    ["[manager]", "name of the manager"],
   ],
   usage: "[options] [show <manager>]",
   async run({ args: [verb, name], config: file }, io) {
     if (verb !== undefined && (verb !== "show" || name === undefined))
-      throw new UsageError("it takes nothing, or show and the name of a manager");
+      throw new UsageError("expected no arguments, or: show <manager>");
     if (name !== undefined) {
       const text = shippedText(name);
-      if (text === undefined) throw new UsageError(`${whyNone(name)}; \`licmond managers\` lists all`);
+      if (text === undefined) throw new UsageError(`${whyNone(name)}; see \`licmond managers\``);
       return io.out(text);
     }
     const { config } = await readConfig(file, io);
@@ -32,6 +32,6 @@ export const managers = command({
 
 function whyNone(name: string): string {
   return builtInManager(name) === null
-    ? `no profile "${name}" comes with licmond`
-    : `${name} is read by code, not by a profile`;
+    ? `unknown profile "${name}"`
+    : `${name} is built in and has no profile`;
 }

@@ -7,18 +7,17 @@ import { command, flag } from "./command.ts";
 import { Failure, readConfig, UsageError } from "./io.ts";
 import { createReport } from "./terminal.ts";
 
-/** How long one target may take. */
+/** Time limit per target. */
 const TIMEOUT_MS = 30_000;
 
-/** `licmond notify --test`: tries whether alerts reach their targets, before one fires. */
+/** `licmond notify --test`: tests whether alerts reach their targets. */
 export const notify = command({
-  options: { test: flag("send a test message, and show how messages look (nothing else can be sent)") },
+  options: { test: flag("send a test message and print it (required)") },
   async run({ options, config }, io) {
-    if (!options.test) throw new UsageError("notify takes --test: it sends a test message");
+    if (!options.test) throw new UsageError("required option '--test' not specified");
     const { notifications, servers, http } = (await readConfig(config, io)).config;
-    if (notifications.length === 0)
-      throw new Failure("there is no target: the config has no [[notifications]]");
-    // The daemon's own ways to the targets.
+    if (notifications.length === 0) throw new Failure("no targets: the config has no [[notifications]]");
+    // Use the daemon's own transports.
     const { run } = createCommandRunner({ path: io.env.PATH ?? "", home: io.env.HOME ?? "/" });
     const [server = { id: "example", name: "Example tools" }] = servers;
     const notesFor = (anonymize: boolean) => sampleNotes(server, anonymize, io.now(), http.publicUrl);
@@ -31,7 +30,7 @@ export const notify = command({
           { ...message, notes: notesFor(anonymize) },
           AbortSignal.timeout(TIMEOUT_MS),
         );
-        if (remark === null) report.fine(name, "it was taken");
+        if (remark === null) report.fine(name, "sent");
         else report.problem(name, remark, null);
       } catch (error) {
         report.problem(name, messageOf(error), null);

@@ -17,16 +17,20 @@ import { command, ENCODING, option, required, text, ZONE } from "./command.ts";
 import { type CommandIo, Failure, failPoll, readConfig, toolWords, UsageError, wholeStdin } from "./io.ts";
 import { printJson, printTable } from "./terminal.ts";
 
-/** The text was read, and its numbers are not whole. */
+/** The text was read, but its numbers are incomplete. */
 const EXIT_PARTIAL = 3;
 
-/** `licmond parse`: what the daemon would understand of a tool's output. */
+/** `licmond parse`: parses a tool's output like the daemon. */
 export const parse = command({
-  args: [["[file]", "the output; default, or -: stdin"]],
+  args: [["[file]", "the output; default or -: stdin"]],
   options: {
-    manager: required("<name>", `whose output it is: ${MANAGERS.join(", ")}, or the config's own`, String),
-    encoding: option("<name>", "encoding of the output, e.g. euc-kr (default: it is detected)", ENCODING),
-    timezone: option("<zone>", "zone in which the server prints its times (default: this host's)", ZONE),
+    manager: required(
+      "<name>",
+      `manager of the output: ${MANAGERS.join(", ")}, or one from the config`,
+      String,
+    ),
+    encoding: option("<name>", "encoding of the output, e.g. euc-kr (default: detected)", ENCODING),
+    timezone: option("<zone>", "time zone of the server (default: this host's)", ZONE),
     server: text("<id>", "id of the server in the records (default: the manager's name)"),
   },
   async run({ args: [file = "-"], options, config }, io) {
@@ -42,16 +46,16 @@ export const parse = command({
   },
 });
 
-/** The config is read only for a manager of its own: a text of another one can be read without. */
+/** Finds a manager. Reads the config only for a manager that is not built in. */
 async function managerNamed(name: string, config: string | undefined, io: CommandIo): Promise<Manager> {
   if (MANAGERS.includes(name)) return managerOf(name);
   const { managers } = (await readConfig(config, io)).config;
   const names = managerNames(managers);
   if (names.includes(name)) return managerOf(name, managers);
-  throw new UsageError(`there is no manager "${name}"; there are ${names.join(", ")}`);
+  throw new UsageError(`unknown manager "${name}"; expected one of ${names.join(", ")}`);
 }
 
-/** Reads a text as if a poll had yielded it just now: through the same parser, rules and words as the collector's. */
+/** Parses a text like a poll's output, with the collector's parser, rules and messages. */
 async function parseOutput(
   bytes: Uint8Array,
   manager: Manager,
@@ -63,13 +67,13 @@ async function parseOutput(
   const reading = await readingOf(bytes, manager, { zone, now });
   const outcome = outcomeOf(server, manager, null, [name], bytes, reading, now, 0);
   const picture = applyPoll(null, server, outcome, null);
-  // In a text that the parser does not recognise, every line is unknown: the parser counted them.
+  // In unrecognized text every line is unknown: the parser counts them.
   for (const { line, text } of reading.unparsed) io.err(`line ${line}: ${toolWords(io, "err", text)}\n`);
   const more = reading.unparsedLines - reading.unparsed.length;
-  if (more > 0) io.err(`and ${more} more lines that no rule knows\n`);
+  if (more > 0) io.err(`and ${more} more unrecognized lines\n`);
 
   const { error } = outcome;
-  const strange = `has nothing in it that ${manager.name}'s tool prints`;
+  const strange = `contains nothing that ${manager.name}'s tool prints`;
   if (error?.code === "LICENSE_PARSE_ERROR" && reading.problem !== undefined)
     throw new Failure(`${name}: ${reading.problem}`);
   if (error?.code === "LICENSE_PARSE_ERROR")
@@ -87,7 +91,7 @@ async function readingOf(bytes: Uint8Array, manager: Manager, context: Omit<Pars
   return apart.read(profile, bytes, context, false).finally(apart.stop);
 }
 
-/** A server that no config names. */
+/** Returns a server that is not in the config. */
 export function serverOf(
   id: string,
   manager: ManagerName,
@@ -100,7 +104,7 @@ export function serverOf(
   return { id, name: id, manager, address, ...unset, ...log, ...times, enabled: true };
 }
 
-/** The outcome of a poll whose tool has run to its end. `address`: the server that it asked; null when it asked none. */
+/** Returns the outcome of a poll whose tool has exited. `address`: address of the server; null if unknown. */
 export function outcomeOf(
   server: MonitoredServer,
   { explain, quorum: quorumOf }: Pick<Manager, "explain" | "quorum">,
@@ -125,11 +129,11 @@ async function bytesOf(file: string): Promise<Uint8Array> {
   try {
     return await Bun.file(file).bytes();
   } catch (error) {
-    throw new Failure(`${file} cannot be read: ${messageOf(error)}`);
+    throw new Failure(`cannot read ${file}: ${messageOf(error)}`);
   }
 }
 
-/** A picture as the API's records: one JSON text with `servers`, `features`, `users`. */
+/** Formats a picture as API records: one JSON text with `servers`, `features`, `users`. */
 export function printRecords(picture: ServerPicture): string {
   const { id } = picture.server;
   const records = {
@@ -140,7 +144,7 @@ export function printRecords(picture: ServerPicture): string {
   return printJson(records);
 }
 
-/** A picture for people: the server, its features, and who holds them. `columns` are those of their terminal. */
+/** Formats a picture for people: the server, its features and their holders. `columns`: width of the terminal. */
 export function printPicture(picture: ServerPicture, columns?: number): string {
   const table = (heads: readonly string[], rows: readonly (readonly string[])[]) =>
     rows.length === 0 ? "" : printTable(heads, rows, columns);

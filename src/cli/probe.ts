@@ -14,15 +14,15 @@ import { command, flag, text } from "./command.ts";
 import { failPoll, readConfig, toolWords, UsageError } from "./io.ts";
 import { printPicture, printRecords, serverOf } from "./parse.ts";
 
-/** `licmond probe`: one poll now, through the daemon's own collector. */
+/** `licmond probe`: polls once with the daemon's collector. */
 export const probe = command({
   args: [
-    ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}, or the config's own`],
-    ["[address]", "with a manager: the address, e.g. 27000@lic1"],
+    ["<server>", `id of a configured server, or a manager: ${MANAGERS.join(", ")}, or one from the config`],
+    ["[address]", "address, with a manager, e.g. 27000@lic1"],
   ],
   options: {
     json: flag("print the API's records"),
-    raw: flag("print the tool's own words"),
+    raw: flag("print the tool's output"),
     tool: text("<file>", "the tool to run instead of the configured one"),
   },
   async run({ args: [named = "", address], options, config: file }, io) {
@@ -40,13 +40,13 @@ export const probe = command({
       const picture = applyPoll(null, server, outcome, null);
       io.out(options.json ? printRecords(picture) : printPicture(picture, io.terminal.columns));
       for (const { line, text } of picture.unparsed)
-        io.err(`line ${line} is unknown: ${toolWords(io, "err", text)}\n`);
+        io.err(`unrecognized line ${line}: ${toolWords(io, "err", text)}\n`);
     }
     if (outcome.error !== null) failPoll(io, outcome.error);
   },
 });
 
-/** The configured server of that name; with an address one that no config names. */
+/** Returns the configured server of that name; with an address, a server that is not in the config. */
 function serverNamed(
   named: string,
   address: string | undefined,
@@ -54,8 +54,8 @@ function serverNamed(
 ): MonitoredServer {
   if (address === undefined) {
     const ids = servers.map(({ id }) => id).join(", ");
-    const known = ids === "" ? "no server is configured" : `there are ${ids}`;
-    const message = `no server "${named}" in the config (${known}); or give a manager and an address`;
+    const known = ids === "" ? "no servers configured" : `expected one of ${ids}`;
+    const message = `unknown server "${named}" (${known}); or pass a manager and an address`;
     const server = servers.find(({ id }) => id === named);
     if (server === undefined) throw new UsageError(message);
     return server;
@@ -63,12 +63,12 @@ function serverNamed(
   const names = managerNames(managers);
   const manager = names.find((each) => each === named);
   if (manager === undefined)
-    throw new UsageError(`with an address comes a manager: ${names.join(", ")}, not "${named}"`);
+    throw new UsageError(`unknown manager "${named}"; expected one of ${names.join(", ")}`);
   const server = serverOf(manager, manager, address, hostZone());
   return { ...server, name: address, timeoutMs: collector.timeoutMs };
 }
 
-/** Polls as the daemon does, without one, until `end` is called. Ctrl-C kills the tools with us. */
+/** Creates a poller that works like the daemon, until `end` is called. Ctrl-C also kills the tools. */
 export function createProber(environment: Environment, own: Config["managers"]) {
   const path = environment.PATH ?? "";
   const runner = createCommandRunner({ path, home: environment.HOME ?? "/" });

@@ -6,10 +6,7 @@ import type { Group } from "./command.ts";
 import { define } from "./command-line.ts";
 import { type CommandIo, EXIT_FAILURE, EXIT_USAGE, Failure, StdoutError, UsageError } from "./io.ts";
 
-/**
- * The commands in the order of the help. Only the one that is asked for is loaded, because each imports all that it
- * works with: `simulate` is started for every poll of the demo.
- */
+/** Commands in the order of the help. Only the used one is loaded: the demo starts `simulate` for every poll. */
 const PROGRAM: Group = {
   commands: {
     serve: async () => (await import("./serve.ts")).serve,
@@ -47,13 +44,13 @@ const PROGRAM: Group = {
   },
 };
 
-/** The whole command line. Of the commands only those are loaded that `args` name; without `args` all are. */
+/** Creates the command line with the commands in `args`, or all of them without `args`. */
 export async function createProgram(io: CommandIo, args?: readonly string[]): Promise<Command> {
   const helpWidth = () => io.terminal.columns ?? 80;
   const program = new Command("licmond")
     .usage("[options] <command>")
     .enablePositionalOptions()
-    // With their options and arguments the names leave less room to the descriptions than is wrapped.
+    // Wrap descriptions to the full width: list names without options and arguments.
     .configureHelp({ subcommandTerm: (command) => command.name() })
     .addHelpText("beforeAll", refuseUnknown)
     .exitOverride()
@@ -68,24 +65,24 @@ export async function createProgram(io: CommandIo, args?: readonly string[]): Pr
   return program.version(versionLine(io.build), "-V, --version", "print version and commit");
 }
 
-/** `licmond nosuch --help`: commander would print the help of the whole, as if that were what was asked for. */
+/** Rejects `licmond nosuch --help`, for which commander would print the general help. */
 function refuseUnknown({ command }: AddHelpTextContext): string {
   const name = command.args.find((word) => !word.startsWith("-") && word !== "help");
   const { commands } = command;
   const isUnknown =
     name !== undefined && commands.length > 0 && commands.every((each) => each.name() !== name);
-  // It refuses the name by itself.
+  // parse() reports the unknown command.
   if (isUnknown) command.parse([name], { from: "user" });
   return "";
 }
 
-/** Runs a command line (without the program's own name). Never throws; the outcome is in `io.exitCode`. */
+/** Runs a command line (without the program's name). Never throws; sets `io.exitCode`. */
 export async function runProgram(args: readonly string[], io: CommandIo): Promise<void> {
   try {
     const program = await createProgram(io, args);
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    // Its message has been written.
+    // Commander has printed the message.
     if (error instanceof CommanderError) return io.exitCode(error.exitCode === 0 ? 0 : EXIT_USAGE);
     if (error instanceof StdoutError) return io.exitCode(EXIT_FAILURE);
     if (error instanceof UsageError) {

@@ -7,10 +7,10 @@ import { daemonGroups, exposureOf } from "../system/secret-file.ts";
 import { command } from "./command.ts";
 import { EXIT_FAILURE, listenToSignals, readConfig } from "./io.ts";
 
-/** A daemon that has not ended by then is ended. */
+/** Time after which a daemon that has not stopped is killed. */
 const STOP_DEADLINE_MS = 9_500;
 
-/** `licmond serve`: the daemon, in the foreground, until a signal ends it. */
+/** `licmond serve`: runs the daemon in the foreground until a signal stops it. */
 export const serve = command({
   async run({ config: named }, io) {
     const { config, file } = await readConfig(named, io);
@@ -26,20 +26,20 @@ export const serve = command({
     const quit = listenToSignals({
       stop: ended.resolve,
       exitNow: () => process.exit(EXIT_FAILURE),
-      // While it starts there is nothing yet that another config could be given to.
+      // A config cannot be reloaded during startup.
       reload: () => void started.promise.then(() => daemon.reload()),
     });
     try {
       const listening = await daemon.start();
       started.resolve();
       startHints(daemon.log, listening, config, file, io.env);
-      // Idle memory is 16.0 MB with it and 19.0 MB without: what only the start needed is let go. Bun calls it
-      // deprecated and has nothing in its place: a full collection alone frees no code.
+      // Reduces idle memory from 19.0 to 16.0 MB by freeing code that only the startup needed. Bun deprecates it without a
+      // replacement: a full collection alone frees no code.
       Bun.shrink();
       const signal = await ended.promise;
-      daemon.log("system").info("A signal asks licmond to end", { signal });
+      daemon.log("system").info("Signal received; shutting down", { signal });
       const deadline = setTimeout(() => {
-        daemon.log("system").error("licmond did not end in time and is ended");
+        daemon.log("system").error("Shutdown timed out; exiting");
         process.exit(EXIT_FAILURE);
       }, STOP_DEADLINE_MS);
       await daemon.stop();
@@ -50,7 +50,7 @@ export const serve = command({
   },
 });
 
-/** What a daemon that has just started prints for its administrator: what to do next, and what to mind. */
+/** Logs hints for the administrator after startup: next steps and risks. */
 export function startHints(
   log: LogOf,
   { host, port, activeKeys }: Started,
@@ -60,34 +60,34 @@ export function startHints(
 ): void {
   if (file === null)
     log("config").warn(
-      "No config file: no server is watched. `licmond init` writes one to fill in, `licmond demo` shows licmond on simulated servers",
+      "No config file, so no servers are monitored. Write one with `licmond init`, or try `licmond demo`",
     );
   else if (config.servers.length === 0)
-    log("config").warn("The config names no server: nothing is watched", { config: file });
+    log("config").warn("The config has no servers: nothing is monitored", { config: file });
   const groups = daemonGroups();
-  const exposed = "Others can get at a file that should be the daemon's alone";
+  const exposed = "Other users can access a file that should be private to the daemon";
   for (const { setting, file: path, kind } of guardedFiles(config, file, env)) {
     const exposure = exposureOf(path, kind, groups);
     if (exposure !== null) log("config").warn(exposed, { setting, ...exposure });
   }
   if (activeKeys === 0)
-    log("auth").warn("There is no API key yet: `licmond keys create --name admin --role admin` makes one");
+    log("auth").warn("No API keys yet; create one with `licmond keys create --name admin --role admin`");
   if (!config.http.isHostSet) log("http").warn(`Only this host can connect: ${HOST_UNSET}`);
   if (config.http.tls === null && !isLoopback(host))
     log("http").warn(
-      "Plain HTTP beyond loopback: keys travel in clear. Set http.tls_cert and http.tls_key, or put a TLS proxy in front",
+      "Plain HTTP beyond loopback: keys are sent unencrypted. Set http.tls_cert and http.tls_key, or use a TLS proxy",
       { address: `${host}:${port}` },
     );
 }
 
-export const HOST_UNSET = 'http.host is not set; host = "0.0.0.0" lets others connect';
+export const HOST_UNSET = 'http.host is not set; set host = "0.0.0.0" to allow other hosts';
 
-/** True of a host that only this one reaches; of a URL's, too. */
+/** Reports whether a host, as such or in a URL, is reachable only from this host. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 }
 
-/** How a program on this host names the address on which a daemon listens, which may mean all of them; for a URL. */
+/** Returns the host for URLs to a daemon on this host, which may listen on all addresses. */
 export function reachableHost(host: string): string {
   if (host === "0.0.0.0" || host === "") return "127.0.0.1";
   if (host === "::") return "[::1]";

@@ -3,7 +3,7 @@ import { simulate as runTool, SIMULATED, SimulateUsageError } from "../simulator
 import { command } from "./command.ts";
 import { UsageError, wholeStdin } from "./io.ts";
 
-/** `licmond simulate <manager> …`: behaves like the manager's own tool on a simulated license server. */
+/** `licmond simulate <manager> …`: imitates a manager's tool on a simulated license server. */
 export const simulate = command({
   args: [
     ["<manager>", `license manager: ${SIMULATED.join(", ")}`],
@@ -15,7 +15,7 @@ export const simulate = command({
     if (!MANAGERS.includes(name))
       throw new UsageError(`unknown manager "${name}"; can simulate ${SIMULATED.join(", ")}`);
     const manager = managerOf(name);
-    // A tool that asks nothing must not wait for an end of what it is not told.
+    // Do not wait for the end of stdin if the tool does not read it.
     const isTold = manager.fake?.readsStdin?.(args) === true;
     const stdin = isTold ? new TextDecoder().decode(await wholeStdin(io)) : "";
     try {

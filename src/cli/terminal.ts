@@ -1,18 +1,18 @@
 import { countOf, escapeControls } from "../domain/plain-text.ts";
 import { type CommandIo, EXIT_FAILURE, mayColour } from "./io.ts";
 
-/** A column is never cut below this: the line is longer than a very narrow terminal instead. */
+/** Minimum width of a cut column. On a very narrow terminal the line is longer instead. */
 const NARROWEST = 4;
-/** Words leave so much to names at most. */
+/** Minimum width of the `~` column before other columns are cut. */
 const LEAST_WORDS = 13;
-/** Where nothing is cut, a cell wider than this moves its own line and not every other one. */
+/** If nothing is cut, a wider cell shifts only its own line. */
 const WIDEST_ALIGNED = 100;
 
 /**
- * Rows under a head, in columns as wide as their widest cell. Columns whose head starts with `>` are set to the right and
- * never cut: they hold numbers. Cells may come from tools: control characters are escaped always, because a table is for
- * people. On a terminal of `columns` characters what does not fit is cut: the blanks between columns first, then the
- * column whose head starts with `~`, which holds words, then the widest of the others; without it nothing is.
+ * Formats rows under heads, with columns as wide as their widest cell. Columns whose head starts with `>` hold numbers:
+ * they are right-aligned and never cut. Control characters are always escaped. With `columns`, the width of the terminal,
+ * the table is narrowed: first the gaps between columns, then the column whose head starts with `~`, which holds prose,
+ * then the widest other ones.
  */
 export function printTable(
   heads: readonly string[],
@@ -45,7 +45,7 @@ export function printTable(
 
 const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
 
-/** The widths with which a line without its gaps has so many columns. */
+/** Returns the column widths for a line of `columns` characters without gaps. */
 function widthsThatFit(wanted: readonly number[], heads: readonly string[], columns: number): number[] {
   const words = heads.findIndex((head) => head.startsWith("~"));
   const narrowed = (limit: number) =>
@@ -61,44 +61,44 @@ function widthsThatFit(wanted: readonly number[], heads: readonly string[], colu
 }
 
 /**
- * Text of printable characters, cut to a width with a mark at its end. Not Bun.sliceAnsi: with wide characters its answer
- * is one column wider than asked (Bun 1.4.5).
+ * Cuts printable text to a width and appends an ellipsis. Does not use Bun.sliceAnsi, whose result is one column too wide
+ * for wide characters (Bun 1.4.5).
  */
 export function cutTo(text: string, width: number): string {
   if (Bun.stringWidth(text) <= width) return text;
   let kept = "";
   for (const character of text) {
-    // Of both together: an accent has no width of its own.
+    // Measure both together: a combining accent alone has no width.
     if (Bun.stringWidth(kept + character) >= width) break;
     kept += character;
   }
   return `${kept}…`;
 }
 
-/** Control characters that JSON lets through, and that some terminals act on. */
+/** Control characters that JSON allows and some terminals act on. */
 const RAW_CONTROLS = /[\u007f-\u009f]/g;
 
-/** A JSON text to look at and for other programs, harmless on a terminal. */
+/** Formats a value as JSON that is safe to print on a terminal. */
 export function printJson(value: unknown): string {
   const json = JSON.stringify(value, null, 2);
   return `${json.replace(RAW_CONTROLS, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)}\n`;
 }
 
 const WIDTH = 30;
-/** A terminal is not painted more often than this. */
+/** Minimum time between two repaints. */
 const PAINT_MS = 50;
 
 export type Progress = ReturnType<typeof createProgress>;
 
-/** Shows how far a long task is: a bar that moves on a terminal, else a line at the beginning and one at the end. */
+/** Shows the progress of a long task: a bar on a terminal, otherwise a line at the start and at the end. */
 export function createProgress(what: string, { err, terminal }: Pick<CommandIo, "err" | "terminal">) {
-  // The first is painted at once, also by a process that is younger than that.
+  // Paint the first one at once, also in a process younger than that.
   let paintedAt = Number.NEGATIVE_INFINITY;
   if (!terminal.err) err(`${what} …\n`);
-  // EL, "erase in line" (ECMA-48 8.3.41): what stood there may be longer.
+  // EL, "erase in line" (ECMA-48 8.3.41): removes the rest of a longer old line.
   const clear = () => terminal.err && err("\r\u001b[K");
   return {
-    /** 0–1; null = not known. */
+    /** 0–1; null = unknown. */
     at(done: number | null) {
       const now = performance.now();
       if (!terminal.err || now - paintedAt < PAINT_MS) return;
@@ -108,9 +108,9 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
       const full = Math.round(share * WIDTH);
       err(`\r${what}  ${"█".repeat(full)}${"░".repeat(WIDTH - full)} ${Math.floor(share * 100)} %`);
     },
-    /** Takes the bar away. */
+    /** Removes the bar. */
     clear: () => void clear(),
-    /** Takes the bar away and leaves one line. */
+    /** Replaces the bar by a line. */
     end(line: string) {
       clear();
       err(`${line}\n`);
@@ -118,26 +118,26 @@ export function createProgress(what: string, { err, terminal }: Pick<CommandIo, 
   };
 }
 
-/** Takes findings one by one. */
+/** Receives findings one by one. */
 export type Report = Omit<ReturnType<typeof createReport>, "end">;
 
-/** Prints each finding on stdout as it comes. */
+/** Creates a report that prints each finding on stdout. */
 export function createReport(io: CommandIo) {
   const colour = mayColour(io, "out");
   let problems = 0;
-  // Names of the config and words of tools may hold anything.
+  // Names in configs and output of tools may contain control characters.
   const line = (mark: string, paint: string, what: string, message: string) =>
     io.out(`${colour ? `\x1b[${paint}m${mark}\x1b[0m` : mark}  ${escapeControls(`${what}: ${message}`)}\n`);
   return {
     fine: (what: string, message: string) => line("ok     ", "32", what, message),
     warning: (what: string, message: string) => line("warning", "33", what, message),
-    /** `fix`: what to do about it; null when the message says so. */
+    /** `fix`: suggested fix; null if the message contains it. */
     problem(what: string, message: string, fix: string | null) {
       problems += 1;
       line("PROBLEM", "31", what, message);
       if (fix !== null) io.out(`         fix: ${escapeControls(fix)}\n`);
     },
-    /** Says how many problems there were, which fail the command, or else `fine`. */
+    /** Prints the number of problems and sets the exit code of a failure, or prints `fine`. */
     end(fine: string) {
       io.out(problems === 0 ? fine : `${countOf(problems, "problem")}.\n`);
       if (problems > 0) io.exitCode(EXIT_FAILURE);

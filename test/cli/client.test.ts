@@ -82,16 +82,16 @@ describe("which licmond is asked", () => {
   });
 
   test.each([
-    ["no directory", {}, "", "licmond does not run here: "],
-    ["no address", { url: "lic1:8080" }, "", '"lic1:8080" is no address of a licmond'],
+    ["no directory", {}, "", "licmond is not running on this host: "],
+    ["no address", { url: "lic1:8080" }, "", 'invalid URL "lic1:8080"'],
     ["no key file", { "key-file": "/nowhere/key" }, "", "the key file /nowhere/key cannot be read (ENOENT)"],
     [
       "an unknown word",
       {},
       'ulr = "https://a.example"\n',
-      '"ulr" is not known there; it takes url and key_file',
+      'invalid "ulr"; expected url and key_file, both strings',
     ],
-    ["no TOML", {}, "url = \n", "client.toml cannot be read, or is no TOML"],
+    ["invalid TOML", {}, "url = \n", "client.toml, or invalid TOML"],
   ])("%s is said", async (_, options, toml, message) => {
     writeFileSync(join(folder, ".config/licmond/client.toml"), toml);
     await expect(client(options)).rejects.toThrow(message);
@@ -103,7 +103,7 @@ describe("an answer that is none", () => {
     const { at, url } = openPort();
     const failing = async (path: string, key: string) =>
       (await client({ url }, { LICMOND_API_KEY: key })).get(path).catch((error: Error) => error.message);
-    expect(await failing("/api/picture", "")).toContain("--key-file or $LICMOND_API_KEY gives one");
+    expect(await failing("/api/picture", "")).toContain("Set --key-file or $LICMOND_API_KEY");
     expect(await failing("/api/picture?server=ead", at.keys.viewer)).toContain('The closest name is "eda"');
     expect(await failing("/api/keys", at.keys.viewer)).toContain("this key's role is viewer");
   });
@@ -117,11 +117,13 @@ describe("an answer that is none", () => {
     const { sockets } = openSockets();
     const stale = await client({});
     await sockets.stop(0);
-    await expect(stale.get("/api/picture")).rejects.toThrow("licmond does not run here: connection to ");
+    await expect(stale.get("/api/picture")).rejects.toThrow(
+      "licmond is not running on this host: connection to ",
+    );
     const proxy = Bun.serve({ port: 0, fetch: () => new Response("<h1>Bad Gateway</h1>", { status: 502 }) });
     ends.push(() => proxy.stop(true));
     const other = (await client({ url: `http://127.0.0.1:${proxy.port}` })).get("/api/picture");
-    await expect(other).rejects.toThrow("answers 502, and not as licmond does");
+    await expect(other).rejects.toThrow("answered 502 and does not look like licmond");
   });
 });
 

@@ -95,7 +95,7 @@ describe("licmond demo", () => {
   test("a port that was asked for and is taken ends it before history is made", async () => {
     using blocker = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { failed, calls, out } = await demo(["--port", String(blocker.port)]);
-    const words = `another program listens on 127.0.0.1:${blocker.port}; name another --port`;
+    const words = `127.0.0.1:${blocker.port} is in use; choose another --port`;
     expect(failed?.message).toContain(words);
     expect([calls, out]).toEqual([[], ""]);
   });
@@ -109,7 +109,7 @@ describe("licmond demo", () => {
     }
     const { config, out } = await demo([]).finally(() => blocker?.stop());
     expect(config?.http.port).not.toBe(8080);
-    expect(out).toContain(`Port 8080 is taken, so this demo listens on ${config?.http.port}`);
+    expect(out).toContain(`Port 8080 is in use; listening on ${config?.http.port}`);
   });
 
   test("a daemon that does not start leaves nothing behind, and its words are the answer", async () => {
@@ -130,7 +130,7 @@ describe("licmond demo", () => {
     const { exitCode, err } = await run(["demo", "--config", "licmond.toml"]);
     expect({ exitCode, err }).toEqual({
       exitCode: 2,
-      err: "licmond: the demo makes its own config; to run yours: licmond serve --config FILE\n",
+      err: "licmond: the demo uses its own config; run yours with: licmond serve --config FILE\n",
     });
   });
 

@@ -17,7 +17,7 @@ test("writes the file, and never over one", async () => {
   expect(await Bun.file(file).text()).toBe(INITIAL_CONFIG);
 
   const again = await run(["init", "--output", file]);
-  expect(again).toMatchObject({ exitCode: 1, out: "", err: expect.stringContaining("is there already") });
+  expect(again).toMatchObject({ exitCode: 1, out: "", err: expect.stringContaining("already exists") });
   expect((await run(["init", "--output", "-"])).out).toBe(INITIAL_CONFIG);
   expect(await run(["init", "--output", "/proc/x/licmond.toml"])).toMatchObject({ exitCode: 1 });
 });

@@ -40,7 +40,7 @@ test("create, list, revoke", async () => {
   expect(listed.out + JSON.stringify(records)).not.toContain(created.out.trim().slice(17));
 
   expect(await run(["keys", "revoke", "wall", ...config])).toMatchObject({ exitCode: 0, out: "" });
-  const before = { exitCode: 1, err: expect.stringContaining("revoked before") };
+  const before = { exitCode: 1, err: expect.stringContaining("already revoked") };
   expect(await run(["keys", "revoke", records.keys[0].id, ...config])).toMatchObject(before);
   expect(await run(["keys", "revoke", "nobody", ...config])).toMatchObject({ exitCode: 1 });
 });
@@ -89,7 +89,7 @@ test("list asks the daemon that --url or $LICMOND_URL names", async () => {
   const env = { LICMOND_URL: url };
   expect(await run(["keys", "list"], { env })).toMatchObject(expected);
   const create = ["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config];
-  const ignored = expect.stringContaining("$LICMOND_URL is ignored");
+  const ignored = expect.stringContaining("ignoring $LICMOND_URL");
   expect(await run(create, { env })).toMatchObject({ exitCode: 0, err: ignored });
 });
 
@@ -120,7 +120,7 @@ test("a bad config is told whole", async () => {
   expect(err.split("\n")).toEqual([
     `${place.config}:7: log.level takes one of debug, info, warn, error, not 1`,
     `${place.config}:8: log.levl is no known key, did you mean level? (known here: level, format)`,
-    "licmond: the config cannot be used: 2 problems",
+    "licmond: invalid config: 2 problems",
     "",
   ]);
 });

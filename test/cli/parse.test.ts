@@ -75,7 +75,7 @@ test("a server that is down: its record, the tool's words, exit 1", async () => 
   expect(JSON.parse(out)).toMatchObject({ servers: [{ error: { code: "LICENSE_SERVER_UNREACHABLE" } }] });
 });
 
-const NOTHING = "licmond: stdin has nothing in it that flexnet's tool prints\n";
+const NOTHING = "licmond: stdin contains nothing that flexnet's tool prints\n";
 test.each([
   ["", "licmond: stdin is empty\n"],
   ["bash: lmutil: not found\n", `line 1: bash: lmutil: not found\n${NOTHING}`],

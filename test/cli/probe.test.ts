@@ -59,7 +59,7 @@ test("one that does not answer: the tool's words, exit 1; one that is not config
   const { exitCode, err } = await probe(place, "eda");
   expect(exitCode).toBe(1);
   for (const words of ["LICENSE_SERVER_UNREACHABLE", "Connection refused"]) expect(err).toContain(words);
-  const unknown = { exitCode: 2, err: expect.stringContaining("there are eda") };
+  const unknown = { exitCode: 2, err: expect.stringContaining("expected one of eda") };
   expect(await probe(place, "ead")).toMatchObject(unknown);
 });
 

@@ -59,7 +59,7 @@ test.each<[string[], string]>([
   [["keys", "create", "--name", "x", "--role", "admin", "--anonymize"], "role viewer only"],
   [["keys", "create", "--name", "", "--role", "admin"], "1 to 100 characters"],
   [["keys", "create", "--name", "x", "--role", "viewer", "--daily-quota", "0"], "1 or more"],
-  [["parse", "--manager", "nosuch"], `there are ${MANAGERS.join(", ")}`],
+  [["parse", "--manager", "nosuch"], `expected one of ${MANAGERS.join(", ")}`],
   [["parse", "--manager", "rlm", "--timezone", "Mars"], "IANA time zone"],
   [["probe", "x", "--raw", "--json"], "cannot be used with option"],
   [["probe", "nosuch", "27000@x"], MANAGERS.join(", ")],

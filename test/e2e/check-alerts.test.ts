@@ -74,6 +74,6 @@ test.skipIf(!SLOW)("check --alerts says of a history what the daemon made of it"
   const words = ["rule", "severity", "server", "daemon", "feature", "startedAt", "firedAt", "resolvedAt"];
   for (const firing of firings) expect(Object.keys(firing)).toEqual([...words, "peakValue"]);
   expect(stdout).toContain(
-    "\nNot replayed: unparsed, disk, clock, outbox. History keeps nothing of what they look at.\n",
+    "\nNot replayed: unparsed, disk, clock, outbox. History does not store the data they need.\n",
   );
 });

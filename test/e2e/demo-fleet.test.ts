@@ -86,7 +86,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
         expect(await demo.daemon.stop()).toBe(0);
         const again = await startDemo("--directory", folder);
         await using daemon = again.daemon;
-        expect(daemon.output()).toContain("There is history already for muc");
+        expect(daemon.output()).toContain("History exists already for muc");
         expect((await daemon.get("/api/status", demo.key)).status).toBe(401);
         const after = await daemon.json<{ total: number }>(asked, again.key);
         expect(total).toBeGreaterThan(0);

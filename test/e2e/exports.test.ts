@@ -117,7 +117,7 @@ test("what stdout cannot take is a failure that is told: never a whole export in
     expect([args, await child.exited, stderr]).toEqual([
       args,
       1,
-      expect.stringMatching(/^(Exporting \w+ …\n)?licmond: stdout cannot be written: .*ENOSPC.*\n$/),
+      expect.stringMatching(/^(Exporting \w+ …\n)?licmond: cannot write to stdout: .*ENOSPC.*\n$/),
     ]);
   }
 });

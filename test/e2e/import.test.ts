@@ -152,7 +152,7 @@ describe("licmond import", () => {
     const broken = await at.run(["import", "--server", "eda", cut]);
     expect([broken.exitCode, broken.stdout]).toEqual([1, ""]);
     expect(broken.stderr).toContain(`${cut} cannot be unpacked to its end: `);
-    expect(broken.stderr).toContain("What was read so far is stored; import the logs again afterwards.");
+    expect(broken.stderr).toContain("Rows read so far are stored; import the logs again afterwards.");
     expect(broken.stderr).not.toMatch(/\n\s+at /);
   });
 
@@ -162,9 +162,10 @@ describe("licmond import", () => {
     const args = ["import", "--server", "eda", at.log];
     const left = await at.run(args);
     expect(left.exitCode).toBe(0);
-    const [, sessions, denials] = /(\d+) sessions and (\d+) denials are from before/.exec(left.stderr) ?? [];
+    const [, sessions, denials] =
+      /skipped (\d+) sessions and (\d+) denials from before/.exec(left.stderr) ?? [];
     expect(Number(sessions)).toBeGreaterThan(25_000);
-    expect(left.stderr).toContain("retention.sessions deletes what is older. To keep them raise it");
+    expect(left.stderr).toContain("which retention.sessions would delete. To keep them, raise it");
     expect(left.stdout).toContain(" 0 added, 0 known before");
     expect(stored(at)).toMatchObject({ sessions: [], denials: [] });
 

@@ -102,7 +102,7 @@ test("managers compile and run with their folders and their entries in the regis
   const made = await site.run(["keys", "create", "--name", "admin", "--role", "admin"], { program });
   const key = made.stdout.trim();
   const unit = await site.run(["check"], { program });
-  expect(unit.stdout).toContain("fourth: poll: it answers: 2 features, 2 checkouts");
+  expect(unit.stdout).toContain("fourth: poll: answers: 2 features, 2 checkouts");
   expect(unit.stdout).not.toContain("fourth: tool");
   hunt("check", unit.stdout + unit.stderr);
   const probed = await site.run(["probe", "fourth", "--raw"], { program });

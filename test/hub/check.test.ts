@@ -41,7 +41,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     await using place = await createPlace();
     await fleetAt(place, hub.url, keys.muc);
     const { out } = await check(place);
-    expect(linesOf(out, "fleet")).toContain(`ok       fleet: ${new URL(hub.url).host} takes pushes of muc`);
+    expect(linesOf(out, "fleet")).toContain(`ok       fleet: ${new URL(hub.url).host} accepts pushes of muc`);
     await using pool = open(database);
     expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
   });
@@ -54,7 +54,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     await Bun.write(file, keys.muc);
     await place.write(config);
     expect(linesOf((await check(place)).out, "fleet")[0]).toBe(
-      "ok       fleet: pseudonyms of this site alone: fleet.people_key_file makes them the same at every site",
+      "ok       fleet: pseudonyms are unique to this site; set fleet.people_key_file to share them across sites",
     );
     await Bun.write(people, "short\n");
     await chmod(people, 0o644);
@@ -122,7 +122,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     expect(filled.out).not.toContain("storage:");
     const empty = await postgres.database();
     expect(linesOf((await at(empty)).out, "hub")[0]).toEndWith(
-      "empty: the hub makes its tables when it starts",
+      "empty: the hub creates its tables at startup",
     );
     await using pool = open(empty);
     await pool`CREATE TABLE schema_steps (step integer PRIMARY KEY, name text NOT NULL)`;

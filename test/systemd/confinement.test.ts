@@ -73,7 +73,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(error).toContain("Run `licmond check` for the file and the fix");
     const before = await check();
     expect(before.exitCode).toBe(1);
-    expect(before.stdout).toContain(`${tool} cannot be reached by the service: its unit hides /home`);
+    expect(before.stdout).toContain(`the service cannot reach ${tool}: its unit hides /home`);
     const advised = /^.*(ProtectHome=read-only)/m.exec(before.stdout)?.[1];
     expect(advised).toBe("ProtectHome=read-only");
 
@@ -96,7 +96,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(before.stdout).toContain("ReadWritePaths=/srv/licmond");
     await dropIn(machine, "data", "[Service]\nReadWritePaths=/srv/licmond");
     await restart(machine);
-    expect((await check()).stdout).toContain("All is well.");
+    expect((await check()).stdout).toContain("No problems found.");
     expect(await machine.sh("ls /srv/licmond")).toContain("licmond.db");
     await dropIn(machine, "data", "");
     await configure(machine, PLAIN);
@@ -119,14 +119,17 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     const before = (await check()).stdout;
     const fixes = [...before.matchAll(/^PROBLEM {2}(\w+): [^\n]*\n {9}fix: ([^\n]*)/gm)];
     expect(fixes.map(([, what, fix]) => [what, fix])).toEqual([
-      ["storage", expect.stringContaining("another one of the unit closes it")],
+      ["storage", expect.stringContaining("remove the conflicting line from the unit")],
       ["a", expect.stringContaining("SupplementaryGroups=flexlm")],
       ["b", expect.stringContaining("PrivateTmp=no")],
-      ["c", "take /opt/closed out of InaccessiblePaths="],
+      ["c", "remove /opt/closed from InaccessiblePaths="],
     ]);
     await dropIn(machine, "closed", "");
     await dropIn(machine, "open", advisedBy(before));
-    expect(await check()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("All is well.") });
+    expect(await check()).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("No problems found."),
+    });
     await dropIn(machine, "open", "");
     await configure(machine, PLAIN);
   });

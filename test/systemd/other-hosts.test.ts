@@ -19,7 +19,7 @@ describe.skipIf(BASE === undefined)("hosts of another kind", () => {
     await machine.reboot();
     await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
     expect(await machine.sh("systemctl is-active licmond; licmond check --no-poll | tail -n 1")).toBe(
-      "active\nAll is well.",
+      "active\nNo problems found.",
     );
     expect((await machine.run(`sudo -u nobody cat ${CONFIG}`)).exitCode).toBe(1);
     expect(await machine.sh("stat -c '%U:%G %a' /etc/licmond /etc/licmond/secrets /var/lib/licmond")).toBe(
@@ -37,7 +37,7 @@ describe.skipIf(BASE === undefined)("hosts of another kind", () => {
     );
     expect((await get(machine, "/api/ping")).status).toBe(200);
     expect(await machine.sh("licmond check | tail -n 1; ./licmond install | tail -n 1")).toBe(
-      "All is well.\nNothing to do: all is installed.",
+      "No problems found.\nNothing to do: already installed.",
     );
     const made = await machine.sh("getent passwd licmond | cut -d: -f5-");
     await machine.sh(

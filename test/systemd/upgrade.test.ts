@@ -53,7 +53,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     version = (await runningVersion(machine, admin)) ?? "";
     const pid = await mainPid(machine);
     await keeps(async () => {
-      expect(await machine.sh("./licmond install")).toContain("Nothing to do: all is installed.");
+      expect(await machine.sh("./licmond install")).toContain("Nothing to do: already installed.");
     });
     expect(await mainPid(machine)).toBe(pid);
     expect(await machine.sh("systemctl is-enabled licmond")).toBe("enabled");
@@ -69,7 +69,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
         const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
         expect([exitCode, stdout]).toEqual([1, ""]);
         expect(stderr).toContain("no space left on device");
-        expect(stderr).toEndWith("the installed version is as it was, and was not stopped\n");
+        expect(stderr).toEndWith("the installed version is unchanged and was not stopped\n");
         expect(await machine.sh("ls -A /usr/local/bin")).toBe("licmond");
       });
     } finally {
@@ -88,7 +88,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
       await keeps(async () => {
         const { exitCode, stdout, stderr } = await machine.run("licmond upgrade ./licmond-next");
         expect(exitCode).toBe(1);
-        expect(`${stdout}${stderr}`).toContain("went back to the version from before, which runs again");
+        expect(`${stdout}${stderr}`).toContain("rolled back to the previous version, which is running again");
         expect(await runningVersion(machine, admin)).toBe(version);
       });
       expect((await show(machine, "ActiveState")).ActiveState).toBe("active");

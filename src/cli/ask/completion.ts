@@ -7,18 +7,18 @@ import { type Command, type CreateProgram, command } from "../command.ts";
 import { type CommandIo, UsageError } from "../io.ts";
 import { connect, type Features, licenses } from "./output.ts";
 
-/** Whoever pressed the key does not wait longer for names. */
+/** Maximum time to wait for names after a Tab. */
 const PATIENCE_MS = 1_500;
 
 /**
- * `licmond completion`: a script for a shell, which asks `licmond completion words -- WORD…` for what may stand in the
- * place of the last word. So it never lags behind the binary, and knows names of features and servers.
+ * `licmond completion`: prints a shell script that calls `licmond completion words -- WORD…` for the candidates. The
+ * script therefore always matches the binary, and completes names of features and servers.
  */
 export function completionCommand(createProgram: CreateProgram): Command {
   return command({
     args: [
       ["<shell>", Object.keys(COMPLETIONS).join(", ")],
-      ["[words...]", "what has been typed (for the scripts)"],
+      ["[words...]", "words typed so far (used by the scripts)"],
     ],
     usage: "[options] <bash|zsh|fish>",
     async run({ args: [shell = "", ...words] }, io) {
@@ -27,10 +27,12 @@ export function completionCommand(createProgram: CreateProgram): Command {
         const found = await candidates(program, words, (what, part) => namesOf(what, part, io));
         return io.out(found.map((word) => `${word}\n`).join(""));
       }
-      if (words.length > 0) throw new UsageError("too many arguments: it takes the name of one shell");
+      if (words.length > 0) throw new UsageError("too many arguments: expected the name of one shell");
       const script = Object.hasOwn(COMPLETIONS, shell) ? COMPLETIONS[shell] : undefined;
       if (script === undefined)
-        throw new UsageError(`"${shell}" is none of ${Object.keys(COMPLETIONS).join(", ")}`);
+        throw new UsageError(
+          `unknown shell "${shell}"; expected one of ${Object.keys(COMPLETIONS).join(", ")}`,
+        );
       io.out(script);
     },
   });
@@ -39,16 +41,13 @@ export function completionCommand(createProgram: CreateProgram): Command {
 type What = "features" | "servers" | "managers";
 type NamesOf = (what: What, part: string) => Promise<readonly string[]>;
 
-/**
- * What may stand in the place of the last of the words behind `licmond`: nothing where that is for the shell to know,
- * e.g. a file.
- */
+/** Returns the candidates for the last of the words after `licmond`; none if the shell completes it itself, e.g. a file. */
 async function candidates(program: CommanderCommand, words: readonly string[], namesOf: NamesOf) {
-  // Bash makes three words of `--server=eda`.
+  // Bash splits `--server=eda` into three words.
   const typed = words
     .filter((word) => word !== "=")
     .flatMap((word) => /^(--[^=]+)=(.*)$/s.exec(word)?.slice(1) ?? [word])
-    // Shells hand words over as they stand on the line, also those with an open quote.
+    // Shells pass words as typed, including an open quote.
     .map((word) => word.replace(/\\([\s\S])|["']/g, "$1"));
   const part = typed.pop() ?? "";
   const fitting = (all: readonly string[]) =>
@@ -86,7 +85,7 @@ async function candidates(program: CommanderCommand, words: readonly string[], n
   return name === "shell" ? fitting(Object.keys(COMPLETIONS)) : [];
 }
 
-/** Names that the running daemon knows: none where it cannot be asked, because a shell shows no error. */
+/** Returns names that the running daemon knows; none on errors, because a shell shows no errors. */
 async function namesOf(what: What, part: string, io: CommandIo): Promise<readonly string[]> {
   if (what === "managers") {
     const { loadConfig } = await import("../../config/load.ts");
@@ -103,6 +102,6 @@ async function namesOf(what: What, part: string, io: CommandIo): Promise<readonl
     return (await client.get<Features>(path)).features.map(({ name }) => name);
   })().catch(() => []);
   const names = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => [])]);
-  // A line each, which shells print as they are: a name that acts on a terminal is not completed.
+  // Shells print names unescaped, so names with control characters are left out.
   return [...new Set(names)].filter((name) => escapeControls(name) === name).sort();
 }

@@ -19,12 +19,12 @@ import { featuresNamed, NARROW } from "./who.ts";
 
 export const FEATURE_HEADS = ["feature", "of", ">used", ">total", ">free", ">waiting", ">expires", "~state"];
 
-/** `licmond features`: what there is, how much of it is in use, and when it expires. */
+/** `licmond features`: lists features, their usage and their expiry. */
 export const features = command({
-  args: [["[glob]", 'part of the names, or a pattern with * and ?, e.g. "LogicSim_*"; whatever the case']],
+  args: [["[glob]", 'part of the name, or a pattern with * and ?, e.g. "LogicSim_*"; case-insensitive']],
   options: {
     ...NARROW,
-    sort: text("<field>", "field of the API's record, - before it for descending, e.g. -utilization"),
+    sort: text("<field>", "field of the API's record; prefix - for descending, e.g. -utilization"),
     ...ASK,
   },
   async run({ args: [glob = ""], options }, io) {
@@ -34,22 +34,22 @@ export const features = command({
     const isPattern = /[*?]/.test(glob);
     const pattern = globPattern((isPattern ? glob : `*${glob}*`).toLowerCase());
     const found = answer.features.filter(({ name }) => pattern.test(name.toLowerCase()));
-    // It knows the closest names.
+    // The API suggests the closest names.
     if (found.length === 0 && !isPattern && glob !== "")
       await featuresNamed(client, glob, { server, daemon });
     const shown = { ...answer, features: found, total: found.length };
     const schema = async () => (await import("../../domain/records.ts")).FeatureRecord;
     await show(options, io, shown, found, schema, () => {
       const rows = found.map((feature) => featureRow(feature, io.now()));
-      printRows(io, FEATURE_HEADS, rows, "No license server has such a feature, or none was read yet.");
+      printRows(io, FEATURE_HEADS, rows, "No matching features, or no license server has been read yet.");
     });
   },
 });
 
-/** What of a feature's record stands in tables. */
+/** Fields of a feature's record that tables show. */
 type FeatureCounts = Omit<FeatureRecord, "pools" | "assigned">;
 
-/** A feature as a row below {@link FEATURE_HEADS}. */
+/** Returns a feature as a row for {@link FEATURE_HEADS}. */
 export function featureRow(feature: FeatureCounts, now: number): Row {
   const { name, server, daemon, used, total, available, unlimited, queued, expiresOn, unit } = feature;
   const state = stateOf(feature, now);
@@ -60,14 +60,14 @@ export function featureRow(feature: FeatureCounts, now: number): Row {
     String(used ?? "?"),
     `${unlimited ? "no limit" : (total ?? "?")}${unit === "seats" ? "" : ` ${unit}`}`,
     String(available ?? ""),
-    // What nobody waits for draws no eye.
+    // An empty queue stays blank.
     queued === 0 ? "" : String(queued ?? "?"),
     expiresOn ?? "",
     state === "" && groupLimit(feature) > 0 ? "limited by its seat group" : state,
   ];
 }
 
-/** Numbers that are not of now say so. */
+/** Describes features whose numbers are not current; empty for the others. */
 export function stateOf(
   { state, collectedAt, error }: Pick<FeatureRecord, "state" | "collectedAt" | "error">,
   now: number,

@@ -6,14 +6,14 @@ import { command, type Group } from "../command.ts";
 import { type CommandIo, EXIT_FAILURE, Failure } from "../io.ts";
 import { ASK, ask, minuteOf, printLine, show } from "./output.ts";
 
-/** `licmond fleet status`: what a running daemon says of its part in a fleet. */
+/** `licmond fleet status`: shows the daemon's connection to its hub. */
 const status = command({
   options: ASK,
   async run({ options }, io) {
     const client = await ask(options, io);
     const { fleet: found } = await client.get<Status>("/api/status");
     if (found === undefined)
-      throw new Failure("this licmond is no site of a fleet: its config has no [fleet]");
+      throw new Failure("this licmond is not part of a fleet: the config has no [fleet]");
     const schema = async () => (await import("../../domain/service/status.ts")).FleetStatus;
     await show(options, io, found, [found], schema, () => print(found, io));
     if (found.state !== "connected") io.exitCode(EXIT_FAILURE);
@@ -21,18 +21,18 @@ const status = command({
 });
 
 const STATES = {
-  waiting: "has not answered since the start",
+  waiting: "has not answered since startup",
   connected: "answers",
-  unreachable: "cannot be told anything",
-  refused: "refuses this site",
-  conflict: "hears another licmond that pushes for this site",
+  unreachable: "is unreachable",
+  refused: "rejects this site",
+  conflict: "receives pushes of another licmond for this site",
 } as const;
 
 function print(found: FleetStatus, io: CommandIo): void {
   const { site, hub, state, problem, lastContactAt, waitingFacts, waitingSince, daysLeft } = found;
   printLine(io, `${site}: the hub ${hub} ${STATES[state]}${problem === null ? "" : ` (${problem})`}`);
   const heard = lastContactAt === null ? "not yet" : agoOf(lastContactAt, io);
-  const since = waitingSince === null ? "" : `, none waited at ${minuteOf(waitingSince, io.now())}`;
+  const since = waitingSince === null ? "" : `, queue last empty at ${minuteOf(waitingSince, io.now())}`;
   printLine(io, `  last answer   ${heard}`);
   printLine(io, `  waiting       ${countOf(waitingFacts, "fact")}${since}`);
   if (daysLeft > 0) printLine(io, `  past          ${countOf(daysLeft, "day")} to send`);

@@ -25,20 +25,20 @@ type AnyKeys =
   | Pick<Keys, "list" | "find" | "create" | "revoke">
   | Pick<HubKeys, "list" | "find" | "create" | "revoke">;
 
-const expiry = reader((text) => parseDuration(text) || null, "It takes a duration of 1s or more, e.g. 90d.");
-const count = integer(1, Number.MAX_SAFE_INTEGER, "It takes a whole number of 1 or more.");
+const expiry = reader((text) => parseDuration(text) || null, "Expected a duration of 1s or more, e.g. 90d.");
+const count = integer(1, Number.MAX_SAFE_INTEGER, "Expected a whole number of 1 or more.");
 
 const create = command({
   options: {
-    name: required("<name>", "what it is for; no other active key may have the name", String),
-    role: required("<role>", "what it may do", ROLES),
-    expires: option("<duration>", "when it ends, e.g. 90d (default: never)", expiry),
-    "daily-quota": option("<requests>", "requests a day", count),
-    "monthly-quota": option("<requests>", "requests a month", count),
-    "requests-per-minute": option("<requests>", "instead of the config's limit", count),
-    anonymize: flag("users and hosts are pseudonyms (role viewer only)"),
-    site: text("<name>", "the site for which it pushes (role site only, at a hub)"),
-    "secret-file": text("<file>", "file with a secret that was made elsewhere, or with a whole key"),
+    name: required("<name>", "purpose of the key; unique among active keys", String),
+    role: required("<role>", "permissions of the key", ROLES),
+    expires: option("<duration>", "lifetime, e.g. 90d (default: never expires)", expiry),
+    "daily-quota": option("<requests>", "requests per day", count),
+    "monthly-quota": option("<requests>", "requests per month", count),
+    "requests-per-minute": option("<requests>", "overrides the config's limit", count),
+    anonymize: flag("show pseudonyms for users and hosts (role viewer only)"),
+    site: text("<name>", "site that pushes with the key (role site only, on a hub)"),
+    "secret-file": text("<file>", "file with an existing secret or key"),
   },
   async run({ options, config }, io) {
     const { name, role, anonymize, expires, site } = options;
@@ -59,16 +59,18 @@ const create = command({
     const parts = await partsIn(options["secret-file"]);
     const work = async (keys: AnyKeys | null) => {
       if (parts !== undefined && keys?.find(parts.id)?.id === parts.id)
-        throw new Failure(`a key with the id "${parts.id}" exists; use another secret file`);
+        throw new Failure(`a key with the id "${parts.id}" already exists; use another secret file`);
       const made = await keys?.create(wanted, parts);
       if (made?.outcome === "created") return io.out(`${made.presented}\n`);
-      throw new Failure(`an active key has the name "${name}"; revoke it first, or choose another name`);
+      throw new Failure(
+        `an active key named "${name}" already exists; revoke it first, or choose another name`,
+      );
     };
     await withKeys(config, io, work, check);
   },
 });
 
-/** Reads the id and the secret of a key that was made elsewhere. Rejects with a Failure without words of the file. */
+/** Reads the id and secret of an existing key. Rejects with a Failure that does not quote the file. */
 async function partsIn(file: string | undefined): Promise<KeyParts | undefined> {
   if (file === undefined) return undefined;
   const read = await readSecretFile(file);
@@ -100,25 +102,25 @@ async function listRemote(options: ClientOptions & { readonly json: boolean }, i
 }
 
 const revoke = command({
-  args: [["<id or name>", "as `licmond keys list` shows it"]],
+  args: [["<id or name>", "as shown by `licmond keys list`"]],
   async run({ args: [named = ""], config }, io) {
     await withKeys(config, io, async (keys) => {
       const key = keys?.find(named);
-      if (!key) throw new Failure(`there is no key "${named}"; \`licmond keys list\` shows them`);
-      if ((await keys?.revoke(key.id)) === "gone") throw new Failure(`the key "${named}" was revoked before`);
-      io.err(`The key ${key.id} (${key.name}) is revoked.\n`);
+      if (!key) throw new Failure(`unknown key "${named}"; see \`licmond keys list\``);
+      if ((await keys?.revoke(key.id)) === "gone") throw new Failure(`the key "${named}" is already revoked`);
+      io.err(`Revoked key ${key.id} (${key.name}).\n`);
     });
   },
 });
 
-/** `licmond keys …`: API keys, also while the daemon runs. */
+/** `licmond keys …`: manages API keys. Works while the daemon runs. */
 export const keys: Group = {
   commands: { create: async () => create, list: async () => list, revoke: async () => revoke },
 };
 
 /**
- * Opens the keys of the configured storage directory, beside a daemon if there is one. Null where nothing is stored yet
- * and the command makes none: one that only looks makes no database. One that makes some has a `check`, which comes first.
+ * Opens the keys in the configured storage directory; works while the daemon runs. Returns null if the database does not
+ * exist, unless the command creates keys: those commands have a `check`, which runs first.
  */
 async function withKeys(
   file: string | undefined,
@@ -129,7 +131,7 @@ async function withKeys(
   const { config } = await readConfig(file, io);
   check?.(config.hub !== null);
   if (io.env.LICMOND_URL)
-    io.err("licmond: warning: $LICMOND_URL is ignored; this command works on this host's keys\n");
+    io.err("licmond: warning: ignoring $LICMOND_URL; this command changes the keys of this host\n");
   if (config.hub !== null) return withKeysOfHub(config.hub, io, work);
   const { directory, backupBeforeUpgrade } = config.storage;
   if (check === undefined && isEmptyStorage(directory)) return work(null);
@@ -142,7 +144,7 @@ async function withKeys(
   }
 }
 
-/** A hub has its keys in PostgreSQL. */
+/** Opens the keys of a hub, which are in PostgreSQL. */
 async function withKeysOfHub(
   hub: NonNullable<Config["hub"]>,
   io: CommandIo,

@@ -7,27 +7,28 @@ import { command, integer, optionOr, reader } from "../command.ts";
 import { ASK, ask, LIMIT, minuteOf, PLAIN, printRows, RED, type Row, showList, YELLOW } from "./output.ts";
 import { featuresNamed, NARROW } from "./who.ts";
 
-/** Beginning of a range, as the API takes it: `7d` may stand for `-7d`. */
+/** Start of a range, as the API accepts it. `7d` is short for `-7d`. */
 const since = reader((given) => {
   const back = given.replace(/^-/, "");
   if (parseDuration(back) !== null) return `-${back}`;
   return Number.isNaN(Date.parse(given)) ? null : given;
-}, "It takes a duration back from now, e.g. 7d, or a time, e.g. 2026-01-31 (UTC without a zone).");
-const sinceOr = (usual: string) => optionOr("<time>", "from when on: 7d, 12h, 2026-01-31", since, usual);
+}, "Expected a duration back from now, e.g. 7d, or a time, e.g. 2026-01-31 (UTC without a zone).");
+const sinceOr = (usual: string) =>
+  optionOr("<time>", "start of the range: 7d, 12h, 2026-01-31", since, usual);
 
-/** `in the last 7d`, or `since 2026-01-31`. */
+/** Returns `in the last 7d`, or `since 2026-01-31`. */
 const sinceWords = (start: string) =>
   start.startsWith("-") ? `in the last ${start.slice(1)}` : `since ${start}`;
 
-/** `licmond denials`: who was turned away. */
+/** `licmond denials`: lists denied requests. */
 export const denials = command({
-  args: [["[feature]", "only of this feature, whatever the case"]],
+  args: [["[feature]", "only this feature; case-insensitive"]],
   options: { since: sinceOr("-1d"), ...NARROW, limit: LIMIT, ...ASK },
   async run({ args: [name], options }, io) {
     const { since: start, server, daemon } = options;
     const narrow = { server, daemon };
     const named = async (of: string) => featuresNamed(await ask(options, io), of, narrow);
-    // Of one that no license server has any more the API knows the name, or the closest ones.
+    // For an unknown feature the API suggests the closest names.
     const known = name === undefined ? [] : await named(name).catch(() => []);
     const feature = known.length > 0 ? [...new Set(known.map((one) => one.name))] : name;
     const schema = async () => (await import("../../domain/denials.ts")).DenialRecord;
@@ -41,24 +42,24 @@ export const denials = command({
         return [paint, minuteOf(timestamp, io.now()), ...what, words];
       });
       const heads = [">when", "feature", "user", "server", ">seats", ">times", "~outcome"];
-      printRows(io, heads, rows, `No denial is known ${sinceWords(start)}.`);
+      printRows(io, heads, rows, `No denials ${sinceWords(start)}.`);
       const unseen = logging.filter(({ state }) => state !== "on");
       for (const [why, of] of Map.groupBy(unseen, ({ state, message }) => message ?? state)) {
         const servers = of.map(({ server: id }) => id).join(", ");
-        io.err(`${escapeControls(`Denials of ${servers} cannot be seen: ${why}`)}\n`);
+        io.err(`${escapeControls(`Denials of ${servers} are not visible: ${why}`)}\n`);
       }
     };
     await showList(options, io, "denials", { start, ...narrow, feature }, schema, print);
   },
 });
 
-/** What expires within so many days is marked, and stands in `status`. */
+/** Days before an expiry from which a feature is marked, and listed by `status`. */
 export const SOON_DAYS = 30;
 
-/** `licmond expiring`: what has expired, and what will soon. */
+/** `licmond expiring`: lists expired features and upcoming expiries. */
 export const expiring = command({
   options: {
-    days: optionOr("<days>", "how far to look", integer(0, 36_500, "It takes 0 to 36500."), 90),
+    days: optionOr("<days>", "days to look ahead", integer(0, 36_500, "Expected 0 to 36500."), 90),
     ...NARROW,
     limit: LIMIT,
     ...ASK,
@@ -81,7 +82,7 @@ export const expiring = command({
   },
 });
 
-/** `licmond outages`: when servers were not up, and how much of the time they were. */
+/** `licmond outages`: lists outages and the availability of servers. */
 export const outages = command({
   options: { since: sinceOr("-7d"), server: NARROW.server, limit: LIMIT, ...ASK },
   async run({ options }, io) {
@@ -91,20 +92,20 @@ export const outages = command({
     const print = (list: readonly OutageRecord[], beside: Beside) => {
       const rows = list.map((outage): Row => {
         const { status, startedAt, endedAt, durationSeconds, reason } = outage;
-        const until = endedAt === null ? "goes on" : minuteOf(endedAt, io.now());
+        const until = endedAt === null ? "ongoing" : minuteOf(endedAt, io.now());
         const times = [minuteOf(startedAt, io.now()), until, span(durationSeconds * 1_000)];
         return [status === "down" ? RED : YELLOW, outage.server, status, ...times, reason ?? ""];
       });
       const heads = ["server", "status", ">from", ">to", ">for", "~reason"];
-      printRows(io, heads, rows, `No outage ${sinceWords(start)}.`);
+      printRows(io, heads, rows, `No outages ${sinceWords(start)}.`);
       const percent = (value: number | null) => (value === null ? "?" : `${value} %`);
       const servers = beside.servers.map(({ server: id, availability, coverage }): Row => {
         return [PLAIN, id, percent(availability), percent(Math.round(coverage * 10_000) / 100)];
       });
       if (rows.length > 0) io.out("\n");
-      printRows(io, ["server", ">available", ">looked at"], servers, "No server is configured.");
+      printRows(io, ["server", ">available", ">monitored"], servers, "No servers configured.");
     };
-    // What goes on may have begun long before all that is shown.
+    // Ongoing outages come first; they may have begun long before the others.
     const goesOn = ({ endedAt }: OutageRecord) => endedAt === null;
     await showList(options, io, "outages", { start, server }, schema, print, goesOn);
   },

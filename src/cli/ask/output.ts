@@ -10,7 +10,7 @@ import { flag, integer, option } from "../command.ts";
 import { type CommandIo, mayColour, toolWords, UsageError } from "../io.ts";
 import { printJson, printTable } from "../terminal.ts";
 
-/** Options of every command that prints what a running daemon answers. */
+/** Options of every command that prints an answer of the daemon. */
 export const ASK = {
   ...CLIENT_OPTIONS,
   json: flag("print the API's answer"),
@@ -22,21 +22,21 @@ interface Asked extends ClientOptions {
   readonly csv: boolean;
 }
 
-/** The daemon that a command asks. */
+/** Connects to the daemon that the options name. */
 export async function connect(options: ClientOptions, io: CommandIo): Promise<Client> {
   return createClient(await findTarget(options, io.env));
 }
 
-/** The same for a command whose options are {@link ASK}. */
+/** Like {@link connect}, for the options in {@link ASK}. */
 export function ask(options: Asked, io: CommandIo): Promise<Client> {
   if (options.json && options.csv) throw new UsageError("option '--json' cannot be used with option '--csv'");
   return connect(options, io);
 }
 
-/** Parameters of a query; those that are undefined are left out. */
+/** Query parameters; undefined ones are left out. */
 type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
-/** A path of the API below `/api/licenses/`. */
+/** Returns the path of an API endpoint below `/api/licenses/`. */
 export function licenses(path: string, query: Query = {}): string {
   const sent = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -44,12 +44,12 @@ export function licenses(path: string, query: Query = {}): string {
   return `/api/licenses/${path}${sent.size === 0 ? "" : `?${sent}`}`;
 }
 
-/** What the API's list of features answers. */
+/** Answer of the API's list of features. */
 export interface Features {
   readonly features: readonly FeatureRecord[];
 }
 
-/** Prints an answer as JSON; or its rows as CSV, as the API writes it; or for people. */
+/** Prints an answer as JSON, as CSV in the API's format, or as a table. */
 export async function show(
   { json, csv }: Asked,
   io: CommandIo,
@@ -64,22 +64,22 @@ export async function show(
   const [first = {}] = rows;
   const ofSite = "siteId" in first ? null : "site" in first ? "" : undefined;
   const columns = columnsOf(await schema(), ofSite);
-  // Names of strangers: on a terminal nothing of it may act on that.
+  // Escape control characters on a terminal: names come from outside.
   io.out(toolWords(io, "out", csvHeading(columns, false) + csvRows(rows, columns)));
 }
 
-/** What a person can look at, and all that the API gives at once. */
+/** Default number of rows for people; JSON and CSV get the API's maximum. */
 const USUAL_ROWS = 100;
 const MOST_ROWS = 10_000;
 export const LIMIT = option(
   "<rows>",
-  `most rows to print (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`,
-  integer(1, MOST_ROWS, `It takes 1 to ${MOST_ROWS}.`),
+  `maximum number of rows (default ${USUAL_ROWS}; as JSON and CSV ${MOST_ROWS})`,
+  integer(1, MOST_ROWS, `Expected 1 to ${MOST_ROWS}.`),
 );
 
 /**
- * Asks for the stored list of a path, and prints it as {@link show} does; says when it is not the whole. `Beside`: what
- * the answer has beside the rows. `isFirst`: rows that people see before all others.
+ * Requests a list and prints it like {@link show}. Notes on stderr if rows are missing. `Beside`: further fields of the
+ * answer. `isFirst`: rows that tables show first.
  */
 export async function showList<R extends object, Beside>(
   options: Asked & { readonly limit: number | undefined },
@@ -100,26 +100,27 @@ export async function showList<R extends object, Beside>(
     const ordered = rows.toSorted((a, b) => Number(isFirst?.(b) ?? 0) - Number(isFirst?.(a) ?? 0));
     people(ordered.slice(0, limit), answer as Beside);
   });
-  if (total > limit) io.err(`${limit} of ${total} are shown: --limit takes up to ${MOST_ROWS}.\n`);
+  if (total > limit)
+    io.err(`Showing ${limit} of ${total}; raise --limit (up to ${MOST_ROWS}) to see more.\n`);
 }
 
-/** A sentence with names of strangers in it. */
+/** Prints a line, with control characters escaped. */
 export function printLine(io: CommandIo, line: string): void {
   io.out(`${escapeControls(line)}\n`);
 }
 
-/** How a row is painted where colours are shown (parameters of SGR, ECMA-48 8.3.117), and its cells. */
+/** Color of a row (SGR parameters, ECMA-48 8.3.117) and its cells. */
 export type Row = readonly [paint: string, ...cells: string[]];
 export const PLAIN = "";
 export const RED = "31";
 export const YELLOW = "33";
 
-/** Text as a terminal that shows colours paints it. */
+/** Colors a text for a terminal. */
 export function painted(text: string, paint: string): string {
   return paint === PLAIN ? text : `\u001b[${paint}m${text}\u001b[0m`;
 }
 
-/** Lines of a table of so many characters, its head first. */
+/** Returns the lines of a table for the given width, heads first. */
 export function tableLines(
   heads: readonly string[],
   rows: readonly Row[],
@@ -131,7 +132,7 @@ export function tableLines(
   return lines.map((line, at) => (colour ? painted(line, rows[at - 1]?.[0] ?? PLAIN) : line));
 }
 
-/** The lines of a table that fits the terminal, without the columns in which nothing stands. */
+/** Returns the lines of a table that fits the terminal, without empty columns. */
 export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly Row[]): string[] {
   const isFilled = heads.map((_, column) => rows.some((row) => row[column + 1] !== ""));
   const filled = rows.map(([paint, ...cells]): Row => [paint, ...cells.filter((_, at) => isFilled[at])]);
@@ -139,7 +140,7 @@ export function tableOf(io: CommandIo, heads: readonly string[], rows: readonly 
   return tableLines(shown, filled, io.terminal.columns, mayColour(io, "out"));
 }
 
-/** Prints a table. `empty`: what is said, on stderr, in the place of one without rows. */
+/** Prints a table. If it has no rows, prints `empty` on stderr instead. */
 export function printRows(
   io: CommandIo,
   heads: readonly string[],
@@ -150,7 +151,7 @@ export function printRows(
   else io.out(`${tableOf(io, heads, rows).join("\n")}\n`);
 }
 
-/** `36 of 38`, `12 of no limit`, `?`, `25000 tokens of 1000003`: what is in use of what is issued. */
+/** Returns used and issued seats: `36 of 38`, `12 of no limit`, `?`, `25000 tokens of 1000003`. */
 export function seatsOf({
   used,
   total,
@@ -161,8 +162,8 @@ export function seatsOf({
 }
 
 /**
- * `01-31 08:15` on this host's clock, with the year where it is not that of `now`; empty when unknown. Temporal and Intl
- * would take 10 to 25 ms to load.
+ * Returns `01-31 08:15` in local time, with the year if it differs from that of `now`; empty if unknown. Avoids Temporal
+ * and Intl, which take 10 to 25 ms to load.
  */
 export function minuteOf(time: string | null, now: number): string {
   if (time === null) return "";
@@ -172,12 +173,12 @@ export function minuteOf(time: string | null, now: number): string {
   return shown.startsWith(year) ? shown.slice(year.length) : shown;
 }
 
-/** A feature of a picture, with what its record has besides. */
+/** Feature of a picture, with the other fields of its record. */
 export interface LiveFeature extends PictureFeature {
   readonly server: string;
 }
 
-/** The features of a site that are wanted. */
+/** Returns the selected features of a site. */
 export function featuresOf(
   site: Site,
   isWanted: (feature: PictureFeature, server: string) => boolean,
@@ -185,7 +186,7 @@ export function featuresOf(
   return [...site].flatMap(([server, { features, collectedAt }]) =>
     [...features.values()]
       .filter((feature) => isWanted(feature, server))
-      // Of most features it is the server's, and stands there alone.
+      // Most features share their server's time, so only the server has it.
       .map((feature) => ({ ...feature, server, collectedAt: feature.collectedAt ?? collectedAt })),
   );
 }

@@ -5,26 +5,25 @@ import { codeOf } from "../../domain/error-code.ts";
 const ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
 const LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
 
-/** A key: a control sequence, e.g. of a cursor key, or one character. */
+/** Key: a control sequence, e.g. of a cursor key, or one character. */
 const KEYS = /\u001b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[\s\S]/gu;
 
-/** What a screen tells its program. */
+/** Events of a screen. */
 export interface ScreenEvents {
   key(key: string): void;
-  /** It has another size: nothing that was painted stands on it any more. */
+  /** The size changed; the screen is empty. */
   resized(): void;
-  /** A signal asks the program to end. */
+  /** A signal asks the program to exit. */
   ended(exitCode: number): void;
-  /** Something was thrown that nobody caught. */
+  /** An uncaught exception. */
   failed(error: unknown): void;
 }
 
-/** What shells make of them. */
+/** Exit codes of shells for these signals. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /**
- * Takes the whole terminal until `close`, which happens by itself when the process exits, in whatever way but SIGKILL.
- * Only lines that changed are written.
+ * Takes over the whole terminal until `close`, which runs on every exit except SIGKILL. Writes only lines that changed.
  */
 export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
   const { stdin, stdout } = process;
@@ -37,7 +36,7 @@ export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
     painted = [];
     resized();
   };
-  /** A shell that stopped the program has had the terminal. */
+  /** Repaints after a stopped program resumes; the shell has used the terminal. */
   const wake = () => {
     stdin.setRawMode(false).setRawMode(true);
     stdout.write(ENTER);
@@ -52,10 +51,10 @@ export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
     for (const [signal, end] of endings) process.off(signal, end);
     try {
       stdin.setRawMode(false).pause();
-      // At once: a process that exits writes nothing later.
+      // Write synchronously: an exiting process writes nothing later.
       writeSync(stdout.fd, LEAVE);
     } catch (error) {
-      // A terminal that has gone needs no more.
+      // EIO: the terminal is gone.
       if (codeOf(error) !== "EIO") throw error;
     }
   };
@@ -69,7 +68,7 @@ export function openScreen({ key, resized, ended, failed }: ScreenEvents) {
   return {
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
     paint(lines: readonly string[]) {
-      // Who reads too slowly sees the next one.
+      // Skip this frame if the terminal reads too slowly.
       if (stdout.writableNeedDrain) return;
       const changed = lines.flatMap((line, at) =>
         line === painted[at] ? [] : [`\u001b[${at + 1};1H${line}\u001b[K`],

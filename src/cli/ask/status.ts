@@ -22,10 +22,10 @@ import {
   YELLOW,
 } from "./output.ts";
 
-/** A terminal without a size has as many lines. */
+/** Number of lines of a terminal that does not report its size. */
 const USUAL_ROWS = 24;
 
-/** `licmond status`: on one screen what is wrong, what is full, what expires, and how old the numbers are. */
+/** `licmond status`: shows problems, full features, expiries, and the age of the data on one screen. */
 export const status = command({
   options: ASK,
   async run({ options }, io) {
@@ -39,7 +39,7 @@ export const status = command({
       const head = headOf(answers, io.now());
       for (const line of head) printLine(io, line);
       const filled = Object.entries(parts).filter(([, findings]) => findings.length > 0);
-      // Each part has a blank line and its title; the last line is the prompt's.
+      // Each part has a blank line and a title; the prompt needs the last line.
       const left = (io.terminal.rows ?? USUAL_ROWS) - 1 - head.length - 2 * filled.length;
       const lines = fairShare(
         left,
@@ -67,7 +67,7 @@ async function askAll(client: Client) {
   return { summary, servers, alerts, features, expirations, logging };
 }
 
-/** Something to look at. `since`: ISO 8601, null where it is not known. */
+/** Finding to report. `since`: ISO 8601, null if unknown. */
 interface Finding {
   readonly severity: Severity;
   readonly server: string | null;
@@ -76,9 +76,9 @@ interface Finding {
   readonly since: string | null;
 }
 
-/** Alerts that stand in another part of the screen; so does `seats` while the feature is full. */
+/** Alerts that other parts of the screen cover. `seats` is covered while the feature is full. */
 const ELSEWHERE: readonly string[] = ["expiry", "server_down", "server_degraded"];
-/** Alerts that a line about their server says as well. */
+/** Alerts that the line about their server covers. */
 const WITH_SERVER: readonly string[] = ["daemon_down", "stale"];
 
 function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
@@ -88,7 +88,7 @@ function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
     const { id, status: is, error, members, daemons } = one;
     const parts = [...members.map((part) => ({ ...part, name: part.host })), ...daemons];
     const down = parts.filter((part) => part.status === "down").map(({ name }) => `${name} is down`);
-    const why = error?.message ?? (down.join(", ") || (one.collectedAt === null ? "never read" : ""));
+    const why = error?.message ?? (down.join(", ") || (one.collectedAt === null ? "no data yet" : ""));
     const known = alerts.find(({ server, rule }) => server === id && /^(server_|stale$)/.test(rule));
     const severity = is === "down" ? "critical" : "warning";
     return { severity, server: id, feature: null, message: `${is}: ${why}`, since: known?.startedAt ?? null };
@@ -107,7 +107,7 @@ function wrongOf({ servers, alerts, features, logging }: Answers): Finding[] {
   );
   const unseen = logging.filter(({ state }) => state === "unreadable");
   const ofLogs = unseen.map(({ server, message }): Finding => {
-    const words = `denials cannot be seen: ${message}`;
+    const words = `denials are not visible: ${message}`;
     return { severity: "warning", server, feature: null, message: words, since: null };
   });
   const order = ["critical", "warning", "info"];
@@ -131,7 +131,7 @@ function fullOf({ features, alerts }: Answers): Finding[] {
   });
 }
 
-/** One for each day and server. */
+/** Groups expiries by day and server. */
 function expiringOf({ expirations }: Answers): Finding[] {
   const groups = Map.groupBy(expirations, ({ server, expiresOn }) => `${expiresOn} ${server}`);
   return [...groups.values()].flatMap((group) => {
@@ -146,7 +146,7 @@ function expiringOf({ expirations }: Answers): Finding[] {
   });
 }
 
-/** What the totals are, and how old the numbers. */
+/** Returns the totals and the age of the data. */
 function headOf({ summary, servers }: Answers, now: number): string[] {
   const { seats, users, queued, staleFeatures, features } = summary;
   const counts = Object.entries(summary.servers).filter(([, count]) => count > 0);
@@ -158,10 +158,10 @@ function headOf({ summary, servers }: Answers, now: number): string[] {
     collectedAt === null ? [] : [now - Date.parse(collectedAt)],
   );
   const [youngest, oldest] = [span(Math.min(...ages)), span(Math.max(...ages))];
-  const age = youngest === oldest ? youngest : `${youngest} to ${oldest}`;
+  const age = youngest === oldest ? youngest : `${youngest}–${oldest}`;
   const never = enabled.length - ages.length;
   const read = [
-    ...(ages.length === 0 ? [] : [`The numbers are ${age} old`]),
+    ...(ages.length === 0 ? [] : [`Data is ${age} old`]),
     ...(never === 0 ? [] : [`${countOf(never, "server")} never read`]),
     ...(staleFeatures === 0 ? [] : [`${staleFeatures} of ${countOf(features, "feature")} stale`]),
   ];
@@ -170,7 +170,7 @@ function headOf({ summary, servers }: Answers, now: number): string[] {
 
 const PAINTS: Readonly<Record<Severity, string>> = { critical: RED, warning: YELLOW, info: PLAIN };
 
-/** At most so many lines below a title; the last one says how many more there are. */
+/** Prints a part with at most `lines` lines below its title; the last line counts the omitted ones. */
 function printPart(io: CommandIo, part: string, findings: readonly Finding[], lines: number): void {
   const shown = findings.length > lines ? findings.slice(0, Math.max(0, lines - 1)) : findings;
   const rows = shown.map(({ severity, server, feature, message, since }): Row => {
@@ -183,7 +183,7 @@ function printPart(io: CommandIo, part: string, findings: readonly Finding[], li
   io.out(`\n${[...table, ...more].join("\n")}\n`);
 }
 
-/** The most lines that each part may have, so that all of them fit. */
+/** Returns the number of lines for each part, so that all parts fit. */
 export function fairShare(lines: number, wanted: readonly number[]): number {
   const used = (most: number) => wanted.reduce((sum, want) => sum + Math.min(want, most), 0);
   let most = 0;

@@ -7,15 +7,15 @@ import { openScreen } from "./screen.ts";
 import { afterKey, FIRST_VIEW, FRAME_LINES, frame, shownFeatures } from "./top-view.ts";
 import { NARROW } from "./who.ts";
 
-/** A busy site changes more often than anyone can read; ages are counted on while nothing changes. Keys do not wait. */
+/** Repaint interval: limits repaints on busy sites and updates ages on quiet ones. Keys repaint at once. */
 const PAINT_MS = 1_000;
 
-/** `licmond top`: all features on a full screen, live. */
+/** `licmond top`: shows all features live in full screen. */
 export const top = command({
   options: { server: NARROW.server, ...CLIENT_OPTIONS },
   async run({ options }, io) {
     if (!io.terminal.out || process.stdin.isTTY !== true)
-      throw new Failure("top needs a terminal; `licmond features` prints the same once");
+      throw new Failure("top needs a terminal; use `licmond features` to print a list");
     const client = await connect(options, io);
     const ids = options.server === undefined ? [] : [options.server];
     const end = Promise.withResolvers<number>();
@@ -47,7 +47,7 @@ export const top = command({
       features = shownFeatures(site, view);
       screen.paint(frame(view, { site, features, lost, now: io.now(), size: screen.size(), colour }));
     }
-    /** Once for all that changes until then. */
+    /** Schedules one repaint for all changes until then. */
     const paintSoon = () => {
       due ??= setTimeout(paint, Math.max(0, paintedAt + PAINT_MS - performance.now()));
     };

@@ -12,25 +12,25 @@ import { featuresNamed, NARROW } from "./who.ts";
 
 const EXIT_TIMEOUT = 3;
 const EXIT_INTERRUPTED = 130;
-/** No timer of the runtime takes longer. */
+/** Longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-const count = integer(1, 1_000_000, "It takes a whole number of 1 or more.");
+const count = integer(1, 1_000_000, "Expected a whole number of 1 or more.");
 const timeout = reader((given) => {
   const ms = parseDuration(given);
   return ms === null || ms > LONGEST_MS ? null : ms;
-}, "It takes a duration of at most 24d, e.g. 90s, 30m, 2h.");
+}, "Expected a duration of at most 24d, e.g. 90s, 30m, 2h.");
 
 /** `licmond wait`: waits on one event stream until seats are free, then runs a command. */
 export const wait = command({
   args: [
-    ["<feature>", "name of a feature, whatever the case"],
-    ["[command...]", "what to run then"],
+    ["<feature>", "name of a feature; case-insensitive"],
+    ["[command...]", "command to run then"],
   ],
   usage: "[options] <feature> [-- <command...>]",
   options: {
-    count: optionOr("<seats>", "how many seats must be free at once", count, 1),
-    timeout: option("<duration>", "how long to wait, e.g. 2h (default: for ever)", timeout),
+    count: optionOr("<seats>", "seats that must be free at the same time", count, 1),
+    timeout: option("<duration>", "maximum time to wait, e.g. 2h (default: no limit)", timeout),
     ...NARROW,
     ...CLIENT_OPTIONS,
   },
@@ -42,7 +42,7 @@ export const wait = command({
     const most = Math.max(...totals);
     const unit = named[0]?.unit;
     if (most < options.count)
-      throw new UsageError(`${name} has ${amountOf(most, unit)}: ${options.count} can never be free`);
+      throw new UsageError(`${name} has only ${amountOf(most, unit)}; cannot wait for ${options.count}`);
     const isAsked = (feature: PictureFeature, id: string) =>
       named.some(
         (each) => each.server === id && each.daemon === feature.daemon && each.name === feature.name,
@@ -77,7 +77,7 @@ export const wait = command({
   },
 });
 
-/** The one that has enough free seats, by numbers of now; the one with most. Null: none has. */
+/** Returns the feature with the most free seats among those with current numbers and enough free seats, or null. */
 export function freeOf(features: readonly LiveFeature[], count: number): LiveFeature | null {
   const seats = ({ available, unlimited }: LiveFeature) => (unlimited ? Infinity : (available ?? 0));
   const isOfNow = ({ state }: LiveFeature) => state === "ok" || state === "partial";
@@ -96,8 +96,8 @@ function waitingFor(name: string, amount: string, features: readonly LiveFeature
 }
 
 /**
- * Says what is waited for: on a terminal in one line that changes, and that null clears; else once, and again when the
- * connection is lost or found.
+ * Shows the state of the wait. On a terminal updates one line, which null clears. Otherwise prints a line at the start,
+ * and when the connection is lost or restored.
  */
 function createNote({ err, terminal }: CommandIo) {
   let wasLost: boolean | null = null;
@@ -109,21 +109,21 @@ function createNote({ err, terminal }: CommandIo) {
   };
 }
 
-/** Exit codes of shells for a command that is not there, and for one that cannot be run. */
+/** Exit codes of shells for a missing command, and for one that cannot run. */
 const NOT_FOUND = 127;
 const NOT_RUNNABLE = 126;
 
-/** Runs a command in the place of this one: it has the terminal, and gets the signals. The answer is its exit code. */
+/** Runs a command with this process's terminal and signals. Returns its exit code. */
 async function runCommand(argv: readonly string[]): Promise<number> {
   let child: Bun.Subprocess;
   try {
     child = Bun.spawn([...argv], { stdio: ["inherit", "inherit", "inherit"] });
   } catch (error) {
     const code = codeOf(error) === "ENOENT" ? NOT_FOUND : NOT_RUNNABLE;
-    throw new Failure(`${argv[0]} cannot be run: ${messageOf(error)}`, code);
+    throw new Failure(`cannot run ${argv[0]}: ${messageOf(error)}`, code);
   }
   const pass = (signal: NodeJS.Signals) => child.kill(signal);
-  // A terminal sends these to both: the command decides.
+  // The terminal sends these to both processes; let the command decide.
   const stay = () => {};
   process.on("SIGINT", stay).on("SIGQUIT", stay).on("SIGTERM", pass).on("SIGHUP", pass);
   return await child.exited;

@@ -22,15 +22,15 @@ import {
   show,
 } from "./output.ts";
 
-/** Options that narrow a name down where several servers or daemons have it. */
+/** Options that select one of several servers or daemons with the feature. */
 export const NARROW = {
-  server: text("<id>", "only of this server"),
-  daemon: text("<name>", "only of this daemon"),
+  server: text("<id>", "only this server"),
+  daemon: text("<name>", "only this daemon"),
 };
 
-/** `licmond who`: who holds a feature's seats, for whom seats are kept, and who waits. */
+/** `licmond who`: shows holders, reservations and the queue of a feature. */
 export const who = command({
-  args: [["<feature...>", "feature names, or parts of them; case does not matter"]],
+  args: [["<feature...>", "feature names or parts of them; case-insensitive"]],
   options: { ...NARROW, ...ASK },
   async run({ args, options }, io) {
     const client = await ask(options, io);
@@ -57,7 +57,7 @@ export const who = command({
           io,
           heads,
           rows.map((row) => rowOf(row, io.now())),
-          `Nobody has ${someOf(feature)} of it.`,
+          `No ${feature.unit} in use.`,
         );
       }
     });
@@ -65,8 +65,8 @@ export const who = command({
 });
 
 /**
- * Finds the features with that name, else those whose name differs only in case, else those whose name contains it.
- * Throws Failure, with the closest names, if there is none.
+ * Returns the features with that name, else those whose name differs only in case, else those whose name contains it.
+ * Throws Failure with the closest names if no feature matches.
  */
 export async function featuresNamed(
   client: Client,
@@ -80,11 +80,11 @@ export async function featuresNamed(
   const alike = containing.filter((one) => one.name.toLowerCase() === name.toLowerCase());
   const exact = alike.filter((one) => one.name === name);
   for (const found of [exact, alike, containing]) if (found.length > 0) return found;
-  // The API names the closest features, but accepts any name while a server has never been read.
+  // The API suggests the closest features, but accepts any name while a server has never been read.
   await find("feature");
   const { features } = await client.get<Features>(licenses("features", narrow));
   const closest = closestNames(name, new Set(features.map((one) => one.name))).map((one) => `"${one}"`);
-  throw new Failure(`No license server that was read offers "${name}".${closestSentence(closest)}`);
+  throw new Failure(`Unknown feature "${name}".${closestSentence(closest)}`);
 }
 
 function headline(feature: FeatureRecord, now: number): string {
@@ -106,17 +106,17 @@ const someOf = ({ unit }: FeatureRecord) => (unit === "seats" ? "a seat" : unit)
 
 const BUCKET_MS = 5 * MINUTE_MS;
 
-/** When a seat was free before there was none, as far as a day of history tells. */
+/** Reports when a seat was last free, from one day of history. */
 async function lastFree(client: Client, of: FeatureRecord, now: number): Promise<string> {
   const { name: feature, server, daemon } = of;
   const query = { feature, server, daemon, start: "-24h", interval: "5m", series: "true" };
   const { features } = await client.get<{ features: readonly StatsRecord[] }>(licenses("stats", query));
   const known = features[0]?.series?.filter(({ used, total }) => used !== null && total !== null) ?? [];
   const [some, were] = [someOf(of), of.unit === "seats" ? "was" : "were"];
-  if (known.length === 0) return `When ${some} ${were} last free is not known.`;
+  if (known.length === 0) return `It is unknown when ${some} ${were} last free.`;
   const free = known.findLast(({ used, total }) => (used ?? 0) < (total ?? 0));
   if (free === undefined)
-    return `No ${some.replace("a ", "")} ${were} free in the last 24 h, as far as licmond looked.`;
+    return `No ${some.replace("a ", "")} ${were} free in the last 24 h while licmond was monitoring.`;
   const end = iso(Math.min(now, Date.parse(free.timestamp) + BUCKET_MS));
   return `${some[0]?.toUpperCase()}${some.slice(1)} ${were} last free between ${minuteOf(free.timestamp, now)} and ${minuteOf(end, now)}.`;
 }
@@ -132,7 +132,7 @@ const KINDS: Readonly<Record<UserRecord["kind"], string>> = {
   assigned: "assigned",
 };
 
-/** Who holds stands before what is reserved, and both before who waits; each as it came, the longest first. */
+/** Orders holders before reservations and reservations before the queue, each by time, oldest first. */
 function byKind(a: UserRecord, b: UserRecord): number {
   const order = Object.keys(KINDS);
   return order.indexOf(a.kind) - order.indexOf(b.kind);
@@ -141,7 +141,7 @@ function byKind(a: UserRecord, b: UserRecord): number {
 function rowOf(row: UserRecord, now: number): Row {
   const { kind, user, host, count, startedAt, firstSeenAt, collectedAt, reservedFor, borrowed } = row;
   const unnamed = reservedFor === null ? "not known" : `${reservedFor.type} ${reservedFor.name}`;
-  // Where the tool does not say since when, licmond knows when it first saw it.
+  // If the tool reports no start, use the time of the first poll that showed the checkout.
   const since = startedAt ?? firstSeenAt;
   const held =
     since === null || kind === "assigned" ? "" : span(Date.parse(collectedAt ?? since) - Date.parse(since));

@@ -21,7 +21,7 @@ import { createPictures } from "../../store/pictures.ts";
 import { type CommandIo, Failure, readConfig } from "../io.ts";
 import { printJson, printTable } from "../terminal.ts";
 
-/** Subjects shown for one rule. */
+/** Maximum number of subjects shown per rule. */
 const MAX_SHOWN = 20;
 const NO_DAEMON = { version: null, error: null, totals: null };
 const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
@@ -36,10 +36,10 @@ const NO_CHECKOUT: Omit<CheckoutPicture, "user" | "host"> = {
   count: 1,
   borrowed: false,
 };
-/** Rules about what history does not keep. */
+/** Rules that look at data which history does not store. */
 const NOT_KEPT: readonly AlertRule[] = ["unparsed", "disk", "clock", "outbox"];
 
-/** Says what each rule would have done over the stored history, by the config as it is now. Throws StoreError. */
+/** Replays every alert rule over the stored history with the current config. Throws StoreError. */
 export async function checkAlerts(
   named: string | undefined,
   days: number,
@@ -47,8 +47,7 @@ export async function checkAlerts(
   io: CommandIo,
 ): Promise<void> {
   const { config } = await readConfig(named, io);
-  if (config.servers.length === 0)
-    throw new Failure("the config names no server: there is nothing that an alert rule could watch");
+  if (config.servers.length === 0) throw new Failure("the config has no servers: there is nothing to check");
   const end = io.now();
   const start = end - days * DAY_MS;
   const [settingsOf, inMaintenance] = [createSettings(config.alerts), createMaintenance(config.maintenance)];
@@ -65,9 +64,9 @@ export async function checkAlerts(
     const told = { start: iso(start), end: iso(end), firings: firings.map(firingRecord) };
     return io.out(printJson(told));
   }
-  io.out(`From ${iso(start)} to ${iso(end)}, by the config as it is:\n\n`);
+  io.out(`From ${iso(start)} to ${iso(end)}, with the current config:\n\n`);
   io.out(tableOf(firings, config, end));
-  io.out(`\nNot replayed: ${NOT_KEPT.join(", ")}. History keeps nothing of what they look at.\n`);
+  io.out(`\nNot replayed: ${NOT_KEPT.join(", ")}. History does not store the data they need.\n`);
 }
 
 function firingRecord({ rule, severity, server, daemon, feature, peakValue, ...at }: Firing) {
@@ -75,7 +74,7 @@ function firingRecord({ rule, severity, server, daemon, feature, peakValue, ...a
   return { rule, severity, server, daemon, feature, ...times, peakValue };
 }
 
-/** The stored pictures of servers. */
+/** Returns the stored pictures of servers. */
 export function lastPictures(config: Config, now: number): ReadonlyMap<string, ServerPicture> {
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   const store = openStore({ directory: config.storage.directory, log: quiet, mode: "cli" });
@@ -86,17 +85,17 @@ export function lastPictures(config: Config, now: number): ReadonlyMap<string, S
   }
 }
 
-/** What is replayed of one server. */
+/** Stored past of one server. */
 interface Past {
   readonly read: Reader;
   readonly conditions: Conditions;
-  /** The server's picture before any poll. */
+  /** Picture of the server before any poll. */
   readonly blank: ServerPicture;
   readonly start: number;
   readonly end: number;
 }
 
-/** Each part of a server is replayed by itself: its pictures have that part alone, and change when it did. */
+/** Replays each part of a server separately, with pictures that contain only that part. */
 function replayServer(past: Past, last: ServerPicture): Firing[] {
   const { read, conditions, blank, start, end } = past;
   const { server } = blank;
@@ -115,7 +114,7 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
         .flat()
         .map((each) => holdSpans(past, each)),
     ].map((spans) => ({ spans })),
-    // There may be denials of what has no counts.
+    // Denials may name features without counts.
     ...[...new Set([...counts.keys(), ...denials.keys()])].map((key) => {
       return { spans: counts.get(key) ?? [], denied: denials.get(key) };
     }),
@@ -127,13 +126,13 @@ function replayServer(past: Past, last: ServerPicture): Firing[] {
     return replay;
   });
 
-  // By the dates of the last picture: history does not keep those before. Its seats say nothing of the past.
+  // Use the expiry dates of the last picture; history does not store earlier ones. Ignore its seats.
   const dates = createReplay(conditions, markStale({ ...last, server }));
   for (let at = start; at < end; at += HOUR_MS) dates.pass(at);
   return [...replays, dates].flatMap((replay) => replay.firings());
 }
 
-/** Requests that were denied in the end, the oldest first. */
+/** Returns the denied requests, oldest first. */
 function deniedIn({ read, blank, start, end }: Past): Denied[] {
   const server = blank.server.id;
   const sql = `SELECT daemon, feature, at, code FROM denials
@@ -143,7 +142,7 @@ function deniedIn({ read, blank, start, end }: Past): Denied[] {
   return rows.map((row) => ({ ...row, server, feature: row.feature || null, count: 1 }));
 }
 
-/** How far apart the readings of a server were, at an instant: as the coverage counts them, else its interval. */
+/** Returns the interval between readings at a time, from the coverage, or else from the config. */
 function pace({ read, blank: { server }, start, end }: Past): (at: number) => number {
   const rows = read.all<{ from: number; everyMs: number }>(
     `SELECT from_at AS "from", (read_at - from_at) / (looks - 1) AS everyMs FROM coverage
@@ -160,7 +159,7 @@ function pace({ read, blank: { server }, start, end }: Past): (at: number) => nu
 
 type SeenAt = readonly [at: number, picture: ServerPicture | null];
 
-/** What each look saw, until the next one; null = nothing was known. */
+/** Turns readings into spans that last until the next reading; null = unknown. */
 function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   const everyMs = pace(past);
   return looks.flatMap(([from, picture], index) => {
@@ -169,7 +168,7 @@ function spansOf(past: Past, looks: readonly SeenAt[]): Span[] {
   });
 }
 
-/** What each poll saw of the server, as far as it is stored; polls between two stretches did not come. */
+/** Returns the stored polls of the server. Time between two stretches of coverage had no polls. */
 function serverSpans(past: Past): Span[] {
   const { read, blank, start, end } = past;
   const paceAt = pace(past);
@@ -181,16 +180,16 @@ function serverSpans(past: Past): Span[] {
     end,
   );
   return rows.map(({ from, readAt, status }) => {
-    // The last look at a stretch is known: those between are evenly spread.
+    // Only the last reading of a stretch is stored; spread the others evenly.
     const looks = Math.round((readAt - from) / paceAt(from));
     const everyMs = Math.max(1_000, (readAt - from) / Math.max(1, looks));
-    // A poll that yields nothing leaves `unknown`, unless the server is known to be down.
+    // A failed poll sets `unknown`, unless the server is known to be down.
     const state = status === "unknown" ? "stale" : "ok";
     return { from, until: readAt + 1, everyMs: Math.floor(everyMs), picture: { ...blank, status, state } };
   });
 }
 
-/** Each daemon of the server, by the events of its status; one that was up since before them has none. */
+/** Returns the spans of each daemon from its status events. A daemon that has been up since before them has none. */
 function daemonSpans(past: Past): Span[][] {
   const { read, blank, start } = past;
   const sql = "SELECT body FROM events WHERE server = ? AND type = 'server_status' ORDER BY id";
@@ -207,7 +206,7 @@ function daemonSpans(past: Past): Span[][] {
   });
 }
 
-/** The numbers of one feature, or of a seat group under the first of its features. */
+/** Returns the counts of one feature, or of a seat group under its first feature. */
 function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   const { read, blank, start, end } = past;
   const [known] = set;
@@ -222,12 +221,12 @@ function countSpans(past: Past, set: readonly KnownFeature[]): Span[] {
   return spansOf(past, looks);
 }
 
-/** From when on a seat is held for too long; 0 = never. */
+/** Duration from which a seat is held for too long; 0 = never. */
 function heldMsOf({ conditions }: Past, { server, daemon, feature }: KnownFeature): number {
   return conditions.settingsOf(server, daemon, feature).heldHours * HOUR_MS;
 }
 
-/** Users that held seats of one feature for too long. */
+/** Returns the users that held seats of one feature for too long. */
 function holdSpans(past: Past, known: KnownFeature): Span[] {
   const { read, blank, start, end } = past;
   const heldMs = heldMsOf(past, known);
@@ -262,7 +261,7 @@ function withFeature(
   return { ...blank, status: "up", state: "ok", features: [read] };
 }
 
-/** One line for each rule with what it is about: how often, for how long, when last, and how many targets want it. */
+/** Formats a line per rule and subject: count, duration, last time, and number of notified targets. */
 function tableOf(firings: readonly Firing[], { notifications, servers }: Config, now: number): string {
   const labelsOf = (server: string | null) => servers.find(({ id }) => id === server)?.labels ?? {};
   const filters = notifications.map(createFilter);
@@ -284,5 +283,5 @@ function tableOf(firings: readonly Firing[], { notifications, servers }: Config,
     const shown = groups.slice(0, MAX_SHOWN).map(([where, list]) => row(rule, where, list));
     return more.length === 0 ? shown : [...shown, row(rule, `${more.length} more`, more.flat())];
   });
-  return printTable(["rule", "about", ">fired", ">for", "last", "told"], rows);
+  return printTable(["rule", "about", ">fired", ">for", "last", "notified"], rows);
 }

@@ -14,19 +14,19 @@ import { checkUnit } from "./unit.ts";
 import { answerTrial } from "./unit-trial.ts";
 
 const MAX_DAYS = 3650;
-const DAYS = integer(1, MAX_DAYS, `It takes a whole number of days from 1 to ${MAX_DAYS}.`);
+const DAYS = integer(1, MAX_DAYS, `Expected a whole number of days from 1 to ${MAX_DAYS}.`);
 
-const UNIT = "try what the service can reach in this unit's sandbox, not in that of the installed unit";
+const UNIT = "test in the sandbox of this unit file instead of the installed unit";
 
-/** `licmond check`: everything that would go wrong in the first week, before it does. */
+/** `licmond check`: finds mistakes in the config and the setup. */
 export const check = command({
   options: {
-    "config-only": flag("look at nothing but what a reload would refuse; prints problems only"),
-    "no-poll": flag("do not ask the license servers"),
+    "config-only": flag("check only for mistakes that a reload rejects; print only problems"),
+    "no-poll": flag("do not poll the license servers"),
     unit: text("<file>", UNIT),
-    trial: { ...flag("what a copy of the unit runs"), isHidden: true },
-    alerts: flag("show only what each alert rule would have done over the stored history"),
-    days: optionOr("<days>", "with --alerts: how far back", DAYS, 30),
+    trial: { ...flag("command that the copy of the unit runs"), isHidden: true },
+    alerts: flag("only replay the alert rules over the stored history"),
+    days: optionOr("<days>", "with --alerts: days to look back", DAYS, 30),
     json: flag("with --alerts: each firing as JSON"),
   },
   async run({ options, config: named }, io) {
@@ -39,12 +39,12 @@ export const check = command({
     for (const line of await problemLines(loaded)) report.problem("config", line, null);
     if (loaded.ok) {
       const { config, file } = loaded;
-      report.fine("config", file ?? "none: the defaults hold (licmond init writes one)");
+      report.fine("config", file ?? "no config file: using defaults (licmond init writes one)");
       if (config.servers.length === 0 && config.hub === null)
-        report.warning("config", "no server is configured");
+        report.warning("config", "no servers configured");
       const look = { config, file, env: io.env, now: io.now(), report };
       await checkNames(look);
-      // A hub keeps nothing on its own disk.
+      // A hub stores nothing on its own disk.
       if (config.hub === null) checkStorage(look);
       await checkListening(look);
       checkFiles(look);
@@ -59,19 +59,19 @@ export const check = command({
       await checkAges(look);
       await checkUnit(look, options.unit, io.out);
     }
-    report.end("All is well.\n");
+    report.end("No problems found.\n");
   },
 });
 
-/** `systemctl reload` asks this first: a config that it passes is one that the running daemon takes. */
+/** Checks the config before `systemctl reload`. The running daemon accepts any config that passes. */
 async function checkConfigOnly(named: string | undefined, io: CommandIo): Promise<void> {
   const { config, file } = await readConfig(named, io);
-  // systemd names the daemon to ExecReload= (MAINPID): one that has a config would refuse to go on without.
+  // systemd sets MAINPID for ExecReload=. A running daemon that has a config would reject a reload without one.
   if (file === null && io.env.MAINPID !== undefined)
-    throw new Failure(`there is no config file ${DEFAULT_CONFIG_FILE}: the daemon goes on as it is`);
+    throw new Failure(`config file ${DEFAULT_CONFIG_FILE} not found: the daemon keeps its current config`);
   if (config.http.tls === null) return;
   const { tls } = config.http;
-  // What the unit hands over stays what it was when the service started, and is hidden from this command.
+  // Credentials are fixed when the service starts, and this command cannot read them.
   if (Object.values(tls).some((path) => credentialOfPath(path, io.env) !== null)) return;
   readTls(tls);
 }

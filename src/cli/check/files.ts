@@ -14,17 +14,17 @@ import type { StatFs } from "../../system/host-metrics.ts";
 import { daemonGroups, exposureOf, exposureWords } from "../../system/secret-file.ts";
 import type { Report } from "../terminal.ts";
 
-/** What each look of the check gets. */
+/** Context of each check. */
 export interface Look {
   readonly config: Config;
-  /** The file of the config; null: there is none, and the defaults hold. */
+  /** Config file; null if the defaults apply. */
   readonly file: string | null;
   readonly env: Environment;
   readonly now: number;
   readonly report: Report;
 }
 
-/** Secrets that others may read, and a config that others may write. */
+/** Warns about secrets that other users can read, and configs that they can write. */
 export function checkExposed({ config, file, env, report }: Look, groups = daemonGroups()): void {
   for (const { setting, file: path, kind } of guardedFiles(config, file, env)) {
     const exposure = exposureOf(path, kind, groups);
@@ -32,12 +32,12 @@ export function checkExposed({ config, file, env, report }: Look, groups = daemo
   }
 }
 
-/** Files that the config names and the daemon will read. */
+/** Checks that the daemon can read the files in the config. */
 export function checkFiles({ config, env, report }: Look): void {
   const check = (what: string, file: string, shown: string, fix: string) => {
     const why = whyUnreadable(file);
     const allow = "let this user read it, or run `sudo licmond check`";
-    if (why === null) report.fine(what, "can be read");
+    if (why === null) report.fine(what, "is readable");
     else report.problem(what, `${shown} ${why}`, why === MISSING ? fix : allow);
   };
   for (const { id, manager, logFile, logCommand } of config.servers) {
@@ -45,7 +45,7 @@ export function checkFiles({ config, env, report }: Look): void {
     if ((logFile ?? logCommand) !== null && debugLog?.experimental)
       report.warning(
         `${id}: ${logFile === null ? "log_command" : "log_file"}`,
-        `${debugLog.title}: experimental, its messages are not documented; we would like to see one`,
+        `${debugLog.title}: experimental; its messages are undocumented, please send us a sample`,
       );
     const fix =
       "correct log_file, or have the vendor daemon write its debug log there (DEBUGLOG in its options file)";
@@ -54,7 +54,7 @@ export function checkFiles({ config, env, report }: Look): void {
     if (logCommand === null) continue;
     const path = locate(program, env.PATH ?? "");
     const why = path === null ? "is not in $PATH" : whyUnreadable(path, constants.X_OK);
-    if (why === null) report.fine(`${id}: log_command`, "its program is there");
+    if (why === null) report.fine(`${id}: log_command`, "its program exists");
     else report.problem(`${id}: log_command`, `${program} ${why}`, "install it, or correct log_command");
   }
   for (const { id, caFile } of config.servers)
@@ -67,14 +67,14 @@ export function checkFiles({ config, env, report }: Look): void {
       );
   for (const [what, file] of secretFiles(config)) {
     const fix = `correct ${what.slice(what.search(/\w+$/))}, or write the secret there, on one line`;
-    // The path of a secret may reveal something, and so may the fact that it is the wrong file.
+    // Do not print the path of a secret: it may reveal something, and may be the wrong file.
     if (credentialOfPath(file, env) === null) check(what, file, "the file", fix);
   }
 }
 
 const MISSING = "does not exist";
 
-/** Null when this user can read the file, or run it. */
+/** Returns null if this user can read the file (or run it), or the reason. */
 export function whyUnreadable(file: string, mode = constants.R_OK): string | null {
   try {
     accessSync(file, mode);
@@ -88,18 +88,18 @@ export function whyUnreadable(file: string, mode = constants.R_OK): string | nul
 const WHAT = "storage";
 const ANOTHER = "set storage.directory to another";
 
-/** The storage directory: who can write it, what is in it, and how much room there is. Makes nothing. */
+/** Checks that the storage directory is writable, and its contents and free space. Creates nothing. */
 export function checkStorage({ config, report }: Look, statFs: StatFs = statfsSync) {
   const { directory } = config.storage;
   const exists = isThere(directory);
   const trouble = exists ? troubleIn(directory) : troubleAbove(directory);
   if (trouble !== null) return report.problem(WHAT, ...trouble);
-  report.fine(WHAT, exists ? `${directory} can be written` : `${directory} will be made`);
+  report.fine(WHAT, exists ? `${directory} is writable` : `${directory} will be created`);
   if (exists) checkDatabase(directory, report);
   checkRoom(directory, statFs(exists ? directory : dirname(directory)), report);
 }
 
-/** Also when it cannot be looked at. */
+/** Returns true also for a directory that this user cannot look at. */
 function isThere(directory: string): boolean {
   try {
     return statSync(directory, { throwIfNoEntry: false }) !== undefined;
@@ -113,40 +113,40 @@ type Trouble = readonly [message: string, fix: string] | null;
 function troubleIn(directory: string): Trouble {
   try {
     if (!statSync(directory).isDirectory())
-      return [`${directory} is not a directory`, "set storage.directory to one"];
+      return [`${directory} is not a directory`, "set storage.directory to a directory"];
     accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     if (errorCode(error) === "EROFS") return onReadOnlyMount(directory);
-    const fix = `give it to the user that runs the daemon (chown licmond:licmond ${directory}), or ${ANOTHER}`;
+    const fix = `change its owner to the daemon's user (chown licmond:licmond ${directory}), or ${ANOTHER}`;
     return [`${directory} cannot be written by this user`, fix];
   }
-  // Left by a daemon that once ran as root, or by a copy made as root. A file beside the database comes and goes.
+  // Left by a daemon or copy that ran as root. Ignore files next to the database: they come and go.
   const owner = statSync(directory).uid;
   const isForeign = (name: string) =>
     (statSync(join(directory, name), { throwIfNoEntry: false })?.uid ?? owner) !== owner;
   const foreign = readdirSync(directory).filter((name) => /^(licmond|state)\./.test(name) && isForeign(name));
   if (foreign.length === 0) return null;
   const belong = `${foreign.join(", ")} in ${directory} ${foreign.length === 1 ? "belongs" : "belong"}`;
-  const message = `${belong} to another user than the directory: the daemon cannot write`;
+  const message = `${belong} to a different user than the directory: the daemon cannot write there`;
   return [message, `chown -R --reference=${directory} ${directory}`];
 }
 
 function troubleAbove(directory: string): Trouble {
   const parent = dirname(directory);
-  const cannot = `${directory} does not exist and cannot be made`;
+  const cannot = `${directory} does not exist and cannot be created`;
   try {
     accessSync(parent, constants.W_OK | constants.X_OK);
-    // /proc and /sys: root may write there, and yet nothing can be made.
+    // /proc and /sys are writable for root, but take no new directories.
     const isSpecial = (statSync(parent).mode & 0o222) === 0;
-    return isSpecial ? [`${cannot}: ${parent} takes no new directory`, ANOTHER] : null;
+    return isSpecial ? [`${cannot}: ${parent} does not support new directories`, ANOTHER] : null;
   } catch (error) {
     if (errorCode(error) === "EROFS") return onReadOnlyMount(parent);
-    return [`${cannot} by this user`, `make it and give it to the user that runs the daemon, or ${ANOTHER}`];
+    return [`${cannot} by this user`, `create it for the daemon's user, or ${ANOTHER}`];
   }
 }
 
 function onReadOnlyMount(path: string): Trouble {
-  const message = `${path} lies on a file system that is mounted read-only (EROFS)`;
+  const message = `${path} is on a read-only file system (EROFS)`;
   return [message, `mount it writable (mount -o remount,rw), or ${ANOTHER}`];
 }
 
@@ -154,7 +154,7 @@ function checkDatabase(directory: string, report: Report): void {
   try {
     const versions = inspectDatabase(directory);
     if (versions === null || versions.schema === null || versions.schema === versions.current) return;
-    const older = `the database is an older licmond's (schema ${versions.schema}, this one has ${versions.current})`;
+    const older = `the database is from an older version (schema ${versions.schema}; this version has ${versions.current})`;
     report.warning(WHAT, `${older}: the daemon backs it up and migrates it when it starts`);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
@@ -162,16 +162,16 @@ function checkDatabase(directory: string, report: Report): void {
   }
 }
 
-/** Room that the write-ahead log and a copy before a migration soon fill. */
+/** Space that the write-ahead log and a copy before a migration can fill quickly. */
 const LITTLE_BYTES = 512 * 1024 * 1024;
 const TOO_LITTLE_BYTES = 64 * 1024 * 1024;
 
-/** The limits of the alert rule, before there is a daemon to fire it; and a disk that is small. */
+/** Applies the limits of the disk alert, and warns about a small disk. */
 function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report): void {
   const taken = room.blocks - room.bfree;
   const whole = taken + room.bavail;
   const free = room.bavail * room.bsize;
-  // Some file systems report nothing.
+  // Some file systems report no size.
   if (whole <= 0) return;
   const used = (taken / whole) * 100;
   const level = diskLevel(used);
@@ -182,7 +182,7 @@ function checkRoom(directory: string, room: ReturnType<StatFs>, report: Report):
   else report.problem(WHAT, message, fix);
 }
 
-/** Null where there is no database yet, or the check of the storage directory has said what is wrong with it. */
+/** Returns null if the database does not exist, or if the check of the storage directory reports a problem. */
 export async function fromDatabase<T>(
   directory: string,
   read: Parameters<typeof withDatabase<T>>[1],
@@ -195,10 +195,10 @@ export async function fromDatabase<T>(
   }
 }
 
-/** What names a feature that was seen. */
+/** Names of a known feature. */
 type Seen = Readonly<Record<"server" | "daemon" | "feature", string>>;
 
-/** Names in the config that name nothing: a misspelt one has no effect and no error. */
+/** Warns about names in the config that match nothing: a typo has no effect and gives no error. */
 export async function checkNames({ config, report }: Look): Promise<void> {
   const { alerts, maintenance, servers, storage } = config;
   const isServer = (glob: string) => servers.some(({ id }) => globPattern(glob).test(id));
@@ -208,19 +208,19 @@ export async function checkNames({ config, report }: Look): Promise<void> {
     const { server } = override;
     const path = `alerts.overrides[${index}]`;
     if (server !== null && !isServer(server))
-      report.warning(path, `it holds for nothing: no server is called "${server}"`);
-    // Judged by the features seen so far, if any were; one may still come.
+      report.warning(path, `has no effect: unknown server "${server}"`);
+    // Compare with the features seen so far, if any; others may still appear.
     else if (seen?.length && !seen.some((one) => fits(override, one)))
-      report.warning(path, `it holds for nothing seen so far: ${inWords(override)}`);
+      report.warning(path, `matches nothing seen so far: ${inWords(override)}`);
   }
   for (const [index, { servers: globs }] of maintenance.entries())
     for (const glob of globs.filter((each) => each !== "*" && !isServer(each)))
-      report.warning(`maintenance[${index}]`, `no server is called "${glob}"`);
+      report.warning(`maintenance[${index}]`, `unknown server "${glob}"`);
 }
 
 function fits({ server, daemon, feature }: AlertOverride, seen: Seen): boolean {
   const isNamed = (glob: string | null, name: string) => glob === null || globPattern(glob).test(name);
-  // One of a server alone holds for the server itself, with features or without.
+  // An override with only a server applies to the server itself.
   if (daemon === null && feature === null) return true;
   return isNamed(server, seen.server) && isNamed(daemon, seen.daemon) && isNamed(feature, seen.feature);
 }

@@ -13,12 +13,12 @@ const FLEET = "fleet";
 const HUB = "hub";
 const ASK_TIMEOUT_MS = 5_000;
 
-/** Whether the hub of this site is there, takes its key, and has the same time and a version that goes with this one. */
+/** Checks that the hub answers, accepts the site's key, and has a matching clock and version. */
 export async function checkFleet({ config: { fleet }, report }: Look): Promise<void> {
   if (fleet === null) return;
   const { protocol, host, hostname } = new URL(fleet.url);
   if (protocol === "http:" && !isLoopback(hostname))
-    report.warning(FLEET, `plain HTTP to ${host}: the key, and all that the hub is told, travel in clear`);
+    report.warning(FLEET, `plain HTTP to ${host}: the key and all data are sent unencrypted`);
   await checkPeople(fleet, report);
   const askedAt = Date.now();
   const health = await askHub(fleet, "/api/health", AbortSignal.timeout(ASK_TIMEOUT_MS));
@@ -26,12 +26,11 @@ export async function checkFleet({ config: { fleet }, report }: Look): Promise<v
     return report.problem(
       FLEET,
       `the hub ${host} does not answer. ${health.problem}`,
-      "correct fleet.url and fleet.ca_file, or open the way to the hub",
+      "correct fleet.url and fleet.ca_file, or allow connections to the hub",
     );
   const { version = null, timestamp = null } = fieldsOf(health.text);
-  if (timestamp === null)
-    return report.problem(FLEET, `what answers at ${host} is no hub`, "correct fleet.url");
-  if (version === null) report.warning(FLEET, `the hub ${host} answers, and is not well`);
+  if (timestamp === null) return report.problem(FLEET, `${host} is not a licmond hub`, "correct fleet.url");
+  if (version === null) report.warning(FLEET, `the hub ${host} answers, but is unhealthy`);
   const offset = Date.parse(timestamp) - (askedAt + Date.now()) / 2;
   if (Math.abs(offset) > MINUTE_MS)
     report.warning(FLEET, `the clocks here and at the hub ${host} are ${span(Math.abs(offset))} apart`);
@@ -42,30 +41,30 @@ export async function checkFleet({ config: { fleet }, report }: Look): Promise<v
       `the hub ${host} runs licmond ${version}, older than ${own} here: update the hub first`,
     );
   const pushed = await postPush(fleet, helloOf(fleet.site), AbortSignal.timeout(ASK_TIMEOUT_MS), Date.now);
-  if (pushed.outcome === "taken") return report.fine(FLEET, `${host} takes pushes of ${fleet.site}`);
-  const why = "why" in pushed ? pushed.why : "It answered what no hub answers";
+  if (pushed.outcome === "taken") return report.fine(FLEET, `${host} accepts pushes of ${fleet.site}`);
+  const why = "why" in pushed ? pushed.why : "Unexpected answer";
   if (pushed.outcome !== "refused")
-    return report.warning(FLEET, `${host} takes no pushes of ${fleet.site} now. ${why}`);
+    return report.warning(FLEET, `${host} does not accept pushes of ${fleet.site} now. ${why}`);
   const make = `licmond keys create --name ${fleet.site} --role site --site ${fleet.site}`;
   report.problem(
     FLEET,
-    `${host} takes no pushes of ${fleet.site}. ${why}`,
-    `make its key at the hub: ${make}`,
+    `${host} does not accept pushes of ${fleet.site}. ${why}`,
+    `create its key on the hub: ${make}`,
   );
 }
 
-/** Checks the key of pseudonyms, and notes that a site without a file makes its own. */
+/** Checks the key of pseudonyms, and warns that a site without a key file generates its own key. */
 async function checkPeople({ people, peopleKeyFile }: FleetSettings, report: Look["report"]): Promise<void> {
   if (people !== "pseudonyms") return;
   if (peopleKeyFile === null)
     return report.fine(
       FLEET,
-      "pseudonyms of this site alone: fleet.people_key_file makes them the same at every site",
+      "pseudonyms are unique to this site; set fleet.people_key_file to share them across sites",
     );
   try {
     await readPeopleKey(peopleKeyFile);
   } catch (error) {
-    report.problem(FLEET, messageOf(error), `give every site the same file; make it with: ${MAKE_KEY}`);
+    report.problem(FLEET, messageOf(error), `give every site the same file; create it with: ${MAKE_KEY}`);
   }
 }
 
@@ -84,7 +83,7 @@ const minorOf = (version: string) => {
   return major * 1000 + minor;
 };
 
-/** A push that brings nothing, and of which the hub notes nothing. */
+/** Returns an empty push, which the hub does not record. */
 function helloOf(site: string): Uint8Array<ArrayBuffer> {
   const push: Push = {
     site,
@@ -106,7 +105,7 @@ function helloOf(site: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Bun.zstdCompressSync(JSON.stringify(push)));
 }
 
-/** Whether the database of a hub, and its replica, can be used. */
+/** Checks the database of a hub and its replica. */
 export async function checkHub({ config: { hub }, report }: Look): Promise<void> {
   if (hub === null) return;
   const { openPool } = await import("../../hub/database/connect.ts");
@@ -117,7 +116,7 @@ export async function checkHub({ config: { hub }, report }: Look): Promise<void>
       pool = openPool({ ...hub, database }, 1);
       report.fine(what, `PostgreSQL at ${host}: ${await work(pool)}`);
     } catch (error) {
-      report.problem(what, `the database at ${host} cannot be used: ${messageOf(error)}`, null);
+      report.problem(what, `cannot use the database at ${host}: ${messageOf(error)}`, null);
     } finally {
       await pool?.close({ timeout: 1 });
     }
@@ -126,7 +125,7 @@ export async function checkHub({ config: { hub }, report }: Look): Promise<void>
   if (hub.readDatabase !== null) await look(`${HUB}.read_database`, hub.readDatabase, schemaOf);
 }
 
-/** What there is of the hub's tables, in words. Throws an Error that says why they cannot be used. */
+/** Describes the hub's tables. Throws an Error if they are unusable. */
 async function schemaOf(pool: Pool): Promise<string> {
   const { assertUsable, schemaVersion } = await import("../../hub/database/migrate.ts");
   const { MIGRATIONS } = await import("../../hub/database/migrations.ts");
@@ -135,10 +134,12 @@ async function schemaOf(pool: Pool): Promise<string> {
     SELECT to_regclass('schema_steps') IS NOT NULL AS made, has_schema_privilege(current_schema(), 'CREATE') AS may_create`;
   if (!row.made && row.may_create !== true)
     throw new Error(
-      `this user may not make tables there: GRANT CREATE ON SCHEMA public, or let it own the database`,
+      `this user cannot create tables: GRANT CREATE ON SCHEMA public, or let it own the database`,
     );
   const version = row.made ? await schemaVersion(pool) : 0;
   if (version > MIGRATIONS.length)
-    throw new Error(`a newer hub has written it (schema ${version}, this one knows ${MIGRATIONS.length})`);
-  return version === 0 ? "empty: the hub makes its tables when it starts" : `schema ${version}`;
+    throw new Error(
+      `the database was written by a newer hub (schema ${version}; this version supports ${MIGRATIONS.length})`,
+    );
+  return version === 0 ? "empty: the hub creates its tables at startup" : `schema ${version}`;
 }

@@ -3,17 +3,17 @@ import { printPath } from "../../domain/schema-problems.ts";
 import { expressionsOf, type Profile } from "../../managers/profile.ts";
 import type { Look } from "./files.ts";
 
-/** Time to judge one expression: those that are judged late are seldom bad, and none can hold the daemon. */
+/** Time limit for analyzing one expression. Slow analyses rarely find problems, and the daemon limits matching anyway. */
 const JUDGE_MS = 2_000;
 
-/** What may go wrong with the config's own managers although each expression compiles. */
+/** Checks the config's own managers for problems that compiling their expressions does not reveal. */
 export async function checkManagers({ config, report }: Look): Promise<void> {
   if (config.managers.length === 0) return;
   const checkSync = await loadRecheck();
   for (const profile of config.managers) {
     const what = `managers: ${profile.name}`;
     if (!hasEnd(profile)) {
-      const why = "it has no end mark (end): a text that is cut looks whole, as if licenses had gone";
+      const why = "no end mark (end): truncated output would look like missing licenses";
       report.warning(what, why);
     }
     const slow = expressionsOf(profile).filter(({ source }) => {
@@ -21,8 +21,8 @@ export async function checkManagers({ config, report }: Look): Promise<void> {
       return judged.complexity?.type === "exponential";
     });
     for (const { path } of slow) {
-      const why = "takes a time that grows exponentially with the line, on lines made for it";
-      report.warning(what, `${printPath(path)} ${why}: its answers may not be read in time`);
+      const why = "takes exponential time on crafted lines";
+      report.warning(what, `${printPath(path)} ${why}: polls may time out`);
     }
     if (slow.length === 0 && hasEnd(profile)) report.fine(what, profile.title ?? profile.format);
   }
@@ -35,8 +35,8 @@ type CheckSync = (
 ) => { readonly status: "safe" | "vulnerable" | "unknown"; readonly complexity?: { readonly type: string } };
 
 /**
- * The pure JavaScript of recheck. Its main entry looks for a Java or a native program first, and a module in the binary
- * has its bytecode beside it: 8 MB of disk, and 1 MB of every daemon's memory.
+ * Loads the pure JavaScript build of recheck. Its main entry first looks for a Java or native program. Bundled as a
+ * module its bytecode would cost 8 MB of disk, and 1 MB of memory in every daemon.
  */
 async function loadRecheck(): Promise<CheckSync> {
   const module = { exports: {} as { checkSync: CheckSync } };
@@ -44,7 +44,7 @@ async function loadRecheck(): Promise<CheckSync> {
   return module.exports.checkSync;
 }
 
-/** JSON and XML end where they begin; a list that is wrapped has lost its own brackets. */
+/** Reports whether the end of the output is recognizable. JSON and XML end with their root; a wrapped list lost its brackets. */
 function hasEnd({ format, end, wrap }: Profile): boolean {
   return end !== undefined || (format !== "lines" && wrap === undefined);
 }

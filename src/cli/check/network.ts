@@ -19,7 +19,7 @@ const SHOWN = {
 const ASK_TIMEOUT_MS = 1_000;
 const POST_TIMEOUT_MS = 5_000;
 
-/** Checks that the port is free or taken by the daemon of this config, and that the certificate is valid. */
+/** Checks that the port is free or used by the daemon of this config, and that the certificate is valid. */
 export async function checkListening({ config, env, report }: Look): Promise<void> {
   const { http, page, storage, hub } = config;
   const { host, port, tls } = http;
@@ -41,22 +41,22 @@ export async function checkListening({ config, env, report }: Look): Promise<voi
       report.problem(WHAT, `another licmond, with another storage directory, listens on ${where}`, find);
     else if (isTaken) report.problem(WHAT, `another program listens on ${where}`, find);
     else if (code === "EACCES")
-      report.problem(WHAT, `this user may not listen on ${where}`, "set http.port to 1024 or more");
+      report.problem(WHAT, `this user is not allowed to listen on ${where}`, "set http.port to 1024 or more");
     else report.problem(WHAT, cannot, "set http.host to an address of this host");
   }
   if (!http.isHostSet) report.warning(WHAT, `only this host can connect: ${HOST_UNSET}`);
-  const clear = `plain HTTP on ${where}: keys travel in clear (http.tls_cert, or a TLS proxy in front)`;
+  const clear = `plain HTTP on ${where}: keys are sent unencrypted (set http.tls_cert, or use a TLS proxy)`;
   if (tls === null && !isLoopback(host)) report.warning(WHAT, clear);
-  const everybody = `everybody who reaches ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;
+  const everybody = `everyone who can reach ${where} sees ${SHOWN[page.public]} without a key ([page] public = "${page.public}")`;
   if (page.public !== "off" && !isLoopback(host)) report.warning("page", everybody);
-  // What the unit hands over is the service's alone: `checkUnit` looks after it.
+  // `checkUnit` checks credentials, which only the service can read.
   if (tls === null || Object.values(tls).some((path) => credentialOfPath(path, env) !== null)) return;
   try {
     const warning = certificateWarning(readTls(tls), Date.now());
-    if (warning === null) report.fine(WHAT, "the TLS certificate and its key are good");
+    if (warning === null) report.fine(WHAT, "TLS certificate and key are valid");
     else report.warning(WHAT, warning);
   } catch (error) {
-    const fix = "correct http.tls_cert and http.tls_key, or leave both out and put a TLS proxy in front";
+    const fix = "correct http.tls_cert and http.tls_key, or remove both and use a TLS proxy";
     report.problem(WHAT, messageOf(error), fix);
   }
 }
@@ -80,25 +80,24 @@ async function instanceAt({ host, port, tls }: Config["http"]): Promise<string |
 }
 
 /**
- * Whether the receiver of remote write is there and takes the token: it gets a request without samples, which changes
- * nothing there. A receiver that does not answer is no fault of the config: a warning.
+ * Checks that the remote-write receiver answers and accepts the token, with a request without samples. A receiver that
+ * does not answer is only a warning, because the config may be right.
  */
 export async function checkExport({ config: { remoteWrite }, report }: Look): Promise<void> {
   if (remoteWrite === null) return;
   const { protocol, host, hostname } = new URL(remoteWrite.url);
   if (protocol === "http:" && remoteWrite.tokenFile !== null && !isLoopback(hostname))
-    report.warning(EXPORT, `plain HTTP to ${host}: the token travels in clear`);
+    report.warning(EXPORT, `plain HTTP to ${host}: the token is sent unencrypted`);
   const signal = AbortSignal.timeout(POST_TIMEOUT_MS);
   const posted = await post(remoteWrite, compress(new Uint8Array()), signal, Date.now);
-  if (posted.outcome === "taken") report.fine(EXPORT, `${host} takes metrics`);
-  else if (posted.outcome === "failed")
-    report.warning(EXPORT, `nothing can be written to ${host} now. ${posted.why}`);
-  else report.problem(EXPORT, `${host} refuses to be written to. ${posted.why}`, fixOf(posted.status));
+  if (posted.outcome === "taken") report.fine(EXPORT, `${host} accepts metrics`);
+  else if (posted.outcome === "failed") report.warning(EXPORT, `cannot write to ${host} now. ${posted.why}`);
+  else report.problem(EXPORT, `${host} rejects writes. ${posted.why}`, fixOf(posted.status));
 }
 
 function fixOf(status: number): string {
   if (status === 401 || status === 403) return "correct token_file (and username, where it is needed)";
   if (status === 404 || status === 405)
-    return "correct the url; Prometheus takes metrics when it runs with --web.enable-remote-write-receiver";
-  return "look what the receiver says, and correct the url";
+    return "correct the url; Prometheus needs --web.enable-remote-write-receiver";
+  return "check the receiver's answer, and correct the url";
 }

@@ -24,11 +24,8 @@ export function checkTools({ config, env, report }: Look): void {
     const { id, enabled, manager } = server;
     const { title, experimental } = managerOf(manager, config.managers);
     if (experimental) {
-      const ask = `\`licmond probe ${id} --raw\` prints one, and we would like to see it`;
-      report.warning(
-        `${id}: manager`,
-        `${title} is experimental: no real output of all that is read was seen; ${ask}`,
-      );
+      const ask = `please send us the output of \`licmond probe ${id} --raw\``;
+      report.warning(`${id}: manager`, `${title} is experimental, not fully tested on real output; ${ask}`);
     }
     checkSecret(server, config.managers, report);
     const finding = toolOf(server, config.managers, env);
@@ -40,13 +37,13 @@ export function checkTools({ config, env, report }: Look): void {
   }
 }
 
-/** Null where the manager is asked without a tool. */
+/** Returns null if the manager needs no tool. */
 function toolOf({ manager, tool }: MonitoredServer, own: OwnManagers, { PATH = "" }: Environment) {
   const { tools } = managerOf(manager, own);
   return tools.length === 0 ? null : inspectTool(tool?.slice(0, 1) ?? tools, PATH);
 }
 
-/** A secret that no step uses, or that plain HTTP shows to everybody on the way. */
+/** Warns about a secret that is not used, or that plain HTTP exposes. */
 function checkSecret(
   { id, manager, address, secretFile }: MonitoredServer,
   own: OwnManagers,
@@ -56,16 +53,16 @@ function checkSecret(
   if (secretFile === null || "problem" in parseAddress(address)) return;
   const asked = steps([""], address, true).filter(needsSecret);
   const what = `${id}: secret_file`;
-  if (asked.length === 0) report.warning(what, `it has no effect: ${title} is asked without a secret`);
+  if (asked.length === 0) report.warning(what, `has no effect: ${title} does not use a secret`);
   const urls = asked.flatMap((step) =>
     "request" in step ? [step.request, ...(step.login ? [step.login] : [])] : [],
   );
   for (const { protocol, host, hostname } of urls.filter(isSecret).map(({ url }) => new URL(url)))
     if (protocol === "http:" && !isLoopback(hostname))
-      report.warning(what, `plain HTTP to ${host}: the secret travels in clear`);
+      report.warning(what, `plain HTTP to ${host}: the secret is sent unencrypted`);
 }
 
-/** Names must resolve; whether a server answers there is the servers' affair, and said as a warning. */
+/** Checks that host names resolve. A server that does not answer is a warning. */
 export async function checkHosts({ config, report }: Look): Promise<void> {
   const measure = createReachability();
   await Promise.all(
@@ -77,11 +74,11 @@ export async function checkHosts({ config, report }: Look): Promise<void> {
       const measured = enabled ? await measure(parsed.members) : [];
       for (const { host, port, addresses, error, reachable } of measured) {
         const name = port === null ? host : `${port}@${host}`;
-        const unresolved = `${name} does not resolve (${error ?? "no address"})`;
+        const unresolved = `${name} cannot be resolved (${error ?? "no address"})`;
         if (addresses.length === 0)
           report.problem(what, unresolved, "correct the address, or the name service");
         else if (reachable === false)
-          report.warning(what, `${name} resolves, and nothing answers there (${error ?? "no answer"})`);
+          report.warning(what, `${name} resolves, but does not answer (${error ?? "no answer"})`);
         else report.fine(what, `${name} is ${addresses.join(", ")}`);
       }
     }),
@@ -90,20 +87,20 @@ export async function checkHosts({ config, report }: Look): Promise<void> {
 
 function checkLicenseFile(id: string, file: string, report: Report): void {
   const cannot = `the license file ${file} cannot be read by this user`;
-  if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} can be read`);
+  if (whyUnreadable(file) === null) report.fine(`${id}: address`, `${file} is readable`);
   else report.problem(`${id}: address`, cannot, "correct the address, or its permissions");
 }
 
-/** A user waits: servers that do not answer must not add up. What is under way at the end takes its own timeout. */
+/** Limits of the polls of a check, so that servers that do not answer do not add up. Running polls keep their timeout. */
 const LIMITS = { atOnce: 32, beginWithinMs: 60_000 };
 
-/** Asks every server once, as the daemon does, and checks its answer and its clock. */
+/** Polls every server once, like the daemon, and checks its answer and clock. */
 export async function checkPolls(
   { config, env, now, report }: Look,
   { atOnce, beginWithinMs } = LIMITS,
 ): Promise<void> {
   const prober = createProber(env, config.managers);
-  // A server whose tool cannot start or whose address is wrong has been reported.
+  // Broken tools and addresses have already been reported.
   const isAddress = ({ manager, address }: MonitoredServer) =>
     !("problem" in managerOf(manager, config.managers).parseAddress(address));
   const waiting = config.servers.filter(
@@ -121,8 +118,8 @@ export async function checkPolls(
   await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, ask)).finally(prober.end);
   if (waiting.length === 0) return;
   const names = waiting.map(({ id }) => id).join(", ");
-  const late = `not asked, because others took longer than ${beginWithinMs / 1000} s`;
-  report.warning("poll", `${late}: ${names} (\`licmond probe ID\` asks one)`);
+  const late = `not polled, because others took longer than ${beginWithinMs / 1000} s`;
+  report.warning("poll", `${late}: ${names} (poll one with \`licmond probe ID\`)`);
 }
 
 function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: boolean, report: Report): void {
@@ -130,30 +127,29 @@ function tell(server: MonitoredServer, outcome: PollOutcome, inMaintenance: bool
   const what = `${server.id}: poll`;
   const picture = applyPoll(null, server, outcome, null);
   const trouble = error === null ? troubleOf(picture) : `${error.code}: ${error.message}`;
-  if (trouble !== null && inMaintenance)
-    report.warning(what, `${trouble} (a maintenance window covers it now)`);
+  if (trouble !== null && inMaintenance) report.warning(what, `${trouble} (in a maintenance window)`);
   else if (trouble !== null)
-    report.problem(what, trouble, `see what its tool says: \`licmond probe ${server.id} --raw\``);
+    report.problem(what, trouble, `check the tool's output: \`licmond probe ${server.id} --raw\``);
   if (reading === null) return;
   const checkouts = reading.features.flatMap((feature) => feature.checkouts);
   const counts = `${countOf(reading.features.length, "feature")}, ${countOf(checkouts.length, "checkout")}`;
   const gaps = error === null ? gapsOf(picture) : [];
-  if (gaps.length > 0) report.warning(what, [`it answers: ${counts}`, ...gaps].join("; "));
-  else if (trouble === null) report.fine(what, `it answers: ${counts}`);
+  if (gaps.length > 0) report.warning(what, [`answers: ${counts}`, ...gaps].join("; "));
+  else if (trouble === null) report.fine(what, `answers: ${counts}`);
   const reportTime = builtInManager(server.manager)?.printsServerClock ? reading.reportTime : null;
   const starts = checkouts.flatMap(({ startedAt }) => startedAt ?? []);
   const latestStart = starts.length === 0 ? null : starts.reduce((latest, at) => Math.max(latest, at));
   const skew = clockSkew({ reportTime, latestStart, askedAt, answeredAt, zone: server.timezone });
   if (skew !== null) report.problem(`${server.id}: clock`, ...clockWords(skew, server.timezone));
-  else if (reportTime !== null) report.fine(`${server.id}: clock`, "agrees with this host's");
+  else if (reportTime !== null) report.fine(`${server.id}: clock`, "in sync with this host");
 }
 
-/** Names the parts of a polled server that are not up; null = all are up. */
+/** Describes the parts of a polled server that are not up; null if all are. */
 function troubleOf({ status, members, daemons }: ServerPicture): string | null {
   if (status === "up") return null;
   const parts = [...members.map(({ host, status }) => ({ name: host, status })), ...daemons];
   const lost = parts.filter((part) => part.status !== "up").map(({ name, status }) => `${name} is ${status}`);
-  return `it answers, and is ${status}: ${lost.join(", ")}`;
+  return `answers, but is ${status}: ${lost.join(", ")}`;
 }
 
 const MAX_NAMES = 5;
@@ -163,10 +159,10 @@ function gapsOf({ state, features, cut, unparsedLines }: ServerPicture): string[
   if (state !== "partial") return [];
   const names = features.flatMap((feature) => (feature.state === "partial" ? [feature.name] : []));
   const gaps: string[] = [];
-  if (cut) gaps.push("its output is cut");
+  if (cut) gaps.push("its output is truncated");
   if (unparsedLines > 0) {
     const were = unparsedLines === 1 ? "was" : "were";
-    gaps.push(`${countOf(unparsedLines, "line")} ${were} not understood`);
+    gaps.push(`${countOf(unparsedLines, "line")} ${were} not recognized`);
   }
   if (names.length > 0) {
     const shown = names.slice(0, MAX_NAMES).join(", ");
@@ -177,29 +173,29 @@ function gapsOf({ state, features, cut, unparsedLines }: ServerPicture): string[
   return gaps;
 }
 
-/** What is wrong with a server's clock, read in the zone that is set for it, and what to do. */
+/** Describes a wrong clock or time zone of a server, and the fix. */
 export function clockWords(skew: ClockSkew, zone: string): [string, string] {
   const off = span(Math.abs(skew.ahead));
   const differs = `its clock is ${off} ${skew.ahead > 0 ? "ahead of" : "behind"} this host's`;
   const keepTime = "(chrony, systemd-timesyncd)";
   if (skew.kind === "zone")
     return [
-      `read in ${zone}, ${differs}: \`timezone\` is not the server's zone`,
-      `set the server's timezone to its own, one that is ${skew.utcOffset} now`,
+      `read in ${zone}, ${differs}: \`timezone\` does not match the server`,
+      `set timezone to the zone of the server, which is ${skew.utcOffset} now`,
     ];
   if (skew.kind === "clock")
     return [
-      `${differs}: start times are off by that`,
-      `let both hosts keep time ${keepTime}: \`timedatectl\` shows whether they do`,
+      `${differs}: start times are off by that much`,
+      `synchronize the time of both hosts ${keepTime}; check with \`timedatectl\``,
     ];
   return [
     `read in ${zone}, its latest checkout starts ${off} from now`,
-    `set the server's timezone to its own; if it is, let the server's host keep time ${keepTime}`,
+    `set timezone to the zone of the server; if it is right, synchronize the time of the server's host ${keepTime}`,
   ];
 }
 
 /**
- * Compares the starts of stored checkouts with the times at which they were first seen. This shows a wrong zone, also for
+ * Compares the starts of stored checkouts with the times of their first polls. Detects a wrong time zone, including for
  * tools such as lmstat that print the clock of their own host.
  */
 export async function checkAges({ config, now, report }: Look): Promise<void> {

@@ -7,17 +7,17 @@ import { identityOf, type Question, type Trial } from "./unit-trial.ts";
 
 export interface Finding {
   readonly what: string;
-  /** One sentence without its full stop. */
+  /** A sentence without its full stop. */
   readonly message: string;
-  /** Of a drop-in that helps. */
+  /** Drop-in lines that fix the problem. */
   readonly lines: readonly string[];
-  /** What helps instead, or how the lines are used; absent where they say it all. */
+  /** Other fix, or how to use the lines; absent if the lines are enough. */
   readonly fix?: string;
-  /** It may work nevertheless. */
+  /** Whether the service may work nevertheless. */
   readonly isWarning?: boolean;
 }
 
-/** What a trial says of the service, in words and in lines of a drop-in. */
+/** Turns the result of a trial into findings with drop-in lines. */
 export function findingsOf(
   { files, credentials, port }: Question,
   trial: Trial,
@@ -41,31 +41,31 @@ export function findingsOf(
     ...refusals,
     ...missing.map(({ what, name }) => {
       const lines = [`LoadCredential=${name}:/etc/licmond/secrets/${name}`];
-      return { what, message: `the unit hands over no credential named ${name}`, lines };
+      return { what, message: `the unit has no LoadCredential= named ${name}`, lines };
     }),
     ...closed.map(() => {
-      const message = `the service may not listen on port ${port}, which is below 1024`;
+      const message = `the service is not allowed to listen on port ${port}, which is below 1024`;
       const capability = "CAP_NET_BIND_SERVICE";
       const lines = [`AmbientCapabilities=${capability}`, `CapabilityBoundingSet=${capability}`];
       return { what: "http", message, lines };
     }),
     ...foreign.map(([name]) => {
-      const message = `Environment= gives the service a ${name} that this command does not have: it may speak of another setting`;
-      const fix = "set it in the config instead, which all read";
+      const message = `Environment= sets ${name} for the service but not for this command: results may differ`;
+      const fix = "set it in the config instead";
       return { what: "unit", message, lines: [], fix, isWarning: true };
     }),
   ];
 }
 
-const CUT_OFF = "keeps the service from license servers and clients alike";
-/** Lines with which the service starts, and is worse off than it shows: property, value, harm, cure. */
+const CUT_OFF = "cuts the service off from license servers and clients";
+/** Lines that the service survives but that harm it: property, value, harm, fix. */
 const HARMS = [
   ["MemoryDenyWriteExecute", "yes", "makes the runtime many times slower", "MemoryDenyWriteExecute=no"],
   ["ProcSubset", "pid", "hides the host's metrics in /proc", "ProcSubset=all"],
   ["PrivateNetwork", "yes", CUT_OFF, "PrivateNetwork=no"],
 ] as const;
 
-/** By kind of access: what a user without it cannot do, in setfacl(1)'s letters, and the bits of the mode. */
+/** By kind of access: the verb of the message, the letters of setfacl(1), and the mode bits. */
 const RIGHTS = {
   search: { lacks: "entered", right: "x", bit: 1 },
   read: { lacks: "read", right: "r", bit: 4 },
@@ -73,20 +73,20 @@ const RIGHTS = {
   write: { lacks: "written", right: "rwx", bit: 3 },
 } as const;
 
-/** Why the service cannot use a file, and what opens it. `inside`: what lies at its places in the sandbox. */
+/** Explains why the service cannot use a file, and how to allow it. `inside`: identities of its places in the sandbox. */
 function refused(need: Need, error: string, inside: readonly string[], trial: Trial): Finding {
   const { what, path, access, mayShow, places } = need;
   const open = (message: string, line: string): Finding => ({ what, message, lines: [line] });
   const advise = (message: string, fix: string): Finding => ({ what, message, lines: [], fix });
   const elsewhere = `not in the $PATH of the service (${trial.environment.PATH})`;
   if (error === "NOT_IN_PATH")
-    return advise(`${need.names[0]} is ${path} for you, and ${elsewhere}`, `tool = "${path}" in the config`);
+    return advise(`${need.names[0]} is ${path} for you, but ${elsewhere}`, `tool = "${path}" in the config`);
   const at = places.findIndex((place, index) => identityOf(place) !== inside[index]);
   const [other = path, isClosed] = [places[at], at >= 0 && inside[at] === "EACCES"];
   if (at >= 0 && !isClosed) return hidden(need, other, trial);
-  const readOnly = `${path} cannot be written by the service: its unit makes it read-only`;
+  const readOnly = `the service cannot write ${path}: its unit makes it read-only`;
   if (error === "EROFS") return open(readOnly, `ReadWritePaths=${path}`);
-  const forbidden = `${path} cannot be run by the service: NoExecPaths= forbids it`;
+  const forbidden = `the service cannot run ${path}: NoExecPaths= forbids it`;
   if (access === "run" && !isClosed && trial.property("NoExecPaths") !== "")
     return open(forbidden, `ExecPaths=${path}`);
   const place = isClosed ? dirname(other) : path;
@@ -98,27 +98,27 @@ function refused(need: Need, error: string, inside: readonly string[], trial: Tr
   const message = `${shown} cannot be ${lacks} by the user ${user} (mode ${mode})`;
   if (need.credential !== null) return handedOver(need, need.credential, message);
   if (error !== "EACCES" || (bits & bit) === bit)
-    return advise(`${message}: ${error}`, "see whether SELinux or AppArmor refuses it");
+    return advise(`${message}: ${error}`, "check whether SELinux or AppArmor denies it");
   if (access === "write" && !isClosed) return advise(message, `chown ${user}: ${place}`);
-  // Root's own group is given to no service.
+  // No service is in root's group.
   const gid = statSync(place, { throwIfNoEntry: false })?.gid ?? 0;
   if (gid !== 0 && ((bits >> 3) & bit) === bit) return open(message, `SupplementaryGroups=${groupName(gid)}`);
   return advise(message, `setfacl -m u:${user}:${right} ${place}`);
 }
 
-/** The unit has put something else in the place of what the host has there. */
+/** The unit hides the host's file or replaces it. */
 function hidden(need: Need, place: string, { property }: Trial): Finding {
   const { what, path, access, mayShow } = need;
-  const message = `${mayShow ? path : "the file"} cannot be reached by the service: its unit hides ${mayShow || place !== path ? place : "it"}`;
+  const message = `the service cannot reach ${mayShow ? path : "the file"}: its unit hides ${mayShow || place !== path ? place : "it"}`;
   if (need.credential !== null) return handedOver(need, need.credential, message);
-  // Nothing can be bound into a place that is inaccessible; into one that is emptied it can.
+  // An inaccessible place allows no bind mounts; an emptied one does.
   if (property("InaccessiblePaths").split(" ").includes(place))
-    return { what, message, lines: [], fix: `take ${place} out of InaccessiblePaths=` };
+    return { what, message, lines: [], fix: `remove ${place} from InaccessiblePaths=` };
   const lines = (): string[] => {
     if (["/home", "/root", "/run/user"].includes(place) && property("ProtectHome") === "yes")
       return ["ProtectHome=read-only"];
     if (place === "/dev") return ["PrivateDevices=no", `DeviceAllow=${path}`];
-    // A log that is replaced stays in sight only with its directory.
+    // Bind the log's directory: the file may be rotated.
     if (["/tmp", "/var/tmp"].includes(place) && access !== "run" && property("PrivateTmp") !== "no")
       return ["PrivateTmp=no"];
     return [`${access === "write" ? "BindPaths" : "BindReadOnlyPaths"}=${path}`];
@@ -126,7 +126,7 @@ function hidden(need: Need, place: string, { property }: Trial): Finding {
   return { what, message, lines: lines() };
 }
 
-/** A file that the unit can hand over need not be readable for the service's user. */
+/** The unit can pass the file as a credential, so the service's user need not read it. */
 function handedOver({ what, path, mayShow }: Need, credential: string, message: string): Finding {
   const setting = what.slice(what.search(/\w+$/));
   const line = `LoadCredential=${credential}:${mayShow ? path : "/its/path"}`;
@@ -134,11 +134,11 @@ function handedOver({ what, path, mayShow }: Need, credential: string, message: 
   return { what, message, lines: mayShow ? [line] : [], fix };
 }
 
-/** A program whose mode asks for the rights of its owner or group does not get them. */
+/** Finds set-user-ID and set-group-ID programs, which NoNewPrivileges=yes disables. */
 function powerless({ what, path }: Need, trial: Trial): Finding[] {
   if (((modeOf(path) ?? 0) & 0o6000) === 0) return [];
-  const message = `${path} is a set-user-ID or set-group-ID program, to which NoNewPrivileges=yes gives no more rights than the service has`;
-  const fix = `name a program that needs none, and give what that reads to ${userOf(trial)}`;
+  const message = `${path} is a set-user-ID or set-group-ID program; NoNewPrivileges=yes keeps it from gaining privileges`;
+  const fix = `use a program that needs no extra privileges, and make the files it reads accessible to ${userOf(trial)}`;
   return [{ what, message, lines: [], fix, isWarning: !/\/(sudo|su|doas|runuser)$/.test(path) }];
 }
 

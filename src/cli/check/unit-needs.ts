@@ -6,30 +6,30 @@ import { credentialOfPath } from "../../config/credentials.ts";
 import type { Environment } from "../../config/environment.ts";
 import { managerOf } from "../../managers/registry.ts";
 
-/** A file of this host that a config makes the service need. */
+/** File of this host that the service needs. */
 export interface Need {
-  /** The setting, as reports name it: `eda: tool`. */
+  /** Name of the setting in reports: `eda: tool`. */
   readonly what: string;
   readonly path: string;
   readonly access: "read" | "run" | "write";
-  /** Of a program that is named without its path: its names, for the service's own $PATH. */
+  /** Names of a program to look up in the service's $PATH; empty if the path is known. */
   readonly names: readonly string[];
-  /** The path and the directories above it, the root first; then the same with every link followed. */
+  /** The path and its parent directories, root first; then the same with all links resolved. */
   readonly places: readonly string[];
-  /** Nothing is there: the service makes it. */
+  /** The file does not exist yet; the service creates it. */
   readonly isNew: boolean;
-  /** The path may be said in a report: that of a secret may not. */
+  /** Whether reports may show the path; false for secrets. */
   readonly mayShow: boolean;
-  /** Name under which the unit may hand it over instead (LoadCredential=); null where the config takes no credential. */
+  /** Name under which the unit can pass the file (LoadCredential=); null if the config accepts no credential. */
   readonly credential: string | null;
 }
 
 export type UnitNeeds = ReturnType<typeof unitNeeds>;
 
-/** What the service needs. What is not there, or may be run by no user, is left to the other checks. */
+/** Returns the files that the service needs. Missing files and files that are not executable are left to other checks. */
 export function unitNeeds(config: Config, configFile: string | null, environment: Environment) {
   const files: Need[] = [];
-  /** What the unit must hand over, by the setting that asks for it. */
+  /** Required credentials, by setting. */
   const credentials: { what: string; name: string }[] = [];
   const add = (what: string, path: string, access: Need["access"], more: Partial<Need> = {}) => {
     const found = { places: placesOf(path), isNew: modeOf(path) === null };
@@ -45,7 +45,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
     else credentials.push({ what, name });
   };
   const program = (what: string, [first = "", ...args]: readonly string[], names = [first]) => {
-    // What a program's arguments make it run or read: `env LM=1 /home/lic/lmutil`. Options and templates are no paths.
+    // Arguments may name programs and files, e.g. `env LM=1 /home/lic/lmutil`. Skip options and templates.
     for (const arg of args) if (arg.startsWith("/")) file(what, arg);
     const path = names.map((name) => locate(name, environment.PATH ?? "")).find((found) => found !== null);
     if (path === undefined || ((modeOf(path) ?? 0) & 0o111) === 0) return;
@@ -85,7 +85,7 @@ export function unitNeeds(config: Config, configFile: string | null, environment
   return { files, credentials };
 }
 
-/** Of what lies there, links followed; null when nothing does, or it cannot be looked at. */
+/** Returns the mode of a file, with links resolved; null if it is missing or inaccessible. */
 export function modeOf(path: string): number | null {
   return existsSync(path) ? statSync(path).mode : null;
 }

@@ -9,7 +9,7 @@ import { TRIAL_LINES } from "../../install/layout.ts";
 import { type CommandIo, wholeStdin } from "../io.ts";
 import type { Need, UnitNeeds } from "./unit-needs.ts";
 
-/** What is asked inside of the unit's sandbox. */
+/** Question that the copy of the unit answers inside its sandbox. */
 export interface Question extends UnitNeeds {
   readonly port: number;
 }
@@ -17,13 +17,13 @@ export interface Question extends UnitNeeds {
 export type Answer = ReturnType<typeof answerTo>;
 
 export interface Trial extends Answer {
-  /** A property of the unit, as `systemctl show` prints it; empty where it is not known. */
+  /** Returns a property of the unit, as `systemctl show` prints it; empty if unknown. */
   property(name: string): string;
 }
 
 /**
- * Starts a copy of the unit that does nothing but answer the question, and removes it. `lines`: a drop-in to try out.
- * Throws with systemd's words when it does not start: then the service does not, either.
+ * Starts a copy of the unit that only answers the question, and removes it. `lines`: a drop-in to test. Throws with
+ * systemd's message if the copy does not start, because then the service would not start either.
  */
 export async function tryUnit(
   unit: string,
@@ -36,7 +36,7 @@ export async function tryUnit(
   const file = `/run/systemd/system/${name}`;
   const [asked, answered] = [join(folder, "question"), join(folder, "answer")];
   try {
-    // The service's user must get at the binary; what is asked and answered goes through systemd's hands.
+    // The service's user must reach the binary; systemd itself passes question and answer.
     await chmod(folder, 0o711);
     const mode = 0o600;
     await writeFile(asked, JSON.stringify(question), { mode });
@@ -45,8 +45,8 @@ export async function tryUnit(
     const own = [...binary.lines, `StandardInput=file:${asked}`, `StandardOutput=file:${answered}`];
     const exec = `ExecStart=${binary.path} check --trial`;
     const text = [serviceLines(unit), TRIAL_LINES, ...own, ...lines, exec];
-    await writeFile(file, `# Made by licmond check, which removes it.\n${text.join("\n")}\n`, { mode });
-    // Its dependencies are the service's: nothing else is to be started for a check.
+    await writeFile(file, `# Created and removed by licmond check.\n${text.join("\n")}\n`, { mode });
+    // Do not start the service's dependencies for a check.
     const { ok, words } = await run(["systemctl", "start", "--job-mode=ignore-dependencies", name]);
     const said = await readFile(answered, "utf8");
     if (!ok || said === "") throw new Error(whyNot((await lastWords(run, name)) || words, name));
@@ -58,18 +58,18 @@ export async function tryUnit(
   } finally {
     await rm(file, { force: true });
     await rm(folder, { recursive: true, force: true });
-    // Else a copy that failed stays in the list of failed units.
+    // Otherwise a failed copy stays in the list of failed units.
     await run(["systemctl", "reset-failed", name]);
   }
 }
 
-/** What systemd says of the unit itself, without its name. */
+/** Returns systemd's message about the unit, without the unit's name. */
 function whyNot(words: string, name: string): string {
   const said = words.split("\n").flatMap((line) => line.split(`${name}: `)[1] ?? []);
   return said.filter((line) => !line.startsWith("Failed with result")).join("; ") || words;
 }
 
-/** The sections [Service] of `systemctl cat`: [Unit] may name what is started when a unit fails. */
+/** Returns the [Service] sections of `systemctl cat`. [Unit] is left out: it may name units to start on failure. */
 function serviceLines(unit: string): string {
   let section = "";
   const kept = unit.split("\n").filter((line) => {
@@ -80,7 +80,7 @@ function serviceLines(unit: string): string {
   return ["[Service]", ...kept].join("\n");
 }
 
-/** The unit's own binary, else this one, shown where the sandbox does not hide it. */
+/** Returns the unit's own binary, or this one, bound to a place that the sandbox does not hide. */
 async function reachableBinary(unit: string, folder: string): Promise<{ path: string; lines: string[] }> {
   if (unit.includes(`=${process.execPath} `)) return { path: process.execPath, lines: [] };
   const path = join(folder, "licmond");
@@ -88,7 +88,7 @@ async function reachableBinary(unit: string, folder: string): Promise<{ path: st
   return { path, lines: [`BindReadOnlyPaths=${process.execPath}:${path}`, `ExecPaths=${path}`] };
 }
 
-/** `check --trial`, as the unit's copy runs it: answers what is asked on stdin. */
+/** `check --trial`, run by the copy of the unit: answers the question on stdin. */
 export async function answerTrial(io: CommandIo): Promise<void> {
   const question = JSON.parse(new TextDecoder().decode(await wholeStdin(io))) as Question;
   io.out(JSON.stringify(answerTo(question, io.env)));
@@ -102,21 +102,21 @@ export function answerTo({ files, credentials, port }: Question, env: Environmen
   return {
     /** In the order of the question. */
     files: files.map(({ path, names, access, places, isNew }) => ({
-      /** Code of the system's error, `NOT_IN_PATH` of a program that is not found; null = it can be used. */
+      /** System error code, `NOT_IN_PATH` for a program that is not found, or null if the file is usable. */
       error: errorOf(names.length === 0 ? path : (found(names) ?? null), access, isNew),
-      /** What lies at each place. */
+      /** Identity of each place. */
       places: places.map(identityOf),
     })),
-    /** Credentials that the unit does not hand over. */
+    /** Credentials that the unit does not pass. */
     missing: names.filter((name) => given === "" || !existsSync(join(given, name))),
     mayListen: mayListen(port),
-    /** `PATH` and what begins with `LICMOND_`. */
+    /** `PATH` and all variables that begin with `LICMOND_`. */
     environment: Object.fromEntries(shown.map(([name, value]) => [name, value ?? ""])),
     noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(readFileSync("/proc/self/status", "utf8")),
   };
 }
 
-/** Device and inode of what lies there, which show whether it is the host's; the error's code where it cannot be said. */
+/** Returns device and inode, which show whether the file is the host's, or the error code. */
 export function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });
@@ -129,7 +129,7 @@ export function identityOf(path: string): string {
 function errorOf(path: string | null, access: Need["access"], isNew: boolean): string | null {
   if (path === null) return "NOT_IN_PATH";
   try {
-    // A pipe would wait for its writer.
+    // O_NONBLOCK: opening a pipe would wait for its writer.
     if (access === "read") closeSync(openSync(path, constants.O_RDONLY | constants.O_NONBLOCK));
     else if (access === "run") accessSync(path, constants.X_OK);
     else accessSync(isNew ? nearest(path) : path, constants.W_OK | constants.X_OK);
@@ -139,10 +139,10 @@ function errorOf(path: string | null, access: Need["access"], isNew: boolean): s
   }
 }
 
-/** The directory in which the missing ones would be made. */
+/** Returns the existing directory in which a missing path would be created. */
 const nearest = (path: string): string => (existsSync(path) ? path : nearest(dirname(path)));
 
-/** Ports below 1024 are the privileged ones. One that is taken is for another check. */
+/** Reports whether the process may listen on a privileged port (below 1024). Another check looks for ports in use. */
 function mayListen(port: number): boolean {
   if (port === 0 || port >= 1024) return true;
   try {

@@ -10,16 +10,16 @@ import { type Finding, findingsOf } from "./unit-findings.ts";
 import { unitNeeds } from "./unit-needs.ts";
 import { type Question, type Trial, tryUnit } from "./unit-trial.ts";
 
-/** What the check needs of the host; tests bring their own. */
+/** Host access of the check; tests replace it. */
 export type UnitHost = ReturnType<typeof thisHost>;
 
 function thisHost() {
   const run = systemRun();
   return {
-    // Only the binary can be started by systemd.
+    // systemd can start only the binary.
     isRoot: process.getuid?.() === 0 && Bun.isStandaloneExecutable,
     hasSystemd: () => isSystemdHost(run),
-    /** The unit with its drop-ins as one text; null = it is not installed. */
+    /** Returns the unit with its drop-ins as one text; null = not installed. */
     unit: async () => {
       const { ok, stdout } = await run(["systemctl", "cat", "--no-pager", UNIT_NAME]);
       return ok && stdout.includes("[Service]") ? stdout : null;
@@ -30,8 +30,8 @@ function thisHost() {
 }
 
 /**
- * Whether the service can use the files that the config names: tried in a copy of its unit. Only for the config that
- * the service reads: any other is run by hand, and nothing confines it then. `unitFile`: a unit to try instead.
+ * Checks in a copy of the unit whether the service can use the files in the config. Applies only to the config that the
+ * service reads; other configs are run by hand, without a sandbox. `unitFile`: a unit to test instead.
  */
 export async function checkUnit(
   { config, file, env, report }: Look,
@@ -45,11 +45,11 @@ export async function checkUnit(
   if (unit === undefined) return;
   const needs = unitNeeds(config, file, env);
   for (const { what, name } of unit === null ? needs.credentials : []) {
-    const unhanded = `names the credential ${name}, and this host has no unit that hands it over`;
-    report.problem(what, unhanded, "name a path");
+    const unhanded = `names the credential ${name}, but this host has no unit that provides it`;
+    report.problem(what, unhanded, "use a path");
   }
   if (!hasSystemd && (unit !== null || isUsual))
-    return report.fine("unit", "not tried: systemd does not run this host");
+    return report.fine("unit", "not checked: this host does not run systemd");
   if (unit === null || (unitFile === undefined && !isUsual && !unit.includes(file))) return;
   if (!host.isRoot) return report.warning("unit", ONLY_ROOT);
   if (!checkSources(unit, report)) return;
@@ -57,17 +57,17 @@ export async function checkUnit(
   const question = { ...needs, port: config.http.port };
   const findings = new Map<string, Finding>();
   const lines = new Set<string>();
-  // What one line opens another may close; and a line that opens nothing shows itself when it is tried.
+  // A line may close what another line opens, and a useless line shows only in the next round.
   for (let round = 0, before = -1; round < ROUNDS && lines.size > before; round++) {
     before = lines.size;
     let trial: Trial;
     try {
       trial = await host.attempt(unit, [...lines].filter(isTriable), question);
     } catch (error) {
-      // With what was found so far: only the drop-in could not be tried.
+      // Keep earlier findings: only the drop-in could not be tested.
       if (round > 0) break;
       const words = messageOf(error);
-      const user = "make the user that User= names; `licmond install` makes licmond";
+      const user = "create the user in User=; `licmond install` creates licmond";
       const fix = words.includes("USER") ? user : null;
       return report.problem("unit", `the service cannot start: ${words}`, fix);
     }
@@ -75,7 +75,7 @@ export async function checkUnit(
     if (unitFile === undefined && file !== null && file !== reads)
       return report.warning(
         "unit",
-        `the service reads ${reads} and not ${file} (fix: \`licmond check --config ${reads}\` checks that)`,
+        `the service reads ${reads}, not ${file} (fix: check that file with \`licmond check --config ${reads}\`)`,
       );
     for (const found of findingsOf(question, trial, env)) {
       const key = `${found.what}: ${found.message}`;
@@ -90,17 +90,15 @@ export async function checkUnit(
     else report.warning(what, how === null ? message : `${message} (fix: ${how})`);
   }
   if (lines.size > 0) out(dropInText([...lines]));
-  const source = unitFile ?? `${UNIT_NAME} as systemd has it`;
-  if (findings.size === 0) report.fine("unit", `${source} lets the service reach what it needs`);
+  const source = unitFile ?? `${UNIT_NAME}`;
+  if (findings.size === 0) report.fine("unit", `${source} gives the service access to all files it needs`);
 }
 
-const ONLY_ROOT =
-  "not tried: only root can start a copy of the unit, which shows what the service can reach (fix: `sudo licmond check`)";
+const ONLY_ROOT = "not checked: testing the service's sandbox needs root (fix: `sudo licmond check`)";
 const ROUNDS = 4;
-const STRONGER =
-  "the line in the drop-in below is not enough: another one of the unit closes it, take it out there";
+const STRONGER = "the line in the drop-in below is not enough: remove the conflicting line from the unit";
 
-/** The source of a credential may be yet to be written. */
+/** Reports whether a drop-in line can be tested: a credential's source may not exist yet. */
 function isTriable(line: string): boolean {
   return !line.startsWith("LoadCredential=");
 }
@@ -109,7 +107,7 @@ function configArgument(unit: string): string | undefined {
   return /^ExecStart=.*--config[= ](\S+)/m.exec(unit)?.[1];
 }
 
-/** The files that LoadCredential= names; only root reads them. False when one that the service needs is missing. */
+/** Checks the source files of LoadCredential=, which only root reads. Returns false if a required one is missing. */
 function checkSources(unit: string, report: Report): boolean {
   let areThere = true;
   for (const [, name, source = ""] of unit.matchAll(/^LoadCredential(?:Encrypted)?=([^:\s]+):(\/\S+)/gm)) {
@@ -118,21 +116,21 @@ function checkSources(unit: string, report: Report): boolean {
     if (existsSync(source)) continue;
     areThere = false;
     const missing = `LoadCredential=${name}:${source} names a file that does not exist: the service cannot start`;
-    report.problem("unit", missing, `write the secret into ${source}, or take that line out`);
+    report.problem("unit", missing, `write the secret to ${source}, or remove that line`);
   }
   return areThere;
 }
 
-/** Undefined when it cannot be read, which has been said. */
+/** Returns undefined for a file that cannot be read, after reporting it. */
 function readUnit(file: string, report: Report): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    report.problem("unit", `${file} cannot be read: ${messageOf(error)}`, "name a unit file that can");
+    report.problem("unit", `cannot read ${file}: ${messageOf(error)}`, "use a readable unit file");
     return undefined;
   }
 }
 
 function dropInText(lines: readonly string[]): string {
-  return `\nThe drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`;
+  return `\nAdd this drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`;
 }

@@ -3,10 +3,10 @@ import type { ErrorBody } from "../../domain/records.ts";
 import { EXIT_UNREACHABLE, Failure } from "../io.ts";
 import { notHere, type Target } from "./target.ts";
 
-/** A stream says something every 15 s, and an answer takes less. */
+/** Maximum silence of a connection. Streams send something every 15 s, and answers take less. */
 const SILENT_MS = 45_000;
 
-/** An answer that is an error. */
+/** Error answer of the daemon. */
 export class Refusal extends Failure {
   constructor(
     message: string,
@@ -18,12 +18,12 @@ export class Refusal extends Failure {
 
 export type Client = ReturnType<typeof createClient>;
 
-/** Asks one daemon. What fails is a Failure with a sentence for people. */
+/** Creates a client of one daemon. All errors are Failures with a message for people. */
 export function createClient({ where, url, unix, key }: Target) {
   async function ask(path: string, signal: AbortSignal, body?: object): Promise<Response> {
     const headers = new Headers({ "user-agent": "licmond-cli" });
     if (key !== null) headers.set("x-api-key", key);
-    // Within a host packing costs more than it saves.
+    // On the same host compression costs more than it saves.
     if (unix !== null) headers.set("accept-encoding", "identity");
     const options: BunFetchRequestInit = { headers, redirect: "manual", signal };
     if (body !== undefined) {
@@ -48,8 +48,8 @@ export function createClient({ where, url, unix, key }: Target) {
 
   function refusal({ status }: Response, body: string): Refusal {
     const { message, details } = jsonOf<Partial<ErrorBody>>(body) ?? {};
-    const words = message ?? `${where} answers ${status}, and not as licmond does: is it the right address?`;
-    const hint = status === 401 ? " --key-file or $LICMOND_API_KEY gives one." : "";
+    const words = message ?? `${where} answered ${status} and does not look like licmond; check the address`;
+    const hint = status === 401 ? " Set --key-file or $LICMOND_API_KEY." : "";
     return new Refusal(`${words}${details === undefined ? "" : ` (${details})`}${hint}`, status);
   }
 
@@ -59,18 +59,18 @@ export function createClient({ where, url, unix, key }: Target) {
       throw unreachable(error);
     });
     const value = jsonOf<T>(body);
-    if (value === null) throw new Failure(`${where} answers no JSON: is it the right address?`);
+    if (value === null) throw new Failure(`${where} did not answer with JSON; check the address`);
     return value;
   }
 
   return {
     where,
-    /** The JSON of a GET; `path` begins with `/`. */
+    /** Returns the JSON of a GET. `path` begins with `/`. */
     get: <T>(path: string, ended?: AbortSignal): Promise<T> =>
       answerOf(path, ended === undefined ? [] : [ended]),
-    /** The JSON of a POST. */
+    /** Returns the JSON of a POST. */
     post: <T>(path: string, body: object): Promise<T> => answerOf(path, [], body),
-    /** The data of the events of one connection to a stream, null once it is open. Throws Failure when it breaks. */
+    /** Yields the data of a stream's events, and null once it is open. Throws Failure when the connection breaks. */
     async *events<T>(path: string, ended: AbortSignal): AsyncGenerator<T | null> {
       const silence = new AbortController();
       const arm = () => setTimeout(() => silence.abort(), SILENT_MS);
@@ -84,7 +84,7 @@ export function createClient({ where, url, unix, key }: Target) {
           timer = arm();
           const blocks = (begun + piece).split("\n\n");
           begun = blocks.pop() ?? "";
-          // Each of licmond's events has one line of data; a comment has none.
+          // Each event has one line of data; comments have none.
           for (const block of blocks) {
             const [, data] = /^event: .*\n(?:.*\n)*?data: (.*)$/m.exec(block) ?? [];
             if (data !== undefined) yield JSON.parse(data) as T;
@@ -115,7 +115,7 @@ function jsonOf<T>(text: string): T | null {
   }
 }
 
-/** The text as it comes. A connection that breaks is a Failure. */
+/** Yields the text as it arrives. A broken connection is a Failure. */
 async function* piecesOf(body: Response["body"]): AsyncGenerator<string> {
   try {
     for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) yield piece;

@@ -5,23 +5,22 @@ import { applyPatch, type KeptServer, keptServer } from "../../domain/polls/kept
 import { Failure } from "../io.ts";
 import { type Client, Refusal } from "./client.ts";
 
-/** Between two attempts to open a stream. */
+/** Delay before reconnecting a stream. */
 const RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
 
-/** The servers by id, in the order of the config. */
+/** Servers by id, in the order of the config. */
 export type Site = ReadonlyMap<string, KeptServer>;
 
-/** `lost`: why the servers are not live, but as they were; null while they are. */
+/** `lost`: reason why the servers are the last known ones; null while they are live. */
 export interface Seen {
   readonly site: Site;
   readonly lost: string | null;
 }
 
 /**
- * Keeps the live picture by the event stream: yields it at first and after every change, until `ended`. A connection that
- * ends is opened again, and the picture read anew. `named`: ids of servers, all when empty. Throws a Refusal that no
- * waiting helps against.
+ * Follows the live picture on the event stream: yields it at first and after every change, until `ended`. Reconnects a
+ * broken stream and reloads the picture. `named`: server ids, or empty for all. Throws a Refusal that retrying cannot fix.
  */
 export async function* watchPicture(
   client: Client,
@@ -41,7 +40,7 @@ export async function* watchPicture(
       for await (const patch of client.events<Patch>(`/stream/combined?events=picture${query}`, ended)) {
         wait = RETRY_MS;
         const next = patch === null ? "refetch" : applyPatch(site.get(patch.server) ?? null, patch);
-        // The whole, because a new server has its place in the config.
+        // Reload everything: a new server has its place in the order of the config.
         if (next === "refetch" || patch === null) site = await load();
         else if (next === null) site.delete(patch.server);
         else site.set(patch.server, next);

@@ -18,20 +18,20 @@ import { createDenialSources, createDenials } from "../../store/denials.ts";
 import { openStore } from "../../store/open/open.ts";
 import { outcomeOf } from "../parse.ts";
 
-/** The site that a demo shows. */
+/** Site of a demo. */
 export type DemoSite = ReturnType<typeof demoSite>;
 
-/** What a demo shows and where; `interval` is the time between two polls of a server, e.g. `10s`. */
+/** Options of a demo site. `interval`: time between two polls of a server, e.g. `10s`. */
 export interface SiteOptions extends Readonly<Record<"host" | "directory" | "interval", string>> {
   readonly port: number;
   readonly seed: number;
-  /** Ids of the simulated servers that the site has; absent: all. */
+  /** Ids of the site's simulated servers; default: all. */
   readonly servers?: readonly string[];
-  /** More sections of the config. */
+  /** Additional config sections. */
   readonly more?: object;
 }
 
-/** The config that a file of this content would give: simulated servers, asked through `licmond simulate`. */
+/** Builds the config of a site with simulated servers, which are polled through `licmond simulate`. */
 export function demoSite(
   { host, port, directory, interval, seed, servers: ids, more }: SiteOptions,
   ahead: number,
@@ -48,7 +48,7 @@ export function demoSite(
     {
       http: { host, port },
       storage: { directory },
-      // All at once: people look at the first polls.
+      // Poll all servers at once: users watch the first polls.
       collector: { interval, concurrency: servers.length },
       servers,
       products: PRODUCTS,
@@ -64,7 +64,7 @@ const PRODUCTS = [
   { name: "Simulation", features: ["cae/*/*", "remote/*/*"], cost_per_seat_year: 6_400, currency: "EUR" },
 ];
 
-/** argv prefix that runs this very program: the binary, or Bun with the source. */
+/** Returns the argv prefix that runs this program: the binary, or Bun with the source. */
 export function ownProgram(): readonly string[] {
   return Bun.isStandaloneExecutable
     ? [process.execPath]
@@ -73,17 +73,16 @@ export function ownProgram(): readonly string[] {
 
 function specOf(id: string): ServerSpec {
   const spec = SERVERS.find((one) => one.id === id);
-  if (spec === undefined) throw new Error(`There is no simulated server ${id}`);
+  if (spec === undefined) throw new Error(`unknown simulated server ${id}`);
   return spec;
 }
 
-/** After a longer pause the log has a gap: half a year of lines would take too long to write. */
+/** Longest pause that is written to the logs. Later pauses leave a gap: half a year of lines would take too long. */
 const LONGEST_MS = 35 * DAY_MS;
 
 /**
- * The debug logs of the simulated servers, as vendor daemons write them; those that are not there begin at `begin`, epoch
- * ms. Each call of the answer appends what has happened since the last one, also since that of an earlier process, and
- * throws the file system's error.
+ * Creates the debug logs of the simulated servers. Missing ones start at `begin`, epoch ms. Each call of the returned
+ * function appends the time since the last call, which may be one of an earlier process. Throws file system errors.
  */
 export function createDemoLogs({ config, site }: DemoSite, begin: number): (now: number) => void {
   const logs = config.servers.flatMap(({ id, logFile }) => {
@@ -97,14 +96,14 @@ export function createDemoLogs({ config, site }: DemoSite, begin: number): (now:
       if (until <= one.to) continue;
       const text = one.log(Math.max(one.to, until - LONGEST_MS), until);
       if (text !== "") appendFileSync(one.path, text);
-      // The time of the file says how far it is written: the next process goes on from there.
+      // The file's mtime stores how far it is written; the next process continues there.
       utimesSync(one.path, until / 1000, until / 1000);
       one.to = until;
     }
   };
 }
 
-/** How far a log is written, epoch ms; makes an empty one where there is none. */
+/** Returns how far a log is written, epoch ms. Creates a missing log. */
 function writtenUpTo(path: string, begin: number): number {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found !== undefined) return Math.round(found.mtimeMs);
@@ -114,16 +113,16 @@ function writtenUpTo(path: string, begin: number): number {
   return start;
 }
 
-/** Between two polls of the past: finer ones would only take longer to make. */
+/** Time between two polls of the generated history. Shorter intervals only take longer to generate. */
 const INTERVAL_MS = 600_000;
-/** Rounds of polls stored together. */
+/** Poll rounds per transaction. */
 const ROUNDS = 6;
 const POLL_MS = 40;
 
 /**
- * Fills a fresh directory with what the simulated servers would have said in the days until `now` (epoch ms): readings
- * of the simulator on the way that every poll takes, without a tool to spawn. `progress` gets how much is done, 0–1, and
- * answers whether to go on. Throws StoreError.
+ * Fills an empty directory with the simulated history of the days until `now` (epoch ms). Simulated readings take the
+ * path of real polls, without spawning tools. `progress` gets a share, 0–1, and returns whether to continue. Throws
+ * StoreError.
  */
 export async function makeDemoHistory(
   { config, site }: DemoSite,
@@ -139,7 +138,7 @@ export async function makeDemoHistory(
     const begun = now - days * DAY_MS;
     const writeLogs = createDemoLogs({ config, site }, begun);
 
-    // Denials of the past are seen by the daemon's own watch, over logs that grow hour by hour.
+    // The daemon's own watch reads past denials from logs that grow hour by hour.
     let time = 0;
     let readLogs = () => {};
     const denials = createDenialWatch({
@@ -154,7 +153,7 @@ export async function makeDemoHistory(
           return () => {};
         },
       },
-      // The past is published in no event.
+      // Publish no events for the past.
       commit: async (work) => void store.transaction(() => work()),
     });
     const fill = createBackFill({
@@ -166,7 +165,7 @@ export async function makeDemoHistory(
         const isFirst = time === 0;
         time = instant;
         for (const picture of pictures) denials.polled(picture);
-        // What stands in a log at the first look is history, and is not read.
+        // Lines that exist at the first look are skipped.
         if (isFirst) denials.start();
         else {
           writeLogs(instant);
@@ -182,7 +181,7 @@ export async function makeDemoHistory(
         for (const server of servers) outcomes.push(pollAt(site, server, at));
       }
       await fill.take(outcomes);
-      // Ctrl-C and the progress bar get the event loop.
+      // Yield to Ctrl-C and the progress bar.
       await new Promise<void>((resume) => setImmediate(resume));
       if (!progress((at - begun) / (days * DAY_MS))) return "broken off";
     }

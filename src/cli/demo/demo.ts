@@ -15,22 +15,22 @@ import { demoSite, type SiteOptions } from "./demo-site.ts";
 import type { DemoFleet, startFleet } from "./fleet.ts";
 import { choosePort, type DemoDaemon, makeHistory, signInLink, startSite } from "./start-site.ts";
 
-/** Where a demo listens by default, unless the port is taken. */
+/** Default port, if it is free. */
 const DEFAULT_PORT = 8080;
 const KEY_NAME = "demo";
 
-/** What a demo needs of the rest of the program; tests give it another daemon and another end. */
+/** Dependencies of a demo; tests replace the daemon and the end. */
 export type DemoDeps = typeof REAL;
 
 const REAL = {
-  /** The whole daemon: polls, stores and answers from `start` until `stop`. */
+  /** Creates the daemon, which runs from `start` until `stop`. */
   createDaemon: async (config: Config): Promise<DemoDaemon> =>
     (await import("../../daemon.ts")).createDaemon(config),
   startFleet: async (...given: Parameters<typeof startFleet>): Promise<DemoFleet | null> =>
     (await import("./fleet.ts")).startFleet(...given),
   makeHistory,
   signInLink,
-  /** Resolves `wanted` when the demo is to end (Ctrl-C or `kill`), until `quit`; a second one ends the process at once. */
+  /** Resolves `wanted` on Ctrl-C or `kill`, until `quit`. A second signal exits at once. */
   listenForEnd() {
     const { promise: wanted, resolve: stop } = Promise.withResolvers<unknown>();
     const quit = listenToSignals({ stop, exitNow: () => process.exit(EXIT_FAILURE), reload() {} });
@@ -45,14 +45,13 @@ const interval = reader((text) => {
 }, "expected a duration from 5s to 24h, e.g. 10s");
 const moment = reader(parseMomentOfWeek, 'expected a day and a time, e.g. "Tue 10:30"');
 
-const KEEP = "keep the data here (default: a temporary directory, removed at the end)";
-const BEGIN =
-  'moment of the week at which the simulated people begin, e.g. "Tue 10:30" (default: a working one)';
+const KEEP = "directory to keep the data in (default: a temporary directory)";
+const BEGIN = 'start time of the simulation in the week, e.g. "Tue 10:30" (default: working hours)';
 
-/** `licmond demo`: the whole daemon on built-in simulated license servers, with an admin key of its own. */
+/** `licmond demo`: runs the daemon on simulated license servers, with its own admin key. */
 export const demo = demoCommand(REAL);
 
-/** Runs until the end is wanted. Throws an Error whose message says what to do when it cannot start. */
+/** Creates the command. Throws an Error with advice if the demo cannot start. */
 export function demoCommand(deps: DemoDeps): Command {
   return command({
     options: {
@@ -60,14 +59,14 @@ export function demoCommand(deps: DemoDeps): Command {
       host: optionOr("<address>", "address to listen on", String, "127.0.0.1"),
       directory: text("<directory>", KEEP),
       at: option("<moment>", BEGIN, moment),
-      seed: optionOr("<number>", "another seed is another site", within(0, 999_999_999), 1),
+      seed: optionOr("<number>", "seed of the simulated site", within(0, 999_999_999), 1),
       interval: optionOr("<duration>", "time between two polls of a server", interval, "10s"),
-      history: optionOr("<days>", "days of history that a fresh directory begins with", within(0, 365), 30),
-      fleet: flag("three sites and a hub over them, on a PostgreSQL of its own"),
+      history: optionOr("<days>", "days of history in an empty directory", within(0, 365), 30),
+      fleet: flag("three sites and a hub, with its own PostgreSQL"),
     },
     async run({ options, config }, io) {
       if (config !== undefined)
-        throw new UsageError("the demo makes its own config; to run yours: licmond serve --config FILE");
+        throw new UsageError("the demo uses its own config; run yours with: licmond serve --config FILE");
       const wanted = options.port ?? DEFAULT_PORT;
       const port = choosePort(options.host, wanted, options.port !== undefined);
       const temporary = options.directory === undefined;
@@ -83,7 +82,7 @@ export function demoCommand(deps: DemoDeps): Command {
         if (running === null) return;
         try {
           if (port !== wanted && wanted !== 0)
-            io.out(`Port ${wanted} is taken, so this demo listens on ${port} (--port chooses one).\n`);
+            io.out(`Port ${wanted} is in use; listening on ${port} (choose one with --port).\n`);
           const link = await deps.signInLink(running.url, running.key);
           const data = `${directory}${temporary ? " (removed at the end)" : ""}`;
           io.out(welcome(running, link, data));
@@ -99,7 +98,7 @@ export function demoCommand(deps: DemoDeps): Command {
   });
 }
 
-/** Again where something is left: on a busy host a removal ended early, without an error, while files were still being closed. */
+/** Retries until everything is removed: on a busy host removal stopped early while files were still being closed. */
 function removeAll(directory: string): void {
   for (let tries = 0; existsSync(directory) && tries < 10; tries++)
     rmSync(directory, { recursive: true, force: true });
@@ -108,18 +107,18 @@ function removeAll(directory: string): void {
 interface Wanted extends SiteOptions {
   readonly history: number;
   readonly ahead: number;
-  /** Whether the user still wants it. */
+  /** Reports whether to continue; false after Ctrl-C. */
   readonly goOn: () => boolean;
 }
 
-/** A demo that runs: its address, the key of an admin, and what people are told of it. */
+/** Running demo: address, admin key, and description. */
 interface RunningDemo extends Readonly<Record<"url" | "key" | "title", string>> {
-  /** Paths to try. */
+  /** Example requests. */
   readonly requests: readonly string[];
   stop(): Promise<void>;
 }
 
-/** One daemon with all simulated servers. Null when the end was wanted before it ran. */
+/** Starts one daemon with all simulated servers. Returns null if interrupted before it ran. */
 async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
   const { history, goOn, host, port, directory, seed } = wanted;
   const demo = demoSite(wanted, wanted.ahead);
@@ -131,7 +130,7 @@ async function startOne(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<
   try {
     return {
       url: `http://${reachableHost(host)}:${port}`,
-      // After the start, which fails where another demo runs, whose key it would revoke.
+      // After the start: if another demo uses the directory, the start fails before its key would be revoked.
       key: await makeAdminKey(directory, io),
       title: `${servers.length} simulated license servers (seed ${seed}), polled every ${collector.intervalMs / 1000} s
 
@@ -150,7 +149,7 @@ ${list.join("\n")}`,
   }
 }
 
-/** Three sites with some of the servers each, and a hub. Null when the end was wanted before they ran. */
+/** Starts three sites with some of the servers each, and a hub. Returns null if interrupted before they ran. */
 async function startAll(wanted: Wanted, deps: DemoDeps, io: CommandIo): Promise<RunningDemo | null> {
   const fleet = await deps.startFleet({ ...wanted, createDaemon: deps.createDaemon }, io);
   if (fleet === null) return null;
@@ -172,7 +171,7 @@ ${list.join("\n")}`,
   };
 }
 
-/** A key for this run. The one of an earlier run in the same directory cannot be shown again and is revoked. */
+/** Creates a key for this run. Revokes the key of an earlier run in the same directory, which cannot be shown again. */
 async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
   using closing = new DisposableStack();
   const store = closing.adopt(openStore({ directory, log: warningsOn(io), mode: "cli" }), ({ close }) =>
@@ -184,7 +183,7 @@ async function makeAdminKey(directory: string, io: CommandIo): Promise<string> {
   const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
   const made = keys.create({ name: KEY_NAME, role: "admin", anonymize: false, ...limits });
   if (made.outcome === "created") return made.presented;
-  throw new Error(`The key "${KEY_NAME}" could not be made in ${directory}`);
+  throw new Error(`could not create the key "${KEY_NAME}" in ${directory}`);
 }
 
 function welcome({ title, url, key, requests }: RunningDemo, link: string, data: string): string {

@@ -16,29 +16,29 @@ import { type DemoSite, demoSite, type SiteOptions } from "./demo-site.ts";
 import { startPostgres } from "./postgres.ts";
 import { choosePort, type DemoDaemon, makeHistory, startSite } from "./start-site.ts";
 
-/** The sites of the demo, and which of the simulated servers each has. */
+/** Demo sites and their simulated servers. */
 const SITES: readonly { readonly site: string; readonly servers: readonly string[] }[] = [
   { site: "muc", servers: ["eda", "plm", "embedded", "remote"] },
   { site: "stu", servers: ["cae", "optim", "impact"] },
   { site: "tor", servers: ["styling", "plant", "media"] },
 ];
 const KEY_NAME = "demo";
-/** A hub that has not everything by then gets the rest while people look at it. */
+/** Maximum time to wait for the hub to catch up before the demo is shown. */
 const PATIENCE_MS = 60_000;
 const LOOK_MS = 100;
 
 interface FleetOptions extends SiteOptions {
-  /** Days that fresh sites begin with. */
+  /** Days of history in new sites. */
   readonly history: number;
   readonly ahead: number;
   readonly createDaemon: (config: Config) => Promise<DemoDaemon>;
-  /** Whether the user still wants it. */
+  /** Reports whether to continue; false after Ctrl-C. */
   readonly goOn: () => boolean;
 }
 
 export interface DemoFleet {
   readonly url: string;
-  /** Of an admin of the hub. */
+  /** Admin key of the hub. */
   readonly key: string;
   readonly sites: readonly {
     readonly site: string;
@@ -49,14 +49,14 @@ export interface DemoFleet {
 }
 
 /**
- * Three sites on simulated servers, a hub and its PostgreSQL, all on this host; the hub listens where the options say. Null
- * when the user wanted the end meanwhile: then nothing runs.
+ * Starts three sites on simulated servers, a hub and its PostgreSQL on this host. The hub listens on the address in the
+ * options. Returns null, with nothing running, if the user interrupts.
  */
 export async function startFleet(options: FleetOptions, io: CommandIo): Promise<DemoFleet | null> {
   const { directory, history, goOn } = options;
   await using started = new AsyncDisposableStack();
   mkdirSync(directory, { recursive: true });
-  // PostgreSQL has an account of its own, and must come to its folder.
+  // PostgreSQL may run under another account and must reach its directory.
   chmodSync(directory, 0o711);
   const postgres = await startPostgres(join(directory, "postgresql"));
   started.defer(postgres.stop);
@@ -88,21 +88,21 @@ export async function startFleet(options: FleetOptions, io: CommandIo): Promise<
 
 const urlOf = ({ config: { http } }: DemoSite) => `http://${http.host}:${http.port}`;
 
-/** Its page can be looked at without a key: it listens on loopback alone. */
+/** Builds a site whose page needs no key: it listens on loopback only. */
 function siteOf(options: FleetOptions, site: string, servers: readonly string[], fleet: object): DemoSite {
   const place = {
     host: "127.0.0.1",
     port: choosePort("127.0.0.1", 0, false),
     directory: join(options.directory, site),
   };
-  // What the hub logs tells enough: four daemons at once can be read by nobody.
+  // Log only warnings: the output of four daemons at once is unreadable.
   const more = { fleet, page: { public: "names" }, log: { level: "warn" } };
   return demoSite({ ...options, ...place, servers, more }, options.ahead);
 }
 
-/** A key for people, and one for each site, which lies beside its data. Those of an earlier run are revoked. */
+/** Creates an admin key, and a key file for each site. Revokes those of an earlier run. */
 async function makeKeys({ hub }: Config, directory: string) {
-  if (hub === null) throw new Error("The config of the hub has no [hub]");
+  if (hub === null) throw new Error("the hub's config has no [hub]");
   const pool = openPool(hub, 2);
   try {
     await migrate(pool);
@@ -112,7 +112,7 @@ async function makeKeys({ hub }: Config, directory: string) {
       if (earlier !== null) await keys.revoke(earlier.id);
       const limits = { expiresAt: null, dailyQuota: null, monthlyQuota: null, requestsPerMinute: null };
       const made = await keys.create({ name, role, anonymize: false, ...limits, ...more });
-      if (made.outcome !== "created") throw new Error(`The key "${name}" could not be made`);
+      if (made.outcome !== "created") throw new Error(`could not create the key "${name}"`);
       return made.presented;
     };
     const keyFileOf = (site: string) => join(directory, `${site}.key`);
@@ -126,7 +126,7 @@ async function makeKeys({ hub }: Config, directory: string) {
   }
 }
 
-/** Waits until the hub has what the sites have, past and present. */
+/** Waits until the hub has all data of the sites. */
 async function caughtUp(url: string, key: string, goOn: () => boolean): Promise<void> {
   const client = createClient({ where: url, url, unix: null, key });
   const isDone = ({ state, lagFacts, daysLeft }: SiteRecord) =>

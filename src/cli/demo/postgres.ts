@@ -12,25 +12,25 @@ import { dirname, join } from "node:path";
 import { Failure } from "../io.ts";
 import { choosePort } from "./start-site.ts";
 
-/** Where Debian and Ubuntu put the programs of each version. */
+/** Directory of PostgreSQL versions on Debian and Ubuntu. */
 const VERSIONS = "/usr/lib/postgresql";
-/** PostgreSQL refuses to run as root: root starts it as the first of these that there is. */
+/** PostgreSQL refuses to run as root; root starts it under the first existing account of these. */
 const ACCOUNTS = ["postgres", "nobody"] as const;
 const ROLE = "licmond";
-/** PostgreSQL that is not up by then will not be. */
+/** Maximum time for PostgreSQL to start. */
 const PATIENCE_MS = 30_000;
 
-/** A PostgreSQL of the demo's own, with a database and a role for a hub. */
+/** PostgreSQL server of the demo, with a database and a role for a hub. */
 export interface DemoPostgres {
   readonly url: string;
   readonly passwordFile: string;
-  /** It ends all connections and itself. */
+  /** Closes all connections and shuts down. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts PostgreSQL on a directory, which it makes where it is not there. It listens on loopback alone, and asks for a
- * password: other people of this host may not come in. Throws Failure with what is missing.
+ * Starts PostgreSQL on a directory, which is created if missing. It listens on loopback and requires a password, to keep
+ * out other users of this host. Throws Failure with advice.
  */
 export async function startPostgres(directory: string): Promise<DemoPostgres> {
   const data = join(directory, "data");
@@ -47,7 +47,7 @@ export async function startPostgres(directory: string): Promise<DemoPostgres> {
     const how = ["--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--encoding=UTF8", "--locale=C.UTF-8"];
     const [command = "", ...args] = as("initdb", "-D", data, "-U", ROLE, ...how);
     const made = spawnSync(command, args, { cwd: "/", encoding: "utf8" });
-    if (made.status !== 0) throw new Failure(`PostgreSQL cannot make a database: ${made.stderr.trim()}`);
+    if (made.status !== 0) throw new Failure(`PostgreSQL cannot create a database: ${made.stderr.trim()}`);
   }
   const port = choosePort("127.0.0.1", 0, false);
   const log = join(directory, "log");
@@ -58,14 +58,14 @@ export async function startPostgres(directory: string): Promise<DemoPostgres> {
     stdin: "ignore",
     stdout: Bun.file(log),
     stderr: Bun.file(log),
-    // Ctrl-C on a terminal goes to all of its group: the database must outlive the hub.
+    // Ctrl-C signals the whole process group, and the database must outlive the hub.
     detached: true,
   });
   const postgres: DemoPostgres = {
     url: `postgres://${ROLE}@127.0.0.1:${port}/postgres`,
     passwordFile,
     async stop() {
-      // Its "fast shutdown".
+      // PostgreSQL's "fast shutdown".
       child.kill("SIGINT");
       await child.exited;
     },
@@ -84,7 +84,7 @@ export async function startPostgres(directory: string): Promise<DemoPostgres> {
   return postgres;
 }
 
-/** The folder of PostgreSQL's programs: of a version, else of the newest one. */
+/** Returns the directory of PostgreSQL's programs for a version, or for the newest one. */
 function programsFor(version: string | null): string {
   const installed = existsSync(VERSIONS) ? readdirSync(VERSIONS) : [];
   const newestFirst = installed.sort((a, b) => Number(b) - Number(a));
@@ -96,14 +96,14 @@ function programsFor(version: string | null): string {
   const found = folders.find((folder) => existsSync(join(folder, "initdb")));
   if (found !== undefined) return found;
   throw new Failure(
-    `PostgreSQL ${version === null ? "14 or later" : version} is not on this host: there is no initdb in ${VERSIONS} or on $PATH ` +
+    `PostgreSQL ${version === null ? "14 or later" : version} is not installed: found no initdb in ${VERSIONS} or on $PATH ` +
       "(Debian and Ubuntu: apt-get install postgresql)",
   );
 }
 
-/** As whom PostgreSQL runs: as the user who starts it; root's is started as another one. */
+/** Returns the account for PostgreSQL: the current user, or another one for root. */
 function accountToUse() {
-  // It ends with this process, also where that is killed.
+  // Stops PostgreSQL with this process, even if it is killed.
   const tied = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig=INT"];
   if (process.getuid?.() !== 0) return { prefix: [...tied, ...(tied.length > 0 ? ["--"] : [])], own() {} };
   for (const name of ACCOUNTS) {

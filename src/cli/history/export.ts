@@ -13,17 +13,17 @@ import { createProgress } from "../terminal.ts";
 
 const FORMATS = ["csv", "json"] as const;
 
-/** `licmond export <table>`: a whole table, as CSV or JSON, also beside a running daemon. */
+/** `licmond export <table>`: exports a whole table as CSV or JSON. Works while the daemon runs. */
 export const exportTable = command({
   args: [["<table>", EXPORT_TABLES.join(", ")]],
   options: {
     format: optionOr("<format>", "format of the rows", FORMATS, "csv"),
-    start: text("<time>", "only from this time on, ISO 8601 or epoch ms"),
-    end: text("<time>", "only before this time; a bare date takes in its day"),
-    server: texts("<id>", "only of this server; may be repeated"),
-    daemon: texts("<name>", "only of this daemon; may be repeated"),
-    feature: texts("<name>", "only of this feature; may be repeated"),
-    bom: flag("begin CSV with a byte-order mark, which Excel needs to read it as UTF-8"),
+    start: text("<time>", "only from this time, ISO 8601 or epoch ms"),
+    end: text("<time>", "only before this time; a date includes the whole day"),
+    server: texts("<id>", "only this server; repeatable"),
+    daemon: texts("<name>", "only this daemon; repeatable"),
+    feature: texts("<name>", "only this feature; repeatable"),
+    bom: flag("start CSV with a byte-order mark, which Excel needs for UTF-8"),
     output: { ...text("<file>", "write to a file (default: stdout)"), short: "o" },
   },
   async run({ args: [table], options, config }, io) {
@@ -31,19 +31,19 @@ export const exportTable = command({
     const wanted = EXPORT_TABLES.find((known) => known === table);
     if (wanted === undefined)
       throw new UsageError(
-        `command-argument value '${table}' is invalid for argument 'table'. It takes one of ${EXPORT_TABLES.join(", ")}.`,
+        `command-argument value '${table}' is invalid for argument 'table'. Expected one of ${EXPORT_TABLES.join(", ")}.`,
       );
     const instant = (name: string, text: string | undefined, wholeDay: boolean): number | null => {
       if (text === undefined) return null;
       const time = parseTime(text, io.now());
-      if (time === null) throw new UsageError(`--${name} takes ${TIME_FORM}`);
+      if (time === null) throw new UsageError(`--${name} must be ${TIME_FORM}`);
       return time.bareDate && wholeDay ? time.at + DAY_MS : time.at;
     };
     const range = { start: instant("start", start, false), end: instant("end", end, true) };
     if (range.start !== null && range.end !== null && range.start >= range.end)
-      throw new UsageError("--start must lie before --end");
+      throw new UsageError("--start must be before --end");
     if (wanted === "logs" && (feature ?? daemon) !== undefined)
-      throw new UsageError("--feature and --daemon go with no log line");
+      throw new UsageError("--feature and --daemon do not apply to logs");
     const { storage, servers } = (await readConfig(config, io)).config;
     const intervals = Object.fromEntries(servers.map(({ id, intervalMs }) => [id, intervalMs]));
     const filter = { servers: server ?? null, daemons: daemon ?? null, features: feature ?? null };
@@ -55,7 +55,7 @@ export const exportTable = command({
         const json = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).join(",\n");
         const isCsv = format === "csv";
         const output = path === undefined ? standardOutput(io) : await fileOutput(path);
-        // Where rows and bar would share a terminal, the rows stand alone.
+        // Show no progress bar if the rows go to the same terminal.
         const bar = path !== undefined || !io.terminal.out ? createProgress(`Exporting ${wanted}`, io) : null;
         let count = 0;
         let isWhole = false;
@@ -76,12 +76,12 @@ export const exportTable = command({
       });
     } catch (error) {
       if (error instanceof StoreError || !(error instanceof Error) || !("code" in error)) throw error;
-      throw new Failure(`${path ?? "stdout"} cannot be written: ${error.message}`);
+      throw new Failure(`cannot write ${path ?? "stdout"}: ${error.message}`);
     }
   },
 });
 
-/** A file appears when it is whole, its owner's alone, because rows name people; a pipe or a device is written as it is. */
+/** Opens a file of mode 0600 that appears once it is complete. A pipe or device is written directly. */
 async function fileOutput(path: string) {
   const known = await stat(path).catch(() => null);
   const direct = known !== null && !known.isFile();
@@ -89,9 +89,9 @@ async function fileOutput(path: string) {
   const flags = constants.O_WRONLY | constants.O_CREAT | (direct ? 0 : constants.O_TRUNC);
   const file = await open(target, flags, 0o600);
   return {
-    /** Resolves when the piece is out of the process' hands, so that nothing piles up. */
+    /** Resolves once the piece is written, so that nothing piles up. */
     write: (text: string) => file.appendFile(text),
-    /** What was made of one that broke off half-way is taken away. */
+    /** Removes the file if it is incomplete. */
     async end(isWhole: boolean) {
       await file.close();
       if (!direct) await (isWhole ? rename(target, path) : unlink(target));

@@ -14,26 +14,26 @@ export type ImportReport = Awaited<ReturnType<typeof importLogs>>;
 
 export interface ImportTarget {
   readonly store: Store;
-  /** A daemon works on the same database: short transactions, and breaks in which it has its turn. */
+  /** A daemon uses the same database: use short transactions with pauses in between. */
   readonly isBeside: boolean;
   readonly now: number;
-  /** What ended before this is not kept: it is left out, epoch ms. */
+  /** Sessions and denials that ended earlier are left out, epoch ms. */
   readonly keptFrom: number;
-  /** Bytes read so far, of all. */
+  /** Bytes read so far, and in total. */
   readonly onProgress: (done: number, of: number) => void;
 }
 
-/** Nothing is added to an episode that was quiet for so long. */
+/** Quiet time after which an episode is closed. */
 const OVER_MS = 2 * RETRY_WINDOW_MS;
 const MAX_SAMPLES = 20;
-/** Pieces of a log without many sessions that may go by before their denials are written. */
+/** Pieces of a log to read before denials are written, if there are few sessions. */
 const MAX_PIECES = 64;
-/** Daemons print a date every few hours: when this much is missing between two logs, lines are missing. */
+/** Daemons print a date every few hours: a larger gap between two logs means missing lines. */
 const GAP_MS = 13 * 3_600_000;
 
 /**
- * Reads debug logs of one server, oldest first, into sessions and denials. What is stored already is not stored again.
- * Rejects with StoreError and LogReadError; what was read before stays stored.
+ * Reads debug logs of one server, oldest first, into sessions and denials. Skips stored rows. Rejects with
+ * StoreError and LogReadError; rows stored before the error are kept.
  */
 export async function importLogs(
   { store, isBeside, now, keptFrom, onProgress }: ImportTarget,
@@ -53,7 +53,7 @@ export async function importLogs(
 
   const report = {
     counts: noCounts(),
-    /** `old`: those that retention would delete. */
+    /** `old`: those older than the retention. */
     sessions: { added: 0, known: 0, observed: 0, old: 0 },
     denials: { added: 0, widened: 0, known: 0, old: 0 },
     from: null as number | null,
@@ -63,7 +63,7 @@ export async function importLogs(
   let unwritten = 0;
   const pairing = createPairing((session) => waiting.push(session));
   const episodes = createEpisodes();
-  /** Episodes that may still go on. */
+  /** Episodes that may continue. */
   const going = new Set<Episode>();
 
   async function write(settledBy: number): Promise<void> {
@@ -95,7 +95,7 @@ export async function importLogs(
   let done = 0;
   let lastAt: number | null = null;
   for (const { source, day, inferred, firstAt } of logs) {
-    // Before the new log's own seats are taken.
+    // Close old seats before the new log's seats are added.
     if (lastAt !== null && firstAt !== null && (firstAt - lastAt > GAP_MS || firstAt < lastAt))
       pairing.gap(lastAt);
     const reader = debugLog.createReader({
@@ -131,7 +131,7 @@ export async function importLogs(
   return { ...report, pairing: pairing.counts };
 }
 
-/** History is stored of known servers. In the caller's transaction. */
+/** Stores the server, which history needs. Runs in the caller's transaction. */
 export function knowServer(store: Store, now: number, server: MonitoredServer): void {
   const servers = createServers({ store, clock: { now: () => now } });
   if (!servers.list().some(({ id }) => id === server.id)) servers.configured([server]);
@@ -144,18 +144,15 @@ function addCounts(sum: DebugLogCounts, more: DebugLogCounts): void {
   sum.samples.push(...samples.slice(0, Math.max(0, MAX_SAMPLES - sum.samples.length)));
 }
 
-/**
- * Rows in one transaction: so many are gathered for it where no daemon waits for its end; and beside a daemon, which
- * cannot write while a transaction goes on, as many as take a few ms.
- */
+/** Rows per transaction. A daemon cannot write during a transaction, so next to one a transaction takes only a few ms. */
 const ROWS = { alone: 20_000, beside: 200 };
 const GATHERED_BESIDE = 4_000;
 const LONGEST_BREAK_MS = 20;
 
 /**
- * Works on rows in transactions. Alone in large ones: what many rows change of one page is written once. Beside a daemon
- * in ones so small that it hardly waits, with as much time between them for its own; the write-ahead log is written back
- * at the end. Rejects with StoreError.
+ * Works on rows in transactions. Large ones are faster, because each page is written once. Next to a daemon they are
+ * small, with pauses of equal length in between, and the write-ahead log is checkpointed at the end. Rejects with
+ * StoreError.
  */
 export async function inBatches<Row>(
   store: Store,

@@ -9,28 +9,28 @@ import { createLineCutter, natureOf } from "../../managers/debug-log/lines.ts";
 import { ensureDirectory, makePrivateFile } from "../../store/database/files.ts";
 import { errorCode } from "../../store/database/store-error.ts";
 
-/** A log to import. */
+/** Log to import. */
 export interface LogSource {
   readonly name: string;
-  /** Bytes of the file, packed or not. */
+  /** Size of the file in bytes, compressed or not. */
   readonly size: number;
-  /** When it was written last, epoch ms. */
+  /** Time of the last write, epoch ms. */
   readonly lastWrite: number;
   /**
-   * Pieces of text from the start; can be asked for again. A piece is valid until the next one is asked for. `onRead`
-   * gets the number of the file's bytes as they are read. Rejects with LogReadError.
+   * Yields the text from the start; can be called repeatedly. A piece is valid until the next one. `onRead` gets the number
+   * of bytes read from the file. Rejects with LogReadError.
    */
   pieces(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
-/** A log that cannot be read to its end, in words for an administrator. */
+/** A log cannot be read completely. The message is for administrators. */
 export class LogReadError extends Error {
   override readonly name = "LogReadError";
 }
 
 const PIECE_BYTES = 256 * 1024;
 
-/** A file, also one that gzip has packed. Throws the error of the file system when it cannot be opened. */
+/** Opens a file, also one compressed by gzip. Throws file system errors. */
 export function fileSource(path: string): LogSource {
   const file = openSync(path, "r");
   try {
@@ -57,8 +57,8 @@ async function* piecesOf(
   try {
     for await (const piece of text) yield piece as Uint8Array;
   } catch (error) {
-    const verb = isPacked ? "unpacked" : "read";
-    throw new LogReadError(`${path} cannot be ${verb} to its end: ${messageOf(error)}`);
+    const verb = isPacked ? "decompressed" : "read";
+    throw new LogReadError(`${path} cannot be ${verb} completely: ${messageOf(error)}`);
   } finally {
     file.destroy();
     text.destroy();
@@ -68,9 +68,9 @@ async function* piecesOf(
 export type DatedLog = Awaited<ReturnType<typeof dated>>;
 
 /**
- * A log and when it begins: `day` of its first line, in days since 1970-01-01; `inferred` when no line of it prints a
- * date; `firstAt`, epoch ms, is the time of its first line with one. Reads as much of it as shows that, to its first
- * date, then to its first time. Rejects with LogReadError where it is none.
+ * Finds the start of a log: `day` of its first line, in days since 1970-01-01; `inferred` if no line has a date;
+ * `firstAt`, epoch ms, of the first line with a time. Reads no more of the log than needed. Rejects with LogReadError if
+ * the file is not such a log.
  */
 export async function dated(source: LogSource, zone: string, debugLog: DebugLog) {
   const finder = debugLog.createFirstDay(zone);
@@ -84,11 +84,11 @@ export async function dated(source: LogSource, zone: string, debugLog: DebugLog)
   const reader = debugLog.createReader({ zone, start, hold: false, onEvent: () => {} });
   await readLines(source, reader.line, () => reader.firstAt !== null);
   if (reader.firstAt !== null) return { source, day, inferred, firstAt: reader.firstAt };
-  const none = "no line of it begins with a time and a daemon";
-  throw new LogReadError(`${source.name} is no ${debugLog.title}: ${none}`);
+  const none = "no line begins with a time and a daemon";
+  throw new LogReadError(`${source.name} is not a ${debugLog.title}: ${none}`);
 }
 
-/** Reads the lines of a log until enough of them were read, which is asked once a piece. */
+/** Reads lines until `isEnough`, which is checked once per piece. */
 async function readLines(
   source: LogSource,
   line: (text: string) => void,
@@ -99,7 +99,7 @@ async function readLines(
     const nature = natureOf(piece);
     if (nature === "binary")
       throw new LogReadError(
-        `${source.name} is no text: it may be packed (only gzip is read), or an encrypted report log, which only the vendor's tools can read. Give the debug log`,
+        `${source.name} is not a text file: it may be compressed (only gzip is supported), or an encrypted report log, which only the vendor's tools can read. Import the debug log instead`,
       );
     if (nature === "utf-16")
       throw new LogReadError(`${source.name} is UTF-16 text: convert it first (iconv -f utf-16 -t utf-8)`);
@@ -109,14 +109,13 @@ async function readLines(
   cutter.finish(line);
 }
 
-/** From this size on a message says where stdin is kept. */
+/** Size from which a message says where stdin is kept. */
 const TOLD_FROM_BYTES = 256 * 1024 * 1024;
 
 /**
- * Keeps stdin, because a log is read more than once and may be larger than memory, in a file without a name in the
- * storage directory: however the process ends, nothing is left of it. `close` gives the room back. `tell` gets a
- * message once it grows large. Rejects with LogReadError where it does not fit, and with what `ensureDirectory`
- * throws.
+ * Keeps stdin in an unlinked file in the storage directory, because logs are read more than once and may be larger than
+ * memory. The file disappears with the process. `close` frees the space. `tell` gets a message once the file is large.
+ * Rejects with LogReadError if the disk is full, and with errors of `ensureDirectory`.
  */
 export async function keepStdin(
   pieces: AsyncIterable<Uint8Array>,
@@ -139,7 +138,7 @@ export async function keepStdin(
       if (bytes < toldFrom || told) continue;
       told = true;
       tell(
-        `stdin is kept in a file of ${directory} until it is imported, because it is read more than once; where there is no room for that, name the logs instead`,
+        `keeping stdin in ${directory} until it is imported, because it is read more than once; if there is not enough space, pass the files instead`,
       );
     }
     const source = fileSource(`/proc/self/fd/${file}`);
@@ -148,7 +147,7 @@ export async function keepStdin(
     closeSync(file);
     if (errorCode(error) !== "ENOSPC" && errorCode(error) !== "EDQUOT") throw error;
     throw new LogReadError(
-      `stdin does not fit into ${directory}, which is full after ${(bytes / 1e6).toFixed(0)} MB of it: make room there, or name the logs (also packed by gzip), which are read where they lie`,
+      `stdin does not fit into ${directory}, which is full after ${(bytes / 1e6).toFixed(0)} MB: free space, or pass the files (also compressed by gzip), which are read in place`,
     );
   }
 }

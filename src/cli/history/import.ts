@@ -27,12 +27,9 @@ import {
 
 const MONITORS = ["phplicensewatcher", "licet"] as const;
 
-/**
- * `licmond import`: sessions and denials of years, out of the debug logs that vendor daemons wrote; or the counts that
- * another monitor stored.
- */
+/** `licmond import`: imports sessions and denials from debug logs of vendor daemons, or counts from another monitor. */
 export const importFiles = command({
-  args: [["[files...]", "debug logs, in any order, also packed by gzip; default, or -: stdin"]],
+  args: [["[files...]", "debug logs, in any order, also compressed by gzip; default or -: stdin"]],
   options: {
     server: texts("<id>", "the configured server that wrote them; with --from FROM=ID, may be repeated"),
     timezone: option("<zone>", "zone of the times (default: the server's; with --from this host's)", ZONE),
@@ -45,28 +42,29 @@ export const importFiles = command({
     }
     const [id, more] = ids;
     if (id === undefined) throw new UsageError("required option '--server <id>' not specified");
-    if (more !== undefined) throw new UsageError("--server is given twice: debug logs are of one server");
+    if (more !== undefined)
+      throw new UsageError("--server can be used only once: debug logs belong to one server");
     const { config } = await readConfig(named, io);
     const found = config.servers.find((one) => one.id === id);
     if (found === undefined) {
       const all = config.servers.map((one) => one.id).join(", ");
-      const known = all === "" ? "it has none" : `there are ${all}`;
-      throw new UsageError(`no server "${id}" in the config (${known})`);
+      const known = all === "" ? "no servers configured" : `expected one of ${all}`;
+      throw new UsageError(`unknown server "${id}" (${known})`);
     }
     const server = { ...found, timezone: timezone ?? found.timezone };
     const { title, debugLog } = managerOf(server.manager, config.managers);
-    const unreadable = `"${server.id}" is a server of ${title}, which has no debug log that licmond can read`;
+    const unreadable = `"${server.id}" is a server of ${title}, whose debug logs licmond cannot read`;
     if (debugLog === null) throw new UsageError(unreadable);
     using closing = new DisposableStack();
     const logs: DatedLog[] = [];
-    // Every log is looked at before the first is stored.
+    // Check all logs before storing the first one.
     let isBad = false;
     for (const file of files.length === 0 ? ["-"] : files) {
       try {
         const source = file === "-" ? await keptStdin(config, io, closing) : fileSource(file);
         logs.push(await dated(source, server.timezone, debugLog));
       } catch (error) {
-        const why = `${file === "-" ? "stdin" : file} cannot be read: ${messageOf(error)}`;
+        const why = `cannot read ${file === "-" ? "stdin" : file}: ${messageOf(error)}`;
         fail(io, error instanceof LogReadError ? error.message : why);
         isBad = true;
       }
@@ -75,7 +73,7 @@ export const importFiles = command({
     try {
       await importInto(config, server, debugLog, logs, io);
     } catch (error) {
-      const afterwards = "What was read so far is stored; import the logs again afterwards.";
+      const afterwards = "Rows read so far are stored; import the logs again afterwards.";
       if (error instanceof StoreError) throw new Failure(`${error.message}. ${error.fix} ${afterwards}`);
       if (error instanceof LogReadError) throw new Failure(`${error.message}. ${afterwards}`);
       throw error;
@@ -92,7 +90,7 @@ async function importInto(
 ): Promise<void> {
   const { retention } = config;
   const { store, isBeside } = openForImport(config, io);
-  // Elsewhere the report at the end is all that is printed.
+  // Without a terminal print only the report at the end.
   const progress = io.terminal.err ? createProgress("Importing", io) : null;
   const now = io.now();
   const keptFrom = now - retention.sessionsMs;
@@ -111,7 +109,7 @@ async function importInto(
   }
 }
 
-/** To itself where no daemon runs. */
+/** Opens the store, exclusively if no daemon is running. */
 function openForImport({ storage, fleet }: Config, io: CommandIo) {
   const { directory, backupBeforeUpgrade: backUpBeforeUpgrade } = storage;
   const opening = { directory, log: warningsOn(io), backUpBeforeUpgrade };
@@ -178,7 +176,7 @@ async function keptStdin({ storage }: Config, io: CommandIo, closing: Disposable
   return kept.source;
 }
 
-/** Null where a daemon holds the store. */
+/** Returns null if a daemon holds the store. */
 function ifNotHeld(open: () => Store): Store | null {
   try {
     return open();
@@ -204,11 +202,11 @@ function printReport({ counts, pairing, sessions, denials, from, to }: ImportRep
 `;
 }
 
-/** On stderr, apart from the figures: a user who imports years wants to keep them. */
+/** Warns on stderr about rows that are older than the retention. */
 function tooOld(what: string, retention: string, keptFrom: number): string {
   const [day] = iso(keptFrom).split("T");
   return (
-    `licmond: ${what} are from before ${day} and were left out: retention.${retention} deletes what is older. ` +
-    "To keep them raise it, reload the daemon, and import again.\n"
+    `licmond: skipped ${what} from before ${day}, which retention.${retention} would delete. ` +
+    "To keep them, raise it, reload the daemon, and import again.\n"
   );
 }

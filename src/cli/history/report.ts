@@ -13,16 +13,16 @@ import { Failure, readConfig, UsageError } from "../io.ts";
 
 const period = reader(
   (text) => parsePeriod(text, hostZone()),
-  "It takes a month or a week, e.g. 2026-10 or 2026-W43.",
+  "Expected a month or a week, e.g. 2026-10 or 2026-W43.",
 );
 
-/** `licmond report`: what [[reports]] sends by mail, as a file, also beside a running daemon. */
+/** `licmond report`: writes the report that [[reports]] mails to a file. Works while the daemon runs. */
 export const report = command({
   options: {
     period: required("<month or week>", "2026-10, or 2026-W43", period),
-    to: text("<file>", "write HTML, or text where its name ends in .txt (default: text to stdout)"),
-    label: texts("<name:value>", "only servers with this label; may be repeated"),
-    anonymize: flag("name no people"),
+    to: text("<file>", "write HTML, or text if the name ends in .txt (default: text to stdout)"),
+    label: texts("<name:value>", "only servers with this label; repeatable"),
+    anonymize: flag("hide user names"),
   },
   async run({ options, config: named }, io) {
     const [now, zone] = [io.now(), hostZone()];
@@ -30,7 +30,7 @@ export const report = command({
     if (period.start >= now) throw new UsageError(`--period ${period.name} has not begun`);
     const labels = (options.label ?? []).map((label) => {
       const [, name, value] = /^([^:]+):(.*)$/s.exec(label) ?? [];
-      if (name === undefined) throw new UsageError("--label takes name:value, e.g. location:muc");
+      if (name === undefined) throw new UsageError("--label must be name:value, e.g. location:muc");
       return [name, value ?? ""] as const;
     });
     const { config } = await readConfig(named, io);
@@ -46,14 +46,14 @@ export const report = command({
       return readFigures(ask, { ...about, anonymize, publicUrl: http.publicUrl });
     });
     if (figures.servers.length === 0)
-      throw new Failure(labels.length === 0 ? "the config names no server" : "no server has these labels");
+      throw new Failure(labels.length === 0 ? "the config has no servers" : "no server has these labels");
     const { html, text: plain } = writeReport(figures);
     if (to === undefined) return io.out(plain);
     try {
       writeFileSync(to, to.endsWith(".txt") ? plain : html, { mode: 0o600 });
     } catch (error) {
-      throw new Failure(`${to} cannot be written: ${messageOf(error)}`);
+      throw new Failure(`cannot write ${to}: ${messageOf(error)}`);
     }
-    io.err(`${period.title} is in ${to}\n`);
+    io.err(`Wrote ${period.title} to ${to}\n`);
   },
 });

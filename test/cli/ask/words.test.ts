@@ -82,7 +82,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   ],
   [
     ["features", "nosuch_*"],
-    { out: "", err: "No license server has such a feature, or none was read yet.\n" },
+    { out: "", err: "No matching features, or no license server has been read yet.\n" },
   ],
   [
     ["who", "logicsim_core"],
@@ -99,7 +99,7 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
     { has: [/^ +expires +days +feature +seats +of\n/, /2026-03-31 +30 +LogicSim_Core +4 +eda\/acmed/] },
   ],
   [["expiring", "--days", "3"], { out: "", err: "Nothing expires within 3 days.\n" }],
-  [["denials", "--since", "3d"], { out: "", err: "No denial is known in the last 3d.\n" }],
+  [["denials", "--since", "3d"], { out: "", err: "No denials in the last 3d.\n" }],
   [["completion", "words", "--", "wh"], { out: "who\n" }],
   [["completion", "words", "--", "who", "logic"], { out: "LogicSim_Core\n" }],
   [["completion", "words", "--", "who", "--server", "e"], { out: "eda\n" }],
@@ -111,7 +111,10 @@ test.each<[string[], Partial<Ran> & { has?: RegExp[] }]>([
   [["completion", "words", "--", "wait", "solver", "--", "./r"], { out: "" }],
   [["completion", "words", "--", "completion", ""], { out: "bash\nzsh\nfish\n" }],
   [["completion", "bash"], { has: [/complete .* -F _licmond licmond\n$/] }],
-  [["completion", "csh"], { exitCode: 2, err: 'licmond: "csh" is none of bash, zsh, fish\n' }],
+  [
+    ["completion", "csh"],
+    { exitCode: 2, err: 'licmond: unknown shell "csh"; expected one of bash, zsh, fish\n' },
+  ],
   [
     ["features", "logicsm_core"],
     {
@@ -176,9 +179,9 @@ test("outages: each stretch, and how much of the time was looked at", async () =
   const { out, err } = await run(["outages", "--since", "30d", "--limit", "1"], { env });
   expect(asked).toEqual(["?start=-30d&limit=10000"]);
   expect(out).not.toMatch(/^new +down/m);
-  expect(out).toMatch(/^cae +down +0\d-\d\d \d\d:10 +goes on +12 h 50 min +Nobody\\u001b\[2J answers\.$/m);
+  expect(out).toMatch(/^cae +down +0\d-\d\d \d\d:10 +ongoing +12 h 50 min +Nobody\\u001b\[2J answers\.$/m);
   expect(out).toMatch(/^cae +83.33 % +98.77 %\nnew +\? +0 %$/m);
-  expect(err).toBe("1 of 7 are shown: --limit takes up to 10000.\n");
+  expect(err).toBe("Showing 1 of 7; raise --limit (up to 10000) to see more.\n");
 });
 
 test("status: an alert about seats stands in what is full, or else in what is wrong, as unseen denials do", async () => {
@@ -210,7 +213,7 @@ test("status: an alert about seats stands in what is full, or else in what is wr
   });
   const { out } = await run(["status"], { now: NOW, env: { LICMOND_URL: api.url.href } });
   expect(out).toMatch(
-    /Wrong 3 .*\n.*cae.* 12 h.*\neda +denials cannot be seen: log_command \(ssh\) ended\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/,
+    /Wrong 3 .*\n.*cae.* 12 h.*\neda +denials are not visible: log_command \(ssh\) ended\n.*near +92 % of the seats of near are in use \(23 of 25\) +12 h/,
   );
   expect(out).toMatch(/Full 1 .*\n.*eda +LogicSim_Core +4 of 4 in use, 2 waiting +/);
   expect(out).not.toContain("All 4 seats");
@@ -221,9 +224,7 @@ test("who: the closest names, also while a server was never read", async () => {
   at.show(...SERVERS, picture("new", { state: "failed", collectedAt: null, features: [] }));
   const env = { LICMOND_URL: `http://127.0.0.1:${serve(at).port}`, LICMOND_API_KEY: at.keys.viewer };
   const { err } = await run(["who", "solvr"], { now: NOW, env });
-  expect(err).toStartWith(
-    'licmond: No license server that was read offers "solvr". The closest name is "solver"',
-  );
+  expect(err).toStartWith('licmond: Unknown feature "solvr". The closest name is "solver"');
   const hostile = (await run(["who", HOSTILE.replace("cmd", "cmx")], { now: NOW, env })).err;
   expect(hostile).toContain('"=cmd()\\u001b[2J');
 });
@@ -255,7 +256,7 @@ test("denials: one column says what came of it, and the names stay whole at 80 c
   const terminal = { out: true, err: true, columns: 80, rows: 24 };
   const env = { LICMOND_URL: api.url.href, NO_COLOR: "1" };
   const ran = await run(["denials"], { now: NOW, terminal, env });
-  expect(ran.err).toBe("Denials of eda, cae cannot be seen: no log\n");
+  expect(ran.err).toBe("Denials of eda, cae are not visible: no log\n");
   expect(ran.out).toBe(
     `            when feature        user        server seats times outcome
      02-28 23:10 Timing_Signoff regress@cn1 eda       16     3 denied: Licensed…
@@ -289,7 +290,7 @@ test("status: what is wrong, full and expiring, on one screen", async () => {
   expect(lines.length).toBeLessThanOrEqual(24);
   expect(lines.slice(0, 2)).toEqual([
     "Servers: 1 up, 1 down. 12 of 100008 seats in use by 2 users, 2 waiting.",
-    "The numbers are 5 s old; 1 of 6 features stale.",
+    "Data is 5 s old; 1 of 6 features stale.",
   ]);
   expect(lines.join("\n")).toMatch(/Wrong 1\n.*cae.* down: Nobody answers at 27000@lic1\./);
   expect(lines.join("\n")).toMatch(/Full 1\n.*eda.* LogicSim_Core +4 of 4 in use, 2 waiting/);

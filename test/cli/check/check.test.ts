@@ -20,9 +20,9 @@ test("all well", async () => {
   await place.write('[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"');
   const { exitCode, out } = await check(place, "--no-poll");
   expect(out).toContain(`ok       config: ${place.config}\n`);
-  expect(out).toContain(`ok       storage: ${place.storage} can be written\n`);
+  expect(out).toContain(`ok       storage: ${place.storage} is writable\n`);
   expect(out).toContain("ok       a: tool: /bin/sh\n");
-  expect(out).toEndWith("All is well.\n");
+  expect(out).toEndWith("No problems found.\n");
   expect(exitCode).toBe(0);
 });
 
@@ -33,7 +33,7 @@ test("an experimental debug log is named", async () => {
   const server = '[[servers]]\nid = "a"\nmanager = "rlm"\naddress = "5053@127.0.0.1"\ntool = "/bin/sh"';
   await place.write(`${server}\nlog_file = "${log}"`);
   expect((await check(place, "--no-poll")).out).toContain(
-    "warning  a: log_file: RLM debug log: experimental, ",
+    "warning  a: log_file: RLM debug log: experimental; ",
   );
 });
 
@@ -58,10 +58,10 @@ test("every trouble at once, each with its fix", async () => {
   const { exitCode, out } = await run(["check", "--config", place.config], { env });
   expect(exitCode).toBe(1);
   for (const words of [
-    "storage: /proc/licmond/x does not exist and cannot be made by this user\n",
+    "storage: /proc/licmond/x does not exist and cannot be created by this user\n",
     `http: another program listens on 127.0.0.1:${taken.port}\n         fix: find it with `,
     `a: tool: ${at("lmutil")} does not exist.\n         fix: `,
-    "a: host: 27000@no-such-host.invalid does not resolve",
+    "a: host: 27000@no-such-host.invalid cannot be resolved",
     `b: address: the license file ${at("license.dat")} cannot be read`,
     `b: log_file: ${at("debug.log")} does not exist\n`,
     "notifications[0].secret_file: the file does not exist\n",
@@ -71,7 +71,7 @@ test("every trouble at once, each with its fix", async () => {
     "b: poll: LICENSE_QUERY_FAILED: ",
   ])
     expect(out).toContain(`PROBLEM  ${words}`);
-  expect(out).toContain("warning  a: secret_file: it has no effect: FlexNet is asked without a secret\n");
+  expect(out).toContain("warning  a: secret_file: has no effect: FlexNet does not use a secret\n");
   expect(out).toEndWith("11 problems.\n");
   // Each with what helps.
   expect(out.match(/^PROBLEM .*\n(?! {9}fix: \w)/gm)).toBeNull();
@@ -80,7 +80,7 @@ test("every trouble at once, each with its fix", async () => {
 test("--alerts without servers, without a database, and with days that are none", async () => {
   await using place = await createPlace();
   const alerts = (...args: string[]) => check(place, "--alerts", ...args);
-  const none = expect.stringContaining("the config names no server");
+  const none = expect.stringContaining("the config has no servers");
   expect(await alerts()).toMatchObject({ exitCode: 1, out: "", err: none });
   await place.write('[[servers]]\nid = "eda"\nmanager = "flexnet"\naddress = "27000@lic1"\n');
   expect(await alerts()).toMatchObject({ exitCode: 1, err: expect.stringContaining("There is no database") });
@@ -146,11 +146,11 @@ test("colour only for a person who wants it", async () => {
 });
 
 test.each([
-  [204, "ok       export.remote_write: HOST takes metrics\n", 0],
-  [503, "warning  export.remote_write: nothing can be written to HOST now. It answered 503\n", 0],
+  [204, "ok       export.remote_write: HOST accepts metrics\n", 0],
+  [503, "warning  export.remote_write: cannot write to HOST now. It answered 503\n", 0],
   [
     401,
-    "PROBLEM  export.remote_write: HOST refuses to be written to. It answered 401\n         fix: correct token_file",
+    "PROBLEM  export.remote_write: HOST rejects writes. It answered 401\n         fix: correct token_file",
     1,
   ],
   [404, "--web.enable-remote-write-receiver\n", 1],
@@ -183,7 +183,7 @@ test("check tells that no receiver answers", async () => {
   await using place = await createPlace();
   await place.write('[export.remote_write]\nurl = "http://127.0.0.1:1/write"');
   const { exitCode, out } = await check(place);
-  const words = "nothing can be written to 127.0.0.1:1 now. It cannot be reached";
+  const words = "cannot write to 127.0.0.1:1 now. It cannot be reached";
   expect(out).toContain(`warning  export.remote_write: ${words}`);
   expect(exitCode).toBe(0);
 });
@@ -216,15 +216,15 @@ test.each<[string, string, readonly string[], readonly string[]]>([
     window('["eda", "ead*"]') + override('server = "x?"'),
     [],
     [
-      'warning  alerts.overrides[0]: it holds for nothing: no server is called "x?"',
-      'warning  maintenance[0]: no server is called "ead*"',
+      'warning  alerts.overrides[0]: has no effect: unknown server "x?"',
+      'warning  maintenance[0]: unknown server "ead*"',
     ],
   ],
   [
     "a feature that was never seen",
     override('feature = "solver"') + override('server = "eda"', 'feature = "sloven*"'),
     ["solver"],
-    ['warning  alerts.overrides[1]: it holds for nothing seen so far: server "eda", feature "sloven*"'],
+    ['warning  alerts.overrides[1]: matches nothing seen so far: server "eda", feature "sloven*"'],
   ],
   ["features before any was seen", override('feature = "any"'), [], []],
 ])("check and names that name nothing: %s", async (_, toml, features, wanted) => {

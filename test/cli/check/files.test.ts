@@ -38,7 +38,7 @@ describe("room on the disk", () => {
   test.each(rooms)("%s", async (_name, statFs, words) => {
     await using place = await createPlace();
     const [fine, ...others] = toldOf(place.folder, statFs);
-    expect(fine).toBe(`ok: ${place.folder} can be written`);
+    expect(fine).toBe(`ok: ${place.folder} is writable`);
     expect(others).toEqual(words === null ? [] : [expect.stringContaining(words)]);
   });
 });
@@ -55,7 +55,7 @@ test("a database of an older licmond: what the daemon will do with it", async ()
   expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String)]);
   await rm(join(place.storage, "licmond.db-wal"), { force: true });
   const older = expect.stringMatching(
-    /^warning: the database is an older licmond's \(schema 3, .*backs it up/,
+    /^warning: the database is from an older version \(schema 3; .*backs it up/,
   );
   expect(toldOf(place.storage, disk(100 * GB, 50 * GB))).toEqual([expect.any(String), older]);
 });
@@ -65,12 +65,12 @@ test.skipIf(process.getuid?.() !== 0)("a file in it that belongs to another user
   await run(["keys", "create", "--name", "a", "--role", "viewer", "--config", place.config]);
   chownSync(place.storage, 4711, 4711);
   const [line] = toldOf(place.storage);
-  expect(line).toMatch(/^PROBLEM: .*licmond\.db.* belongs? to another user .*\| chown -R --reference=/);
+  expect(line).toMatch(/^PROBLEM: .*licmond\.db.* belongs? to a different user .*\| chown -R --reference=/);
 });
 
 test("a place that takes no new directory", () => {
   expect(toldOf("/proc/licmond")).toEqual([
-    "PROBLEM: /proc/licmond does not exist and cannot be made: /proc takes no new directory | set storage.directory to another",
+    "PROBLEM: /proc/licmond does not exist and cannot be created: /proc does not support new directories | set storage.directory to another",
   ]);
 });
 
@@ -192,7 +192,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     for (const text of [logged.join("\n"), out])
       expect(text.toLowerCase().includes("only this host can connect: http.host is not set")).toBe(isTold);
     // The address that `init` writes is open to others: keys would travel unencrypted.
-    expect(out.includes("keys travel in clear")).toBe(toml.includes("0.0.0.0"));
+    expect(out.includes("keys are sent unencrypted")).toBe(toml.includes("0.0.0.0"));
   });
 
   test("`serve` says so in its log", async () => {
@@ -206,7 +206,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
     await chmod(files.key, 0o604);
     startHints(log, { host: "127.0.0.1", port: 1, activeKeys: 1 }, config, place.config, env);
     expect(logged).toContainEqual({
-      message: "Others can get at a file that should be the daemon's alone",
+      message: "Other users can access a file that should be private to the daemon",
       setting: "http.tls_key",
       file: files.key,
       mode: "0604",

@@ -19,15 +19,15 @@ const WINDOW = (start: number) =>
   `[[maintenance]]\nservers = ["e*"]\nstart = "${new Date(start).toISOString()}"\nduration = "1h"\n`;
 const DOWN = lmstat({}).replace(/^(\s*\w+): UP v.*$/m, "$1: DOWN");
 const REFUSED =
-  /PROBLEM {2}eda: poll: LICENSE_PARSE_ERROR: .*\n +fix: see what its tool says: `licmond probe eda --raw`\n/;
+  /PROBLEM {2}eda: poll: LICENSE_PARSE_ERROR: .*\n +fix: check the tool's output: `licmond probe eda --raw`\n/;
 test.each<[string, string, string, readonly RegExp[], number]>([
-  ["answers", lmstat(SOLVER), UTC, [/ok {7}eda: poll: it answers: 1 feature, 1 checkout\n/], 0],
+  ["answers", lmstat(SOLVER), UTC, [/ok {7}eda: poll: answers: 1 feature, 1 checkout\n/], 0],
   [
     "answers with fewer users than seats in use",
     lmstat(SOLVER).replace("Total of 1 license in use", "Total of 3 licenses in use"),
     UTC,
     [
-      /warning {2}eda: poll: it answers: 1 feature, 1 checkout; 1 is partial, its counts may be incomplete: solver\n/,
+      /warning {2}eda: poll: answers: 1 feature, 1 checkout; 1 is partial, its counts may be incomplete: solver\n/,
     ],
     0,
   ],
@@ -35,7 +35,7 @@ test.each<[string, string, string, readonly RegExp[], number]>([
     "answers with a line that is not understood",
     `${lmstat({})}what?\n`,
     UTC,
-    [/warning {2}eda: poll: it answers: 0 features, 0 checkouts; 1 line was not understood\n/],
+    [/warning {2}eda: poll: answers: 0 features, 0 checkouts; 1 line was not recognized\n/],
     0,
   ],
   ["does not answer as it should", "what?\n", "", [REFUSED, /\n1 problem\.\n$/], 1],
@@ -43,14 +43,14 @@ test.each<[string, string, string, readonly RegExp[], number]>([
     "says that its daemon is down",
     DOWN,
     UTC,
-    [/PROBLEM {2}eda: poll: it answers, and is down: \w+ is down\n/],
+    [/PROBLEM {2}eda: poll: answers, but is down: \w+ is down\n/],
     1,
   ],
   [
     "is in maintenance",
     "what?\n",
     WINDOW(Date.now() - 60_000),
-    [/warning {2}eda: poll: LICENSE_PARSE_ERROR: .* \(a maintenance window covers it now\)\n/],
+    [/warning {2}eda: poll: LICENSE_PARSE_ERROR: .* \(in a maintenance window\)\n/],
     0,
   ],
   ["was in maintenance", "what?\n", WINDOW(Date.now() - 2 * 3_600_000), [REFUSED], 1],
@@ -89,7 +89,7 @@ test("servers that do not answer do not add up: what was not asked is named", as
   await checkPolls({ config: loaded.config, file: null, env, now: Date.now(), report }, limits);
   expect(told).toEqual([
     expect.stringMatching(/^one: poll: /),
-    expect.stringMatching(/^poll: not asked, .*: two, three \(/),
+    expect.stringMatching(/^poll: not polled, .*: two, three \(/),
   ]);
 });
 
@@ -107,14 +107,14 @@ describe("clocks", () => {
   };
 
   test.each([
-    [0, /ok {7}eda: clock: agrees with this host's\n/],
+    [0, /ok {7}eda: clock: in sync with this host\n/],
     [
       -20,
-      /PROBLEM {2}eda: clock: its clock is (19|20) min behind this host's: start times are off by that\n +fix: .*chrony/,
+      /PROBLEM {2}eda: clock: its clock is (19|20) min behind this host's: start times are off by that much\n +fix: .*chrony/,
     ],
     [
       330,
-      /PROBLEM {2}eda: clock: read in UTC, its clock is 5 h 30 min ahead of this host's: `timezone` is not/,
+      /PROBLEM {2}eda: clock: read in UTC, its clock is 5 h 30 min ahead of this host's: `timezone` does not match the server/,
     ],
   ])("RLM prints its server's clock, %d minutes ahead", async (ahead, told) => {
     await using place = await createPlace();
@@ -174,7 +174,7 @@ describe("what the checkouts seen so far tell of the zone", () => {
     if (offset === null) expect(out).not.toContain("eda: checkouts");
     else {
       expect(out).toContain("PROBLEM  eda: checkouts: read in UTC, its clock is ");
-      expect(out).toContain(`one that is ${offset} now\n`);
+      expect(out).toContain(`which is ${offset} now\n`);
     }
     expect(exitCode).toBe(offset === null ? 0 : 1);
   });

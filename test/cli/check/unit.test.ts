@@ -95,7 +95,7 @@ describe("what the sandbox lets the service reach", () => {
   test("all: nothing is to be done", async () => {
     const { problems, warnings, fine, out } = await told(LOG);
     expect([problems, warnings, out]).toEqual([[], [], ""]);
-    expect(fine).toEqual(["unit: licmond.service as systemd has it lets the service reach what it needs"]);
+    expect(fine).toEqual(["unit: licmond.service gives the service access to all files it needs"]);
   });
 
   test("each thing in the way is told, and one drop-in for all of it, which is tried before it is advised", async () => {
@@ -110,12 +110,12 @@ describe("what the sandbox lets the service reach", () => {
     const { problems, out, tried } = await told(toml, { mayListen: false, properties, refuse });
     const below = "in a drop-in of the unit, see below";
     expect(problems).toEqual([
-      `storage: /tmp cannot be written by the service: its unit makes it read-only; ReadWritePaths=/tmp ${below}`,
-      `eda: tool: /bin/sh cannot be reached by the service: its unit hides /bin; BindReadOnlyPaths=/bin/sh ${below}`,
-      `eda: log_file: /etc/hostname cannot be reached by the service: its unit hides /etc/hostname; BindReadOnlyPaths=/etc/hostname ${below}`,
-      `eda: secret_file: the unit hands over no credential named eda; LoadCredential=eda:/etc/licmond/secrets/eda ${below}`,
-      `notifications[0].secret_file: the unit hands over no credential named hook; LoadCredential=hook:/etc/licmond/secrets/hook ${below}`,
-      `http: the service may not listen on port 443, which is below 1024; AmbientCapabilities=CAP_NET_BIND_SERVICE and CapabilityBoundingSet=CAP_NET_BIND_SERVICE ${below}`,
+      `storage: the service cannot write /tmp: its unit makes it read-only; ReadWritePaths=/tmp ${below}`,
+      `eda: tool: the service cannot reach /bin/sh: its unit hides /bin; BindReadOnlyPaths=/bin/sh ${below}`,
+      `eda: log_file: the service cannot reach /etc/hostname: its unit hides /etc/hostname; BindReadOnlyPaths=/etc/hostname ${below}`,
+      `eda: secret_file: the unit has no LoadCredential= named eda; LoadCredential=eda:/etc/licmond/secrets/eda ${below}`,
+      `notifications[0].secret_file: the unit has no LoadCredential= named hook; LoadCredential=hook:/etc/licmond/secrets/hook ${below}`,
+      `http: the service is not allowed to listen on port 443, which is below 1024; AmbientCapabilities=CAP_NET_BIND_SERVICE and CapabilityBoundingSet=CAP_NET_BIND_SERVICE ${below}`,
     ]);
     const lines = [
       "ReadWritePaths=/tmp",
@@ -127,7 +127,7 @@ describe("what the sandbox lets the service reach", () => {
       "CapabilityBoundingSet=CAP_NET_BIND_SERVICE",
     ];
     expect(out).toBe(
-      `\nThe drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`,
+      `\nAdd this drop-in: sudo systemctl edit licmond\n\n  [Service]\n${lines.map((line) => `  ${line}\n`).join("")}\nthen: sudo systemctl restart licmond\n\n`,
     );
     // A secret may be yet to be written: the service's copy would not start.
     expect(tried.map((each) => each.lines)).toEqual([[], lines.filter((line) => !line.startsWith("Load"))]);
@@ -145,7 +145,7 @@ describe("what the sandbox lets the service reach", () => {
       },
     });
     expect(problems).toEqual([
-      `eda: tool: ${tool} cannot be reached by the service: its unit hides /tmp; BindReadOnlyPaths=${tool} in a drop-in of the unit, see below`,
+      `eda: tool: the service cannot reach ${tool}: its unit hides /tmp; BindReadOnlyPaths=${tool} in a drop-in of the unit, see below`,
       expect.stringContaining(`eda: tool: ${tool} cannot be run by the user licmond (mode 0750)`),
     ]);
   });
@@ -155,7 +155,7 @@ describe("what the sandbox lets the service reach", () => {
     ["/home", { ProtectHome: "tmpfs" }, ["BindReadOnlyPaths=/home/lmgrd.log"]],
     ["/tmp", { PrivateTmp: "yes" }, ["PrivateTmp=no"]],
     ["/dev", {}, ["PrivateDevices=no", "DeviceAllow=/dev/lmgrd.log"]],
-    ["/etc", { InaccessiblePaths: "/opt /etc" }, "take /etc out of InaccessiblePaths="],
+    ["/etc", { InaccessiblePaths: "/opt /etc" }, "remove /etc from InaccessiblePaths="],
   ])("hidden at %s by %j", (hidden, properties: Readonly<Record<string, string>>, fix) => {
     const path = `${hidden}/lmgrd.log`;
     const shown = { names: [], places: ["/", hidden, path], isNew: false, mayShow: true, credential: null };
@@ -169,7 +169,7 @@ describe("what the sandbox lets the service reach", () => {
       noNewPrivileges: false,
       property: (name) => properties[name] ?? "",
     };
-    const message = `${path} cannot be reached by the service: its unit hides ${hidden}`;
+    const message = `the service cannot reach ${path}: its unit hides ${hidden}`;
     expect(findingsOf({ files: [need], credentials: [], port: 8080 }, trial, {})).toEqual([
       expect.objectContaining({ message, ...(typeof fix === "string" ? { fix } : { lines: fix }) }),
     ]);
@@ -177,7 +177,7 @@ describe("what the sandbox lets the service reach", () => {
 
   test("a line that opens nothing is not passed off as the cure", async () => {
     const { problems } = await told(STORAGE, { refuse: { "/tmp": { error: "EROFS" } } });
-    expect(problems).toEqual([expect.stringContaining("another one of the unit closes it")]);
+    expect(problems).toEqual([expect.stringContaining("remove the conflicting line from the unit")]);
   });
 
   test("NoExecPaths=, and a security module behind permissions that allow it", async () => {
@@ -245,7 +245,7 @@ describe("programs", () => {
     const tool = fileOf(0o755, "lmutil", "#!/bin/sh\n");
     const env = { PATH: `${join(tool, "..")}:/bin` };
     expect((await told(server(""), { env })).problems).toEqual([
-      `eda: tool: lmutil is ${tool} for you, and not in the $PATH of the service (/usr/bin:/bin); tool = "${tool}" in the config`,
+      `eda: tool: lmutil is ${tool} for you, but not in the $PATH of the service (/usr/bin:/bin); tool = "${tool}" in the config`,
     ]);
   });
 
@@ -255,7 +255,9 @@ describe("programs", () => {
     expect(await asked(wrapped)).toEqual(["/tmp", sudo, "/usr/bin/env"]);
     const asRoot = server(`tool = ["${sudo}", "-u", "flexlm", "/bin/sh"]`);
     expect((await told(asRoot, { noNewPrivileges: true })).problems).toEqual([
-      expect.stringMatching(/^eda: tool: \S+ is a set-user-ID .*; name a program that needs none/),
+      expect.stringMatching(
+        /^eda: tool: \S+ is a set-user-ID .*; use a program that needs no extra privileges/,
+      ),
     ]);
     expect((await told(asRoot)).problems).toEqual([]);
   });
@@ -269,13 +271,13 @@ describe("when nothing can be tried", () => {
   test("not root, no systemd, no unit", async () => {
     const toml = STORAGE + hook("credential:hook");
     const user = await told(STORAGE, {}, { isRoot: false });
-    expect(user.warnings).toEqual([expect.stringContaining("unit: not tried: only root")]);
+    expect(user.warnings).toEqual([expect.stringContaining("unit: not checked: testing")]);
     const container = await told(toml, {}, { hasSystemd: async () => false });
-    expect(container.fine).toEqual(["unit: not tried: systemd does not run this host"]);
+    expect(container.fine).toEqual(["unit: not checked: this host does not run systemd"]);
     const byHand = await told(toml, {}, { unit: async () => null });
     for (const { problems } of [container, byHand])
       expect(problems).toEqual([
-        "notifications[0].secret_file: names the credential hook, and this host has no unit that hands it over; name a path",
+        "notifications[0].secret_file: names the credential hook, but this host has no unit that provides it; use a path",
       ]);
     for (const { tried } of [user, container, byHand]) expect(tried).toEqual([]);
   });
@@ -286,7 +288,7 @@ describe("when nothing can be tried", () => {
     expect(fine).toEqual([]);
     const missing = async () => "[Service]\nLoadCredential=a:/no/such/file\n";
     expect((await told(STORAGE, {}, { unit: missing })).problems).toEqual([
-      "unit: LoadCredential=a:/no/such/file names a file that does not exist: the service cannot start; write the secret into /no/such/file, or take that line out",
+      "unit: LoadCredential=a:/no/such/file names a file that does not exist: the service cannot start; write the secret to /no/such/file, or remove that line",
     ]);
   });
 });
@@ -297,7 +299,7 @@ test("a setting that the unit alone gives the service is told of, and its value 
   const { problems, warnings } = await told(STORAGE, { inside, env });
   expect(problems).toEqual([]);
   expect(warnings).toEqual([
-    "unit: Environment= gives the service a LICMOND_HTTP_PORT that this command does not have: it may speak of another setting (fix: set it in the config instead, which all read)",
+    "unit: Environment= sets LICMOND_HTTP_PORT for the service but not for this command: results may differ (fix: set it in the config instead)",
   ]);
   expect((await told(STORAGE, { inside, env: inside })).warnings).toEqual([]);
 });
@@ -305,7 +307,7 @@ test("a setting that the unit alone gives the service is told of, and its value 
 test("the service reads another config: that is said, and nothing else", async () => {
   const inside = { PATH: "/bin", LICMOND_CONFIG: "/srv/other.toml" };
   expect((await told(STORAGE, { inside, file: DEFAULT_FILE })).warnings).toEqual([
-    `unit: the service reads /srv/other.toml and not ${DEFAULT_FILE} (fix: \`licmond check --config /srv/other.toml\` checks that)`,
+    `unit: the service reads /srv/other.toml, not ${DEFAULT_FILE} (fix: check that file with \`licmond check --config /srv/other.toml\`)`,
   ]);
   const { tried, warnings, fine } = await told(STORAGE, { file: "/home/ada/licmond.toml" });
   expect([tried, warnings, fine]).toEqual([[], [], []]);

@@ -36,7 +36,7 @@ describe.each([
 ])("a log that begins with %s", (_, piece) => {
   test("is read to its end to see that nothing else comes", async () => {
     const source = counted(piece, "");
-    await expect(dated(source, "UTC", debugLog)).rejects.toThrow("no FlexNet debug log");
+    await expect(dated(source, "UTC", debugLog)).rejects.toThrow("not a FlexNet debug log");
     expect(source.read).toBe(2 * PIECES);
   });
 

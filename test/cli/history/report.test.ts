@@ -49,14 +49,14 @@ test("writes the file, its owner's alone, or text to stdout", async () => {
     exitCode: 1,
     err: "licmond: no server has these labels\n",
   });
-  expect((await report("--to", "/proc/x/y")).err).toStartWith("licmond: /proc/x/y cannot be written: ");
+  expect((await report("--to", "/proc/x/y")).err).toStartWith("licmond: cannot write /proc/x/y: ");
 });
 
 test.each([
   [["--period", "2999-01"], "--period 2999-01 has not begun"],
-  [["--period", "2026-W99"], "'2026-W99' is invalid. It takes a month or a week, e.g. 2026-10"],
+  [["--period", "2026-W99"], "'2026-W99' is invalid. Expected a month or a week, e.g. 2026-10"],
   [[], "required option '--period <month or week>' not specified"],
-  [["--period", "2026-01", "--label", "location"], "--label takes name:value, e.g. location:muc"],
+  [["--period", "2026-01", "--label", "location"], "--label must be name:value, e.g. location:muc"],
 ])("%p is no way to call it", async (args, message) => {
   await using place = await createPlace();
   const { exitCode, err } = await run(["report", "--config", place.config, ...args]);
