@@ -25,7 +25,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
   beforeAll(async () => {
     postgres = await startPostgres(await freePort(), ["fsync=off"]);
     database = await postgres.database();
-    viewer = await keyAt(database, { role: "viewer", anonymize: true });
+    viewer = await keyAt(database, { role: "viewer" });
     for (const [index, name] of SITES.entries()) {
       sites.set(name, madeUpSite(name, await keyAt(database, { role: "site", site: name })));
       pictures.set(name, simulatedPictures(index + 1, AT));
