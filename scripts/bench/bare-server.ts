@@ -1,7 +1,7 @@
 /** Answers every request with the bytes of a file: `bun bare-server.ts PORT FILE`. */
 const [port, file] = process.argv.slice(2);
 if (port === undefined || file === undefined) throw new Error("usage: bare-server.ts PORT FILE");
-// Bytes: a string would be encoded anew for every answer.
+// Bytes, because a string would be encoded for every answer.
 const body = await Bun.file(file).bytes();
 
 Bun.serve({

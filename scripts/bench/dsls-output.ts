@@ -8,10 +8,10 @@ import { INSTANT } from "./shapes.ts";
 const PER_FEATURE = 40;
 const ZONE = "UTC";
 const EXPIRY = { expiresOn: "2026-12-31", expiresAt: endOfDay(ZONE, 2026, 12, 31), permanent: false };
-/** Of a row with its user. */
+/** Approximate size of a row with its user. */
 const ROW_BYTES = 250;
 
-/** A table of DSLicSrv of about so many megabytes: features of tokens, forty holders each. Equal sizes give equal texts. */
+/** Creates a DSLicSrv table of about this size: features of tokens with forty holders each. Equal sizes give equal texts. */
 export function dslsOutput(megabytes: number): Uint8Array {
   const features = Math.ceil((megabytes * 1_000_000) / ROW_BYTES / PER_FEATURE);
   const up = {

@@ -4,34 +4,34 @@ import { feature, picture } from "../../test/http/make.ts";
 import { pictureStates } from "../../test/hub/pictures.ts";
 import { madeUpSite } from "../../test/hub/rig.ts";
 
-/** A made-up fleet: each site has as many servers, and each server as many features. */
+/** Size of a simulated fleet; all sites and servers have the same size. */
 export interface Shape {
   readonly sites: number;
   readonly servers: number;
   readonly features: number;
 }
 
-/** Seats of a feature that are taken at each time. */
+/** Seats in use of each feature. */
 const HELD = 4;
 const POLL_MS = 60_000;
-/** Features that a poll finds changed at the rate 1. */
+/** Features that change between two polls at rate 1. */
 const CHANGED = 8;
-/** Facts that one feature makes a second at nine in the morning: 160 a second of 18,000 features (design, arithmetic). */
+/** Facts per second of one feature at nine in the morning: 160 per second for 18,000 features. */
 export const FACTS_A_SECOND = 160 / 18_000;
-/** Longest pause of a sender whose hub does not answer. */
+/** Longest retry pause of a sender. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** How the fleet does at the moment; times in ms. */
+/** Counters of the fleet since the last read; times in ms. */
 export interface Tally {
   facts: number;
   bytes: number;
   pushes: number;
-  /** Answered with another status than 200, or not at all. */
+  /** Pushes with a status other than 200 or no answer. */
   failures: number;
   readonly refusals: Map<number, number>;
-  /** Of each push, how long it took. */
+  /** Duration of each push. */
   pushMs: number[];
-  /** Of each push with facts, how old the oldest was when the hub had it. */
+  /** Age of the oldest fact of each push, when the hub stored it. */
   lagMs: number[];
 }
 
@@ -41,12 +41,15 @@ export const newTally = (): Tally => ({
 
 export type Fleet = ReturnType<typeof createFleet>;
 
-/** Sites that push as real ones do: facts in order with the newest pictures, every ten seconds, at once while more waits. */
+/**
+ * Creates sites that push as real ones do: facts in order and the newest pictures, every ten seconds, or at once while more
+ * facts wait.
+ */
 export function createFleet(shape: Shape, url: string, keys: readonly string[]) {
   let factor = 1;
   let tally = newTally();
   let stopped = false;
-  /** Until when no site reaches the hub, by `performance.now()`. */
+  /** Sites cannot reach the hub until this time, by `performance.now()`. */
   let awayUntil = 0;
   const sites = keys.map((key, index) => createSite(key, index));
 
@@ -60,13 +63,13 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     const numbers = servers.map(() => 1);
     let polls = 0;
     let cursor = 0;
-    /** Facts that were made so far, and until when. Those of the first `seats` sessions are there from the start. */
+    /** Number of facts so far, and the time of the last one. The facts of the first `seats` sessions exist from the start. */
     let made = seats;
     let madeUntil = Date.now();
-    /** When facts were made, oldest first: from number `first` on. */
+    /** Times of facts, oldest first: from number `first` on. */
     let runs: { readonly first: number; readonly from: number; readonly until: number }[] = [];
 
-    /** Time goes on to `until`: the facts of the time since are made. */
+    /** Makes the facts up to `until`. */
     function make(until: number): void {
       const each = shape.servers * shape.features * FACTS_A_SECOND * factor;
       const count = Math.floor(((until - madeUntil) / 1000) * each + Math.random());
@@ -83,7 +86,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       return Math.floor(run.from + ((run.until - run.from) * (seq - run.first)) / last);
     }
 
-    /** Pictures of servers whose poll is due: whole at first, then what has changed. */
+    /** Returns pictures of servers whose poll is due: whole at first, then only changes. */
     function states(now: number): object[] {
       if (cursor === 0) {
         if (untold.length > 0) return [];
@@ -121,7 +124,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       });
     }
 
-    /** One push; answers whether more waits. */
+    /** Sends one push and reports whether more facts wait. */
     async function push(): Promise<boolean> {
       make(Date.now());
       const begun = performance.now();
@@ -161,7 +164,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       return cursor < made;
     }
 
-    /** An opened session, a step, an ended session, a step, and so on; at first the sessions that are open. */
+    /** Facts alternate: an opened session, a step, an ended session, a step. The first facts are the open sessions. */
     function factAt(seq: number, at: number) {
       const turn = seq <= seats ? 0 : seq % 4;
       if (turn % 2 === 1)
@@ -187,10 +190,10 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       push,
       isBehind() {
         const late = Date.now() - 2 * HEARTBEAT_MS;
-        // Facts are made when they are pushed: a site that has not pushed yet has none, and is behind all the same.
+        // Facts are made by a push, so a site that has not pushed yet has none, but is behind too.
         return cursor < seats || madeUntil < late || (cursor < made && timeOf(cursor + 1) < late);
       },
-      /** Begins to make facts so long ago. */
+      /** Starts making facts at an earlier time. */
       rewind: (ms: number) => {
         madeUntil -= ms;
       },
@@ -204,7 +207,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
       const begun = performance.now();
       if (begun < awayUntil) {
         await Bun.sleep(Math.min(awayUntil - begun, 1_000));
-        // As senders do after a failure: somewhere within the longest pause.
+        // Senders retry at a random time within the longest pause.
         if (performance.now() >= awayUntil) await Bun.sleep(Math.random() * LONGEST_PAUSE_MS);
         continue;
       }
@@ -215,7 +218,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
 
   const all = sites.map((_, index) => run(index));
   return {
-    /** What there was since it was asked last. */
+    /** Returns the counters and resets them. */
     take(): Tally {
       const taken = tally;
       tally = newTally();
@@ -224,12 +227,12 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
     setFactor: (next: number) => {
       factor = next;
     },
-    /** No site reaches the hub for so long, in which they make the facts of `factsMs`. */
+    /** Cuts all sites off for `ms`; meanwhile they make the facts of `factsMs`. */
     cut(ms: number, factsMs: number): void {
       awayUntil = performance.now() + ms;
       for (const site of sites) site.rewind(factsMs - ms);
     },
-    /** Sites with facts that are older than two heartbeats. */
+    /** Counts sites with facts older than two heartbeats. */
     behind: () => sites.filter((site) => site.isBehind()).length,
     async stop(): Promise<void> {
       stopped = true;
@@ -241,7 +244,7 @@ export function createFleet(shape: Shape, url: string, keys: readonly string[]) 
 const COUNTS = { total: 100, reserved: null, queued: 0, unlimited: false };
 const userOf = (id: number) => `user${(id * 37) % 4_000}`;
 
-/** A feature of a site as the hub gets it; `turn` says who holds its seats. */
+/** A feature of a site as the hub receives it. `turn` selects the holders of its seats. */
 function featureAt(site: number, n: number, turn: number): FeaturePicture {
   const template = feature(`Feature_${n}`);
   const [seat] = template.checkouts;

@@ -1,7 +1,7 @@
 /**
- * A made-up fleet pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary. Prints one line
- * for each bar: the hub's memory, how late facts are, how long lists take meanwhile, how soon an outage is caught up, and the
- * rate up to which all that holds.
+ * Simulates a fleet that pushes to a hub: `bun scripts/bench/fleet.ts --help`. Needs PostgreSQL and the built binary. Prints
+ * a line for each limit: the hub's memory, the delay of facts, the time of lists meanwhile, the time to catch up after an
+ * outage, and the highest rate that keeps all limits.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -52,7 +52,7 @@ const [seconds, rate, outageMinutes, climbSeconds] = [
 ].map(Number) as [number, number, number, number];
 
 const BARS = { hubMegabytes: 256, lagMs: 30_000, listsMs: 300, caughtUpMs: 120_000 };
-/** In an outage of any length no site pushes for so long: by then all count as silent. */
+/** Duration without pushes that makes all sites silent. */
 const CUT_MS = 40_000;
 const ASK_EVERY_MS = 250;
 
@@ -77,7 +77,7 @@ const PATHS = [
   "picture?site=site7",
 ];
 
-/** Asks for one list after the other until it is stopped. */
+/** Requests lists, one after the other, until stopped. */
 function startAsking(url: string, key: string) {
   let asked = new Map<string, number[]>();
   let stopped = false;
@@ -106,7 +106,7 @@ function startAsking(url: string, key: string) {
   };
 }
 
-/** Processor time that the whole machine has spent at work, in seconds. */
+/** Returns the busy CPU time of the whole machine, in seconds. */
 async function busySeconds(): Promise<number> {
   const [line = ""] = (await Bun.file("/proc/stat").text()).split("\n");
   const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).map(Number);
@@ -142,7 +142,7 @@ const hub = Bun.spawn([BINARY, "hub", "--config", config], { stdout: "ignore", s
 await untilAnswers(`${url}/api/ping`, () => hub.exitCode !== null);
 
 let mostMegabytes = 0;
-/** Waits, and watches the hub meanwhile; prints how things stand. */
+/** Waits while sampling the hub, and prints progress. */
 async function watch(ms: number, isOver: () => boolean = () => false): Promise<void> {
   const end = performance.now() + ms;
   for (let turn = 1; performance.now() < end && !isOver(); turn++) {
@@ -153,7 +153,7 @@ async function watch(ms: number, isOver: () => boolean = () => false): Promise<v
   }
 }
 
-/** One stretch of time: what the fleet and the lists did in it, and who used the processors. */
+/** Measures one period: the fleet, the lists, and the CPU use of each. */
 async function stretch(what: string, ms: number): Promise<{ lagMs: number; listsMs: number }> {
   fleet.take();
   asking.take();
@@ -178,7 +178,7 @@ async function stretch(what: string, ms: number): Promise<{ lagMs: number; lists
   return { lagMs: quantile(lagMs, 1), listsMs: quantile(times, 0.95) };
 }
 
-/** How long it takes after an outage until no site is behind, in ms. */
+/** Measures the time after an outage until no site is behind, in ms. */
 async function caughtUp(sitesOf: Fleet): Promise<number> {
   sitesOf.cut(CUT_MS, outageMinutes * 60_000);
   await watch(CUT_MS);

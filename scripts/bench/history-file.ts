@@ -21,10 +21,10 @@ import {
 
 export const SILENT = { debug() {}, info() {}, warn: console.error, error: console.error };
 
-/** What lies in the directory of a generated history; also proof that it was finished. */
+/** File with the size of a generated history. It is written last, so it also marks a complete one. */
 const NOTE = "size.json";
 
-/** A generated history: a store, and its last day as one row a poll. */
+/** A generated history: a store, and its last day as one row per poll. */
 export interface HistoryFile {
   /** Directory of the store. */
   readonly store: string;
@@ -36,7 +36,7 @@ export interface PlainDay {
   readonly bytes: number;
 }
 
-/** What a directory holds, or what is made in it when it is empty. Throws when it holds something else. */
+/** Returns the history in a directory, or generates one in an empty directory. Throws if the directory has something else. */
 export async function historyFile(directory: string, size: YearSize, year: Year): Promise<HistoryFile> {
   mkdirSync(directory, { recursive: true });
   const note = join(directory, NOTE);
@@ -60,7 +60,7 @@ export async function historyFile(directory: string, size: YearSize, year: Year)
   }
 }
 
-/** Bytes of tables with their indexes. */
+/** Returns the size of tables with their indexes. */
 export function bytesOf(sqlite: Database, tables: readonly string[]): number {
   const size = sqlite.query<{ bytes: number }, [string]>(
     `SELECT sum(pgsize) AS bytes FROM dbstat WHERE name IN
@@ -88,7 +88,7 @@ export function serversOf({ servers, features }: YearSize): MonitoredServer[] {
   });
 }
 
-/** Nobody reads it meanwhile, and when it fails it is made anew: nothing is journalled, indexes come last. */
+/** A failed file is generated again, so skip the journal and create indexes last. */
 async function generate(directory: string, size: YearSize, year: Year): Promise<void> {
   const store = openStore({ directory, log: SILENT });
   const { sqlite } = store;
@@ -130,7 +130,7 @@ async function generate(directory: string, size: YearSize, year: Year): Promise<
   }
 }
 
-/** Names, and coverage of the whole range. */
+/** Writes names, and coverage of the whole range. */
 function writeNames(store: Store, size: YearSize, first: number): void {
   const insert = store.sqlite.query<null, [number, string, string, string]>(
     "INSERT INTO history_features (id, server_id, daemon, name) VALUES (?, ?, ?, ?)",
@@ -141,7 +141,7 @@ function writeNames(store: Store, size: YearSize, first: number): void {
   const coverage = store.sqlite.query<null, [string, number, number, number]>(
     "INSERT INTO coverage (server_id, from_at, read_at, until_at, running) VALUES (?, ?, ?, ?, 1)",
   );
-  // Twice a day a server is silent for five minutes.
+  // Each server is silent for five minutes twice a day.
   const status = store.sqlite.query<null, [string, number, string, number]>(
     `INSERT INTO server_statuses (server_id, from_at, status, read_at, until_at, next_by) VALUES (?1, ?2, ?3, ?4, ?4, ?4)`,
   );
@@ -165,7 +165,7 @@ function writeNames(store: Store, size: YearSize, first: number): void {
   });
 }
 
-/** What the daemon makes of each day when it is over. */
+/** Writes the sums that the daemon makes of each finished day. */
 async function writeSums(store: Store, { servers, features, end }: YearSize): Promise<void> {
   const polled = serversOf({ servers, features, days: 0, end });
   const ask = async (name: keyof DayQueries, asked: QueryParams<DayQueries, keyof DayQueries>) =>
@@ -190,7 +190,7 @@ function writeUsers(store: Store, year: Year): void {
   });
 }
 
-/** The last day as one row a poll, in the densest order. */
+/** Writes the last day as one row per poll, in the densest order. */
 function writePlainDay(path: string, size: YearSize, year: Year): void {
   const dayAt = size.end - DAY_MS;
   const sqlite = new Database(path, { create: true, strict: true });

@@ -11,7 +11,10 @@ import { median } from "./measure.ts";
 
 const CYCLES = 15;
 
-/** Median ms of a cycle: every server polled once, each poll a transaction with its picture, sessions and counts. */
+/**
+ * Measures the median ms of a cycle: every server polled once, each poll in a transaction with its picture, sessions and
+ * counts.
+ */
 export async function ingest(directory: string, year: Year, size: YearSize, at: number): Promise<number> {
   const store = openStore({ directory, log: SILENT });
   try {
@@ -34,7 +37,7 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
       Bun.gc(true);
       const begun = performance.now();
       for (const outcome of outcomes) await live.record(outcome, null);
-      // The first one opens everything.
+      // The first cycle opens files and compiles code.
       if (cycle > 0) times.push(performance.now() - begun);
     }
     await live.stop();
@@ -45,7 +48,7 @@ export async function ingest(directory: string, year: Year, size: YearSize, at: 
   }
 }
 
-/** Takes back what the polls behind the generated history left, so that the next measurement finds it as it was. */
+/** Deletes the rows of polls after the generated history, so that each measurement starts from the same state. */
 function forgetPolls({ sqlite, transaction }: Store, { end }: YearSize): void {
   transaction(() => {
     sqlite.run("DELETE FROM sessions WHERE ended_at IS NULL");

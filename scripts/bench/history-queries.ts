@@ -9,9 +9,9 @@ import type { Row } from "./table.ts";
 
 const FEATURES_ASKED = 40;
 
-/** Questions as the routes ask them, to the last byte of the answer, beside a scan of the same time in plain rows. */
+/** Measures queries of the routes up to the last byte of the answer, compared with a scan of plain rows over the same time. */
 export async function queries({ store, plain }: HistoryFile, size: YearSize): Promise<Row[]> {
-  // As people ask: "the last month", at some minute of an hour.
+  // People ask for "the last month" at any minute of an hour.
   const end = size.end - 37 * MINUTE_MS - 12_345;
   const clock = { now: () => end };
   const client = createHistoryClient<HistoryAnswers>({ path: `${store}/licmond.db`, clock, log: SILENT });
@@ -46,7 +46,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
     scanMs: number | null,
   ): Promise<void> {
     const times: number[] = [];
-    // Once to open what is cold in any daemon's first hour.
+    // The first request warms caches that are warm in any running daemon.
     await asks[0]?.();
     const stall = await longestStall(async () => {
       for (const ask of asks) {
@@ -71,7 +71,7 @@ export async function queries({ store, plain }: HistoryFile, size: YearSize): Pr
       bound: { of: "ours", atMost: 20 },
     });
   }
-  /** The plain rows of a day, scanned in SQL: times the days is what the range would take. */
+  /** Scans the plain rows of a day in SQL. Multiplied by the days, it is the time for the range. */
   const scan = (where: string, count: number): number => {
     const statement = sqlite.query(
       `SELECT feature_id, avg(used), max(used) FROM polls ${where} GROUP BY feature_id`,

@@ -8,7 +8,7 @@ import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import type { Store } from "../../src/store/open/open.ts";
 
-/** A site in numbers: `servers` license servers of `features` features each, over `days` days up to `end` (UTC midnight). */
+/** Size of a site: `servers` license servers with `features` features each, over `days` days up to `end` (UTC midnight). */
 export interface YearSize {
   readonly servers: number;
   readonly features: number;
@@ -16,7 +16,7 @@ export interface YearSize {
   readonly end: number;
 }
 
-/** One person's seat, as polls a minute apart see it. */
+/** One checkout, as polls a minute apart see it. */
 interface Held {
   readonly user: number;
   readonly from: number;
@@ -24,23 +24,23 @@ interface Held {
   readonly count: number;
 }
 
-/** A feature's week: what the simulator's people do with it. */
+/** A feature's week of simulated use. */
 interface FeatureWeek {
   readonly total: number;
   /** Ascending by `from`. */
   readonly held: readonly Held[];
-  /** Minutes at which the number of used seats changes; ascending, one a minute. */
+  /** Times at which the number of used seats changes; ascending, at most one per minute. */
   readonly changes: readonly { readonly at: number; readonly used: number }[];
-  /** Small ids of the users, by hours since the week began. */
+  /** Small ids of the users for each hour of the week. */
   readonly users: readonly (readonly number[])[];
-  /** Requests that were denied; ascending by `from`. */
+  /** Denied requests, ascending by `from`. */
   readonly denied: readonly Held[];
 }
 
 const ZONE = "UTC";
-/** Different weeks of work played; features beyond that many do the same some minutes later. */
+/** Number of simulated weeks. Further features repeat them, some minutes later. */
 const PLAYED = 200;
-/** One request in so many is denied. */
+/** One in this many requests is denied. */
 const DENIED_EVERY = 200;
 
 const USED = SERVERS.flatMap((server) =>
@@ -49,10 +49,10 @@ const USED = SERVERS.flatMap((server) =>
   ),
 );
 
-/** Weeks of features, each played once when it is first asked for. */
+/** Creates the weeks of features; each is simulated at its first use. */
 export function createYear() {
   const users = new Map<string, number>();
-  /** The weeks at hand: on a Monday two. */
+  /** Weeks in memory; two of them on a Monday. */
   let weeks: { readonly week: Week; readonly played: Map<number, FeatureWeek> }[] = [];
 
   function userId(name: string): number {
@@ -120,13 +120,13 @@ export function createYear() {
   return {
     users,
     weekOf,
-    /** What holds at an instant. */
+    /** Returns the counts at an instant. */
     countsAt(feature: number, at: number): { readonly total: number; readonly used: number } {
       const { played: of } = weekOf(feature, at);
       const step = of.changes.findLast((change) => change.at <= at - delayOf(feature));
       return { total: of.total, used: step?.used ?? 0 };
     },
-    /** The samples of [from, to), which lies in one week: what holds at its begin, and every change. */
+    /** Returns the samples in [from, to), which is within one week: the counts at `from`, and every change. */
     samples(feature: number, from: number, to: number): Step[] {
       const { played: of } = weekOf(feature, from);
       const { total } = of;
@@ -149,7 +149,7 @@ export function createYear() {
 
 export type Year = ReturnType<typeof createYear>;
 
-/** Names of a feature by its place. */
+/** Returns the names of a feature by its index. */
 export function nameOf(
   { features }: YearSize,
   index: number,
@@ -162,7 +162,7 @@ export function nameOf(
   };
 }
 
-/** Writes the sessions that began on a day, ended as the week had it. */
+/** Writes the sessions that began on a day, with their ends. */
 export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: number): void {
   const insert = store.sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO sessions (server_id, daemon, feature, user, host, display, qualifier, version, count, handle, started_at,
@@ -193,7 +193,7 @@ export function writeSessions(store: Store, year: Year, size: YearSize, dayAt: n
   });
 }
 
-/** Writes the denials of a day, as the rollups of `writeDay` count them. */
+/** Writes the denials of a day, matching the rollups of `writeDay`. */
 export function writeDenials(store: Store, year: Year, size: YearSize, dayAt: number): void {
   const insert = store.sqlite.query<null, (string | number | null)[]>(
     `INSERT INTO denials (server_id, daemon, feature, user, host, at, until, count, attempts, reason, code, outcome, told)
@@ -208,14 +208,14 @@ export function writeDenials(store: Store, year: Year, size: YearSize, dayAt: nu
   });
 }
 
-/** Denials of a feature whose time lies in [from, to). */
+/** Returns the denials of a feature in [from, to). */
 function deniedIn(year: Year, index: number, from: number, to: number): { at: number; of: Held }[] {
   const plays = [year.weekOf(index, from), year.weekOf(index, to - 1)];
   return plays.flatMap(({ played, week }, place) => {
     if (place === 1 && week === plays[0]?.week) return [];
     const found: { at: number; of: Held }[] = [];
     for (const of of played.denied) {
-      // Each its own millisecond: a user has one denial of a feature at a time.
+      // Use a millisecond per user, because a user has at most one denial of a feature at a time.
       const at = of.from + (of.user % 1000);
       if (at >= from && at < to) found.push({ at, of });
     }
@@ -227,20 +227,20 @@ export function userName(id: number): string {
   return `user${String(id).padStart(5, "0")}`;
 }
 
-/** Features that do the same do it some minutes later. */
+/** Features that repeat a week do so some minutes later. */
 function delayOf(feature: number): number {
   return (Math.floor(feature / PLAYED) % 30) * MINUTE_MS;
 }
 
-/** When within a minute the poll ends: servers are spread, and tools take their time. */
+/** Returns the offset of a poll within its minute: servers are spread, and tools take time. */
 function pollMs(feature: number, at: number): number {
   const mixed = Math.imul((at / MINUTE_MS) ^ Math.imul(feature + 1, 0x9e3779b1), 0x85ebca6b);
   return ((Math.floor(feature / 50) * 577) % 50_000) + (((mixed ^ (mixed >>> 15)) >>> 0) % 400);
 }
 
 /**
- * Writes one day of every feature as the daemon leaves it behind: packed samples and rollups. Feature ids run from 1.
- * The same functions as the daemon's packer, without the hour by hour.
+ * Writes one day of every feature as the daemon packs it: samples and rollups. Feature ids start at 1. Uses the functions of
+ * the daemon's packer, without the hourly steps.
  */
 export function writeDay(store: Store, year: Year, { servers, features }: YearSize, dayAt: number): void {
   const insert = (table: string) =>
@@ -251,7 +251,7 @@ export function writeDay(store: Store, year: Year, { servers, features }: YearSi
   store.transaction(() => {
     for (let index = 0; index < servers * features; index++) {
       const { week } = year.weekOf(index, dayAt);
-      // A week ends on Monday at four.
+      // A week ends on Monday at four o'clock.
       const cut = Math.min(week.endsAt, dayAt + DAY_MS);
       const samples = year.samples(index, dayAt, cut);
       let users = year.weekOf(index, dayAt).played.users;

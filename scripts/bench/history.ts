@@ -12,12 +12,12 @@ import { type Bench, type Row, tableOf } from "./table.ts";
 
 const FULL = { servers: 100, features: 50, days: 365 };
 const TURNS = 3;
-/** A Wednesday: its polls at noon are those of a working day. */
+/** A Wednesday, so polls at noon are those of a working day. */
 const END = Date.parse("2026-09-30T00:00:00Z");
 
 /**
- * A year of history: what it takes on disk, what a poll costs at its end, and what questions cost. The file is made
- * anew and deleted unless HISTORY_DIR names a directory to make it in, or to find it in.
+ * Measures a year of history: its size, the time of a poll at its end, and the time of queries. The history is generated and
+ * deleted, unless HISTORY_DIR names a directory to keep it in.
  */
 export const history: Bench = {
   name: "history",
@@ -84,7 +84,7 @@ function onDisk({ store: directory, plain }: HistoryFile, size: YearSize): Row[]
   }
 }
 
-/** The same polls on both, in turns: a working day behind the year, and nothing before it. */
+/** Alternates the same polls on the full and on an empty store. */
 async function ingestRow(
   { store }: HistoryFile,
   size: YearSize,
@@ -96,7 +96,7 @@ async function ingestRow(
     const at = END + (9 + 2 * turn) * 60 * MINUTE_MS;
     const last = await ingest(store, year, size, at);
     const first = await ingest(fresh(turn), year, size, at);
-    // The first turn warms up.
+    // The first round warms up.
     if (turn > 0) times.push({ last, first });
   }
   return {

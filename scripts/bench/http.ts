@@ -13,13 +13,15 @@ const FEATURES = 50;
 const CHECKOUTS = 100;
 const PATH = "/api/licenses/features";
 const SUMMARY = "/api/licenses/summary";
-/** In short answers what every request costs stands out, and what parameters cost; and a scrape. */
+/** Short answers show the cost of a request and of its parameters; /metrics is a scrape. */
 const OTHERS = [SUMMARY, `${PATH}?server=s7&feature=feature_0001&state=ok&limit=1`, "/metrics"];
 const WARM_UP_GUESSES = 50_000;
 const GUESSES = 150_000;
 const SETTLE_MS = 3_000;
-/** The load that fills a core, and the one that leaves room to see what polls do to an answer's time, for long enough
- * that the hundredth part of the answers is more than a handful. */
+/**
+ * FULL keeps a core busy. LIGHT leaves room to see the effect of polls on response times, and runs long enough for a
+ * meaningful p99.
+ */
 const FULL = { connections: 4, seconds: 2, pauseMs: 0 } as const;
 const TURNS = 3;
 const SHORTEST_INTERVAL_MS = 5_000;
@@ -29,7 +31,7 @@ interface BareServer extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A bare server of the same bytes, in a process of its own. */
+/** Starts a bare server of the same bytes in a child process. */
 async function startBare(body: string): Promise<BareServer> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-bench-"));
   const port = freePort();
@@ -52,7 +54,7 @@ async function startBare(body: string): Promise<BareServer> {
   }
 }
 
-/** Requests a second of both, measured in turns, so that noise falls on both. */
+/** Alternates both servers, so that noise affects both, and returns requests per second. */
 async function inTurns(
   place: Place,
   bare: BareServer,
@@ -62,7 +64,7 @@ async function inTurns(
   for (let turn = 0; turn <= TURNS; turn++) {
     const ours = await load({ ...FULL, path, port: place.port, key: place.key });
     const baseline = await load({ ...FULL, path, port: bare.port, key: "none" });
-    // The first turn warms up.
+    // The first round warms up.
     if (turn === 0) continue;
     rates.ours.push(ours.requestsPerSecond);
     rates.baseline.push(baseline.requestsPerSecond);
@@ -79,7 +81,7 @@ async function besideBare(
   return await inTurns(place, bare, path);
 }
 
-/** Tries random keys over a few connections, and throws when one is not refused. */
+/** Tries random keys over a few connections. Throws if one is accepted. */
 async function guess({ url }: Place, count: number): Promise<void> {
   let left = count;
   const worker = async () => {
@@ -94,7 +96,7 @@ async function guess({ url }: Place, count: number): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, worker));
 }
 
-/** Resident megabytes that guesses leave behind those that warm up, of a daemon that does nothing else. */
+/** Measures resident MB left by guessed keys in an otherwise idle daemon, after a warm-up. */
 async function keptOfGuesses(): Promise<number> {
   await using place = await startPlace({ outputs: [] });
   await guess(place, WARM_UP_GUESSES);
@@ -104,7 +106,7 @@ async function keptOfGuesses(): Promise<number> {
   return (await residentMegabytes(place.pid)).own - before;
 }
 
-/** Polls servers by `next` until the work is done; how many polls that were, and the daemon's worst stall. */
+/** Polls with `next` until `work` ends. Returns the number of polls and the daemon's worst stall. */
 async function whilePolling<T>(
   place: Place,
   next: () => Promise<number>,
@@ -127,7 +129,7 @@ async function whilePolling<T>(
   }
 }
 
-/** Every server each five seconds, the shortest interval that the config takes: one poll after the other, evenly. */
+/** Polls the servers one after the other, each every five seconds, the shortest interval that the config allows. */
 function atShortestInterval(place: Place): () => Promise<number> {
   const stepMs = SHORTEST_INTERVAL_MS / SERVERS;
   const under: Promise<void>[] = [];
@@ -136,7 +138,7 @@ function atShortestInterval(place: Place): () => Promise<number> {
   return async () => {
     await Bun.sleep(Math.max(0, startedAt + index * stepMs - performance.now()));
     under.push(rescan(place, [`s${index++ % SERVERS}`]));
-    // As many at the same time as the daemon itself runs.
+    // The daemon polls this many servers at the same time.
     if (under.length >= 8) await under.shift();
     return 1;
   };

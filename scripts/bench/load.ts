@@ -4,19 +4,19 @@ export interface LoadOptions {
   readonly key: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Rest of a connection between an answer and its next request; 0 = as fast as it goes. */
+  /** Pause of a connection between an answer and its next request; 0 = none. */
   readonly pauseMs: number;
 }
 
 export interface LoadResult {
   readonly requestsPerSecond: number;
-  /** From the request's first byte sent to the answer's last byte read. */
+  /** Time from sending the request to reading the last byte of the answer. */
   readonly latenciesMs: readonly number[];
 }
 
 /**
- * Sends GETs over a few kept-alive connections. A client of bytes, not of HTTP: `fetch` would cost as much as
- * the server that is measured. Answers need a Content-Length, and 200 is the only one that counts.
+ * Sends GET requests over a few persistent connections. It parses bytes, because `fetch` would cost as much as the server.
+ * Answers need a Content-Length; only status 200 counts.
  */
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const latenciesMs: number[] = [];
@@ -31,7 +31,7 @@ function drive(options: LoadOptions, endsAt: number, latenciesMs: number[]): Pro
   return new Promise((resolve, reject) => {
     let sentAt = 0;
     let head = "";
-    /** Bytes of the body still to come; null while the head is read. */
+    /** Remaining bytes of the body; null while reading the head. */
     let left: number | null = null;
     const fail = (why: string) => reject(new Error(`load on ${options.path}: ${why}`));
 

@@ -1,4 +1,4 @@
-/** The value below which the share `q` (0–1) of the samples lies. */
+/** Returns the `q` quantile (0–1) of the samples. */
 export function quantile(samples: readonly number[], q: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
@@ -9,8 +9,8 @@ export function median(samples: readonly number[]): number {
 }
 
 /**
- * Median times in ms of several works over `rounds` rounds, after one that warms up. Each round runs every work
- * once, so that what else the machine does falls on all of them alike.
+ * Returns the median times in ms over `rounds` rounds, after a warm-up. Each round runs every work once, so that other load
+ * on the machine affects all of them.
  */
 export async function medianTimes(rounds: number, works: readonly (() => unknown)[]): Promise<number[]> {
   const samples: number[][] = works.map(() => []);
@@ -26,7 +26,7 @@ export async function medianTimes(rounds: number, works: readonly (() => unknown
   return samples.map(median);
 }
 
-/** The longest time in ms for which the event loop let no timer run while the work went on. */
+/** Returns the longest time in ms that the event loop was blocked during the work. */
 export async function longestStall(work: () => Promise<unknown>): Promise<number> {
   let longest = 0;
   let last = performance.now();
@@ -42,18 +42,18 @@ export async function longestStall(work: () => Promise<unknown>): Promise<number
   return longest;
 }
 
-/** Ticks a second of the times in /proc: fixed by Linux's ABI. */
+/** Ticks per second in /proc, fixed by Linux's ABI. */
 const TICKS = 100;
 
-/** CPU seconds of a process and of its children that have ended. */
+/** Returns the CPU seconds of a process and its finished children. */
 export async function cpuSeconds(pid: number | "self"): Promise<number> {
   const stat = await Bun.file(`/proc/${pid}/stat`).text();
-  // The name may hold blanks: count from its closing parenthesis. proc(5): utime is field 14, cstime 17.
+  // The name may contain spaces, so count from its closing parenthesis. proc(5): utime is field 14, cstime 17.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return fields.slice(11, 15).reduce((total, ticks) => total + Number(ticks) / TICKS, 0);
 }
 
-/** Resident memory of a process in MB: all of it, and the part that is its own (not mapped from files). */
+/** Returns resident memory in MB: all of it, and the part that is not mapped from files. */
 export async function residentMegabytes(pid: number): Promise<{ all: number; own: number }> {
   const status = await Bun.file(`/proc/${pid}/status`).text();
   const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1]);

@@ -1,7 +1,7 @@
 /**
- * Calls `tick` `count` times, `perSecond` a second: each is due at a time counted from the beginning, so that late timers
- * do not add up to a slower pace. What is late is made up for one by one, a little faster, and never as a burst: servers
- * that are told several events at once would write them in one piece, and no longer be asked for the same work.
+ * Calls `tick` `count` times, `perSecond` times a second. Due times are counted from the start, so late timers do not slow
+ * the pace. Late calls are made up for a little faster, but never in a burst: a server would write several events in one
+ * piece, which is less work.
  */
 export async function pace(count: number, perSecond: number, tick: () => unknown): Promise<void> {
   const stepMs = 1000 / perSecond;
@@ -15,5 +15,5 @@ export async function pace(count: number, perSecond: number, tick: () => unknown
   }
 }
 
-/** The part of a step that two calls are apart at least. */
+/** Shortest gap between two calls, as a share of the step. */
 const SHORTEST_STEP = 0.75;

@@ -17,23 +17,23 @@ const LIVE_SECONDS = 10;
 const PIXEL_ROUNDS = 15;
 const TYPED = ["feature_0", "user0012", "s7", "nobody", "scaled 04"];
 
-/** What a browser has done so far, in ms of its main thread. */
+/** Main thread time of a browser so far, in ms. */
 interface Busy {
   readonly task: number;
   readonly script: number;
   readonly layout: number;
 }
 
-/** A tab of Chromium, asked by its debugger. */
+/** A tab of Chromium with its debugger. */
 interface Tab extends AsyncDisposable {
   readonly page: Page;
   readonly cdp: CDPSession;
   busy(): Promise<Busy>;
-  /** MB of JavaScript after a collection. */
+  /** Returns MB of JavaScript heap after a collection. */
   heap(): Promise<number>;
 }
 
-/** Before the page's own scripts: notes when rows are there, long tasks, and how long a key's frame takes. */
+/** Runs before the page's scripts. Records when rows appear, long tasks, and the time to the next frame after a key press. */
 const WATCH = `
   window.long = []; window.keys = [];
   new PerformanceObserver((list) => long.push(...list.getEntries().map(({ duration }) => duration)))
@@ -83,7 +83,7 @@ const figure = (what: string, ours: number, unit: string, atMost: number | null 
   bound: atMost === null ? null : { of: "ours", atMost },
 });
 
-/** First paint and list, with nothing kept by the browser but the sign-in. */
+/** Measures first paint and first rows with an empty cache, signed in. */
 async function loadRows(context: BrowserContext, place: Place, phone: boolean): Promise<Row[]> {
   const name = phone ? "phone (CPU ÷ 4, 9 Mbit/s): " : "";
   const firsts: number[] = [];
@@ -139,7 +139,7 @@ async function typingRows({ page, busy }: Tab, name: string): Promise<Row[]> {
   ];
 }
 
-/** Other people take seats, `CHANGES_PER_SECOND` of them, spread over the servers. */
+/** Changes the holders of `CHANGES_PER_SECOND` seats per second, spread over the servers. */
 async function change(place: Place, texts: string[], seconds: number): Promise<void> {
   const each = CHANGES_PER_SECOND / POLLS_PER_SECOND;
   const polls: Promise<void>[] = [];
@@ -175,7 +175,7 @@ async function liveRows(tab: Tab, place: Place, texts: string[]): Promise<Row[]>
   ];
 }
 
-/** From the end of a poll, which its server's record has, to the paint of who has come. */
+/** Measures the time from the end of a poll to the paint of its new holder. */
 async function pixelRows({ page }: Tab, place: Place, texts: string[]): Promise<Row[]> {
   await page.goto(`${place.url}/people?q=pixel`);
   await page.locator(".live", { hasText: "live" }).waitFor();
@@ -255,7 +255,7 @@ async function ofSite(checkouts: number, heapAtMost: number, whole: boolean): Pr
   }
 }
 
-/** What the page costs a browser on a large site. */
+/** Measures the page in a browser, for a large site. */
 export const page: Bench = {
   name: "page",
   what: "the list of features in Chromium: paint, list, keys, changes, memory",

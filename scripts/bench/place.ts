@@ -2,33 +2,33 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** `LICMOND_BINARY`: another one than was built last, e.g. to compare the two. */
+/** `LICMOND_BINARY` selects another binary, e.g. to compare two. */
 export const BINARY = process.env.LICMOND_BINARY ?? join(import.meta.dir, "../../dist/licmond");
 
-/** A daemon over make-believe servers, in a folder of its own. */
+/** A daemon with simulated servers in a temporary folder. */
 export interface Place extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly pid: number;
   readonly key: string;
-  /** A script that prints the output written for the address that it is asked about. */
+  /** Script that prints the output for the address in its arguments. */
   readonly tool: string;
   /** Addresses of the servers, in order. */
   readonly addresses: readonly string[];
 }
 
 export interface PlaceOptions {
-  /** What the tool prints for each server; none = a daemon without servers. */
+  /** Output of the tool for each server; empty = a daemon without servers. */
   readonly outputs: readonly string[];
   readonly concurrency?: number;
   readonly logLevel?: "info" | "debug";
-  /** Streams that may be open at the same time. */
+  /** Maximum number of open streams. */
   readonly streams?: number;
-  /** How often servers are polled without being asked to; default `1h`. */
+  /** Poll interval; default `1h`. */
   readonly interval?: string;
-  /** More of its config. */
+  /** Additional lines of the config. */
   readonly toml?: string;
-  /** Beside what every daemon gets. */
+  /** Additional environment variables. */
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", TZ: "UTC", LANG: "C.
 const FIRST_PORT = 27_000;
 const START_DEADLINE_MS = 20_000;
 
-/** Starts the built binary over fake tools that print the outputs, and waits until it answers. */
+/** Starts the built binary with fake tools that print the outputs, and waits until it answers. */
 export async function startPlace(options: PlaceOptions): Promise<Place> {
   const {
     outputs,
@@ -51,10 +51,10 @@ export async function startPlace(options: PlaceOptions): Promise<Place> {
   const config = join(folder, "licmond.toml");
   const port = freePort();
   await mkdir(join(folder, "storage"));
-  // The address is the last argument. `exec` as the real tool: one process.
+  // The address is the last argument. `exec` keeps it one process, like the real tool.
   await Bun.write(tool, `#!/bin/sh\nfor address; do :; done\nexec cat '${folder}'/"$address"\n`);
   await chmod(tool, 0o755);
-  // Names that resolve at once and ports that refuse at once: what is measured is not the resolver.
+  // These names resolve at once and the ports refuse at once, so the resolver is not measured.
   const addresses = outputs.map((_, index) => `${FIRST_PORT + index}@localhost`);
   await Promise.all(outputs.map((output, index) => Bun.write(join(folder, addresses[index] ?? ""), output)));
   await Bun.write(
@@ -117,7 +117,7 @@ ${addresses
   }
 }
 
-/** Polls every server (or the named ones) once, now, and waits; throws when one of them failed. */
+/** Polls every server (or the named ones) once and waits. Throws if a poll fails. */
 export async function rescan(place: Place, servers?: readonly string[]): Promise<void> {
   const response = await fetch(`${place.url}/api/licenses/rescan`, {
     method: "POST",

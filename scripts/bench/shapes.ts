@@ -12,27 +12,27 @@ import { asPrinted } from "../../src/simulator/calendar.ts";
 import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
 
-/** When the make-believe reports are made: equal texts in every run. */
+/** Time of the simulated reports; fixed, so that every run has equal texts. */
 export const INSTANT = Date.UTC(2026, 0, 5, 9, 30);
 
-/** A server by its size alone. */
+/** Size of a simulated server. */
 export interface Shape {
   readonly features: number;
   /** Checkouts of all features together, spread evenly. */
   readonly checkouts: number;
-  /** Length of the text, up to one byte a checkout; hosts are made longer for it. Absent: as it comes. */
+  /** Length of the text, up to one byte per checkout. Host names are padded to reach it. */
   readonly bytes?: number;
-  /** `port@host` of the one member. */
+  /** `port@host` of the only member. */
   readonly address?: string;
 }
 
 const ZONE = "UTC";
 const DAEMON = "scaled";
 const VERSION = "v11.19.5";
-/** Checkouts per user: people hold seats of several features at their one machine, as on real sites. */
+/** Checkouts per user. People use several features on one machine. */
 const PER_USER = 3;
 
-/** What `lmstat -a -i` prints for one server of that size. Equal shapes give equal texts. */
+/** Returns the output of `lmstat -a -i` for one server. Equal shapes give equal texts. */
 export function lmstatText(shape: Shape): string {
   const { bytes, checkouts, address = "27000@lic-scale" } = shape;
   const text = (padding: number) =>
@@ -45,7 +45,7 @@ export function lmstatText(shape: Shape): string {
   return text(Math.floor(left / checkouts));
 }
 
-/** A large site's output: 57,000 checkouts in 10 MB, twenty people on a feature. */
+/** Returns the output of a large site: 57,000 checkouts in 10 MB, twenty holders per feature. */
 export function largeOutput(megabytes: 10 | 20): Uint8Array {
   const checkouts = 5_700 * megabytes;
   const shape = { features: checkouts / 20, checkouts, bytes: megabytes * 1_000_000 };
@@ -84,7 +84,7 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
     checkouts: Array.from({ length: used }, (_, at): CheckoutReading => {
       const number = first + at;
       const who = (number % users) + 1;
-      // The same all day, and some of them equal, as on real sites.
+      // Start times are the same all day, and some are equal, as on real sites.
       const startedAt = midnight - draw.integer(0, DAY_MS / MINUTE_MS) * MINUTE_MS;
       return {
         user: `user${String(who).padStart(5, "0")}`,
@@ -108,10 +108,10 @@ function featureOf({ features, checkouts }: Shape, index: number, padding: numbe
   };
 }
 
-/** Bytes that a holder and his share of a feature take. */
+/** Bytes of a holder and its share of a feature. */
 const HOLDER_BYTES = { lmx: 128, rms: 422 };
 
-/** What lmxendutil or lsmon prints for so many holders that the text has about that size, twenty on a feature. */
+/** Returns output of lmxendutil or lsmon of about this size, with twenty holders per feature. */
 export function largeHolderBlocks(manager: "lmx" | "rms", megabytes: number): Uint8Array {
   const holders = Math.floor((megabytes * 1_000_000) / HOLDER_BYTES[manager]);
   const features = Math.ceil(holders / 20);
@@ -124,7 +124,7 @@ export function largeHolderBlocks(manager: "lmx" | "rms", megabytes: number): Ui
     daemons: [],
     features: Array.from({ length: features }, (_, index) => {
       const feature = featureOf({ features, checkouts: holders }, index, 0);
-      // Neither prints what lmstat does of a seat.
+      // Neither tool prints displays or borrowing as lmstat does.
       const checkouts = feature.checkouts.map((held) => ({ ...held, display: "192.0.2.7", borrowed: false }));
       return { ...feature, checkouts };
     }),

@@ -1,7 +1,7 @@
 /**
- * The least that streams events: `bun stream-bare-server.ts PORT JSON`. `/tell?count=N&rate=R` has it tell N events, R a
- * second, each the given JSON with its time renewed, to everyone on `/stream/logs` (each frame encoded once) and
- * `/ws/logs` (published).
+ * Streams events with as little code as possible: `bun stream-bare-server.ts PORT JSON`. `/tell?count=N&rate=R` sends N
+ * events, R per second, to everyone on `/stream/logs` (each frame encoded once) and `/ws/logs` (published). Events are the
+ * given JSON with the current time.
  */
 import { pace } from "./pace.ts";
 

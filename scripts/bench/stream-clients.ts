@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** What is not there by then does not come. */
+/** Events that take longer are lost. */
 const LONGEST_MS = 60_000;
 
 export interface Counts {
@@ -10,9 +10,9 @@ export interface Counts {
   readonly p99: number;
 }
 
-/** Readers in a process of their own. */
+/** Readers in a child process. */
 export interface Readers extends AsyncDisposable {
-  /** Counts anew from here; what it answers is over once so many events have come. Throws when they do not come. */
+  /** Resets the counters. `all` resolves after this many events, and rejects if they do not arrive. */
   expect(events: number): Promise<{ readonly all: Promise<void> }>;
   stop(): Promise<Counts>;
 }

@@ -1,16 +1,15 @@
 /**
- * Holds streams open and counts what comes: `bun stream-readers.ts PORT PATH KEY COUNT`. A path under `/ws/` is a
- * WebSocket. Says `ready` once all are open; `expect N` on stdin forgets what came so far, says `counting`, and `all` once
- * N events have come; `stop` prints the counts as JSON.
- * A client of bytes, so that as little as may be of the machine goes into reading.
+ * Opens streams and counts events: `bun stream-readers.ts PORT PATH KEY COUNT`. A path under `/ws/` is a WebSocket. Prints
+ * `ready` when all are open. `expect N` on stdin resets the counters and prints `counting`, then `all` after N events.
+ * `stop` prints the counts as JSON. It searches bytes, to use as little CPU as possible.
  */
 const [port, path = "", key, count] = process.argv.slice(2);
 if (count === undefined) throw new Error("usage: stream-readers.ts PORT PATH KEY COUNT");
 
-/** How every event begins, on both kinds of stream. */
+/** Start of every event, on both kinds of stream. */
 const MARKER = '{"type":"log"';
 const TIME = '"timestamp":"';
-/** One in this many looks at the times too. */
+/** Check the time of one in this many events. */
 const WATCH_EVERY = 20;
 
 const UPGRADE = path.startsWith("/ws/")
@@ -33,7 +32,7 @@ function read(text: string, watched: boolean): string {
     const instant = Date.parse(text.slice(time, time + 24));
     if (!Number.isNaN(instant)) latenciesMs.push(Date.now() - instant);
   }
-  // A marker may be cut in two.
+  // A marker may be split between two reads.
   return text.slice(Math.max(end, text.length - MARKER.length + 1));
 }
 

@@ -7,33 +7,33 @@ import type { Bench, Row, Spread } from "./table.ts";
 
 const CLIENTS = 1_000;
 const RATE = 50;
-/** Events of a round, and those before it that warm up what was connected anew. */
+/** Events of a round, and warm-up events after connecting. */
 const EVENTS = 200;
 const WARM_UP = 25;
-/** Both servers in turns, so that what else the machine does falls on both. */
+/** Alternate both servers, so that other load on the machine affects both. */
 const ROUNDS = 5;
 const IDLE_CLIENTS = 5_000;
 const SSE = "/stream/logs?events=log";
 const WS = "/ws/logs";
 
-/** A server that streams, and what makes it tell events. */
+/** A streaming server and a way to send events. */
 interface Target {
   readonly port: number;
   readonly pid: number;
   readonly key: string;
   readonly path: string;
-  /** Has it tell `count` events, `RATE` a second; may be over before they are told. */
+  /** Sends `count` events, `RATE` per second. May resolve before all are sent. */
   tell(count: number): Promise<void>;
 }
 
 interface FanOut {
-  /** Microseconds of the server's CPU for one event that reached one client. */
+  /** CPU microseconds of the server for one event at one client. */
   readonly cpuMicros: number;
-  /** From the event's own time to its arrival, ms. */
+  /** Time from the event to its arrival, ms. */
   readonly p99: number;
 }
 
-/** What it costs the target to tell all readers the events of a round, until the last of them has the last event. */
+/** Measures the cost of sending a round of events to all readers. */
 async function fanOut({ port, pid, key, path, tell }: Target): Promise<FanOut> {
   await using readers = await startReaders(port, path, key, CLIENTS);
   const toldAll = async (count: number) => {
@@ -49,7 +49,7 @@ async function fanOut({ port, pid, key, path, tell }: Target): Promise<FanOut> {
   return { cpuMicros: (seconds * 1e6) / events, p99 };
 }
 
-/** Both targets in turns. */
+/** Alternates both targets. */
 async function inTurns(ours: Target, base: Target): Promise<{ ours: FanOut[]; base: FanOut[] }> {
   const measured = { ours: [] as FanOut[], base: [] as FanOut[] };
   for (let round = 0; round < ROUNDS; round++) {
@@ -61,7 +61,7 @@ async function inTurns(ours: Target, base: Target): Promise<{ ours: FanOut[]; ba
 
 function targetOf(place: Place, path: string): Target {
   const { url, port, pid, key } = place;
-  // Every request is a log event.
+  // Every request is logged as an event.
   const request = () => fetch(`${url}/api/ping`).then((answer) => answer.arrayBuffer());
   return {
     port,
@@ -110,7 +110,7 @@ function bareTarget({ port, pid }: BareServer, path: string): Target {
   };
 }
 
-/** An event as licmond tells it, for the bare server to tell too. */
+/** Returns an event of licmond, for the bare server to send. */
 async function oneEvent({ url, key }: Place): Promise<string> {
   const ask = async () => {
     const answer = await fetch(`${url}/api/logs/recent?lines=1&levels=debug`, {
@@ -120,16 +120,16 @@ async function oneEvent({ url, key }: Place): Promise<string> {
     return { text, event: /"logs":\[(\{.*"path":"\/api\/ping".*\})\]/.exec(text)?.[1] };
   };
   await (await fetch(`${url}/api/ping`)).arrayBuffer();
-  // Its commit takes some milliseconds.
+  // The commit takes some milliseconds.
   await Bun.sleep(200);
   const { text, event } = await ask();
   if (event === undefined) throw new Error(`no event: ${text.slice(0, 300)}`);
   return event;
 }
 
-/** KB of its own that a process keeps for one more reader to whom nothing is told. */
+/** Measures the KB of memory for one more idle reader. */
 async function idleKilobytes({ port, path, key, pid }: Omit<Target, "tell">): Promise<number> {
-  // What the first readers bring into memory once is no reader's.
+  // Connect some readers first, so that one-time allocations do not count.
   await using _first = await startReaders(port, path, key, 50);
   await Bun.sleep(1_000);
   const before = await residentMegabytes(pid);
@@ -140,7 +140,7 @@ async function idleKilobytes({ port, path, key, pid }: Omit<Target, "tell">): Pr
 }
 
 async function idleRow(): Promise<Row> {
-  // Nothing is told at this level while the readers come.
+  // No events are sent at this log level while readers connect.
   await using place = await startPlace({ outputs: [], logLevel: "info", streams: IDLE_CLIENTS + 100 });
   const ours = await idleKilobytes({ ...place, path: SSE });
   await using bare = await startBare("{}");

@@ -1,4 +1,4 @@
-/** What is bounded: the ratio of ours to the baseline, or our own figure. */
+/** A limit for the ratio to the baseline or for our own figure. */
 export type Bound =
   | { readonly of: "ratio" | "ours"; readonly atMost: number }
   | { readonly of: "ratio" | "ours"; readonly atLeast: number };
@@ -8,16 +8,16 @@ export interface Spread {
   readonly to: number;
 }
 
-/** One figure beside what the same machine does, in the same run, without licmond. */
+/** A measured figure, and a baseline of the same machine without licmond from the same run. */
 export interface Row {
   readonly what: string;
   readonly ours: number;
-  /** Null where only the figure itself says something. */
+  /** Null if there is no baseline. */
   readonly baseline: number | null;
-  /** The least and the most of several rounds, of which the figures are the medians. */
+  /** Smallest and largest value of several rounds; the figures are medians. */
   readonly spread?: { readonly ours: Spread; readonly baseline: Spread };
   readonly unit: string;
-  /** Null for figures that are just told. */
+  /** Null if the figure has no limit. */
   readonly bound: Bound | null;
 }
 
@@ -28,12 +28,12 @@ export interface Bench {
   run(): Promise<readonly Row[]>;
 }
 
-/** Ours divided by the baseline; null without one. */
+/** Returns our figure divided by the baseline, or null without a baseline. */
 export function ratioOf(row: Row): number | null {
   return row.baseline === null ? null : row.ours / row.baseline;
 }
 
-/** Whether the row keeps its bound; a row without a bound does. */
+/** Reports whether the row is within its bound. */
 export function holds(row: Row): boolean {
   if (row.bound === null) return true;
   const value = row.bound.of === "ratio" ? ratioOf(row) : row.ours;
@@ -41,7 +41,7 @@ export function holds(row: Row): boolean {
   return "atMost" in row.bound ? value <= row.bound.atMost : value >= row.bound.atLeast;
 }
 
-/** `what | ours | baseline | ratio | bound`, in columns. */
+/** Formats rows as columns: `what | ours | baseline | ratio | bound`. */
 export function tableOf(rows: readonly Row[]): string {
   const cells = rows.map((row) => {
     const ratio = ratioOf(row);

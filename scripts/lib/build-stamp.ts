@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** Everything that the binary is made of, relative to the root. */
+/** Inputs of the binary, relative to the root. */
 const INPUTS = [
   "src/**/*",
   "systemd/*",
@@ -16,15 +16,15 @@ const INPUTS = [
 ];
 
 export interface BuildIdentity {
-  /** Of package.json. */
+  /** Version in package.json. */
   readonly version: string;
   /** The git commit, with `-dirty` when the inputs differ from it; `unknown` outside of a repository. */
   readonly commit: string;
-  /** Equal stamps are equal binaries. */
+  /** Builds with equal stamps are equal. */
   readonly stamp: string;
 }
 
-/** What a build of the tree at `root` would be. Reads every input: some milliseconds. */
+/** Identifies the build of the tree at `root`. Reads every input, which takes some milliseconds. */
 export async function buildIdentity(root: string): Promise<BuildIdentity> {
   const manifest: unknown = await Bun.file(join(root, "package.json")).json();
   const version =
@@ -50,8 +50,8 @@ async function inputsOf(root: string): Promise<string[]> {
 }
 
 function commitOf(root: string): string {
-  // The prefix is empty, and so is trimmed away, when root is the top of its repository. A clone's unpacked copy
-  // inside of another repository's folder must not be given that one's commit.
+  // `--show-prefix` is empty only at the top of a repository. An unpacked copy inside another repository must not get that
+  // one's commit.
   const commit = outputOf(["git", "rev-parse", "--show-prefix", "HEAD"], root);
   if (commit === null || commit.includes("\n")) return "unknown";
   const inputs = INPUTS.map((pattern) => `:(glob)${pattern}`);
@@ -59,7 +59,7 @@ function commitOf(root: string): string {
   return changes === "" ? commit : `${commit}-dirty`;
 }
 
-/** Runs a program and gives back what it printed; null when it is not there or failed. */
+/** Runs a program and returns its output, or null when it is missing or fails. */
 export function outputOf(argv: string[], cwd: string): string | null {
   try {
     const result = Bun.spawnSync(argv, { cwd, stdin: "ignore", stdout: "pipe", stderr: "ignore" });

@@ -7,17 +7,17 @@ import { buildPage, withPage } from "./page.ts";
 export interface CompileOptions {
   /** The project's root. */
   readonly root: string;
-  /** Where the executable goes: `…/licmond`. An old one stays whole until the new one is. */
+  /** Path of the executable: `…/licmond`. It is replaced only after the build succeeds. */
   readonly outfile: string;
   readonly version: string;
   readonly commit: string;
-  /** For another machine; default: this one. Bun fetches its executable for that machine once. */
+  /** Default: this machine. Bun downloads its executable for another target once. */
   readonly target?: Bun.Build.CompileTarget;
 }
 
 /**
- * Builds the executable: the one place that says how. Equal sources, versions and Buns make equal bytes, wherever they
- * lie. Answers the licenses of everything inside; throws with what the bundler said.
+ * Builds the executable. The bytes depend only on the sources, the versions and Bun, not on the directory. Returns the
+ * licenses of everything inside. Throws the bundler's errors.
  */
 export async function compile(options: CompileOptions): Promise<{ readonly licenses: string }> {
   const { root, outfile, version, commit, target } = options;
@@ -26,10 +26,10 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
     root: join(root, "src"),
     target: "bun",
     format: "esm",
-    // A chunk for each lazy import: in one bundle the imports of node: modules of all of them are hoisted to its top,
-    // so that a daemon that sends no mail loads TLS, streams and zlib too (3.5 MB when idle).
+    // Splitting makes a chunk of each lazy import. A single bundle hoists all imports of node: modules to its top, so a
+    // daemon that sends no mail would load TLS, streams and zlib (3.5 MB when idle).
     splitting: true,
-    // Identifiers stay: stack traces keep their names, and Elysia reads the source of its handlers.
+    // Identifiers stay: stack traces need the names, and Elysia reads the source of its handlers.
     minify: { whitespace: true, syntax: true, identifiers: false },
     define: { BUILD_VERSION: JSON.stringify(version), BUILD_COMMIT: JSON.stringify(commit) },
     throw: false,
@@ -37,8 +37,8 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
   const page = await buildPage(root);
   const licenses = await licensesOf(root, { ...shared, plugins: [withPage(page)] }, page.inputs);
 
-  // The name of the outfile is embedded: a folder of its own keeps it (and writing over an executable that runs fails
-  // with ETXTBSY).
+  // Bun embeds the name of the outfile, so build in another folder under the same name. Writing over a running executable
+  // fails with ETXTBSY.
   const fresh = join(dirname(outfile), `.new-${basename(outfile)}`);
   await rm(fresh, { recursive: true, force: true });
   try {
@@ -47,7 +47,7 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
       bytecode: true,
       sourcemap: "linked",
       plugins: [withPage(page), withLicenses(licenses)],
-      // A daemon started in somebody's folder must not run what lies there.
+      // A daemon must not run files from the folder that it was started in.
       compile: {
         outfile: join(fresh, "licmond"),
         autoloadDotenv: false,
@@ -56,7 +56,7 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
       },
     });
     if (!result.success) throw new Error(`the build failed:\n${result.logs.map(String).join("\n")}`);
-    // The maps are inside the executable; the files left beside it are of no use.
+    // The source maps are inside the executable; drop the separate files.
     const windows = join(fresh, "licmond.exe");
     await rename(existsSync(windows) ? windows : join(fresh, "licmond"), outfile);
   } finally {
@@ -66,8 +66,8 @@ export async function compile(options: CompileOptions): Promise<{ readonly licen
 }
 
 /**
- * Puts the licenses in the place of the file that stands for them in the sources. Not by the build's option `files`:
- * with that, the path of the file gets into the debug id of the bundle, and another directory makes other bytes.
+ * Replaces the placeholder of the licenses. The bundler's option `files` would put the path into the bundle's debug id, so
+ * another directory would make other bytes.
  */
 function withLicenses(contents: string): Bun.BunPlugin {
   return {
@@ -81,7 +81,7 @@ function withLicenses(contents: string): Bun.BunPlugin {
   };
 }
 
-/** Bundles once without writing anything, to see which files are inside, and collects the licenses of these and `others`. */
+/** Bundles once without output to find the files inside, and collects their licenses and those of `others`. */
 async function licensesOf(root: string, shared: Bun.BuildConfig, others: readonly string[]): Promise<string> {
   const result = await Bun.build({ ...shared, metafile: true });
   if (!result.success || result.metafile === undefined)
@@ -90,7 +90,7 @@ async function licensesOf(root: string, shared: Bun.BuildConfig, others: readonl
   return collectLicenses({ root, paths, bun: Bun.version });
 }
 
-/** Workers are entry points of their own: the bundler does not follow `new Worker(…)`. */
+/** Workers are separate entry points, because the bundler does not follow `new Worker(…)`. */
 async function workers(root: string): Promise<string[]> {
   const paths: string[] = [];
   for await (const path of new Bun.Glob("src/workers/*.ts").scan({ cwd: root })) paths.push(join(root, path));

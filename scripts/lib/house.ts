@@ -1,4 +1,4 @@
-/** Counts what `scripts/house` prints. Each figure says how it is counted; a test holds those that are bounds. */
+/** Computes the figures that `scripts/house` prints. A test checks those with bounds. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -8,18 +8,18 @@ const ROOT = join(import.meta.dir, "../..");
 export interface Figure {
   readonly what: string;
   readonly value: number | string;
-  /** How it is counted. */
+  /** How the figure is counted. */
   readonly counted: string;
 }
 
 interface File {
-  /** From the project's root, with `/`. */
+  /** Relative to the project's root, with `/`. */
   readonly path: string;
   readonly text: string;
   readonly lines: number;
 }
 
-/** TypeScript files of a folder, in the order of their paths. */
+/** Returns the TypeScript files of a folder, sorted by path. */
 export function filesIn(folder: string): File[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.tsx?$/.test(name) && !name.includes("node_modules"))
@@ -31,7 +31,7 @@ export function filesIn(folder: string): File[] {
     });
 }
 
-/** Every relative import of a file, types included, as a path from the root. */
+/** Returns every relative import of a file, including types, as a path from the root. */
 export function importsOf({ path, text }: Pick<File, "path" | "text">): string[] {
   const found = text.matchAll(
     /^[ \t]*(?:(?:import|export)\b[^;"'`]*?\bfrom\s*["'](\.[^"'\n]+)["']|import\s*["'](\.[^"'\n]+)["'])|\bimport\(\s*["'](\.[^"'\n]+)["']/gm,
@@ -41,7 +41,7 @@ export function importsOf({ path, text }: Pick<File, "path" | "text">): string[]
   );
 }
 
-/** Imports that form a circle, each as the files it goes through. */
+/** Returns import cycles, each as its list of files. */
 export function cyclesOf(files: readonly File[]): string[][] {
   const targets = new Map(files.map((file) => [file.path, importsOf(file)]));
   const cycles: string[][] = [];
@@ -59,8 +59,8 @@ export function cyclesOf(files: readonly File[]): string[][] {
 }
 
 /**
- * Imports between two folders that import each other, the rarer way. A file that composes others, and that no file of
- * its folder or below imports (`app.ts`, `registry.ts`), stands for itself.
+ * Returns imports between two folders that import each other, in the rarer direction. A file that composes others and has no
+ * importer in its folder or below (`app.ts`, `registry.ts`) counts as a folder of its own.
  */
 export function arrowsBackUp(files: readonly File[]): string[] {
   const imported = new Map<string, Set<string>>();
@@ -89,12 +89,12 @@ export function arrowsBackUp(files: readonly File[]): string[] {
   });
 }
 
-/** Spreads of a literal among the properties of an object: arguments bundled to please the formatter. */
+/** Counts object spreads of a literal: arguments bundled to please the formatter. */
 export function bundlesIn(files: readonly File[]): number {
   return files.reduce((sum, { text }) => sum + (text.match(/\.\.\.\{/g)?.length ?? 0), 0);
 }
 
-/** Length of the body of `start()` in the composition root. */
+/** Returns the length of the body of `start()` in the composition root. */
 function startLines(): number | string {
   const text = readFileSync(join(ROOT, "src/daemon.ts"), "utf8").split("\n");
   const from = text.findIndex((line) => /^\s*async function start\(|^\s*async start\(/.test(line));
@@ -107,7 +107,7 @@ function at(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-/** How often each line of src ran, from a coverage report in lcov's format. */
+/** Reads how often each line of src ran, from an lcov report. */
 function linesRun(report: string): Map<string, number> {
   const runs = new Map<string, number>();
   let file = "";
@@ -122,7 +122,7 @@ function linesRun(report: string): Map<string, number> {
 
 const MORE_REQUESTS = 30;
 
-/** Files of src that run for one request: of their lines some ran 30 times more when 30 requests more were asked. */
+/** Returns the files of src that run for one request: some of their lines ran 30 more times for 30 more requests. */
 export function filesRunFor(method: string, path: string): string[] {
   const folder = mkdtempSync(join(tmpdir(), "licmond-house-"));
   const [few = new Map(), many = new Map()] = [0, MORE_REQUESTS].map((times) => {
@@ -147,7 +147,6 @@ export function filesRunFor(method: string, path: string): string[] {
 const FOR_THE_REQUEST =
   /^src\/(http|daemon|system\/log|store\/(keys|quotas)|domain\/(keys|ip-address)|export)/;
 
-/** All figures. */
 export function figures(): Figure[] {
   const src = filesIn("src");
   const test = filesIn("test");
@@ -220,7 +219,7 @@ function sumOf(files: readonly File[]): number {
 }
 
 if (import.meta.main) {
-  // With `--run METHOD PATH`: the files themselves.
+  // `--run METHOD PATH` lists the files instead.
   const [flag, method, path] = process.argv.slice(2);
   if (flag === "--run" && method !== undefined && path !== undefined) {
     console.log(filesRunFor(method, path).sort().join("\n"));

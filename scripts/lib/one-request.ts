@@ -8,8 +8,8 @@ import { systemClock } from "../../src/domain/time/clock.ts";
 import { createLogging } from "../../src/system/log.ts";
 
 /**
- * Not a test of licmond: a daemon of one server in this process, which answers `TIMES` requests more than it must.
- * `scripts/house` runs it twice under coverage: files whose lines ran more often by that many ran for the request.
+ * Runs a daemon of one server in this process and sends it `TIMES` extra requests. `scripts/house` runs it twice under
+ * coverage: lines that ran that many more times belong to the request.
  */
 const { TIMES = "0", METHOD = "GET", PATH_ASKED = "" } = process.env;
 const OUTPUT = `lmutil - Copyright (c) 1989-2023 Flexera. All Rights Reserved.
@@ -35,7 +35,7 @@ Users of solver:  (Total of 4 licenses issued;  Total of 1 license in use)
 
 `;
 
-/** Runs the worker's file in this thread, because coverage sees no other. */
+/** Runs the worker's file in this thread, because coverage does not cover workers. */
 class WorkerHere {
   onmessage: ((message: { readonly data: unknown }) => void) | null = null;
   readonly #loaded: Promise<unknown>;
@@ -45,7 +45,7 @@ class WorkerHere {
   }
   async postMessage(data: unknown): Promise<void> {
     await this.#loaded;
-    // The worker sets its handler on `self`, which is this global object.
+    // The worker sets its handler on `self`, which is the global object here.
     (globalThis as unknown as WorkerHere).onmessage?.({ data });
   }
   addEventListener() {}

@@ -2,7 +2,7 @@ import { join, relative, sep } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 
-/** A file of the page, in the forms in which it is kept. */
+/** A file of the page with its compressed forms. */
 export interface BuiltFile {
   /** Path below the page's address: `index.html`, `assets/index-1a2b3c.js`. */
   readonly name: string;
@@ -14,20 +14,20 @@ export interface BuiltFile {
 /** Name of the document that a hub serves as index.html. */
 const HUB_INDEX = "index-hub.html";
 
-/** What takes neither gets the first one unpacked: all files as they are would be half of what they need in the binary. */
+/** Clients that accept neither get the gzip form decompressed. Storing plain files too would add half of the size. */
 export const ENCODINGS = ["gzip", "br"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 export interface BuiltPage {
   readonly files: readonly BuiltFile[];
-  /** What went in, as absolute paths. */
+  /** Absolute paths of all inputs. */
   readonly inputs: readonly string[];
 }
 
 /**
- * Bundles the page (`src/page`): names in `assets/` carry a hash of their content, the others stay the same. Every link
- * is relative, so that the page works below any prefix: that is why `publicPath` is not set. Equal sources make equal bytes
- * where the working directory is `root`: the hashes depend on it.
+ * Bundles the page (`src/page`). Names in `assets/` contain a hash of the content. Links are relative, so that the page
+ * works below any prefix; therefore `publicPath` is not set. Hashes depend on the working directory, so equal bytes need the
+ * same `root`.
  */
 export async function buildPage(root: string): Promise<BuiltPage> {
   const source = join(root, "src/page");
@@ -44,7 +44,7 @@ export async function buildPage(root: string): Promise<BuiltPage> {
     },
     throw: false,
   } as const;
-  // The worker and the first script are built apart: shared with the page, their few lines would be a request more.
+  // The worker and the first script are built separately: sharing a few lines with the page would cost one more request.
   const [page, ...others] = await Promise.all(
     ["index.html", "stream-worker.ts", "first.ts"].map(async (name) => {
       const entrypoints = [join(source, name)];
@@ -79,8 +79,8 @@ export async function buildPage(root: string): Promise<BuiltPage> {
 }
 
 /**
- * Puts the script that runs before the first paint into the page: Bun merges every script of a page into its one deferred
- * module. The policy of the page has its hash.
+ * Inlines the script that runs before the first paint; Bun would merge it into the deferred module. The page's policy
+ * contains its hash.
  */
 function withFirst(html: string, first: string): string {
   const place = '<link rel="stylesheet"';
@@ -114,8 +114,8 @@ async function builtFile(name: string, type: string, text: string): Promise<Buil
 }
 
 /**
- * Puts the built files in the place of `src/http/page/files.ts`, which builds them when it is asked: inside the executable
- * there are no sources. Not by the build's option `files`, for the reason that `compile.ts` gives.
+ * Replaces `src/http/page/files.ts`, which builds the page on demand from sources that the executable does not have.
+ * `compile.ts` explains why the option `files` is not used.
  */
 export function withPage({ files }: Pick<BuiltPage, "files">): Bun.BunPlugin {
   const forms = files.flatMap((file, at) =>

@@ -26,13 +26,13 @@ import {
 } from "../../src/fleet/protocol.ts";
 import { samplesOfDay } from "../../src/history/codec.ts";
 
-/** What a hub does with one push. `lost`: it stores it, and its answer does not arrive. */
+/** How the hub treats one push. With `lost`, it stores the push but drops the answer. */
 export type Fault =
   | "lost"
   | "cut"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object };
 
-/** What a hub has of a site: every fact in the order in which it came, and the rows that they and days make. */
+/** What a hub knows about a site: every fact in the order of arrival, and the rows made of facts and days. */
 export interface Epoch {
   cursor: number;
   readonly facts: Fact[];
@@ -41,9 +41,9 @@ export interface Epoch {
   readonly alerts: Map<number, AlertRow>;
   readonly coverage: Map<string, CoverageRow>;
   readonly statuses: Map<string, StatusRow>;
-  /** Steps by feature, each with its time. */
+  /** Steps of each feature by time. */
   readonly steps: Map<string, Map<number, Step>>;
-  /** Rollups of a feature by table and day, as they lie at the site. */
+  /** Packed rollups of a feature by table and day. */
   readonly packed: Map<string, string>;
   readonly users: Map<number, string>;
 }
@@ -68,7 +68,7 @@ const spanKey = ({ server, from }: { server: string; from: number }) => `${serve
 const featureOf = ({ server, daemon, feature }: { server: string; daemon: string; feature: string }) =>
   `${server}/${daemon}/${feature}`;
 
-/** A day takes the place of what was there of its table. */
+/** Replaces the rows of a day in one table. */
 function takeDay(epoch: Epoch, { table, day, part, rows }: Day): void {
   const isOfDay = (at: number | null) => (at === null ? -1 : dayOf(at)) === day;
   const replace = <Key, Row>(
@@ -174,7 +174,7 @@ interface KeptPicture {
   order: string[];
 }
 
-/** A hub in memory, over real HTTP, that takes a site at its word as `protocol.ts` says it. */
+/** An in-memory hub over real HTTP. It follows `protocol.ts` and trusts its sites. */
 export function createFakeHub({ port = 0 }: { port?: number } = {}) {
   const epochs = new Map<string, Epoch>();
   const pushes: Push[] = [];
@@ -183,7 +183,7 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
   const states = new Map<State["kind"], State>();
   const wanted: string[] = [];
   let commands: Command[] = [];
-  /** Asked before a push is stored. */
+  /** Called before a push is stored. */
   let fault: (push: Push, at: number) => Fault | null = () => null;
   let instance: string | null = null;
 
@@ -213,7 +213,7 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
 
   function takePicture(state: Extract<State, { kind: "picture" }>): void {
     const before = pictures.get(state.server);
-    // The same once more: its answer was lost.
+    // A repeated patch, because its answer was lost.
     if (state.from !== null && state.to === before?.number) return;
     if (state.from !== null && state.from !== before?.number) {
       wanted.push(state.server);
@@ -275,7 +275,7 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
     return Response.json(said);
   }
 
-  /** The connection ends without an answer. */
+  /** Closes the connection without an answer. */
   function cut(request: Request): Response {
     request.signal.throwIfAborted();
     return new Response(new ReadableStream({ pull: (controller) => controller.error(new Error("cut")) }));
@@ -304,7 +304,7 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
     pictures,
     states,
     epochs,
-    /** The epoch that was told last. */
+    /** Returns the newest epoch. */
     latest: (): Epoch => epochs.get(pushes.at(-1)?.epoch ?? "") ?? newEpoch(0),
     faults(next: typeof fault): void {
       fault = next;
@@ -312,16 +312,16 @@ export function createFakeHub({ port = 0 }: { port?: number } = {}) {
     command(...next: Command[]): void {
       commands = next;
     },
-    /** Another process is heard. */
+    /** Simulates pushes of another process of the site. */
     hears(other: string | null): void {
       instance = other;
     },
-    /** The database fails over, or is lost. */
+    /** Simulates a failover or loss of the database. */
     forget(change: (epochs: Map<string, Epoch>) => void): void {
       change(epochs);
       pictures.clear();
     },
-    /** The line breaks. */
+    /** Simulates a broken network. */
     async down(): Promise<void> {
       await server.stop(true);
     },

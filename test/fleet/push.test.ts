@@ -10,7 +10,7 @@ import { checkouts, createSiteRig, type SiteRig } from "./rig.ts";
 
 afterEach(cleanUp);
 
-/** What the site has stored, in the words of the hub. */
+/** Reads the site's rows, in the hub's format. */
 function stored({ rig: { store } }: SiteRig) {
   const all = <Row>(sql: string) => store.sqlite.query<Row, []>(sql).all();
   const sessions = all<{ id: number }>(
@@ -40,7 +40,7 @@ function known({ sessions, coverage, statuses, steps }: Epoch) {
   };
 }
 
-/** The hub has what the site has; each fact came once, in order. */
+/** Checks that the hub has the site's rows, and that each fact came once and in order. */
 function expectSame(site: SiteRig, hub: FakeHub): void {
   expect(hub.problems).toEqual([]);
   const epoch = hub.latest();
@@ -80,7 +80,7 @@ test("a hub gets what is stored, as it is stored", async () => {
     },
   });
   expect(JSON.stringify(hub.pushes)).not.toContain("secret words");
-  // Displays are free text.
+  // Displays may contain names.
   expect(JSON.stringify(hub.pushes)).not.toContain('"display":":0"');
   await hub.stop();
 });
@@ -176,7 +176,7 @@ describe("each fact comes once and in order", () => {
 });
 
 describe("a hub that is set back", () => {
-  /** It keeps the first five facts. */
+  /** Resets the hub to the first five facts. */
   const keepFive = (hub: ReturnType<typeof hubFor>) =>
     hub.forget((epochs) => {
       for (const epoch of epochs.values()) {
@@ -198,7 +198,7 @@ describe("a hub that is set back", () => {
     expect(hub.latest().facts.length).toBeGreaterThan(before);
     expectSame(site, hub);
     expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts and gets them again");
-    // Its pictures are gone too: it said so, and has them whole.
+    // The hub lost its pictures too; it asks for them and gets them whole.
     await until("a whole picture", () => (hub.pictures.has("eda") ? true : undefined));
     await hub.stop();
   });
@@ -224,7 +224,7 @@ describe("a hub that is set back", () => {
     for (let poll = 0; poll < 8; poll++) await site.poll(USERS.slice(poll % 4));
     await site.told();
     const first = hub.pushes.at(-1)?.epoch;
-    // As an hour later.
+    // After an hour, the site deletes acknowledged facts.
     site.rig.store.sqlite.run("DELETE FROM fleet_outbox");
     keepFive(hub);
     await until("another epoch", () => (hub.pushes.at(-1)?.epoch === first ? undefined : true));
@@ -273,7 +273,7 @@ describe("a picture", () => {
       hub.pushes.flatMap((push) => push.states.flatMap((each) => (each.kind === "picture" ? each : [])));
     expect(states().some(({ more }) => more)).toBe(true);
     const before = states().length;
-    // One feature has another count, one is gone, and one is new in front.
+    // One feature has another count, one is gone, and one is new at the front.
     const next = [
       a.feature({ name: "new" }),
       ...features.slice(1, 99),
@@ -286,7 +286,7 @@ describe("a picture", () => {
     const sent = states()
       .slice(before)
       .flatMap(({ features: each }) => each.map(({ name }) => name));
-    // Of f0 the first of the two polls made a stale one, which may have been told.
+    // f0 may appear, because the first of the two polls made it stale.
     expect(new Set(sent).difference(new Set(["f0"]))).toEqual(new Set(["new", "f99"]));
     const [picture] = site.rig.live().snapshot().servers;
     expect(names(hub)).toEqual(picture?.features.map(({ name }) => name));
@@ -333,7 +333,7 @@ describe("what is not told as facts is told as days", () => {
     for (let poll = 0; poll < 5; poll++) await site.poll(USERS.slice(poll % 4));
     site.rig.clock.time += 2 * 86_400_000;
     site.rig.history().packAll();
-    // What was stored before there was a fleet stands in no outbox.
+    // Rows stored before the site joined a fleet are not in the outbox.
     await site.site.stop();
     site.rig.store.sqlite.run("DELETE FROM fleet_outbox; DELETE FROM fleet_marks; DELETE FROM fleet_days;");
     hub.up();
@@ -400,7 +400,7 @@ describe("what is not told as facts is told as days", () => {
     const yesterday = site.rig.clock.time + 60_000;
     await site.poll(USERS);
     await site.told();
-    // Nothing waits, and the next day begins.
+    // The outbox is empty when the next day begins.
     site.rig.clock.time = Math.ceil(site.rig.clock.time / DAY_MS) * DAY_MS + 1;
     await until("the hub hears of it", () =>
       (site.site.status().lastContactAt ?? 0) >= site.rig.clock.time ? true : undefined,
@@ -482,7 +482,7 @@ describe("people", () => {
     for (const name of [...USERS, "ws1"]) expect(said).not.toContain(`"${name}"`);
     const users = usersAt(hub);
     expect(users.size).toBe(USERS.length);
-    // Another key makes other people of them: the hub is told anew.
+    // Another key gives people other pseudonyms, so the site sends everything again.
     const epoch = hub.pushes.at(-1)?.epoch;
     await site.restart({ peopleKeyFile: await keyFile(8) });
     await until("another epoch", () => (hub.pushes.at(-1)?.epoch === epoch ? undefined : true));
@@ -626,7 +626,7 @@ describe("commands of the hub", () => {
       { command: "rescan", id: "c4", by, expiresInMs: 0, servers: null },
     );
     await until("their outcomes", () => (outcomes(hub).length >= 3 ? true : undefined));
-    // The same ones come with each answer, and to the next process.
+    // The hub sends the same commands with each answer, and also to the next process.
     await site.restart();
     await site.poll(USERS);
     await site.told();

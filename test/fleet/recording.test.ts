@@ -86,7 +86,7 @@ test("what a clock that was ahead left behind is taken back at the hub, too", as
   const rig = createRig();
   recordFacts(rig.store, false);
   await rig.poll(a.outcome());
-  // Further ahead than any clock by which this test runs.
+  // Further ahead than the clock of any machine that runs this test.
   const ahead = a.NOON + 100 * 365 * DAY_MS;
   const other = a.reading({
     features: [a.feature({ used: 2, checkouts: [a.checkout(), a.checkout({ user: "zoe", handle: "7" })] })],
@@ -104,7 +104,7 @@ test("what a clock that was ahead left behind is taken back at the hub, too", as
     kind === "gone" ? [JSON.parse(String(key)) as { of: string }] : [],
   );
   expect(new Set(gone.map(({ of }) => of))).toEqual(new Set(["coverage", "status", "denial"]));
-  // Its packed day is told once more, as it is now: empty.
+  // The packed day is sent once more, now empty.
   const outbox = createOutbox(rig.store, systemRandom);
   expect(outbox.nextDay(rig.clock.time)).toMatchObject({ day: Math.floor(ahead / DAY_MS), whole: true });
 });
@@ -182,7 +182,7 @@ describe("the outbox", () => {
     const epoch = outbox.epoch();
     outbox.begin(a.NOON + 3 * DAY_MS);
     expect(outbox.epoch()).toBe(epoch);
-    // From when nothing waited last, and what belongs to no day.
+    // Days since the outbox was last empty are sent, and so are rows without a day.
     expect(outbox.daysLeft()).toBe(5);
     expect(outbox.hasLost()).toBe(true);
   });
@@ -248,7 +248,7 @@ describe("the outbox", () => {
     expect(due).toMatchObject({ day: Math.floor(a.NOON / DAY_MS), whole: true });
     rig.store.sqlite.run("UPDATE fleet_days SET touches = touches + 1");
     if (due !== null) outbox.dayDone(due, 0);
-    // Not as a whole: facts have told the rest. And not before it is over.
+    // Facts have covered the day so far, and it is sent only after it ends.
     expect(outbox.daysLeft()).toBe(0);
     expect(outbox.nextDay(a.NOON)).toBeNull();
     expect(outbox.nextDay(a.NOON + DAY_MS)).toMatchObject({ whole: false });

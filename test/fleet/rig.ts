@@ -14,27 +14,27 @@ import { recordingLog } from "../store/recording-log.ts";
 import { until } from "../until.ts";
 import type { FakeHub } from "./fake-hub.ts";
 
-/** Pauses of seconds take milliseconds. */
+/** Shortens all pauses by a factor of 200. */
 const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
 
 export interface SiteRig extends AsyncDisposable {
   readonly rig: ReturnType<typeof createRig>;
   readonly log: ReturnType<typeof recordingLog>;
   readonly site: ReturnType<typeof createSite>;
-  /** Commands that were carried out. */
+  /** Commands that were run. */
   readonly done: string[];
-  /** A poll, a minute after the last one or after the clock, whichever is later, of so many seats in use. */
+  /** Applies a poll with these users, one minute after the later of the last poll and the clock. */
   poll(users: readonly string[], change?: Partial<PollOutcome>): Promise<void>;
-  /** Waits until the hub has every fact, and all days. */
+  /** Waits until the hub has every fact and all days. */
   told(): Promise<void>;
-  /** As `kill -9` would: nothing is said any more, and another process begins on the same store. */
+  /** Stops without a farewell, as `kill -9` would, and starts another process on the same store. */
   restart(change?: Partial<FleetSettings>): Promise<void>;
 }
 
 export const checkouts = (users: readonly string[]): CheckoutReading[] =>
   users.map((user, at) => a.checkout({ user, handle: String(100 + at), startedAt: null }));
 
-/** A site on polls that the test makes, and its hub. */
+/** Creates a site whose polls come from the test, and connects it to a hub. */
 export async function createSiteRig(
   hub: FakeHub,
   change: Partial<FleetSettings> = {},

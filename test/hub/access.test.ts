@@ -9,7 +9,7 @@ type Role = (typeof ROLES)[number];
 const READERS = ["viewer", "anonymous", "operator", "admin"] as const;
 const ACTORS = ["operator", "admin"] as const;
 
-/** Who may ask for what at a hub; nobody else may. `*`: also without a key. */
+/** Roles that each route of a hub accepts. `*` also accepts callers without a key. */
 const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /api/health": "*",
   "GET /api/ping": "*",
@@ -52,12 +52,12 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /stream/metrics": READERS,
   "GET /ws/combined": READERS,
   "GET /ws/metrics": READERS,
-  // They describe the fleet and its hosts.
+  // These routes describe the fleet and its hosts.
   "GET /api/network": ["viewer", "operator", "admin"],
   "GET /api/server-info": ["viewer", "operator", "admin"],
   "GET /api/status": ["viewer", "operator", "admin"],
   "GET /api/execute": ["viewer", "operator", "admin"],
-  // They name people.
+  // These routes contain names of people.
   "GET /api/logs/stream": ["viewer", "operator", "admin"],
   "GET /stream/logs": ["viewer", "operator", "admin"],
   "GET /ws/logs": ["viewer", "operator", "admin"],
@@ -70,7 +70,7 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "GET /api/keys/{id}": ["admin"],
   "DELETE /api/keys/{id}": ["admin"],
   "POST /api/reload": ["admin"],
-  // The site asks which of them may run which command.
+  // The site decides which role may run which command.
   "POST /api/execute": ACTORS,
 };
 
@@ -111,7 +111,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
     await postgres?.[Symbol.asyncDispose]();
   });
 
-  /** What comes of a request with a body that no route takes: the role is asked for before. */
+  /** Sends a body that no route accepts. The role is checked first, so the answer shows whether the role passes. */
   async function outcome(what: string, role: Role): Promise<string> {
     const [method = "", path = ""] = what.split(" ");
     const key = keys[role];
@@ -156,7 +156,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
   );
 
   test("refresh=true is for who may poll", async () => {
-    // A fleet without sites: nothing is waited for.
+    // A fleet without sites has no cutoff to wait for.
     const empty = await postgres.database();
     const roles = ["viewer", "operator"] as const;
     const made = await Promise.all(roles.map((role) => keyAt(empty, { role })));

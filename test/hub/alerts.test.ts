@@ -62,7 +62,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(await own()).toEqual([]);
       await looks(judge, NOW + 130 * SECOND, NOW + 140 * SECOND);
       expect(await own()).toEqual(["site_silent fires"]);
-      // Another hub, that has known nothing of it.
+      // Another hub process, which has no memory of the alert.
       await looks(createJudge("0.2.0"), NOW + 150 * SECOND, NOW + 400 * SECOND);
       expect(await own()).toEqual(["site_silent fires"]);
       await set("muc", { last_push_at: NOW + 405 * SECOND });
@@ -81,7 +81,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await looks(judge, NOW, NOW + 100 * SECOND);
-      // The database was away, and no site could push.
+      // The database was away, so no site could push.
       await looks(judge, NOW + 20 * MINUTE, NOW + 21 * MINUTE);
       expect(await own()).toEqual([]);
       await looks(judge, NOW + 21 * MINUTE, NOW + 22 * MINUTE);
@@ -126,7 +126,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       const judge = createJudge("0.2.0");
       await set("muc", { stopped_at: NOW });
       await looks(judge, NOW, NOW + 100 * SECOND);
-      // Killed before it had said all.
+      // The site was killed before it sent everything.
       await set("muc", { stopped_at: null });
       await look(judge, NOW + 110 * SECOND);
       expect((await events()).map(({ change, severity }) => `${change} ${severity}`)).toEqual([
@@ -152,7 +152,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       initialPicture(a.server({ id: "muc:eda", name: "EDA tools", labels: { location: "muc" } })),
     ];
 
-    /** A hub that looks all the time. */
+    /** Starts the alert service of a hub, with short intervals. */
     function hubAlerts(more = "") {
       const toml = `[alerts]\nreminder = "1h"\n[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}"\ngroup = "0s"\n${more}`;
       const read = interpretConfig(toml, null, {});
@@ -173,7 +173,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       return { log, stop: alerts.stop };
     }
 
-    /** An alert of a site, as a push stores it. */
+    /** Inserts or updates an alert of a site, as a push does. */
     const fires = (siteId: number, change: object = {}) => pool`
       INSERT INTO alerts ${pool({
         ...{ site: "muc", epoch: 1, site_id: siteId, rule: "seats", severity: "warning", server: "eda" },
@@ -183,7 +183,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       })}`;
     const becomes = (siteId: number, change: object) =>
       pool`UPDATE alerts SET ${pool(change)} WHERE site_id = ${siteId}`;
-    /** Waits until the hub has looked at everything that was changed before. */
+    /** Waits until the hub has handled all earlier changes. */
     const told = () =>
       until("all is told", async () => {
         const [row] = await pool`
@@ -245,7 +245,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       for (const [index, step] of rest.entries()) {
         await becomes(1, step);
         await told();
-        // `value` is no part of what `told` waits for.
+        // `told` does not compare `value`.
         if ("value" in step)
           await until("it is told", () => receiver.kinds().length > index + 1 || undefined);
       }
@@ -322,7 +322,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       hubAlerts();
       for (let id = 21; id <= 40; id++) await fires(id);
       await told();
-      // From now on nothing is taken, so that messages wait.
+      // The receiver refuses messages from here on, so that they queue.
       receiver.isOpen = false;
       for (let id = 41; id <= 60; id++) await fires(id);
       await until("messages wait", async () => {
@@ -359,7 +359,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       const receiver = createReceiver();
       const operator = await keyAt(database, { role: "operator", name: "olga" });
       const site = madeUpSite("muc", await keyAt(database, { role: "site", site: "muc" }));
-      // Eight times as fast, so that nobody waits for two minutes.
+      // The clock runs eight times as fast, so that the test does not wait for two minutes.
       const begun = Date.now();
       const clock = { now: () => begun + 8 * (Date.now() - begun) };
       const more = `[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}"\ngroup = "0s"\n`;
@@ -404,7 +404,7 @@ interface Received {
   readonly feature: string | null;
 }
 
-/** Takes the messages of a webhook. */
+/** Records the messages that a webhook gets. */
 function createReceiver() {
   const alerts: Received[] = [];
   const server = Bun.serve({

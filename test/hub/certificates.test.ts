@@ -52,7 +52,7 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     await rm(folder, { recursive: true });
   });
 
-  /** A push as a site sends it, of the next fact. */
+  /** Pushes the next fact as a site does. */
   let seq = 0;
   async function push(pair: Pair | null, authorities: string | null) {
     const from = seq + 1;

@@ -65,7 +65,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     expect(linesOf(out, "fleet").join("\n")).toContain(
       "PROBLEM  fleet: The people_key_file must hold 32 random bytes or more in base64 or hex: openssl rand -base64 32",
     );
-    // Like every other secret that others may read.
+    // The same check as for every other secret file.
     expect(out).toMatch(/^warning {2}fleet\.people_key_file: .*chmod/m);
     await Bun.write(people, `${"0123456789abcdef".repeat(4)}\n`);
     await chmod(people, 0o600);
@@ -117,7 +117,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     };
     const filled = await at(database);
     expect(linesOf(filled.out, "hub")[0]).toMatch(/^ok {7}hub: PostgreSQL at 127\.0\.0\.1:\d+: schema \d+$/);
-    // It has no servers and no storage of its own, by intent.
+    // A hub has no servers and no storage by design.
     expect(filled.out).not.toContain("no server");
     expect(filled.out).not.toContain("storage:");
     const empty = await postgres.database();

@@ -11,7 +11,7 @@ import { until } from "../until.ts";
 import { HAS_POSTGRES, type Postgres, startPostgres } from "./postgres.ts";
 import { keyAt, open, startHub } from "./rig.ts";
 
-/** A daemon as a site of a hub, both of them whole. */
+/** Runs a whole daemon as a site of a whole hub. */
 describe.skipIf(!HAS_POSTGRES)("a daemon as a site", () => {
   let postgres: Postgres;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ allow = ["rescan", "acknowledge", "execute"]`,
         const { status } = await hub.get("/api/licenses/servers/muc:eda", operator);
         return status === 200 || undefined;
       });
-      // A hub that is down says so to the site by its next poll.
+      // The next poll fails, and the site reports the server as down.
       await Bun.write(`${tool}.txt`, REFUSED);
       const rescan = await post("/api/licenses/rescan", { servers: ["muc:eda"] });
       expect(rescan).toMatchObject({ status: 502, code: "LICENSE_SERVER_UNREACHABLE" });
@@ -100,7 +100,7 @@ allow = ["rescan", "acknowledge", "execute"]`,
     } finally {
       await daemon.stop();
     }
-    // Its farewell: the hub knows at once, and lets the next process in.
+    // The farewell push tells the hub that the site stopped, so the next process may push at once.
     await using pool = open(database);
     const [row] = await pool`SELECT instance, stopped_at FROM sites`;
     expect(row.instance).toBeNull();

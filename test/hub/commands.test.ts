@@ -14,7 +14,7 @@ interface Failure {
   readonly message: string;
 }
 
-/** What a site tells with an outcome. */
+/** Data that a site sends with an outcome. */
 interface Told {
   readonly facts?: readonly object[];
   readonly states?: readonly object[];
@@ -65,7 +65,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     silencedUntil: null,
   };
 
-  /** A site that has pushed: servers, an alert, and what it allows. */
+  /** Creates a site that has pushed its servers, an alert and the commands that it allows. */
   async function joined(name: string, allow: readonly string[] = ["rescan", "acknowledge", "execute"]) {
     const site = madeUpSite(name, await keyAt(database, { role: "site", site: name }));
     const pictures = simulatedPictures(1, NOW);
@@ -92,13 +92,13 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     });
     return {
       push,
-      /** Pushes until commands come. */
+      /** Pushes until the answer has commands. */
       fetched: (at = hub): Promise<Command[]> =>
         until("a command comes", async () => {
           const { commands }: Answer = await push({}, [], at);
           return commands.length > 0 ? [...commands] : undefined;
         }),
-      /** Reports an outcome. */
+      /** Pushes the outcome of a command. */
       report: (command: string, outcome: object, more: Told = {}) => {
         const { facts = [], states = [], at = hub } = more;
         const nothing = { outcome: "done", code: null, message: null, results: null, run: null };
@@ -187,7 +187,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     expect(failure.message).toMatch(
       /^The site muc has not answered within 3 s\. The command is still on its way: .+ before 2/,
     );
-    // It stays until it has expired.
+    // The command is sent again until it expires.
     expect((await site.push()).commands).toHaveLength(1);
     await pool`UPDATE commands SET expires_at = ${Date.now()}`;
     expect((await site.push()).commands).toEqual([]);
@@ -224,7 +224,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
       ["blr:eda", "LICENSE_PARSE_ERROR"],
     ]);
     expect(results[0]?.error?.message).toMatch(/^The site off has not been heard of for 12 min/);
-    // To each site went one command at most, and to those that cannot, none.
+    // Each site got at most one command; sites that cannot run it got none.
     const sent = await pool`SELECT site, count(*)::int AS count FROM commands GROUP BY site ORDER BY site`;
     expect(sent.map(({ site, count }: { site: string; count: number }) => [site, count])).toEqual([
       ["blr", 1],

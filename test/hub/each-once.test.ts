@@ -10,14 +10,14 @@ import { keyAt, madeUpFacts, madeUpSite, open, spawnHub } from "./rig.ts";
 
 const SLOW = process.env.SLOW_TESTS === "1";
 const SITES = 4;
-/** Of all sites together. */
+/** Facts of all sites together. */
 const FACTS = SLOW ? 1_000_000 : 100_000;
 const BATCH = 2_000;
 const NOW = Date.now();
 
 /**
- * A site that brings `count` facts, batch after batch, again after whatever went wrong, from behind the hub's cursor. As a
- * site does, it keeps what it may be asked for again. Answers how often it had to send again.
+ * Pushes `count` facts in batches, and after each failure continues from the hub's cursor. Keeps facts that the hub may ask
+ * for again, as a site does. Returns the number of repeated pushes.
  */
 async function bring(site: ReturnType<typeof madeUpSite>, url: () => string, count: number): Promise<number> {
   let cursor = 0;
@@ -80,7 +80,7 @@ describe.skipIf(!HAS_POSTGRES)("each fact once", () => {
       }),
     );
 
-  /** None missing, none twice: what is stored against what was made. */
+  /** Compares stored facts with sent facts: none is missing, none is stored twice. */
   async function expectAll(): Promise<void> {
     const pool = open(database);
     const each = FACTS / SITES;

@@ -19,29 +19,29 @@ import { until } from "../until.ts";
 
 const INTERVAL_MS = 600_000;
 const HOUR = 3_600_000;
-/** Pauses of seconds take milliseconds. */
+/** Shortens all pauses by a factor of 200. */
 const quickTimers: Timers = { after: (ms, run) => systemTimers.after(ms / 200, run) };
 
 interface SiteWanted {
   readonly name: string;
   readonly seed: number;
   readonly days: number;
-  /** Epoch ms: the history ends here. */
+  /** End of the history, epoch ms. */
   readonly end: number;
   readonly people?: Audience;
   readonly peopleKeyFile?: string | null;
-  /** Whether the site has made its packed days of sessions. */
+  /** Whether the site has packed its days of sessions. */
   readonly packs?: boolean;
 }
 
 export type HistorySite = Awaited<ReturnType<typeof makeSite>>;
 
-/** A site with the demo's history of some days, and its own answers; what it says to a hub comes of its own store. */
+/** Creates a site with some days of the demo's history and its own API. Its pushes come from its store. */
 export async function makeSite(wanted: SiteWanted) {
   const { name, seed, days, end, people = "names", peopleKeyFile = null, packs = false } = wanted;
   const directory = temporaryDirectory();
   const demo = demoSite({ host: "127.0.0.1", port: 0, interval: "10m", directory, seed }, 0);
-  // Some hours before the end the site joins its fleet: what comes later it tells as it happens.
+  // The site joins its fleet three hours before the end, so it sends the last hours as they happen.
   const joined = end - 3 * HOUR;
   await makeDemoHistory(demo, days, joined, recordingLog(), () => true);
   const servers = demo.config.servers.map(
@@ -87,7 +87,7 @@ export async function makeSite(wanted: SiteWanted) {
     name,
     rig,
     daemon,
-    /** Joins a hub, goes on to the end, and waits until the hub has everything. */
+    /** Pushes the past, polls until the end, and waits until the hub has everything. */
     async pushTo(url: string, key: string): Promise<void> {
       const keyFile = `${temporaryDirectory()}/key`;
       await Bun.write(keyFile, `${key}\n`);
@@ -141,7 +141,7 @@ export async function makeSite(wanted: SiteWanted) {
       rig.clock.time = end;
       rig.history().packAll();
       const polled = performance.now();
-      // The push that tells what holds now begins after the last poll.
+      // The push with the final state starts after the last poll.
       await until(`${name} has told everything`, () => {
         const { lastContactAt, waitingFacts } = site.status();
         return (waitingFacts === 0 && lastContactAt === end && performance.now() - polled > 300) || undefined;

@@ -111,7 +111,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   const atSite = (path: string) => path.replace("@", "");
   const atHub = (path: string, name: string) =>
     `/api/licenses/${path.replace("@", `${name}:`)}${path.includes("?") ? "&" : "?"}site=${name}`;
-  /** What a hub says, as its site says it. */
+  /** Removes the site from a hub's answer, so that it compares with the site's own answer. */
   const ofSite = (name: string, text: string) =>
     text.replaceAll(`"site":"${name}",`, "").replaceAll(`${name}:`, "");
 
@@ -130,7 +130,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
       const own = await siteNamed(name).daemon.get(`/api/licenses/${atSite(path)}&format=csv`);
       const said = await hub.get(`${atHub(path, name)}&format=csv`, viewer);
       const text = (await said.text()).replaceAll(`${name}:`, "");
-      // Where records say their site it is the first column.
+      // In CSV, the site is the first column.
       expect(text.replaceAll(/^(site|blr),/gm, "")).toBe(await own.text());
     },
   );

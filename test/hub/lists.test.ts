@@ -55,7 +55,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     await postgres?.[Symbol.asyncDispose]();
   });
 
-  /** What the hub says, as the site would say it. */
+  /** Removes the site from a hub's answer, so that it compares with the site's own answer. */
   function ofSite(name: string, body: unknown): unknown {
     const text = JSON.stringify(body).replaceAll(`"${name}:`, '"').replaceAll(`"site":"${name}",`, "");
     return JSON.parse(text);
@@ -159,7 +159,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       const said = ofSite(name, await hub.json(`/api/licenses/summary?site=${name}`, keys.viewer));
       expect(said).toMatchObject(site);
       expect(said).toMatchObject({ sites: { total: 2, silent: 0 } });
-      // A sum leaves out tokens and credits, has a seat group and a package once, and assigned people hold nothing.
+      // Sums leave out tokens and credits, count a seat group and a package once, and count no seats for assigned people.
       const path = "/api/licenses/summary?server=";
       const { alerts: __, ...other } = await daemonSays(name, `${path}other`);
       expect(other).toMatchObject({ seats: { total: 39, used: 12, available: 18 }, users: 3, queued: 2 });
@@ -256,7 +256,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect(masked.total).toBe(open.total);
     const names = new Set(open.users.flatMap(({ user }) => user ?? []));
     for (const name of names) expect(text).not.toContain(`"${name}"`);
-    // Who has no name has no pseudonym, and stands last.
+    // Users without a name have no pseudonym and are sorted last.
     const shown = masked.users.flatMap(({ user }) => user ?? []);
     const unknown = masked.users.length - shown.length;
     expect(unknown).toBe(open.users.filter(({ user }) => user === null).length);
@@ -285,7 +285,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     const less = { ...after, features: after.features.slice(1).toReversed() };
     const push = (state: object) => site?.sends(hub.url, { ...site.push({ sentAt: now }), states: [state] });
     expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
-    // The same again, its answer was lost; then one upon a picture that the hub never had.
+    // The same patch again, as after a lost answer; then a patch of a picture that the hub never had.
     expect(await push(pictureState(before, less, 2))).toMatchObject({ wanted: [] });
     expect(await push(pictureState(before, after, 9))).toMatchObject({ wanted: [before.server.id] });
     const daemon = daemons.get("muc") as Bench;

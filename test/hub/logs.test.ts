@@ -24,7 +24,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
   let hubs: readonly [TestHub, TestHub];
   const keys: Record<string, string> = {};
 
-  /** Lines as a site sends them, one a second. */
+  /** Log lines of a site, one per second. */
   const lineOf = (seq: number, level: string, source: string, message: string, metadata: object) => ({
     kind: "event",
     seq,

@@ -5,11 +5,11 @@ import { until } from "../until.ts";
 import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
 import { keyAt, known, madeUpSite, open, startHub } from "./rig.ts";
 
-/** Files of more than 20 MB do not fit: of the last page a half, as on a full disk. */
+/** Files of more than 20 MB fail to grow. The limit falls within a page, as on a full disk. */
 const QUOTA_BYTES = 20 * 1024 * 1024 + 4096;
 const DISK_FULL = "53100";
 
-/** What makes the database take nothing, and take everything again. */
+/** Ways to make the database refuse writes, and to undo that. */
 const TROUBLES = [
   {
     what: "read-only",
@@ -30,7 +30,7 @@ const TROUBLES = [
     what: "full",
     through: ["prlimit", `--fsize=${QUOTA_BYTES}`],
     async begin(pool: Pool) {
-      // Rows that were taken back lie in the table until it is vacuumed.
+      // Rows of a rolled-back transaction stay in the table until it is vacuumed.
       const rows = Math.ceil(QUOTA_BYTES / 1_900);
       const filling = pool.unsafe(
         `INSERT INTO refused (site, epoch, at, reason, body)
@@ -56,7 +56,7 @@ describe.skipIf(!HAS_POSTGRES)("a database that takes nothing", () => {
     await using hub = await startHub(database);
     await known(hub, viewer);
     const pool = open(database);
-    // What no hub knows is stored as it came.
+    // Facts of an unknown kind are stored unchanged.
     const facts = (from: number) =>
       [0, 1, 2].map((n) => ({ kind: "later", seq: from + n, of: "x".repeat(1_800) }));
     const push = (from: number) => site.push({ from, to: from + 2, head: 6, facts: facts(from) });

@@ -16,7 +16,7 @@ test.skipIf(!HAS_POSTGRES)("days that retention would drop get no partition and 
   const pool = open(database);
   const [opened, ended, step] = madeUpFacts(1, 3, NOW);
 
-  // It is open at the hub, and its end comes with a time of long ago.
+  // The session is open at the hub, and its end has a time of long ago.
   await site.sends(hub.url, site.push({ to: 1, facts: [opened] }));
   const pastOf = (n: number) => NOW - n * DAY_MS;
   const facts = [
@@ -42,7 +42,7 @@ test.skipIf(!HAS_POSTGRES)("days that retention would drop get no partition and 
   const counts = Object.fromEntries(
     partitions.map(({ table, count }: { table: string; count: number }) => [table, count]),
   );
-  // One day or one week each, and the partition of the rest.
+  // One partition for each day or week, and one for the rest.
   expect(counts).toEqual({ steps: 31 + 1, packed_days: 21 + 1, sessions: 1 + 1 });
   const [stored] = await pool`
     SELECT (SELECT count(*)::int FROM steps) AS steps, (SELECT count(*)::int FROM packed_days) AS days,

@@ -6,7 +6,10 @@ import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite } from "../../src/simulator/site.ts";
 import * as a from "../domain/make.ts";
 
-/** Pictures of the simulator's servers and of one that counts otherwise at a moment, one of them stale; displays are left out, as a site leaves them out. */
+/**
+ * Pictures of the simulator's servers and of one that counts tokens, at one moment. One server is stale. Displays are
+ * removed, as a site does.
+ */
 export function simulatedPictures(seed: number, at: number): ServerPicture[] {
   const site = createSite({ seed, zone: "UTC" });
   const simulated = SERVERS.map((spec, index) => {
@@ -29,7 +32,7 @@ export function simulatedPictures(seed: number, at: number): ServerPicture[] {
   return [...simulated, otherCounts(at)];
 }
 
-/** A server with tokens and credits, seat groups, people to whom a license is assigned, and holders without a name. */
+/** A server with tokens and credits, seat groups, assigned people, and holders without a name. */
 function otherCounts(at: number): ServerPicture {
   const expiry = {
     expiresOn: "2026-05-01",
@@ -50,7 +53,7 @@ function otherCounts(at: number): ServerPicture {
     grouped("open", "endless", { total: null, used: 7, unlimited: true }),
     grouped("counted", "endless", { total: 6, used: 1 }),
     grouped("unread", "dark", { total: 9, used: null }),
-    // Named as a group is: it is a set of its own all the same.
+    // The name equals that of a seat group, but the feature is not part of the group.
     feature("common", { total: 3, used: 1 }),
     feature("jobs", { unit: "tokens", total: 1000, used: 640, checkouts: [seat("5", "eve")] }),
     feature("solver", {
@@ -85,7 +88,7 @@ function otherCounts(at: number): ServerPicture {
   return applyPoll(null, server, outcome, at + 60_000);
 }
 
-/** The states that bring whole pictures, and what a site says of itself. */
+/** States with whole pictures, and the state of the site. */
 export function pictureStates(pictures: readonly ServerPicture[]) {
   return [
     {
@@ -104,7 +107,7 @@ export function pictureStates(pictures: readonly ServerPicture[]) {
   ];
 }
 
-/** What makes one picture the next, as a site says it; `before` null: the whole. */
+/** The state that turns one picture into the next. With `before` null, it is the whole picture. */
 export function pictureState(before: ServerPicture | null, after: ServerPicture, to: number) {
   const { features, ...head } = after;
   const key = ({ daemon, name }: { daemon: string; name: string }): [string, string] => [daemon, name];

@@ -17,13 +17,13 @@ import { keyAt, known, startHub, type TestHub } from "./rig.ts";
 /** A Wednesday morning. */
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 
-/** Shorter ones stand in packed bytes by chance: of three letters one in some megabytes. */
+/** Shorter names appear in compressed bytes by chance: three letters once in some megabytes. */
 const LONG_LETTERS = 6;
 
 interface Words {
-  /** The dump, and what its bytes are unpacked. */
+  /** The dump, and its byte columns decompressed. */
   readonly text: string;
-  /** What its bytes are as they stand. */
+  /** The byte columns without decompression. */
   readonly bytes: string;
 }
 
@@ -35,7 +35,7 @@ async function wordsOf(database: string): Promise<Words> {
       try {
         return [Buffer.from(unpack(new Uint8Array(one))).toString("utf8")];
       } catch {
-        // Not packed so.
+        // Not compressed this way.
         return [];
       }
     }),
@@ -47,7 +47,7 @@ async function wordsOf(database: string): Promise<Words> {
   };
 }
 
-/** Names that stand in it as words of their own. */
+/** Returns the names that appear in the dump as whole words. */
 function namesIn({ text, bytes }: Words, names: Iterable<string>): string[] {
   const split = (all: string) => new Set(all.split(/[^\p{L}\p{N}._-]+/u));
   const [inText, inBytes] = [split(text), split(bytes)];
@@ -72,14 +72,14 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
   });
 
   const PEOPLE_KEY = Buffer.alloc(32, 7).toString("base64");
-  /** The file that the operator gives to every site. */
+  /** Writes the key of pseudonyms that all sites of a fleet share. */
   async function peopleKey(): Promise<string> {
     const file = join(temporaryDirectory(), "people.key");
     await Bun.write(file, `${PEOPLE_KEY}\n`);
     return file;
   }
 
-  /** A simulated site that has pushed its past and its present, and every name that it knows of people and machines. */
+  /** Creates a simulated site that has pushed everything. Returns all names of people and machines that it knows. */
   async function simulated(
     hub: TestHub,
     database: string,
@@ -136,10 +136,10 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
       };
       const [first, second] = [await usersOf("muc"), await usersOf("blr")];
       expect(first.size).toBeGreaterThan(10);
-      // They share some of their people by name, and as many by pseudonym.
+      // The sites share people by name, and so also by pseudonym.
       const people = (of: { names: Set<string> }) => of.names;
       expect(first.intersection(second).size > 0).toBe(people(muc).intersection(people(blr)).size > 0);
-      // The search would find them.
+      // Check that the search finds pseudonyms.
       expect(namesIn(words, first)).toEqual([...first]);
     },
     180_000,
@@ -157,7 +157,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
       expect(namesIn(words, names)).toEqual([]);
       for (const list of ["users", "sessions", "people"])
         expect(await hub.json(`/api/licenses/${list}?limit=10`, viewer)).toMatchObject({ total: 0 });
-      // Seats are counted all the same.
+      // Seats are counted without names.
       const { seats } = await hub.json<{ seats: { used: number } }>("/api/licenses/summary", viewer);
       expect(seats.used).toBeGreaterThan(0);
       const rows = (await dumpOf(database)).split("\n");
@@ -179,7 +179,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
     "ws-wanda",
   ];
 
-  /** A whole daemon as a site, with people in all that it reads and says. */
+  /** Runs a whole daemon as a site, with names in all of its inputs. */
   async function siteOf(
     hub: TestHub,
     database: string,
@@ -291,7 +291,7 @@ ${peopleKeyFile === null ? "" : `people_key_file = "${peopleKeyFile}"`}`,
         denials: { site: string; user: string | null; host: string | null; reason: string | null }[];
       };
       const { denials } = await hub.json<Denials>("/api/licenses/denials", viewer);
-      // One person at two sites is one, unless each site has a key of its own.
+      // A person at two sites has one pseudonym, unless each site uses its own key.
       expect(new Set(denials.map(({ user }) => user)).size).toBe(key === "of each site's own key" ? 2 : 1);
       expect(denials.map(({ reason }) => reason)).toEqual([null, null]);
       expect(denials.every(({ user }) => (user === null) === (people === "counts"))).toBe(true);

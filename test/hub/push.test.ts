@@ -69,7 +69,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     const once = await counts();
     expect(once).toEqual({ open: 0, ended: 100, steps: 100, refused: 0 });
     expect((await site.sends(hub.url, push)).cursor).toBe(300);
-    // Half of these are known.
+    // The hub already has half of these facts.
     const more = site.push({ from: 151, to: 450, facts: madeUpFacts(151, 300, NOW) });
     expect((await site.sends(hub.url, more)).cursor).toBe(450);
     expect(await counts()).toEqual({ open: 0, ended: 150, steps: 150, refused: 0 });
@@ -87,7 +87,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await counts()).open).toBe(1);
     expect(await errorOf(await site.send(hub.url, early))).toEqual([409, "CONFLICT", "cursor=1"]);
     expect((await counts()).open).toBe(1);
-    // Made anew, as the site does it then, it is taken.
+    // The site builds the day again, and the hub accepts it.
     await site.sends(hub.url, site.push({ from: 2, to: 1, days: [users] as never }));
     expect((await counts()).open).toBe(0);
   });
@@ -127,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(refused.map(({ seq }: { seq: number }) => seq)).toEqual([1, 4, 5, 7]);
     expect(JSON.parse(refused[1].body.toString())).toEqual(bad[1]);
     expect(await counts()).toMatchObject({ steps: 3, refused: 4 });
-    // 2 and 8 are ends whose begins were refused, or came.
+    // The begins of sessions 2 and 8 were refused or already stored.
     expect(await counts()).toMatchObject({ open: 0, ended: 2 });
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
       "=cmd()",
       "a\tb\\u0000",
       "🙂",
-      // PostgreSQL's texts have no room for these two.
+      // PostgreSQL's text type cannot store these two.
       "\0",
       "\ud800",
     ];

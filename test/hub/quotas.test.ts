@@ -18,7 +18,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
   });
   afterAll(() => postgres?.[Symbol.asyncDispose]());
 
-  /** Two hubs' counts over one database, each with a clock of its own. */
+  /** Creates the quotas of two hubs on one database, each with its own clock. */
   async function two(at = NOON) {
     const pool = open(await postgres.database());
     await migrate(pool);

@@ -1,13 +1,13 @@
 import { readFrames } from "../http/streams/rig.ts";
 
-/** An event as a client of a hub gets it. */
+/** An event as a client of a hub receives it. */
 export interface Heard {
   readonly id: number;
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** A client of an event stream. The connection is cut at the end of an `await using`. */
+/** Opens an event stream. Disposing cuts the connection. */
 export async function openStream(url: string, key: string, after: number | null = null) {
   const cut = new AbortController();
   const headers = { "x-api-key": key, ...(after !== null && { "last-event-id": String(after) }) };
@@ -17,7 +17,7 @@ export async function openStream(url: string, key: string, after: number | null 
   const comments: string[] = [];
   return {
     comments,
-    /** The next event; null at the end of the stream. */
+    /** Returns the next event, or null at the end of the stream. */
     async next(): Promise<Heard | null> {
       for (;;) {
         const frame = await next();
@@ -26,7 +26,7 @@ export async function openStream(url: string, key: string, after: number | null 
         if (frame.id !== undefined) return frame as Heard;
       }
     },
-    /** The next events, so many of these names. */
+    /** Returns the next `count` events with one of these names. */
     async take(count: number, ...names: readonly string[]): Promise<Heard[]> {
       const heard: Heard[] = [];
       while (heard.length < count) {
@@ -43,8 +43,8 @@ export async function openStream(url: string, key: string, after: number | null 
 }
 
 /**
- * Reads until so many checkouts and checkins have come; is cut after each `part` of them, and goes on behind the last event at
- * the next hub in turn, also where a hub is not there.
+ * Reads until `count` checkouts and checkins have arrived. Reconnects to the next hub after each `part` of them, resuming
+ * after the last event; a hub may be down.
  */
 export async function readThrough(urls: readonly string[], key: string, count: number, part: number) {
   const heard: Heard[] = [];
@@ -62,7 +62,7 @@ export async function readThrough(urls: readonly string[], key: string, count: n
         got++;
       }
     } catch (error) {
-      // A hub that was killed; a wrong answer would go on for ever.
+      // The hub may have been killed, but a 4xx answer would repeat forever.
       if (error instanceof Error && /^4\d\d /.test(error.message)) throw error;
       await Bun.sleep(50);
     }

@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from "node:net";
 import { freePort } from "../free-port.ts";
 
-/** A line between a site and hubs that loses things. */
+/** A proxy between a site and hubs that loses answers. */
 export interface Relay extends AsyncDisposable {
   readonly url: string;
-  /** Answers that were swallowed so far. */
+  /** Number of lost answers. */
   lost(): number;
 }
 
 /**
- * Passes connections on to one of the ports, by turns. `swallows` says of each answer whether it gets lost: its connection
- * is cut when the answer's first byte is there, so what it answers has been done.
+ * Proxies connections to the ports in turn. If `swallows` returns true, the connection is cut at the first byte of the
+ * answer, when the hub has stored the push.
  */
 export async function startRelay(ports: () => readonly number[], swallows: () => boolean): Promise<Relay> {
   const port = await freePort();
@@ -27,7 +27,7 @@ export async function startRelay(ports: () => readonly number[], swallows: () =>
         client.destroy();
         line.destroy();
       });
-      // The other side is told by the close that follows.
+      // The `close` event that follows ends the other side.
       socket.on("error", () => {});
     }
     client.pipe(line);

@@ -38,7 +38,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
     const states = pictureStates(simulatedPictures(1, AT));
     await old.sends(hub.url, old.push({ to: 90, facts: madeUpFacts(1, 90, AT), states }));
   };
-  /** The first push of the old site's database under its new name. */
+  /** The first push of the old database under the new name of the site. */
   const hello = (epoch = old.epoch) =>
     site.push({ hello: true, begins: false, from: 91, to: 90, epoch, formerly: "munich" });
   const named = async (list: string) => {
@@ -109,7 +109,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
     const days = [{ table: "one day", day: 20_000, part: 0, rows: [] }];
     await old.sends(hub.url, old.push({ to: 3, facts, days: days as never }));
     expect(await named("sessions")).toBe(0);
-    // As if an older hub had refused what this one knows.
+    // Simulates an older hub that refused a fact which this hub understands.
     const good = Buffer.from(JSON.stringify({ ...opened, seq: 1 }));
     await pool`UPDATE refused SET kind = 'session', body = ${good} WHERE seq = 1`;
     const bad = Buffer.from(JSON.stringify({ ...opened, seq: 2, user: 5 }));

@@ -55,7 +55,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub with a read replica", () => {
       return row.state === "paused" || undefined;
     });
     await pushed(31, 60);
-    // Read where nothing new arrives: so it is the replica that answers.
+    // The primary gets no new rows here, so these answers come from the replica.
     expect([await sessions(), await groups()]).toEqual([10, 10]);
 
     ahead = 11_000;

@@ -69,7 +69,7 @@ test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and 
     ["log", "auth", "0"],
     ["log", "audit", "0"],
   ]);
-  // A year later these have gone, too.
+  // A year later, retention deletes these too.
   clock.time += 370 * DAY_MS;
   await retention.step();
   const left = await pool`SELECT body AS age FROM events WHERE type = 'log' ORDER BY id`;

@@ -16,7 +16,7 @@ export interface TestHub extends AsyncDisposable {
   json<Body>(path: string, key: string): Promise<Body>;
 }
 
-/** A hub in this process. `more`: sections of its config. */
+/** Starts a hub in this process. `more` is added to its config. */
 export async function startHub(
   database: string,
   clock?: Clock,
@@ -38,7 +38,7 @@ export async function startHub(
   };
 }
 
-/** A hub as a process of its own, that can be killed. */
+/** Starts a hub in a child process, which can be killed. */
 export async function spawnHub(config: string, port: number) {
   const argv = [process.execPath, join(import.meta.dir, "../../src/main.ts"), "hub", "--config", config];
   const child = Bun.spawn(argv, {
@@ -68,7 +68,7 @@ export async function spawnHub(config: string, port: number) {
 export const open = (database: string): Pool =>
   openPool({ database, passwordFile: null, readDatabase: null }, 4);
 
-/** Keys, made as the command line makes them. */
+/** Creates keys as the command line does. */
 export async function keysAt(
   database: string,
   wanted: readonly (Partial<NewKey> & Pick<NewKey, "role">)[],
@@ -99,7 +99,7 @@ export async function keyAt(
   return key;
 }
 
-/** Waits until a hub that runs knows a key that another process made: within a second. */
+/** Waits until a running hub knows a key that another process created. That takes up to a second. */
 export async function known(hub: TestHub, key: string): Promise<string> {
   await until(
     "the hub knows the key",
@@ -110,13 +110,13 @@ export async function known(hub: TestHub, key: string): Promise<string> {
 
 const hex = () => crypto.getRandomValues(new Uint8Array(8)).toHex();
 
-/** A site that has nothing behind it: what it pushes is what the test says. */
+/** Creates a site without a daemon. Tests choose the content of its pushes. */
 export function madeUpSite(site: string, key: string) {
   const identity = { site, epoch: hex(), instance: hex() };
   return {
     ...identity,
     key,
-    /** A push with defaults for what is not said. */
+    /** Returns a push with defaults for all missing fields. */
     push: (more: Partial<Omit<Push, "facts">> & { readonly facts?: readonly unknown[] } = {}) => ({
       ...identity,
       from: 1,
@@ -136,7 +136,7 @@ export function madeUpSite(site: string, key: string) {
     send(url: string, push: unknown): Promise<Response> {
       return fetch(`${url}/api/fleet/push`, {
         method: "POST",
-        // A connection of its own: a relay that loses answers loses one at a time.
+        // Each push gets its own connection, because a relay loses whole connections.
         headers: { "x-api-key": key, "content-encoding": "zstd", connection: "close" },
         body: Bun.zstdCompressSync(JSON.stringify(push)),
       });
@@ -149,7 +149,7 @@ export function madeUpSite(site: string, key: string) {
   };
 }
 
-/** Facts with the numbers from `from` on, as a site at work has them: seats taken and given back, and counts. */
+/** Facts numbered from `from` on: checkouts, checkins and counts. */
 export function madeUpFacts(from: number, count: number, now: number) {
   return Array.from({ length: count }, (_, index) => madeUpFact(from + index, now));
 }

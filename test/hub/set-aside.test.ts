@@ -37,7 +37,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
     (await hub.json<SiteRecord>(`/api/fleet/sites/${site}`, viewer)).refusedFacts;
 
   const FACTS = madeUpFacts(1, 3, NOW);
-  /** Longer than a row of an index, also when it is compressed. */
+  /** Too long for an index row, even when compressed. */
   const LONG = crypto.getRandomValues(new Uint8Array(6_000)).toHex();
   const OF = { server: "s1", daemon: "siliqd", feature: "F1" };
   const coverage = { server: "s1", from: NOW, readAt: NOW, until: NOW, running: true, looks: 1 };
@@ -124,7 +124,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
       const first = await muc.sends(hub.url, muc.push({ to: 3, facts: FACTS, ...more } as never));
       expect(first.cursor).toBe(3);
       expect(await refusedFacts(name)).toBe(1);
-      // The push that follows brings good data of each kind.
+      // The next push has valid data of each kind.
       const next = { facts: [{ ...FACTS[2], seq: 4, at: NOW + 60_000 }], states: [site, whole] };
       await muc.sends(hub.url, muc.push({ from: 4, to: 4, ...next } as never));
       expect(await refusedFacts(name)).toBe(1);

@@ -111,7 +111,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     const cookie = await signIn(hubs[0], { key, stay: true });
     for (const hub of hubs) expect((await me(hub, cookie)).status).toBe(200);
     const id = key.split("_")[1];
-    // As the command line does it: no hub is told by its own route.
+    // Revokes the key as the command line does, so no hub notices it through its own route.
     const pool = open(database);
     await pool`UPDATE api_keys SET revoked_at = ${Date.now()} WHERE id = ${id}`;
     await pool.close();

@@ -19,7 +19,7 @@ const SERVERS = ["eda", "cad"] as const;
 const iso = (at: number) => new Date(at).toISOString();
 const pick = <T>(list: readonly T[], n: number) => list[n % list.length] as T;
 
-/** Sessions of weeks, open ones and those without a start among them. */
+/** Sessions of several weeks, some of them open or without a start. */
 const SESSIONS = Array.from({ length: 300 }, (_, n): SessionRow => {
   const first = NOW - ((n * 7919) % 900) * HOUR - n * 1000;
   const ended = n % 9 === 0 ? null : Math.min(NOW - 1000, first + ((n * 31) % 50) * HOUR + 60_000);
@@ -69,7 +69,7 @@ const ALERTS = Array.from({ length: 40 }, (_, n): AlertRow => {
     rule: pick(["seats", "expiry", "disk", "server_down"] as const, n),
     severity: pick(["info", "warning", "critical"] as const, n),
     state: n % 3 === 0 ? "firing" : "resolved",
-    // Of the host: no server's.
+    // Null is a denial of the whole host.
     server: n % 4 === 2 ? null : pick(SERVERS, n),
     daemon: n % 4 === 0 ? "acmed" : null,
     feature: n % 4 === 0 ? "solver" : null,
@@ -88,7 +88,7 @@ const ALERTS = Array.from({ length: 40 }, (_, n): AlertRow => {
   };
 });
 
-/** The same rows as the site stores them. */
+/** A site's database with the same rows. */
 function siteDatabase(): Database {
   const database = new Database(":memory:", { strict: true });
   for (const { sql } of MIGRATIONS) database.run(sql);
@@ -189,7 +189,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     { id?: number; siteId?: number; site?: string }[]
   >;
 
-  /** What the hub says of a site, as the site would say it: its own numbers, no prefix, no name of the site. */
+  /** Converts a hub's answer to that of its site: the site's ids, no prefix and no site name. */
   function ofSite(name: string, list: List, plural: string): unknown {
     const { logging: _, ...rest } = list;
     const rows = list[plural]?.map(({ siteId, site, ...row }) => {
@@ -199,7 +199,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     return JSON.parse(JSON.stringify({ ...rest, [plural]: rows }).replaceAll(`"${name}:`, '"'));
   }
 
-  // All but the number, which is the hub's own.
+  // Compare all fields except the id, which differs at the hub.
   const SESSION_SORTS = sortable<Pick<SessionRecord, SessionOrder>>(SessionRecord)
     .filter((field) => field !== "id")
     .flatMap((field) => [field, `-${field}`]);

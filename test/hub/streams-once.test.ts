@@ -9,13 +9,13 @@ import { type Heard, readThrough } from "./reader.ts";
 import { keyAt, known, madeUpFacts, madeUpSite, open, spawnHub, startHub } from "./rig.ts";
 
 const SITES = 5;
-/** Of each site; two of three are sessions that open and end. */
+/** Facts of each site; two of three are sessions that open and end. */
 const FACTS = 3_000;
 const EVENTS = SITES * FACTS * (2 / 3);
 const BATCH = 150;
 const CUTS = 20;
 
-/** Brings a site's facts in small pushes, at one hub after the other, whichever answers; no more than `upTo` for now. */
+/** Pushes a site's facts up to `upTo` in small batches, to the hubs in turn. */
 async function bring(
   site: ReturnType<typeof madeUpSite>,
   urls: readonly string[],
@@ -36,7 +36,7 @@ async function bring(
   }
 }
 
-/** Each event once, ids rise, and the events of a site come in its own order. */
+/** Each event came once, ids rise, and the events of each site are in order. */
 function expectEachOnce(heard: readonly Heard[]): void {
   const ids = heard.map(({ id }) => id);
   expect(ids.findIndex((id, index) => index > 0 && id <= (ids[index - 1] ?? 0))).toBe(-1);
@@ -68,12 +68,12 @@ describe.skipIf(!HAS_POSTGRES)("each event once", () => {
     const database = await postgres.database();
     const sites = await sitesAt(database);
     const key = await keyAt(database, { role: "viewer" });
-    // Whose clock is wrong gives ids as well.
+    // A hub with a wrong clock also assigns ids.
     await using ahead = await startHub(database, { now: () => Date.now() + 3_600_000 });
     await using behind = await startHub(database, { now: () => Date.now() - 3_600_000 });
     const urls = [ahead.url, behind.url];
     for (const hub of [ahead, behind]) await known(hub, key);
-    // A transaction that wrote its events first, and is committed when most others have been read.
+    // A transaction that writes its events first and commits after most others have been read.
     const pool = open(database);
     const late = await pool.reserve();
     await late`BEGIN`;
@@ -127,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("each event once", () => {
     let share = 0.2;
     const brought = Promise.all(sites.map((site) => bring(site, urls, () => share * FACTS)));
     const reading = [7, 11].map((cuts) => readThrough(urls, key, EVENTS, EVENTS / (cuts + 1)));
-    // Each time while a fifth of all is being published.
+    // Kill each hub while a fifth of the facts is being published.
     for (const which of [0, 1, 0, 1] as const) {
       await past(share - 0.15);
       await hubs[which]?.kill();

@@ -11,7 +11,7 @@ import { keyAt, known, madeUpSite, startHub, type TestHub } from "./rig.ts";
 
 const AT = Date.parse("2026-03-02T10:00:00Z");
 const MORE = 600_000;
-/** Pictures of both sites at a moment; seats of the first server's first feature have sessions. */
+/** Pictures of both sites at one moment. Seats of the first server's first feature have sessions. */
 const picturesAt = (at: number) => {
   const [first, ...others] = simulatedPictures(1, at);
   if (first === undefined) throw new Error("the simulator has no servers");
@@ -24,7 +24,7 @@ const picturesAt = (at: number) => {
 const sessionOf = ({ user, handle }: { user: string | null; handle: string | null }) =>
   Number(Bun.hash(`${user} ${handle}`) % 1_000_000n) + 1;
 
-/** A view that is kept up to date by the stream, as the page and the command line keep it. */
+/** Follows a view by the stream's patches, as the page and the command line do. */
 async function watch(hub: TestHub, key: string, query: string) {
   const stream = await openStream(`${hub.url}/stream/combined?events=picture&${query}`, key);
   const load = async () => {
@@ -53,7 +53,7 @@ async function watch(hub: TestHub, key: string, query: string) {
   return {
     patches,
     refetched: () => refetched,
-    /** Waits until it is what the hub says, byte for byte. */
+    /** Waits until the view equals the hub's answer, byte for byte. */
     async agrees(): Promise<void> {
       let said: Map<string, KeptServer> = new Map();
       await until("the view is the hub's", async () => {
@@ -118,7 +118,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     await using one = await watch(hub, key, "server=muc:eda");
     const views = [muc, elsewhere, masked, one];
     const agree = () => Promise.all(views.map((view) => view.agrees()));
-    // The first look of a hub says the number of each picture that is watched.
+    // A hub first sends the number of each watched picture.
     const servers = picturesAt(AT).length;
     await until(
       "the views are watched",
@@ -146,7 +146,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     for (const { user } of after.features.flatMap(({ checkouts }) => checkouts))
       expect(real).not.toContain(`"${user}"`);
 
-    // Nothing is heard of the site: its pictures are stale, and fresh again with its next word.
+    // The site is silent: its pictures become stale, and fresh again with its next push.
     now += 31_000;
     const isStale = ({ changed }: Patch) => changed.state === "stale";
     await until(
@@ -161,7 +161,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     );
     await agree();
 
-    // A server goes, another one comes.
+    // One server is removed and another one added.
     const gone = rest[0] as ServerPicture;
     const left = [after, ...rest.slice(1)];
     await push(0, { states: pictureStates(left).slice(0, 1) });
@@ -188,7 +188,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
         expect(rising).toEqual(rising.toSorted((a, b) => a - b));
       }
     }
-    // A new server is read with its place; nothing else was missed.
+    // Only the position of the new server is fetched.
     expect(muc.refetched()).toBeLessThanOrEqual(1);
   });
 

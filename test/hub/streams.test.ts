@@ -93,7 +93,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
 
   const siteAt = async (name: string) =>
     madeUpSite(name, await keyAt(database, { role: "site", site: name }));
-  /** Pushes facts; their numbers are given here. */
+  /** Returns a function that pushes facts and numbers them. */
   const pusher = (site: ReturnType<typeof madeUpSite>, hub: TestHub) => {
     let cursor = 0;
     return async (...facts: readonly object[]) => {
@@ -122,7 +122,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       key,
     );
     const begun = Date.now();
-    // An open seat whose fact was read when it had ended, one that is open, and one that ends later.
+    // One seat that ended before its fact was read, one open seat, and one that ends later.
     await push(session(1, "opened", END), session(1, "ended", END), session(2, "opened"));
     await push(
       session(3, "opened", { announced: false }),
@@ -205,7 +205,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
         "the hub knows the site",
         async () => (await hub.get(`/api/licenses/servers?site=${site}`, key)).ok || undefined,
       );
-    // Of log lines the site alone is asked for.
+    // Log lines have no server, so only the site filter applies to them.
     const asked = [
       ["site=muc", 3],
       ["site=blr", 2],
@@ -225,7 +225,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     });
     await muc(session(1, "opened"), denial(1), line("info", {}));
     await blr(session(1, "opened"), line("info", {}));
-    // The last one that every client gets.
+    // The last event, which every client receives.
     await muc(line("error", { last: true }));
     await blr(line("error", { last: true }));
     for (const [index, stream] of streams.entries()) {
@@ -293,7 +293,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       id: `metrics-${ids[0]}`,
       licenses: { total: null, used: null },
     });
-    // Behind a sample, too, nothing comes twice.
+    // After resuming behind a sample, nothing comes twice either.
     await using again = await openStream(`${hub.url}/stream/combined?interval=250`, key, ids[0]);
     const checkout = heard.find(({ event }) => event === "checkout");
     expect((await again.take(1, "checkout"))[0]).toEqual(checkout as NonNullable<typeof checkout>);
@@ -385,7 +385,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     const partitions = createPartitions(pool, () => Math.floor(Date.now() / DAY));
     const directory = createDirectory(pool, clock);
     const pseudonyms = createPseudonyms(new Uint8Array(32));
-    /** A hub that looks only when it is told to. */
+    /** A hub that looks for new events only on request. */
     const hubAt = () =>
       createHubStreams({
         ...{ pool, partitions, clock, directory, pseudonyms, host: createHostService("/", clock) },
@@ -421,14 +421,14 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     await happen(3);
     await fast.look();
     const [{ id }] = await pool`SELECT id::float8 AS id FROM events ORDER BY id LIMIT 1 OFFSET 1`;
-    // The slow hub has told none of the three; the client heard two of them at the fast one.
+    // The slow hub has published none of the three events; the client already has two of them from the fast hub.
     const came = open(slow, String(id));
     await happen(1);
     await until("the replay is done", async () => came.includes(3) || undefined);
     await slow.look();
     await happen(1);
     await fast.look();
-    // What the slow hub has not told comes live: a page that had it would be a double.
+    // Events that the slow hub has not published arrive live. A page of history with them would send them twice.
     expect((await slow.port.history.page(0, 10)).length).toBe(4);
     await slow.look();
     expect(own.filter(Boolean)).toEqual([1, 2, 3, 4, 5]);

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { hasLicenseText, type PackageInside, packagesOf } from "./packages.ts";
 
 /**
- * What packages of the bundle may be under, as their package.json spells it: licenses that ask for their notice to be
- * kept, and for nothing else. A choice such as `(MIT OR GPL-3.0-only)` is a line of its own here.
+ * Accepted licenses of bundled packages, as package.json spells them: those that only require keeping their notice. A choice
+ * such as `(MIT OR GPL-3.0-only)` needs its own entry.
  */
 export const WANTED: ReadonlySet<string> = new Set([
   "0BSD",
@@ -16,13 +16,13 @@ export const WANTED: ReadonlySet<string> = new Set([
   "Zlib",
 ]);
 
-/** Of docs/licenses/packages.json: what is known of a package that ships no license text. */
+/** An entry of docs/licenses/packages.json, for a package without a license text. */
 interface KnownPackage {
   readonly license: string;
   readonly copyright: readonly string[];
 }
 
-/** Of docs/licenses/bun.json. */
+/** An entry of docs/licenses/bun.json. */
 interface Library extends KnownPackage {
   readonly name: string;
   readonly url: string;
@@ -30,18 +30,18 @@ interface Library extends KnownPackage {
 }
 
 export interface LicenseSources {
-  /** The project's root: its LICENSE, and docs/licenses. */
+  /** The project's root, with LICENSE and docs/licenses. */
   readonly root: string;
   /** Absolute paths of the files in the bundle. */
   readonly paths: readonly string[];
-  /** Version of the Bun inside. */
+  /** Version of the embedded Bun. */
   readonly bun: string;
   readonly wanted?: ReadonlySet<string>;
 }
 
 /**
- * The licenses of everything in the binary, as one text. Throws with a line for each thing that is wrong: no license
- * text, a license that is not wanted, one that cannot be read, a list of Bun's libraries for another Bun.
+ * Returns the licenses of everything in the binary as one text. Throws a line for each problem: a missing license text, a
+ * license that is not accepted or not readable, a list of libraries for another version of Bun.
  */
 export async function collectLicenses(sources: LicenseSources): Promise<string> {
   const { root, bun } = sources;
@@ -140,7 +140,7 @@ function pointer(license: string): string {
   return `License: ${license}${texts.length > 0 ? ` (${texts.join(", ")} below)` : ""}`;
 }
 
-/** Names of the texts of `A AND B`: `LGPL-2.1-or-later` is the text of `LGPL-2.1`. */
+/** Returns the texts needed for `A AND B`. `LGPL-2.1-or-later` needs the text of `LGPL-2.1`. */
 function textsOf(license: string): string[] {
   return license.split(" AND ").map((id) => id.replace(/-(?:only|or-later)$/, ""));
 }

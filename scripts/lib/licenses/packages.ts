@@ -2,15 +2,15 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 
-/** An npm package of which something is in the bundle. */
+/** An npm package with files in the bundle. */
 export interface PackageInside {
   readonly name: string;
   readonly version: string;
-  /** As its package.json says: an SPDX expression as a rule; null when it says nothing. */
+  /** The license in package.json, usually an SPDX expression; null if missing. */
   readonly license: string | null;
-  /** License files of the package, and those that lie beside the files used of it. */
+  /** License files of the package, and license files next to its bundled files. */
   readonly texts: readonly { readonly file: string; readonly text: string }[];
-  /** Packages that somebody bundled into the files used of it, as their source maps tell. */
+  /** Packages that were bundled into the package's files, according to its source maps. */
   readonly bundled: readonly string[];
 }
 
@@ -18,8 +18,8 @@ const LICENSE_FILE = /^(?:licen[cs]e|copying)(?:[.-](?:md|markdown|txt|mit|apach
 const NOTICE_FILE = /^notice(?:\.(?:md|txt))?$/i;
 
 /**
- * The packages that a bundle's files come from, sorted by name. `paths` are absolute; those outside of a `node_modules`
- * are passed over.
+ * Returns the packages of the bundled files, sorted by name. `paths` are absolute; files outside of a `node_modules` are
+ * ignored.
  */
 export async function packagesOf(paths: readonly string[]): Promise<PackageInside[]> {
   const files = new Map<string, string[]>();
@@ -29,7 +29,7 @@ export async function packagesOf(paths: readonly string[]): Promise<PackageInsid
     files.set(folder, [...(files.get(folder) ?? []), path]);
   }
   const found = await Promise.all([...files].map(([folder, used]) => packageIn(folder, used)));
-  // Two versions of one package are two entries; one version in two folders is one.
+  // Two versions of a package are two entries; one version in two folders is one.
   const unique = new Map(found.map((each) => [`${each.name} ${each.version}`, each]));
   return [...unique.values()].sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
 }
@@ -65,12 +65,12 @@ async function packageIn(folder: string, used: readonly string[]): Promise<Packa
   };
 }
 
-/** Whether one of the texts is a license and not only a notice. */
+/** Reports whether one of the texts is a license, not only a notice. */
 export function hasLicenseText(inside: PackageInside): boolean {
   return inside.texts.some(({ file }) => LICENSE_FILE.test(file));
 }
 
-/** `"license": "MIT"`, and the forms of old packages: `{ "type": "MIT" }` and `"licenses": [{ "type": "MIT" }]`. */
+/** Reads `"license": "MIT"` and the forms of old packages: `{ "type": "MIT" }` and `"licenses": [{ "type": "MIT" }]`. */
 function licenseIn(manifest: unknown): string | null {
   const single = stringIn(manifest, "license") ?? stringIn(valueIn(manifest, "license"), "type");
   if (single !== null) return single;

@@ -1,16 +1,16 @@
 /**
- * A Debian with systemd in a folder, for tests on a real service manager: made once by debootstrap from the host's own
- * package mirror, kept in `.cache/`. Tests boot copies of it.
+ * Creates a Debian with systemd in a folder, for tests on a real service manager. debootstrap makes it once from the host's
+ * package mirror and keeps it in `.cache/`. Tests boot copies of it.
  */
 import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { nspawn } from "./nspawn.ts";
 
-/** Beside the essential ones: what a license server's host has, and what an administrator works with. */
+/** Packages that license servers and their administrators use, in addition to the essential ones. */
 const PACKAGES = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl", "sudo", "acl"];
-/** Raised when what is done to the base below changes. */
+/** Increase this when the steps below change. */
 const RECIPE = 1;
-/** On the host. */
+/** Packages of the host that provide each tool. */
 const TOOLS: Readonly<Record<string, string>> = {
   debootstrap: "debootstrap",
   "systemd-nspawn": "systemd-container",
@@ -18,12 +18,12 @@ const TOOLS: Readonly<Record<string, string>> = {
 
 export type Base =
   | { readonly kind: "ready"; readonly root: string }
-  /** This host cannot, whatever we do: `why` says what is missing. */
+  /** The host cannot run machines; `why` names the missing part. */
   | { readonly kind: "impossible"; readonly why: string }
-  /** It should have worked. */
+  /** Creating the base failed. */
   | { readonly kind: "failed"; readonly why: string };
 
-/** Half a minute as a rule; a slow mirror takes longer. */
+/** Usually takes half a minute; a slow mirror takes longer. */
 const MAKE_TIMEOUT_MS = 8 * 60_000;
 
 interface Ran {
@@ -31,7 +31,7 @@ interface Ran {
   readonly output: string;
 }
 
-/** @param cache a folder that stays between runs; made when it is not there */
+/** @param cache a folder that is kept between runs; created if missing */
 export async function prepareBase(cache: string, log: (line: string) => void): Promise<Base> {
   if (process.getuid?.() !== 0) return impossible("only root may boot a machine (systemd-nspawn)");
   if (Bun.which("apt-get") === null)
@@ -59,7 +59,7 @@ export async function prepareBase(cache: string, log: (line: string) => void): P
   return { kind: "ready", root };
 }
 
-/** Below the root of a base that is whole: what it was made of. */
+/** File in a complete base with the inputs that it was made from. */
 const MARKER = "usr/share/test-machine";
 
 interface Making {
@@ -69,7 +69,7 @@ interface Making {
   readonly log: (line: string) => void;
 }
 
-/** Made beside and renamed at the end, so that one that was interrupted is never taken for whole. */
+/** Built in a temporary folder and renamed at the end, so an interrupted build is never used. */
 async function make(root: string, { release, recipe, cache, log }: Making): Promise<Ran> {
   const mirror = await mirrorOf(release);
   if (mirror === null)
@@ -88,7 +88,7 @@ async function make(root: string, { release, recipe, cache, log }: Making): Prom
     if (!made.ok) return { ok: false, output: made.output.split("\n").slice(-30).join("\n") };
     for (const path of ["var/cache/apt/archives", "var/lib/apt/lists", "usr/share/locale", "usr/share/man"])
       await run(["find", join(fresh, path), "-type", "f", "-delete"]);
-    // Nothing of the host that it was made on, and a machine id of its own at every first boot.
+    // Remove traces of the host, and let each first boot create its own machine id.
     await Bun.write(join(fresh, "etc/hostname"), "licenses\n");
     await Bun.write(join(fresh, "etc/hosts"), "127.0.0.1 localhost licenses\n::1 localhost licenses\n");
     await Bun.write(join(fresh, "etc/machine-id"), "");
@@ -102,7 +102,7 @@ async function make(root: string, { release, recipe, cache, log }: Making): Prom
   }
 }
 
-/** Runs a program in the base, which it cannot change. */
+/** Runs a program in the read-only base. */
 async function trial(root: string): Promise<Ran> {
   const options = ["--read-only", "--as-pid2", "/bin/true"];
   try {
@@ -124,13 +124,13 @@ async function install(packages: readonly string[]): Promise<Ran> {
     : updated;
 }
 
-/** The code name of the host's own release: the one whose mirror apt knows here. */
+/** Returns the code name of the host's release, whose mirror apt knows. */
 async function hostRelease(): Promise<string> {
   const text = (await textOf("/etc/os-release")) ?? "";
   return /^VERSION_CODENAME="?([a-z]+)"?$/m.exec(text)?.[1] ?? "stable";
 }
 
-/** Where this host's apt has `main` of the release from; apt may be configured anywhere, so apt is asked. */
+/** Returns the host's mirror of `main`. apt can be configured in many places, so ask apt itself. */
 async function mirrorOf(release: string): Promise<string | null> {
   const format = "$(RELEASE) $(COMPONENT) $(REPO_URI)";
   const targets = await run(["apt-get", "indextargets", "--format", format, "Created-By: Packages"]);
@@ -141,7 +141,7 @@ async function mirrorOf(release: string): Promise<string | null> {
   return null;
 }
 
-/** debootstrap does not know of the proxy that apt may have been told of. */
+/** debootstrap does not read apt's proxy settings. */
 async function proxy(): Promise<Record<string, string>> {
   const dump = await run(["apt-config", "dump", "--format", "%v%n", "Acquire::http::Proxy"]);
   const address = dump.output.trim();

@@ -1,25 +1,22 @@
 /**
- * Debian's `systemd-nspawn`: a root file system is booted, or one program is run in it, without a network.
- * Needs root. Where the host's own PID 1 is not systemd, nobody gives the machine control groups of its own, so they
- * are made here: two machines in one group would end each other's services.
+ * Runs Debian's `systemd-nspawn`: boots a root file system, or runs one program in it, without a network. Needs root. If PID
+ * 1 of the host is not systemd, nothing creates control groups for the machine, so they are created here: two machines in
+ * one group would end each other's services.
  */
 import { mkdir, readdir, readFile, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where hierarchies that systemd uses may be mounted: v1 alone, v1 beside v2, v2 alone. */
+/** Mount points of the hierarchies that systemd uses: v1 alone, v1 and v2, v2 alone. */
 const HIERARCHIES = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 
 export interface Nspawn {
-  /** To be started in its own right: it ends when the machine does. SIGTERM halts the machine, a second one kills it. */
+  /** Command that runs until the machine halts. SIGTERM halts the machine; a second one kills it. */
   readonly argv: readonly string[];
-  /** Takes its control groups away; after it has ended. */
+  /** Removes the control groups after the machine has ended. */
   tidy(): Promise<void>;
 }
 
-/**
- * @param name letters, digits and `-`; no two machines at a time may have the same
- * @param options `--boot` or a program are among them
- */
+/** @param name letters, digits and `-`; unique among running machines @param options include `--boot` or a program */
 export async function nspawn(name: string, root: string, options: readonly string[]): Promise<Nspawn> {
   const hostHasSystemd = (await readFile("/proc/1/comm", "utf8")).trim() === "systemd";
   const groups = hostHasSystemd ? [] : await makeGroups(name);
@@ -37,7 +34,7 @@ export async function nspawn(name: string, root: string, options: readonly strin
     "--console=pipe",
     ...options,
   ];
-  // The shell joins the groups, and what it becomes stays in them.
+  // The shell joins the groups, and the program that it executes stays in them.
   const join = 'while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs" || exit; shift; done; shift; exec "$@"';
   return {
     argv: groups.length === 0 ? argv : ["sh", "-c", join, "sh", ...groups, "--", ...argv],
@@ -47,7 +44,7 @@ export async function nspawn(name: string, root: string, options: readonly strin
   };
 }
 
-/** Groups of this name below those that this process is in. */
+/** Creates groups of this name below the groups of this process. */
 async function makeGroups(name: string): Promise<string[]> {
   const own = new Map<string, string>();
   for (const line of (await readFile("/proc/self/cgroup", "utf8")).trim().split("\n")) {
@@ -65,7 +62,7 @@ async function makeGroups(name: string): Promise<string[]> {
   return groups;
 }
 
-/** A group and all below it, once the kernel has buried the last process in them. */
+/** Removes a group and its children, once the kernel has removed their last process. */
 async function removeGroup(group: string): Promise<void> {
   const folders = (await readdir(group, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isDirectory())

@@ -1,18 +1,18 @@
-/** A file of an archive. */
 export interface ArchiveFile {
-  /** Relative, with `/`; its folders need not be named. */
+  /** Relative, with `/`. Folders need no entry. */
   readonly path: string;
   readonly content: Uint8Array;
   readonly executable?: boolean;
 }
 
 const BLOCK = 512;
-/** Of a ustar header's name; longer ones would need its prefix, which no name here does. */
+/** Longest name of a ustar header. Longer names need the prefix field, which this archive does not use. */
 const MAX_PATH = 99;
 
 /**
- * A tar archive (POSIX ustar) packed by gzip. The bytes depend on the files and the time alone: sorted, owner root, one
- * time (seconds since 1970), no name or time in the gzip header, and libdeflate, which packs alike on every CPU.
+ * Creates a tar archive (POSIX ustar) packed by gzip. Its bytes depend only on the files and the time: sorted names, owner
+ * root, one time (seconds since 1970), no name or time in the gzip header, and libdeflate, which gives equal bytes on every
+ * CPU.
  */
 export function tarGz(files: readonly ArchiveFile[], epoch: number): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
@@ -48,7 +48,7 @@ const UNIX = 3;
 const ZIP_VERSION = 20;
 const DEFLATED = 8;
 
-/** A zip archive (PKWARE APPNOTE 6.3.3, without zip64), as independent of everything else as `tarGz`. */
+/** Creates a zip archive (PKWARE APPNOTE 6.3.3, without zip64). Its bytes depend only on the files and the time. */
 export function zip(files: readonly ArchiveFile[], epoch: number): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
   const directory: Uint8Array[] = [];
@@ -85,7 +85,7 @@ export function zip(files: readonly ArchiveFile[], epoch: number): Uint8Array<Ar
   return joined([...parts, listed, end]);
 }
 
-/** MS-DOS's date and time, in steps of two seconds, UTC. */
+/** Converts to MS-DOS date and time, in steps of two seconds, UTC. */
 function dosTime(epoch: number): number {
   const at = new Date(epoch * 1000);
   const day = ((at.getUTCFullYear() - 1980) << 9) | ((at.getUTCMonth() + 1) << 5) | at.getUTCDate();

@@ -29,12 +29,12 @@ export interface DebOptions {
   readonly root: string;
   /** The built executable, for glibc. */
   readonly binary: string;
-  /** The licenses of everything in the executable (`licmond version --licenses`); the package has them as a file. */
+  /** Licenses of everything in the executable (`licmond version --licenses`); the package contains them as a file. */
   readonly licenses: string;
-  /** Of licmond, as in package.json: `1.2.3`, `1.3.0-rc.1`. */
+  /** Version of licmond, as in package.json: `1.2.3`, `1.3.0-rc.1`. */
   readonly version: string;
   readonly architecture: DebArchitecture;
-  /** Where the package goes; made when it is not there. */
+  /** Folder of the package; created if missing. */
   readonly folder: string;
   /** Time of every file inside, in seconds since 1970: equal inputs give equal bytes. */
   readonly epoch: number;
@@ -96,14 +96,14 @@ export function debianVersion(version: string): string {
   return `${version.replace("-", "~").replaceAll("-", ".")}-1`;
 }
 
-/** The unit of `licmond install`, for the package's path of the binary. Throws when it starts something else. */
+/** Adapts the unit of `licmond install` to the package's path of the binary. Throws if the unit starts something else. */
 export function packagedUnit(unit: string): string {
   if (!unit.includes("\nExecStart=/usr/local/bin/licmond "))
     throw new Error("the unit does not start /usr/local/bin/licmond, whose path the package replaces");
   return unit.replaceAll("/usr/local/bin/licmond", "/usr/bin/licmond");
 }
 
-/** Everything that the package installs, in a folder. */
+/** Writes all files that the package installs to a folder. */
 async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Promise<void> {
   const source = (path: string) => readFile(join(options.root, path));
   await put(join(tree, "usr/bin/licmond"), binary, 0o755);
@@ -132,7 +132,7 @@ async function layOut(tree: string, options: DebOptions, binary: Uint8Array): Pr
   await put(join(documents, "changelog.Debian.gz"), gzip(changelog(options)));
 }
 
-/** Where shells look for what packages complete, below /usr/share. */
+/** Folders of shell completions, below /usr/share. */
 const COMPLETIONS: Readonly<Record<string, string>> = {
   bash: "bash-completion/completions/licmond",
   fish: "fish/vendor_completions.d/licmond.fish",
@@ -170,7 +170,7 @@ function changelog({ version, epoch }: DebOptions): string {
 `;
 }
 
-/** The largest and the slowest, without a name or a time in it. */
+/** Compresses at the highest level, without a name or time. */
 function gzip(text: string | Uint8Array): Uint8Array {
   return Bun.gzipSync(typeof text === "string" ? new TextEncoder().encode(text) : new Uint8Array(text), {
     level: 9,
@@ -181,14 +181,14 @@ function md5(bytes: Uint8Array): string {
   return createHash("md5").update(bytes).digest("hex");
 }
 
-/** Writes a file with exactly this mode, whatever the umask says, and its folders with 0755. */
+/** Writes a file with exactly this mode, independent of the umask, and its folders with 0755. */
 async function put(path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o755 });
   await writeFile(path, content);
   await chmod(path, mode);
 }
 
-/** Paths of the files below a folder, sorted. */
+/** Returns the paths of files below a folder, sorted. */
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true });
   const files: string[] = [];
@@ -196,7 +196,7 @@ async function filesOf(folder: string): Promise<string[]> {
   return files.sort();
 }
 
-/** As Debian counts: each file in whole kilobytes, and one for each folder. */
+/** Counts as Debian does: each file in whole kilobytes, plus one for each folder. */
 async function kilobytesOf(folder: string): Promise<number> {
   let sum = 1;
   for (const entry of await readdir(folder, { recursive: true })) {
@@ -222,7 +222,7 @@ async function dpkgDeb(args: string[], epoch: number): Promise<void> {
       PATH: process.env.PATH ?? "/usr/bin:/bin",
       LC_ALL: "C",
       SOURCE_DATE_EPOCH: String(epoch),
-      // The bytes of xz depend on whether it runs in one thread or in several: one, as every machine can.
+      // xz output depends on the number of threads, so use one on every machine.
       DPKG_DEB_THREADS_MAX: "1",
     },
     stdin: "ignore",

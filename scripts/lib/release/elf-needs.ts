@@ -1,10 +1,10 @@
-/** What a dynamic executable asks of the machine it is started on. */
+/** Requirements of a dynamic executable. */
 export interface ElfNeeds {
   /** `e_machine`: 62 = x86-64, 183 = ARM 64. */
   readonly machine: number;
   /** DT_NEEDED: `libc.so.6`, … in the order of the file. */
   readonly libraries: readonly string[];
-  /** Versions of symbols by the library that has to have them: `libc.so.6` → `GLIBC_2.17`, … */
+  /** Symbol versions required of each library: `libc.so.6` → `GLIBC_2.17`, … */
   readonly versions: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -34,7 +34,7 @@ export function elfNeeds(file: Uint8Array): ElfNeeds {
       size: number(at + 32),
     };
   });
-  /** Where in the file lies what is loaded to an address. */
+  /** Maps an address to its offset in the file. */
   const placeOf = (address: number): number => {
     const inside = segments.find(
       (part) => part.type === PT_LOAD && address >= part.address && address < part.address + part.size,
@@ -77,12 +77,12 @@ export function elfNeeds(file: Uint8Array): ElfNeeds {
   };
 }
 
-/** Of glibc's own: what every Debian has in the package `libc6`. */
+/** Libraries of glibc, which Debian has in the package `libc6`. */
 const LIBC_LIBRARIES = /^(?:ld-linux[\w-]*|lib(?:c|m|dl|pthread|rt))\.so\.\d+$/;
 
 /**
- * The `Depends:` of a Debian package for what an executable needs: `libc6 (>= 2.28)`.
- * Throws when it needs a library that is not part of glibc: somebody has to say which package brings that one.
+ * Returns the `Depends:` of a Debian package: `libc6 (>= 2.28)`. Throws if the executable needs a library that is not part
+ * of glibc, because its package is not known here.
  */
 export function libcDependency(needs: ElfNeeds): string {
   const foreign = needs.libraries.filter((name) => !LIBC_LIBRARIES.test(name));
@@ -92,7 +92,7 @@ export function libcDependency(needs: ElfNeeds): string {
   return newest === null ? "libc6" : `libc6 (>= ${newest})`;
 }
 
-/** The oldest glibc that an executable runs with: `2.28`; null when it asks for none in particular. */
+/** Returns the oldest glibc that can run the executable: `2.28`; null if it requires no version. */
 export function newestGlibc(needs: ElfNeeds): string | null {
   const wanted = [...needs.versions.values()].flat().flatMap((name) => {
     const [, version] = /^GLIBC_(\d+(?:\.\d+)+)$/.exec(name) ?? [];
@@ -102,7 +102,7 @@ export function newestGlibc(needs: ElfNeeds): string | null {
   return newest ?? null;
 }
 
-/** `2.17` → `2.17.0`: semver wants three parts. */
+/** `2.17` → `2.17.0`, because semver needs three parts. */
 function padded(version: string): string {
   return [...version.split("."), "0", "0"].slice(0, 3).join(".");
 }

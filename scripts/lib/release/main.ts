@@ -1,4 +1,4 @@
-/** Makes the files of a release; `scripts/release` calls it with the pinned Bun. */
+/** Creates the files of a release. `scripts/release` calls it with the pinned Bun. */
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildIdentity, outputOf } from "../build-stamp.ts";
@@ -85,11 +85,11 @@ function parsed(args: string[]) {
   }
 }
 
-/** SOURCE_DATE_EPOCH (reproducible-builds.org), or the time of the commit; in seconds. */
+/** Returns SOURCE_DATE_EPOCH (reproducible-builds.org) or the time of the commit, in seconds. */
 function commitTime(): number {
   const given = process.env.SOURCE_DATE_EPOCH;
   const text = given ?? outputOf(["git", "log", "-1", "--format=%ct"], root) ?? "";
-  // Zip knows no time before 1980.
+  // Zip times start in 1980.
   if (!/^\d{1,10}$/.test(text) || Number(text) < 315_532_800)
     throw new Error(
       given === undefined

@@ -10,22 +10,22 @@ import { bareName, hasFormat, nameOf, type ReleaseTarget } from "./targets.ts";
 export interface ReleaseOptions {
   /** The project's root. */
   readonly root: string;
-  /** Where the files go; what was there before goes when all the new ones are made. */
+  /** Output folder. Old files are deleted after all new ones are made. */
   readonly folder: string;
   readonly version: string;
   readonly commit: string;
-  /** Time of everything inside, in seconds since 1970. */
+  /** Time of all entries, in seconds since 1970. */
   readonly epoch: number;
   readonly targets: readonly ReleaseTarget[];
-  /** Of the packages: `none` for those that nobody downloads. Default: xz, a minute for each. */
+  /** Compression of the packages. Default: xz, a minute each; `none` for tests. */
   readonly compression?: "xz" | "none";
-  /** Told of each step that is done. */
+  /** Called after each step. */
   readonly progress: (line: string) => void;
 }
 
 /**
- * Makes the files of a release and SHA256SUMS over them, one target after the other. Equal sources and options make
- * equal bytes. Throws with the target's name when one cannot be made; then nothing is left.
+ * Creates the files of a release and their SHA256SUMS, one target after the other. Equal sources and options give equal
+ * bytes. Throws with the target's name on failure, and leaves no files.
  */
 export async function makeRelease(options: ReleaseOptions): Promise<void> {
   const { root, folder, version, epoch, targets, progress } = options;
@@ -72,7 +72,7 @@ export async function makeRelease(options: ReleaseOptions): Promise<void> {
   }
 }
 
-/** The bare executable and the archive of one target. Answers the licenses of what is inside. */
+/** Creates the bare executable and the archive of one target. Returns the licenses. */
 async function makeTarget(
   options: ReleaseOptions,
   target: ReleaseTarget,
@@ -111,7 +111,7 @@ async function systemdFiles(root: string): Promise<string[]> {
   return names.sort().map((name) => `systemd/${name}`);
 }
 
-/** As `sha256sum` prints it, by name. */
+/** Formats sums as `sha256sum` does, sorted by name. */
 async function sumsOf(folder: string): Promise<string> {
   const names = (await readdir(folder)).sort();
   const lines = await Promise.all(

@@ -1,6 +1,6 @@
 import { nameOf, type ReleaseTarget } from "./targets.ts";
 
-/** What the machine has to have, in a few lines. `glibc` is the version that the executable asks for. */
+/** Describes the system requirements. `glibc` is the version that the executable requires. */
 function needs(target: ReleaseTarget, glibc: string | null): string {
   if (target.libc === "glibc")
     return `Needs Linux 5.1 or newer and glibc ${glibc ?? "?"} or newer, nothing else.`;
@@ -15,7 +15,6 @@ It is not notarized. macOS lets it run after:
   codesign --force --sign - licmond`;
 }
 
-/** The README of an archive. */
 export function archiveReadme(target: ReleaseTarget, version: string, glibc: string | null): string {
   const start =
     target.system === "linux"
@@ -38,7 +37,7 @@ License: MIT (LICENSE). What the executable holds of others: THIRD-PARTY-LICENSE
 `;
 }
 
-/** The text beside the files of a release. */
+/** Describes the files of a release. */
 export function releaseReadme(
   targets: readonly ReleaseTarget[],
   version: string,

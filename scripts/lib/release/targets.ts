@@ -1,15 +1,15 @@
 import type { DebArchitecture } from "./deb.ts";
 
-/** One machine that releases are made for. */
+/** A target of releases. */
 export interface ReleaseTarget {
-  /** In file names and for `--target`. */
+  /** Used in file names and for `--target`. */
   readonly name: string;
   readonly bun: Bun.Build.CompileTarget;
   readonly system: "linux" | "macos" | "windows";
-  /** The C library of a Linux. */
+  /** C library of a Linux target. */
   readonly libc: "glibc" | "musl" | null;
   readonly deb: DebArchitecture | null;
-  /** Built and looked at, and not run by the project's tests. Its files say so in their names. */
+  /** Built and checked, but not run by the project's tests. File names contain "preview". */
   readonly preview: boolean;
 }
 
@@ -36,17 +36,17 @@ function preview(name: string, bun: Bun.Build.CompileTarget, system: "macos" | "
   return { name, bun, system, libc: null, deb: null, preview: true };
 }
 
-/** `licmond-1.2.3-linux-x64`, `licmond-1.2.3-windows-x64-preview`: of the archive, its folder and the bare executable. */
+/** Name of the archive and its folder: `licmond-1.2.3-linux-x64`, `licmond-1.2.3-windows-x64-preview`. */
 export function nameOf(target: ReleaseTarget, version: string): string {
   return `licmond-${version}-${target.name}${target.preview ? "-preview" : ""}`;
 }
 
-/** Of the executable that stands alone. */
+/** Name of the executable without an archive. */
 export function bareName(target: ReleaseTarget, version: string): string {
   return `${nameOf(target, version)}${target.system === "windows" ? ".exe" : ""}`;
 }
 
-/** Whether a file begins (its first four bytes) as an executable of the target does: ELF, PE, Mach-O. */
+/** Reports whether the first four bytes of a file match the target's format: ELF, PE, Mach-O. */
 export function hasFormat(target: ReleaseTarget, head: Uint8Array): boolean {
   const hex = Buffer.from(head.subarray(0, 4)).toString("hex");
   if (target.system === "linux") return hex === "7f454c46";

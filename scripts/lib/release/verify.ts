@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Everything that a release is made of. */
+/** Inputs of a release. */
 const SOURCES = [
   "src",
   "systemd",
@@ -19,7 +19,7 @@ const SOURCES = [
 
 export interface VerifyOptions {
   readonly root: string;
-  /** With the files to compare with, and their SHA256SUMS. */
+  /** Folder of the files to compare, with their SHA256SUMS. */
   readonly folder: string;
   readonly commit: string;
   readonly epoch: number;
@@ -28,8 +28,8 @@ export interface VerifyOptions {
 }
 
 /**
- * Makes the release a second time from a copy in another directory, with another home, time zone, umask and language,
- * and answers the names of the files that are not the same; none when the release is reproducible.
+ * Builds the release again from a copy in another directory, with another home, time zone, umask and language. Returns the
+ * names of files that differ.
  */
 export async function differences(options: VerifyOptions): Promise<string[]> {
   const place = await mkdtemp(join(tmpdir(), "licmond-release-again-"));
@@ -48,7 +48,7 @@ export async function differences(options: VerifyOptions): Promise<string[]> {
       env: {
         PATH: process.env.PATH ?? "/usr/bin:/bin",
         HOME: place,
-        // The executables of Bun for other targets are those of the first time.
+        // Reuse the Bun executables of the first build.
         BUN_INSTALL_CACHE_DIR: cacheFolder(),
         SOURCE_DATE_EPOCH: String(options.epoch),
         TZ: "Asia/Kolkata",
