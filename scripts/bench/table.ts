@@ -12,7 +12,7 @@ export interface Spread {
 export interface Row {
   readonly what: string;
   readonly ours: number;
-  /** Null if there is no baseline. */
+  /** Null without a baseline. */
   readonly baseline: number | null;
   /** Smallest and largest value of several rounds; the figures are medians. */
   readonly spread?: { readonly ours: Spread; readonly baseline: Spread };

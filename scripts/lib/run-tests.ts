@@ -93,7 +93,7 @@ async function run(argv: string[], env: Readonly<Record<string, string>> = {}): 
       heading = "";
     }
   };
-  // stdout and stderr are merged, so that the sum is the last line wherever the two are sent.
+  // stdout and stderr are merged, so that the sum is the last line even if they are redirected together.
   const read = async (stream: ReadableStream<Uint8Array>) => {
     const decoder = new TextDecoder();
     let rest = "";
@@ -254,7 +254,7 @@ async function main(args: string[]): Promise<number> {
       const built = await program([bun, "scripts/build.ts", "--if-changed"]);
       return built.failed > 0 ? built : NOTHING;
     });
-    // After a failed build there is no binary to test.
+    // A failed build leaves nothing to test.
     isBuilt = build.failed === 0;
   }
   if (unit && e2e && isBuilt)

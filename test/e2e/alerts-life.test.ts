@@ -7,21 +7,21 @@ import { createWatchedSite } from "./watched-site.ts";
 const webhook = ({ url }: Receiver, path: string, more = "") =>
   `[[notifications]]\ntype = "webhook"\ngroup = "0s"\nurl = "${url}${path}"\n${more}\n`;
 
-/** Seats in use of features of ten seats each. */
+/** Returns a state with these seats in use, of ten each. */
 const used = (features: Readonly<Record<string, number>>): FlexnetState => ({
   features: Object.fromEntries(
     Object.entries(features).map(([name, seats]) => [name, { total: 10, used: seats }]),
   ),
 });
 
-/** What came in, in order. What a kill -9 lets come once more has the number that it had. */
+/** Returns the messages in order of arrival. A message repeated after kill -9 has the same number. */
 function told(receiver: Receiver, path = "/hook"): string[] {
   const alerts = receiver.messages(path).flatMap((message) => message.alerts);
   const byNumber = new Map(alerts.map((alert) => [alert.notification, `${alert.kind} ${alert.feature}`]));
   return [...byNumber.values()];
 }
 
-/** Waits until these were told, in any order, and no other. */
+/** Waits until exactly these messages have arrived, in any order. */
 async function untilTold(receiver: Receiver, wanted: readonly string[], path = "/hook") {
   await until(`${wanted} is told`, () => told(receiver, path).length >= wanted.length || undefined);
   expect(told(receiver, path).toSorted()).toEqual([...wanted].sort());
@@ -35,7 +35,7 @@ describe("an alert", () => {
     await using at = await site.watch();
     await at.poll(used({ solver: 9 }), 3);
     await untilTold(receiver, ["fired solver"]);
-    // Time alone brings reminders: it is looked at once a minute, and with each reload.
+    // Reminders depend only on time. They are checked once a minute and on each reload.
     const [fired] = await at.firing();
     const toldAt = Date.parse(fired?.startedAt ?? "");
     await until("a reminder is due", () => Date.now() - toldAt > 1_500 || undefined);
@@ -55,7 +55,7 @@ describe("an alert", () => {
       state: "firing",
       comment: "Ann looks into it\r\nBcc: all@company.example",
     });
-    // What people write makes no line of its own in the log.
+    // Text of users cannot start a new log line.
     await untilPrinted(at.daemon, "Ann looks into it");
     expect(at.daemon.output()).not.toMatch(/^Bcc/m);
     for (let round = 0; round < 2; round++) {
@@ -65,7 +65,7 @@ describe("an alert", () => {
     }
     await at.poll(used({ solver: 1 }));
     await until("its end is told", () => told(receiver).includes("resolved solver") || undefined);
-    // One more may have become due in the moment before it was acknowledged; two would be one that was not to come.
+    // One more reminder may have become due just before the acknowledgement, but not two.
     const [first, ...others] = told(receiver);
     expect([first, others.pop()]).toEqual(["fired solver", "resolved solver"]);
     expect(new Set(others)).toEqual(new Set(["reminder solver"]));
@@ -89,13 +89,13 @@ describe("a restart", () => {
       await at.poll(used({ solver: 9, mesher: 9 }));
       fired = await at.firing();
       await untilTold(receiver, ["fired mesher", "fired solver"]);
-      // Three of four bad polls; the last may be killed before it is stored.
+      // Three of four failed polls; the kill may come before the last one is stored.
       await at.poll(degraded, 3);
       await at.daemon.kill();
     }
     await using at = await site.watch();
     expect(await at.firing()).toMatchObject(fired.map(({ id, startedAt }) => ({ id, startedAt })));
-    // With the poll at its start there were four.
+    // Together with the poll at startup there were four.
     await at.poll(degraded);
     expect((await at.firing()).some(({ rule }) => rule === "server_degraded")).toBe(true);
     await untilTold(receiver, ["fired mesher", "fired solver", "fired null"]);
@@ -111,7 +111,7 @@ describe("a restart", () => {
   test.concurrent("while alerts wait for their group: it goes out once, as one message, with all of them", async () => {
     await using receiver = createReceiver();
     await using site = await createWatchedSite();
-    // The 30 seconds are the default.
+    // 30 seconds is the default.
     await site.write(
       `[alerts]\nfor = "0s"\n[[notifications]]\ntype = "webhook"\nurl = "${receiver.url}/hook"\nrules = ["seats"]\n`,
     );

@@ -9,28 +9,28 @@ const solver = (used: number, more: object = {}): FlexnetState => ({
   features: { solver: { total: 10, used, ...more }, mesher: { total: 5, used: 1 } },
 });
 const WELL = solver(1);
-/** Since long before the daemon watched. */
+/** Held since long before the daemon started. */
 const HELD = solver(1, { heldHours: 30, user: "eve" });
 const NOW = Date.now();
 const inDays = (days: number) => new Date(NOW + days * 86_400_000).toISOString().slice(0, 10);
 const [inFive, gone] = [solver(1, { expires: inDays(5) }), solver(1, { expires: inDays(-1) })];
 const UNKNOWN = { ...WELL, unknown: ["Something that was never printed before"] };
 
-/** What is wrong, polls until it fires, good ones until it ends, and what fires: `rule severity feature: message`. */
+/** A state, the polls until the alert fires, the good polls until it ends, and the alerts: `rule severity feature: message`. */
 const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(string | RegExp)[]])[] = [
   [HELD, 1, 1, /^held_too_long warning solver: .*held by eve1 on ws1 for 30(\.\d)? h, longer than 2 h$/],
-  // Of numbers one poll is enough, and two good ones end it.
+  // Rules about counts fire at once, and end after two good polls.
   [solver(8), 1, 2, "seats warning solver: 80 % of the seats of solver are in use (8 of 10)"],
   [
     solver(10, { queued: 2 }),
     ...([1, 2] as const),
     "seats critical solver: All 10 seats of solver are in use; requests for 2 seats wait",
   ],
-  // In four days, where midnight has passed since the test began.
+  // Four days if midnight has passed since the start of the test.
   [inFive, 1, 1, new RegExp(`^expiry warning solver: .* solver expires on ${inDays(5)}, in [45] days$`)],
   [gone, 1, 1, `expiry critical solver: The license of solver expired on ${inDays(-1)}`],
   [solver(1, { total: 12 }), 1, 1, "totals_changed warning solver: solver has 12 seats now; it had 10"],
-  // Of polls and parts it takes as many as `failures` says.
+  // Rules about failures need as many polls as `failures` says.
   [
     { ...WELL, members: ["up", "up", "down"] },
     ...([2, 2] as const),
@@ -53,7 +53,7 @@ test("every rule about a server and its features fires by its cause, and ends wi
   await using at = await site.watch();
   for (const [state, begins, ends, ...fires] of CAUSES) {
     await at.poll(state, begins - 1);
-    // The first of all fires already.
+    // No alert fires before the last of the polls.
     if (begins > 1) expect(await at.firing()).toEqual([]);
     await at.poll(state);
     const firing = (await at.firing()).map(
@@ -67,12 +67,12 @@ test("every rule about a server and its features fires by its cause, and ends wi
     expect(await at.firing()).toEqual([]);
   }
 
-  // All of it is in the list of what was.
+  // All of them are in the list of resolved alerts.
   const over = await at.alerts("state=resolved");
   expect(new Set(over.map(({ rule }) => rule)).size).toBe(9);
   for (const { startedAt, resolvedAt } of over)
     expect(Date.parse(resolvedAt ?? "")).toBeGreaterThan(Date.parse(startedAt));
-  // The stream has told of each: that it fired, and that it ended.
+  // The stream sent an event when each alert fired and when it ended.
   const told = new Map<number, string[]>();
   for await (const { data } of framesOf(at.daemon, "/stream/combined?events=alert&last_event_id=1", at.key)) {
     if (data.alert === undefined) continue;

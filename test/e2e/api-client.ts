@@ -8,14 +8,14 @@ const MODULES = join(import.meta.dir, "../../node_modules");
 const CACHE = join(import.meta.dir, "../../.cache");
 const GENERATOR = "datamodel-code-generator==0.89.0";
 
-/** A list of the API: where it is, and under which name its rows stand. */
+/** A list of the API: its path and the name of its rows. */
 export interface ApiList {
   readonly path: string;
   readonly rows: string;
   readonly query: Readonly<Record<string, unknown>>;
 }
 
-/** Every GET that answers a list of records with its total, as the document has it. */
+/** Returns every GET of the document that answers a list of records with a total. */
 export function listsOf(document: ApiDocument): ApiList[] {
   return Object.entries(dereferenced(document).paths).flatMap(([path, { get }]) => {
     const { properties = {} } = get?.responses[200]?.content?.["application/json"]?.schema ?? {};
@@ -27,11 +27,11 @@ export function listsOf(document: ApiDocument): ApiList[] {
 }
 
 /**
- * Puts a program into the folder that reads every list through openapi-fetch, typed by what openapi-typescript makes of
- * the document. It prints how many rows each list had.
+ * Writes a program that reads every list through openapi-fetch, with types of openapi-typescript. It prints the number of
+ * rows of each list.
  */
 export async function writeTypeScriptClient(folder: string, document: ApiDocument): Promise<string> {
-  // openapi-typescript 7 needs the compiler's API, which TypeScript 7 has not.
+  // openapi-typescript 7 needs the compiler API, which TypeScript 7 does not have.
   await mock.module("typescript", async () => ({ default: await import("typescript5") }));
   const { default: openapiTS, astToString } = await import("openapi-typescript");
   await Bun.write(join(folder, "api.ts"), astToString(await openapiTS(JSON.stringify(document))));
@@ -82,11 +82,11 @@ console.log(JSON.stringify(seen));
   return program;
 }
 
-/** The program that makes Python models, fetched into .cache/ the first time; null where it cannot be fetched. */
+/** Returns the generator of Python models, installed into .cache/ at the first call; null if it cannot be installed. */
 export async function modelGenerator(): Promise<{ python: string; generator: string } | null> {
   const venv = join(CACHE, GENERATOR.replace("==", "-"));
   const [python, generator] = [join(venv, "bin/python3"), join(venv, "bin/datamodel-codegen")];
-  // pip lays it down last, behind what it needs.
+  // pip writes this file last, after its dependencies.
   if (existsSync(generator)) return { python, generator };
   if (Bun.which("python3") === null) return null;
   const made = await finished(["python3", "-m", "venv", "--clear", venv]);
@@ -95,7 +95,7 @@ export async function modelGenerator(): Promise<{ python: string; generator: str
   return got.exitCode === 0 ? { python, generator } : null;
 }
 
-/** Puts a program into the folder that reads every list into generated models, and prints how many rows each had. */
+/** Writes a program that reads every list into generated models, and prints the number of rows of each. */
 export async function writePythonClient(
   folder: string,
   document: ApiDocument,
@@ -166,7 +166,7 @@ export async function compileGoClient(folder: string, document: ApiDocument, gen
   }
 }
 
-/** Runs a program to its end. */
+/** Runs a program and waits for its end. */
 export async function finished(
   argv: readonly string[],
   cwd = "/",

@@ -7,7 +7,7 @@ import { UNTIL_DEADLINE_MS } from "../until.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 
-/** Whether there is a browser to test with; `scripts/test` installs it where it may. */
+/** Whether a browser is installed. `scripts/test` installs one if it can. */
 export const HAS_BROWSER = existsSync(CHROMIUM);
 
 if (!HAS_BROWSER) {
@@ -15,16 +15,16 @@ if (!HAS_BROWSER) {
 }
 
 export interface Browser extends AsyncDisposable {
-  /** A page that has been nowhere yet: to listen before it goes. */
+  /** Opens an empty page, to add listeners before it navigates. */
   blank(): Promise<Page>;
-  /** A fresh page at a URL. */
+  /** Opens a page at a URL. */
   open(url: string): Promise<Page>;
 }
 
 /**
- * Debian's Chromium, without a window, with a profile of its own, and talking to nobody but the page's own server.
- * With `keepPolicy` pages keep their own policy against scripts, which allows none of a test's either; with `trustsAll` it
- * takes any certificate. `textSize`: the reader's, in pixels.
+ * Starts Debian's Chromium, headless, with its own profile. It can only connect to the page's server. Pages lose their
+ * content policy, so that tests can run scripts; `keepPolicy` keeps it. `trustsAll` accepts any certificate. `textSize` is
+ * the reader's, in pixels.
  */
 export async function startBrowser({
   keepPolicy = false,
@@ -43,7 +43,7 @@ export async function startBrowser({
       ...(trustsAll ? ["--ignore-certificate-errors"] : []),
     ],
   });
-  // Playwright's own 30 s are not enough for Swagger UI (4 s of script) while other tests have the machine.
+  // Playwright's default of 30 s is too short for Swagger UI (4 s of script) while other tests run.
   context.setDefaultTimeout(UNTIL_DEADLINE_MS);
   return {
     blank: () => context.newPage(),

@@ -33,23 +33,23 @@ test.skipIf(!SLOW)("check --alerts says of a history what the daemon made of it"
       { ...state(1, {}, { total: 6 }), members: ["up", "up", "down"] as const },
     ],
     ...[state(1), REFUSED, state(1), REFUSED, state(1), { ...state(1), daemon: "down" as const }, state(1)],
-    // A tool that says nothing at all, and then a server that is down behind it.
+    // A tool without output, and then a server that is down.
     ...["", "", state(1), "", REFUSED, state(1)],
   ];
   for (const poll of polls) await at.poll(poll);
-  // Long enough ago for its outcome to be settled.
+  // Old enough that its outcome is final.
   const time = new Date(Date.now() - 30_000).toISOString().slice(11, 19);
   await appendFile(
     log,
     `${time} (acmed) DENIED: "solver" ada@ws01  (Licensed number of users already reached. (-4,342))\n`,
   );
   await until("the denial fires", async () => (await at.alerts("rule=denials")).length > 0 || undefined);
-  // What is short at the end was not so all the time.
+  // The shortage at the end did not exist all the time.
   await at.poll(state(10));
 
   await at.firing();
   const fired = (await at.alerts("")).map(({ rule, feature }) => `${rule} ${feature ?? ""}`.trim());
-  // Statuses are kept for longer than their events.
+  // Statuses are kept longer than their events.
   using database = new Database(join(site.folder, "storage", "licmond.db"));
   database.run("DELETE FROM events WHERE type = 'server_status' AND body ->> '$.daemon' IS NULL");
   const { exitCode, stdout, stderr } = await site.run(["check", "--alerts", "--days", "1"]);
@@ -65,7 +65,7 @@ test.skipIf(!SLOW)("check --alerts says of a history what the daemon made of it"
   ]);
   expect(stdout).toMatch(/^seats +eda\/acmed\/solver +3 times .* 1 of 1 target$/m);
   expect(stdout).toMatch(/^denials +eda\/acmed\/solver +1 time .* 0 of 1 target$/m);
-  // The same as JSON, one object each.
+  // JSON has the same alerts, one object each.
   const json = await site.run(["check", "--alerts", "--days", "1", "--json"]);
   const { firings } = JSON.parse(json.stdout) as { firings: Record<string, unknown>[] };
   expect(firings).toHaveLength(fired.length);

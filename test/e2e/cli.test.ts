@@ -6,7 +6,7 @@ import { run } from "./harness.ts";
 import { lmstat } from "./lmstat.ts";
 import { createSite } from "./site.ts";
 
-/** What the commands say and do is tried on their sources (test/cli); here is what the built binary could do otherwise. */
+/** test/cli covers the commands from source. This file tests where the built binary could differ. */
 
 const COMMANDS = "serve demo init check probe parse keys simulate backup restore version".split(" ");
 
@@ -55,13 +55,13 @@ test("neither .env nor bunfig.toml of the working directory is read", async () =
   await Bun.write(join(folder, "bunfig.toml"), 'preload = ["./preload.ts"]\n');
   await Bun.write(join(folder, "preload.ts"), `await Bun.write(${JSON.stringify(sprung)}, "yes");\n`);
 
-  // `check` reads the environment over the file, so a .env that was read would be a problem.
+  // `check` prefers the environment over the file, so reading the .env would be a problem.
   const { exitCode, stdout, stderr } = await site.run(["check"], { cwd: folder });
   expect(stdout + stderr).not.toContain("not-a-");
   expect(exitCode).toBe(0);
   expect(await Bun.file(sprung).exists()).toBe(false);
 
-  // The same words in the real environment do reach it: the trap is a trap.
+  // The same variable in the real environment is reported, so the test would notice it.
   const asked = await site.run(["check"], { cwd: folder, env: { LICMOND_HTTP_PORT: "not-a-port" } });
   expect(asked.exitCode).toBe(1);
 });

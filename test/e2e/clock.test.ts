@@ -47,7 +47,7 @@ test.skipIf(!HAS_COMPILER)(
     {
       await using at = await site.watch({ env: clock.env });
       await untilPrinted(at.daemon, "The clock is 500 days ahead of what was stored last");
-      // By then retention has looked. A reload has the alerts look, too.
+      // Retention has run by then. A reload also evaluates alerts.
       await at.reload();
       await until(
         "the alert fires",
@@ -58,11 +58,11 @@ test.skipIf(!HAS_COMPILER)(
         return (status === "degraded" && checks.clock.status === "degraded") || undefined;
       });
       expect(usersOf(await sessionsOf(at, "start=2020-01-01"))).toEqual(["ada", "bob"]);
-      // Seats that are taken and given back by the wrong clock.
+      // Seats that are taken and returned under the wrong clock.
       await holds(at, "bob", "eve");
       await holds(at, "zoe");
 
-      // The clock is set right: the daemon is no younger for it.
+      // The clock is corrected, and the uptime does not shrink.
       const { uptimeSeconds: before } = await healthOf(at);
       await clock.set(0);
       await until("a second passes", async () => {

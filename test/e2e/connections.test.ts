@@ -4,15 +4,15 @@ import { connect, type Socket } from "node:net";
 import { type Daemon, SLOW, until } from "./harness.ts";
 import { createSite } from "./site.ts";
 
-/** Connections that want to hurt: held half open, dripping, flooding, idle. Others must be served meanwhile. */
+/** Harmful connections: half open, dripping, flooding, idle. Other clients must be served meanwhile. */
 
 const HEAD = "GET /api/licenses/summary HTTP/1.1\r\nHost: lic\r\n";
-/** Bun gives a request some seconds to be whole, and an idle connection fewer; all else is for a busy machine. */
+/** Bun closes incomplete requests and idle connections after some seconds; the rest allows for a busy machine. */
 const CUT_OFF_DEADLINE_MS = 120_000;
-/** A request that waits this long is not served. */
+/** A request that takes longer counts as not served. */
 const ANSWER_DEADLINE_MS = 60_000;
 const MANY = 10_000;
-/** Descriptors of this process and, inherited, of the daemon. */
+/** Descriptor limit of this process, which the daemon inherits. */
 const DESCRIPTORS = Number(
   /^Max open files\s+(\d+)/m.exec(
     process.platform === "linux" ? readFileSync("/proc/self/limits", "utf8") : "",
@@ -24,7 +24,7 @@ interface Crowd extends Disposable {
   readonly sockets: readonly Socket[];
 }
 
-/** Connects `count` times and sends each what `first` says. */
+/** Opens `count` connections and sends `first` on each. */
 async function crowd(port: number, count: number, first: string): Promise<Crowd> {
   let closed = 0;
   const sockets: Socket[] = [];
@@ -57,7 +57,7 @@ function residentKb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-/** Some requests, one after the other, each over a connection of its own; throws where one is not answered. */
+/** Sends requests, each on its own connection. Throws if one is not answered. */
 async function othersAreServed(daemon: Daemon, key: string): Promise<void> {
   for (let n = 0; n < 20; n++) {
     const signal = AbortSignal.timeout(ANSWER_DEADLINE_MS);
@@ -74,14 +74,14 @@ describe.skipIf(process.platform !== "linux")("connections that want to hurt", (
     const key = await site.key("viewer");
     await othersAreServed(daemon, key);
     const before = residentKb(daemon.pid);
-    // Up to the limit and never ended; and far beyond it: 100 MB if all of it were kept.
+    // Headers up to the limit without an end, and headers far beyond it: 100 MB if all of it were kept.
     using held = await crowd(site.port, 500, `${HEAD}A: ${"a".repeat(15_000)}\r\n`);
     using flooding = await crowd(site.port, 100, `${HEAD}${`A: ${"a".repeat(1_000)}\r\n`.repeat(1_000)}`);
     await until("those beyond the limit are cut off", () => flooding.closed() === 100 || undefined);
     const grown = () => residentKb(daemon.pid) - before;
     console.log(`500 half-sent headers and 100 floods: ${grown()} KB more`);
     await othersAreServed(daemon, key);
-    // What lies about is collected when it is collected; what is kept stays.
+    // Garbage is collected eventually; a leak stays.
     await until("no more is kept", () => grown() < 500 * 16 * 3 + 20_000 || undefined);
     expect(held.closed()).toBe(0);
     expect(await daemon.stop()).toBe(0);

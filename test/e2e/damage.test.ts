@@ -19,7 +19,7 @@ const databaseOf = (site: Site) => join(storageOf(site), "licmond.db");
 const stateOf = (site: Site) => join(storageOf(site), "state.db");
 const filesOf = (site: Site) => readdirSync(storageOf(site));
 
-/** The log that a killed daemon left would mend a page that is damaged. */
+/** The log of a killed daemon would repair a damaged page. */
 function emptyLog(site: Site): void {
   using sqlite = new Database(databaseOf(site));
   sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -61,14 +61,14 @@ describe("API keys", () => {
       expect(await next.json<object>("/api/health")).toMatchObject({
         checks: { database: { status: "degraded" } },
       });
-      // Stopped well, so that no log mends what is damaged next.
+      // Stopped cleanly, so that no log repairs the next damage.
       expect(await next.stop()).toBe(0);
     }
   });
 });
 
 describe("kill -9 leaves nothing half made behind", () => {
-  /** A database large enough that exchanging it takes a while, filled by SQL as every schema has it; its admin key. */
+  /** Fills a database that is large enough to take time to replace, by SQL that fits every schema. Returns its admin key. */
   function fillStorage(directory: string, migrations = MIGRATIONS): string {
     mkdirSync(directory, { recursive: true });
     const { id, secret } = makeKey(systemRandom);
@@ -89,13 +89,13 @@ describe("kill -9 leaves nothing half made behind", () => {
       }
     });
     store.close();
-    // What 0.1 left has no file of its own for the keys.
+    // 0.1 has no separate file for keys.
     if (migrations !== MIGRATIONS)
       for (const name of ["state.db", "state.db.copy"]) rmSync(join(directory, name), { force: true });
     return printKey({ id, secret });
   }
 
-  /** Starts the command again and again, each time a little later killed, until it has come to its end once. */
+  /** Runs a command repeatedly, killing it a little later each time, until it completes once. */
   async function killedAtTimes(args: readonly string[], isDone: () => boolean): Promise<void> {
     let printed = "";
     for (let ms = 20; ms < 10_000; ms += randomInt(5, 60) + ms / 20) {
@@ -142,8 +142,8 @@ test("damage that only the worker of history meets is answered as such, and seen
   await using site = await createWatchedSite();
   const { daemon, key, poll } = await site.watch();
   await poll({ features: { solver: { total: 40, used: 40 } } });
-  // Behind the back of the running one, as a disk would; in a process of its own, because closing a file here would
-  // drop SQLite's locks of this process.
+  // Writes to the file of the running daemon. Uses a child process, because closing the file here would release SQLite's
+  // locks of this process.
   const damage = `
     const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
     sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
@@ -164,7 +164,7 @@ test("damage that only the worker of history meets is answered as such, and seen
     503,
     expect.stringContaining("The database is damaged"),
   ]);
-  // It works on, as far as it can.
+  // The daemon still answers from memory.
   expect((await daemon.get("/api/licenses", key)).status).toBe(200);
   await daemon.kill();
   await using next = await site.serve();

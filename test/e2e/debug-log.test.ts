@@ -21,7 +21,7 @@ interface Page {
   }[];
 }
 
-/** A line of the server's log, half a minute ago by its clock. */
+/** A denial half a minute ago, by the server's clock. */
 const denied = (user: string, at = Date.now() - 30_000) => {
   const clock = new Date(at).toISOString().slice(11, 19).replace(/^0/, " ");
   return `${clock} (acmed) DENIED: "solver" ${user}@ws01  (Licensed number of users already reached. (-4,342:10054 ""))\n`;
@@ -48,7 +48,7 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, denied("before-the-first-look"));
   await site.write("", `log_file = "${log}"`);
-  /** When each is denied, in the whole seconds of the log. */
+  /** Time of each denial, in whole seconds as in the log. */
   const times = new Map<string, number>();
   const next = () => {
     const user = `u${times.size + 1}`;
@@ -63,39 +63,39 @@ test.concurrent("a log is followed over rotations of every kind and a kill -9: n
     await appendFile(log, next());
     await seen(at);
 
-    // Renamed, with a line that was not read yet.
+    // Renamed with an unread line.
     await appendFile(log, next());
     await rename(log, `${log}.1`);
     await Bun.write(log, next());
     await seen(at);
 
-    // Copied and emptied.
+    // Copied and truncated.
     await appendFile(log, next());
     await copyFile(log, `${log}-20260101`);
     await truncate(log, 0);
     await appendFile(log, next());
     await seen(at);
 
-    // Emptied: what was not read is gone, and that is said.
+    // Truncated: unread lines are lost, which the page reports.
     await Bun.write(log, next());
     await seen(at);
     await untilPrinted(at.daemon, "Part of a debug log was moved before it was read");
 
-    // A line that is cut in the midst, and ended later.
+    // A line that is written in two parts.
     const whole = next();
     await appendFile(log, whole.slice(0, 20));
     await appendFile(log, whole.slice(20));
     await seen(at);
     await at.daemon.kill();
   }
-  // Meanwhile the log goes on, and is moved away.
+  // Meanwhile the log grows and is moved away.
   await appendFile(log, next());
   await rename(log, `${log}.2`);
   await Bun.write(log, next());
   await using at = await site.watch();
   await seen(at);
 
-  // Every denial once, under its own time, and told once.
+  // Each denial appears once, with its own time, and was published once.
   const { denials, logging } = await page(at);
   expect(new Map(denials.map(({ user, timestamp }) => [user, Date.parse(timestamp)]))).toEqual(times);
   expect(denials).toHaveLength(times.size);
@@ -130,7 +130,7 @@ test.concurrent("a log that cannot be read is a state with its reason, and ends 
     await untilState(at, "unreadable", reason);
     await rm(log, { recursive: true, force: true });
   }
-  // A log appears in the place of what was there: all of it is new.
+  // A new log at the same path is read from its start.
   await Bun.write(log, denied("ada"));
   await untilSeen(at, "ada");
   await untilState(at, "on", null);
@@ -177,7 +177,7 @@ test.concurrent("a log_command is followed over its own end and the daemon's: no
   expect(tails()).toEqual([]);
 });
 
-/** In the fast run a tenth of it. */
+/** The fast run uses a smaller line. */
 const LINE_MEGABYTES = SLOW ? 100 : 6;
 
 test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the next one is read`, async () => {
@@ -223,7 +223,7 @@ log_file = "${log}"
   const ask = async () => (await (await daemon.get("/api/licenses/denials", key)).json()) as Page;
   await until("the log is followed", async () => (await ask()).logging[0]?.state === "on" || undefined);
 
-  /** `06/04 09:15 (paintco) …`, a minute ago by the clock of the server. */
+  /** `06/04 09:15 (paintco) …`, a minute ago by the server's clock. */
   const line = (text: string) => {
     const [date = "", time = ""] = new Date(Date.now() - 60_000).toISOString().slice(5, 16).split("T");
     return `${date.replace("-", "/")} ${time} (paintco) ${text}\n`;

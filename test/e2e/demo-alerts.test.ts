@@ -8,13 +8,13 @@ import { freePort, run, SLOW, start, untilPrinted } from "./harness.ts";
 import { createSite } from "./site.ts";
 
 const MINUTE = 60_000;
-/** Firings of all rules in a month that people still read. */
+/** Most alerts in a month that people still read. */
 const MAX_FIRINGS = 300;
 
 type About = Pick<Firing, "server" | "daemon" | "feature">;
 type Told = About & { readonly rule: string; readonly firedAt: string; readonly resolvedAt: string | null };
 
-/** Stretches of samples that show all seats of a feature in use, for half an hour and more. */
+/** Returns periods of half an hour and more with all seats of a feature in use. */
 const fullFor = (directory: string, start: number, end: number) =>
   withDatabase(directory, async (sqlite) => {
     const read = createReader(sqlite, { now: end });
@@ -53,7 +53,7 @@ test.skipIf(!SLOW)(
     expect([ended.exitCode, ended.stderr]).toEqual([0, ""]);
     const month = JSON.parse(ended.stdout) as { start: string; end: string; firings: readonly Told[] };
     const long = await fullFor(directory, Date.parse(month.start), Date.parse(month.end));
-    // The figures, for those who tune the defaults.
+    // Print figures for tuning the defaults.
     process.stderr.write(`${month.firings.length} firings, ${long.length} stretches\n`);
     expect(month.firings.length).toBeLessThanOrEqual(MAX_FIRINGS);
     const degraded = month.firings.filter(({ rule }) => rule === "server_degraded");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { HAS_POSTGRES } from "../hub/postgres.ts";
 import { type Daemon, freePort, run, SLOW, start, until, untilPrinted } from "./harness.ts";
 
-/** `licmond demo --fleet` as people start and end it. */
+/** Starts and stops `licmond demo --fleet` as users do. */
 
 interface Demo {
   readonly daemon: Daemon;
@@ -16,7 +16,7 @@ interface Demo {
 
 async function startDemo(...options: string[]): Promise<Demo> {
   const port = await freePort();
-  // A month takes half a minute to make.
+  // Making a month of history takes half a minute, so use a day.
   const args = ["demo", "--fleet", "--history", "1", "--port", String(port), ...options];
   const daemon = await start({ args, port });
   await untilPrinted(daemon, "Ctrl-C ends it.");
@@ -25,7 +25,7 @@ async function startDemo(...options: string[]): Promise<Demo> {
   return { daemon, key, directory };
 }
 
-/** The first process of its PostgreSQL, as that notes it. */
+/** Returns the process id in PostgreSQL's pid file. */
 const postgresOf = async ({ directory }: Demo) =>
   Number((await Bun.file(join(directory, "postgresql/data/postmaster.pid")).text()).split("\n")[0]);
 
@@ -55,7 +55,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
         body: JSON.stringify({ code }),
       });
       expect([signedIn.ok, signedIn.headers.get("set-cookie")]).toEqual([true, expect.any(String)]);
-      // Each line to try is answered, and so is each site's page, without a key.
+      // Each printed curl command works, and so does each site's page, without a key.
       const tried = daemon.output().match(/^ {2}curl .*$/gm) ?? [];
       expect(tried).toHaveLength(4);
       for (const line of tried)
@@ -68,7 +68,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
     expect(await first.stop()).toBe(0);
     expect([existsSync(demo.directory), existsSync(`/proc/${postgres}`)]).toEqual([false, false]);
     expect((await second.get("/api/licenses/summary", other.key)).status).toBe(200);
-    // Nobody is there to stop PostgreSQL, and it ends all the same.
+    // The demo was killed, but its PostgreSQL ends too.
     const left = await postgresOf(other);
     await second.kill();
     await gone(left);

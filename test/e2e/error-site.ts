@@ -5,10 +5,10 @@ import type { Daemon } from "./harness.ts";
 import { lmstat, REFUSED } from "./lmstat.ts";
 import { createSite, type Site, serverToml } from "./site.ts";
 
-/** A word that stands in bodies, keys and names that the tests send, and in no answer. */
+/** A word in bodies, keys and names of requests that must not be in any answer. */
 export const CANARY = "canary-7c1d";
 
-/** What no answer may hold: stacks, SQL, keys, places in the code, and values of a body. */
+/** Patterns that no answer may contain: stacks, SQL, keys, source locations, and values of a body. */
 const LEAKS = [
   /\\n\s+at |\bat \S+ \(/,
   /\.ts:\d|\$bunfs|node_modules/,
@@ -17,10 +17,10 @@ const LEAKS = [
   new RegExp(CANARY),
 ];
 
-/** Codes whose details may name paths of the host and the tool's own words. */
+/** Codes whose details may contain paths of the host and output of the tool. */
 const MAY_NAME_PATHS = /^(LICENSE|COMMAND)_/;
 
-/** Servers that end a poll in every way there is, each with a tool that behaves so. */
+/** Creates servers with tools that fail in every possible way. */
 export async function createErrorSite(more = ""): Promise<Site> {
   const site = await createSite();
   const script = async (name: string, text: string) => {
@@ -55,20 +55,20 @@ export async function createErrorSite(more = ""): Promise<Site> {
   return site;
 }
 
-/** Every answer that goes through it is held against what the daemon itself says of its answers. */
+/** Checks every answer against the daemon's own document. */
 export async function createAsker(site: Site, daemon: Daemon) {
   const conformance = createConformance(await daemon.json<ApiDocument>("/swagger/json"));
   const codes = new Set<string>();
   return {
     codes,
-    /** Asks and holds the answer against the document and against leaks. */
+    /** Sends a request, and checks the answer against the document and for leaks. */
     async ask(path: string, key?: string, init: BunFetchRequestInit = {}) {
       const response = await daemon.get(path, key, init);
       const text = await response.text();
       const { status, headers } = response;
       const { pathname } = new URL(response.url);
       const problems = conformance.check(init.method ?? "GET", pathname, { status, headers, text });
-      // A new key is told once, where it is made.
+      // A new key is shown once, in the answer that creates it.
       const leaks = status === 201 ? LEAKS : [...LEAKS, /lmk_[a-z0-9]{12}_[\w-]+/];
       problems.push(...leaks.filter((leak) => leak.test(text)).map((leak) => `it leaks ${leak}`));
       const code = status < 400 ? null : ((JSON.parse(text) as { code?: string }).code ?? null);

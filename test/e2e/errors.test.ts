@@ -15,7 +15,7 @@ const json = (body: unknown): BunFetchRequestInit => ({
 const LAST_EVENT = { "Last-Event-ID": "yesterday" };
 const REFRESH = "refresh=true&server=down";
 
-/** Comes in pieces, so that no length goes before it. */
+/** A stream has no Content-Length. */
 const inPieces = () =>
   new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -25,7 +25,7 @@ const inPieces = () =>
 
 const MAY_MOUNT = await mayMount("the test with a full disk");
 
-/** Codes that a running daemon cannot be brought to; errors-real.test.ts has them. */
+/** Codes that a running daemon does not produce; errors-real.test.ts tests them. */
 const ELSEWHERE: readonly ErrorCode[] = ["INTERNAL_ERROR"];
 
 describe("every error of the catalogue, by its real condition, from the built binary", () => {
@@ -69,7 +69,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
       ["CONFLICT", "a disabled server", () => rescan("off")],
       ["GONE", "a revoked key", () => ask(`/api/keys/${revoked.split("_")[1]}`, admin)],
       ["RATE_LIMIT_EXCEEDED", "a key's bucket", () => drain(() => ask("/api/licenses/summary", slow))],
-      // Two, where a new day has begun since the first one.
+      // Two requests are needed if a new day has begun in between.
       ["QUOTA_EXCEEDED", "one request a day", () => drain(() => ask("/api/licenses/summary", once))],
       ["UPSTREAM_ERROR", "two that fail", () => rescan("down", "odd")],
       ["LICENSE_SERVER_UNREACHABLE", "refused", () => rescan("down")],
@@ -86,16 +86,16 @@ describe("every error of the catalogue, by its real condition, from the built bi
       expect({ what, ...got }).toEqual({ what, code, status: ERROR_STATUS[code] });
     }
 
-    // The stream cap: one a key.
+    // The limit is one stream per key.
     const held = await daemon.get("/stream/logs", admin);
     expect(await ask("/stream/logs", admin)).toEqual({ status: 503, code: "SERVICE_UNAVAILABLE" });
     await held.body?.cancel();
 
-    // A bad file: the problems in details, but no secret of it.
+    // An invalid file: details list the problems without secrets.
     await site.configure(`[log]\nlevel = "${CANARY.slice(0, 3)}"\n[nonsense]\npassword = "${CANARY}"`);
     expect(await ask("/api/reload", admin, { method: "POST" })).toEqual({ status: 409, code: "CONFLICT" });
 
-    // The database is taken away under the daemon: unhealthy, which needs no key to see.
+    // The database file is deleted: the daemon is unhealthy, which is visible without a key.
     await rm(join(site.folder, "storage/licmond.db"));
     await until("it is unhealthy", async () => (await ask("/api/health")).status === 503 || undefined);
 
@@ -133,7 +133,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
       return made.status === 201 ? undefined : made;
     });
     expect(got).toEqual({ status: 500, code: "DATABASE_ERROR" });
-    // Reading goes on, and so does writing when there is room again.
+    // Reads work, and so do writes when there is space again.
     expect((await ask("/api/licenses/features", admin)).status).toBe(200);
     free();
     await until("there is room", async () => (await make()).status === 201 || undefined);
@@ -141,7 +141,7 @@ describe("every error of the catalogue, by its real condition, from the built bi
   });
 });
 
-/** Asks until something other than 200 comes. */
+/** Repeats a request until the status is not 200. */
 async function drain<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   for (let n = 0; n < 200; n++) {
     const got = await ask();

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { BINARY, until } from "./harness.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
-/** Names that a spreadsheet would take for a formula. */
+/** Names that a spreadsheet could run as formulas. */
 const USER = "=cmd|'/c_calc'!A1_";
 const FEATURES = ["=1+1", "+sum", "-neg", "@at", 'plain,"quoted"'];
 
-/** Cells of RFC 4180. */
+/** Parses cells as RFC 4180 says. */
 function cellsOf(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -21,7 +21,7 @@ function cellsOf(text: string): string[][] {
   return rows;
 }
 
-/** Cells that a spreadsheet would run. */
+/** Returns cells that a spreadsheet would run. */
 function dangerous(text: string): string[] {
   return cellsOf(text)
     .flat()
@@ -70,8 +70,8 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
     );
     const rows = cellsOf(text);
     expect([path, rows.length]).not.toEqual([path, 1]);
-    // As many lines as there are matches, or as one page has, all of them as wide as the heading. Efficiency counts
-    // features, and has a line for each of their seats and what-ifs.
+    // A CSV has a line for each match, or for each of the page, all as wide as the header. Efficiency counts features, but
+    // has a line for each seat and what-if.
     const total = Number(response.headers.get("x-total-count"));
     const matches = path.endsWith("/efficiency")
       ? new Set(rows.slice(1).map((row) => row.slice(0, 3).join())).size
@@ -79,7 +79,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
     expect([path, Math.min(total, 100)]).toEqual([path, Math.min(matches, 100)]);
     expect([path, new Set(rows.map((row) => row.length)).size]).toEqual([path, 1]);
     expect([path, dangerous(text)]).toEqual([path, []]);
-    // `Accept` asks for the same.
+    // `Accept` selects CSV too.
     const accepted = await at.daemon.get(`${path}?${query}`, at.key, { headers: { Accept: "text/csv" } });
     expect([path, accepted.headers.get("content-type")]).toEqual([path, "text/csv; charset=utf-8"]);
   }

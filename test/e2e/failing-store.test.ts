@@ -11,21 +11,21 @@ import { npmEventSource } from "./stream-clients.ts";
 const SERVERS = Array.from({ length: 10 }, (_, index) => index);
 const BEFORE_MS = 25_000;
 const AFTER_MS = 25_000;
-/** What was read so shortly before a fault may still be on its way into the store. */
+/** Readings shortly before a fault may not have been stored yet. */
 const LATE_MS = 5_000;
 
-/** An interval in which the store failed, epoch ms. */
+/** A period in which the store failed, epoch ms. */
 interface Hole {
   readonly from: number;
   readonly to: number;
 }
 
-/** Answers `daemon`, or the one that it was exchanged for. */
+/** Returns the daemon, or its replacement. */
 type Fault = (site: Site, daemon: Daemon) => Promise<Daemon>;
 
 /**
- * Ten servers whose seats go from hand to hand, a store that fails for a while, and what licmond knows afterwards. The
- * tool notes when it was asked, so what each reading had is known without licmond.
+ * Runs ten servers whose seats change hands, with a store that fails for a while, and compares licmond's data with the
+ * tool's. The tool records its calls, so the content of each reading is known.
  */
 async function liveThrough(site: Site, fault: Fault): Promise<void> {
   const begin = Date.now() - 60_000;
@@ -66,7 +66,7 @@ ${servers.join("")}`);
     const hole = { from, to: Date.now() };
     await Bun.sleep(AFTER_MS);
 
-    // From soon on all readings are equal: what is known comes to rest.
+    // From here on all readings are equal, so that licmond catches up.
     const end = Date.now() + LATE_MS;
     await Bun.write(`${frozen}.new`, String(end));
     await rename(`${frozen}.new`, frozen);
@@ -104,14 +104,14 @@ ${servers.join("")}`);
     }
     expect(groups).toHaveLength(SERVERS.length);
     expect(groups.filter(({ peakHeld }) => !(peakHeld > 0 && peakHeld <= SEATS))).toEqual([]);
-    // No look could be stored: the hole is no time that is known.
+    // No reading could be stored, so the period has no coverage.
     expect(features.filter(({ coverage }) => coverage > 0)).toEqual([]);
   } finally {
     await daemon[Symbol.asyncDispose]();
   }
 }
 
-/** Holds the sessions of one server against what the tool knows: equal, but for what was not stored in the hole. */
+/** Compares the sessions of one server with the tool's schedule, except those that could not be stored. */
 function compare(
   truth: readonly Taking[],
   readings: readonly number[],
@@ -120,7 +120,7 @@ function compare(
   events: readonly string[],
 ): void {
   const wasStored = (at: number) => at < hole.from - LATE_MS || at >= hole.to;
-  /** The time that licmond gives a reading lies before the next one; those of the frozen tool come at any time. */
+  /** licmond's time of a reading is before the next reading; those of the frozen tool can come at any time. */
   const behind = (at: number) => readings.slice(0, -1).find((time) => time > at) ?? Number.POSITIVE_INFINITY;
   const wrong: string[] = [];
   const expected: string[] = [];
@@ -148,7 +148,7 @@ function compare(
       wrong.push(`first seen: ${times}, read at ${after(first)}, stored at ${after(firstStored)}`);
     if (row.endedAt === null ? goneStored !== undefined : !within(row.endedAt, gone, goneStored))
       wrong.push(`ended: ${times} to ${after(to)}, read at ${after(gone)}, stored at ${after(goneStored)}`);
-    // Those of the first reading are not announced.
+    // Checkouts of the first reading are not announced.
     if (Date.parse(row.firstSeenAt) >= (readings[1] ?? 0)) expected.push(`checkout ${user}`);
     if (row.endedAt !== null) expected.push(`checkin ${user}`);
   }

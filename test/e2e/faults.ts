@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A small file system of its own. */
+/** Mounts a small file system. */
 export async function smallDisk(folder: string, megabytes: number): Promise<AsyncDisposable> {
   await mkdir(folder, { recursive: true });
   const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
@@ -13,7 +13,7 @@ export async function smallDisk(folder: string, megabytes: number): Promise<Asyn
   };
 }
 
-/** Root in a container may be refused it: then it says that `what` is skipped. */
+/** Containers may forbid mounts even for root. Prints that `what` is skipped. */
 export async function mayMount(what: string): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-mount-"));
   try {
@@ -27,14 +27,14 @@ export async function mayMount(what: string): Promise<boolean> {
   }
 }
 
-/** Leaves not a byte of the file system of a folder; the answer makes room again. */
+/** Fills the file system of a folder. The returned function frees the space. */
 export function fill(folder: string): () => void {
   const ballast = join(folder, "ballast");
   Bun.spawnSync(["dd", "if=/dev/zero", `of=${ballast}`, "bs=4k"], { stderr: "ignore" });
   return () => rmSync(ballast);
 }
 
-/** Takes the write lock of a database, says so, and holds it until its input ends. */
+/** Takes the write lock of a database, prints a line, and holds it until stdin closes. */
 const HOLDER = `
   const sqlite = new (require("bun:sqlite").Database)(process.argv[1]);
   sqlite.run("PRAGMA busy_timeout = 30000");
@@ -43,7 +43,7 @@ const HOLDER = `
   await Bun.stdin.text();
   sqlite.run("ROLLBACK");`;
 
-/** Another program has the write lock of a database until the answer is called. */
+/** Holds the write lock of a database in another process until the returned function is called. */
 export async function holdLock(database: string): Promise<() => Promise<void>> {
   const holder = Bun.spawn([process.execPath, "-e", HOLDER, database], { stdin: "pipe", stdout: "pipe" });
   const { value: said } = await holder.stdout.getReader().read();

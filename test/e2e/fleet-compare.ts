@@ -2,22 +2,22 @@ import { DAEMON_RULES } from "../../src/domain/alerts.ts";
 import { ROW_COLUMNS } from "../../src/domain/picture.ts";
 import type { Fleet, FleetSite } from "./fleet-rig.ts";
 
-/** Whether a hub says of a site what the site says of itself: one table of questions, one comparer. */
+/** Compares a hub's answers about a site with the site's own answers, from one table of questions. */
 
-/** A question that a daemon and a hub answer. */
+/** A request that both daemon and hub answer. */
 export interface Question {
-  /** Without `site=`; `{server}` stands for each server of the site. */
+  /** Path without `site=`; `{server}` is replaced by each server of the site. */
   readonly path: string;
-  /** A number at this place of the answer, summed over the sites, is the hub's over all of them. */
+  /** Fields of the answer whose sum over the sites equals the hub's total. */
   readonly adds?: readonly string[];
-  /** Of the hour at which the simulated people are when it is asked. */
+  /** Empty at some hours of the simulated day. */
   readonly mayBeEmpty?: true;
 }
 
-/** A hub has rules of its own about sites. */
+/** Leave out the hub's own rules about sites. */
 const RULES = `&rule=${DAEMON_RULES}`;
 const START = "start={start}&end={end}";
-/** Every list, session range and statistic that both have. Ranges end at an instant that is over. */
+/** Every list, session range and statistic that both have. Ranges end in the past. */
 export const QUESTIONS: readonly Question[] = [
   { path: "/api/licenses/features?limit=10000", adds: ["total"] },
   { path: "/api/licenses/features?limit=10000&sort=-utilization" },
@@ -53,7 +53,7 @@ export const QUESTIONS: readonly Question[] = [
   { path: `/api/licenses/sessions?limit=7&offset=5&${START}&sort=lastSeenAt` },
   { path: `/api/licenses/sessions?limit=10000&start={middle}&end={end}`, adds: ["total"] },
   { path: `/api/licenses/sessions?limit=10000&start={start}&end={middle}`, adds: ["total"] },
-  // Without an end: also what a clock that was ahead has stored.
+  // Without an end, which includes rows of a clock that was ahead.
   { path: "/api/licenses/sessions?limit=10000&start={start}" },
   { path: `/api/licenses/denials?limit=10000&${START}`, adds: ["total"] },
   { path: `/api/licenses/denials?limit=10000&start={middle}&end={end}&server={server}` },
@@ -86,7 +86,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** What differs, a line each; empty when nothing does. */
+/** Returns one line for each difference. */
 export async function differences(fleet: Fleet, range: Range, sites = fleet.sites): Promise<string[]> {
   const found: string[] = [];
   for (const question of QUESTIONS) {
@@ -134,22 +134,22 @@ function pathsOf({ path }: Question, range: Range, { servers }: FleetSite): stri
   return whole.includes("{server}") ? servers.map((id) => whole.replace("{server}", id)) : [whole];
 }
 
-/** The same question about the site at the hub, where ids of servers have a prefix. */
+/** Sends the same question about a site to the hub, where server ids have a prefix. */
 function atHub(fleet: Fleet, { name }: FleetSite, path: string): Promise<Response> {
   const prefixed = path.replace("/servers/", `/servers/${name}:`).replace("server=", `server=${name}:`);
   if (/\/servers\//.test(path)) return fleet.get(prefixed);
   return fleet.get(`${prefixed}${prefixed.includes("?") ? "&" : "?"}site=${name}`);
 }
 
-/** What a hub alone says, and its own numbers; what tools wrote does not travel, nor why a log is not read. */
+/** Fields that only the hub has, ids, and free text of tools, which sites do not send. */
 const LEFT_OUT = new Set(["site", "sites", "siteId", "session", "snapshot", "display", "qualifier"]);
 const COLUMNS_LEFT_OUT = new Set(["key", "session", "display", "qualifier"]);
 const ROWS = ["key", ...ROW_COLUMNS].map((name) => COLUMNS_LEFT_OUT.has(name));
 
-/** An answer without what may differ: `site`, the prefix of servers, numeric ids of the hub's own, free text. */
+/** Removes fields that may differ: `site`, the prefix of servers, the hub's ids, free text. */
 function plain(value: unknown, site: string, name = ""): unknown {
   if (Array.isArray(value)) {
-    // Of a picture; elsewhere rows are objects.
+    // In a picture, rows are arrays; elsewhere they are objects.
     if (name === "rows")
       return value.map((row: unknown[]) => row.map((cell, at) => (ROWS[at] ? null : cell)));
     return value.map((one) => plain(one, site));
@@ -162,12 +162,12 @@ function plain(value: unknown, site: string, name = ""): unknown {
 }
 
 function isLeftOut(key: string, record: object): boolean {
-  // A list at a hub has a limit also where the daemon answers everything.
+  // Lists of a hub have a limit even where a daemon returns everything.
   if ("summary" in record && ["total", "limit", "offset"].includes(key)) return true;
   if ("staleFeatures" in record && key === "alerts") return true;
-  // Words of alerts and of errors are the same; of `logging` the hub has the state alone.
+  // Messages of alerts and errors are equal; of `logging` the hub only knows the state.
   if (key === "message") return "since" in record;
-  // Of what goes on it grows from one question to the next.
+  // Durations of ongoing rows grow between two requests.
   if (key === "durationSeconds") return isOpen(record, "endedAt") || isOpen(record, "resolvedAt");
   return LEFT_OUT.has(key);
 }
@@ -180,7 +180,7 @@ function at(value: unknown, place: string): unknown {
     .reduce<unknown>((found, key) => (found as Record<string, unknown> | undefined)?.[key], value);
 }
 
-/** Adds where two values differ, at most some places of one answer. */
+/** Appends the places where two values differ, up to a limit for each answer. */
 function difference(own: unknown, hub: unknown, where: string, found: string[]): void {
   const before = found.length;
   const walk = (x: unknown, y: unknown, path: string): void => {

@@ -1,4 +1,4 @@
-/** docs/fleet.md, typed as it stands there: PostgreSQL, a hub, a site, a second hub behind nginx, a dump and its restore. */
+/** Runs docs/fleet.md as written: PostgreSQL, a hub, a site, a second hub behind nginx, a dump and its restore. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFile, chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     postgres = stack.use(await startPostgres(await freePort()));
     for (const name of ["hub", "other", "proxy", "site"] as const) ports[name] = await freePort();
     const database = await postgres.database();
-    // As Debian's package has it: `postgres` is who may do anything, and `licmond` is not there yet.
+    // As in Debian's package, `postgres` is the superuser and `licmond` does not exist yet.
     const first = new Bun.SQL(database, { max: 1 });
     await first`CREATE ROLE postgres SUPERUSER LOGIN`;
     await first.close();
@@ -47,7 +47,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
         `PGHOST=127.0.0.1 PGPORT=${postgres.port} PGUSER=postgres exec /usr/bin/${name} "$@"`,
       );
     await program("systemctl", SYSTEMCTL.replaceAll("FOLDER", folder).replaceAll("URL", hubUrl()));
-    // The password in its place, as PostgreSQL asks for it from here on.
+    // PostgreSQL asks for the password from here on.
     await configureHba("host licmond licmond 127.0.0.1/32 scram-sha-256\n");
   });
   afterAll(async () => {
@@ -65,7 +65,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   const asAdministrator = () =>
     new Bun.SQL(`postgres://postgres@127.0.0.1:${postgres.port}/postgres`, { max: 1 });
 
-  /** Adds lines to pg_hba.conf, before those that trust everybody, and answers what PostgreSQL does not understand. */
+  /** Adds lines to pg_hba.conf before those that trust everyone. Returns lines that PostgreSQL rejects. */
   async function configureHba(lines: string): Promise<{ error: string }[]> {
     const sql = asAdministrator();
     try {
@@ -78,7 +78,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     }
   }
 
-  /** With what stands elsewhere on this host. */
+  /** Replaces paths and ports that differ on this host. */
   const adapted = (text: string) =>
     text
       .replaceAll(" -g licmond", "")
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     },
   });
 
-  /** The site of the document, whose hub is elsewhere. */
+  /** Starts the site of the document with its hub on another port. */
   async function startSite(fleet: string): Promise<void> {
     const config = place("site.toml");
     await Bun.write(
@@ -127,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     if (siteKey === "") {
       const made = await run(["keys", "create", "--config", config, "--name", "me", "--role", "admin"]);
       siteKey = made.stdout.trim();
-      // In the place of the socket by which a site's own host asks.
+      // Replaces the Unix socket on the site's host.
       await Bun.write(
         place("as"),
         `export LICMOND_URL=http://127.0.0.1:${ports.site} LICMOND_API_KEY=${siteKey}\n`,
@@ -147,7 +147,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   const steps: Readonly<Record<string, (text: string) => Promise<void>>> = {
     "pg_hba.conf": async (text) => {
       const errors = await configureHba(`${text}\n`);
-      // It has no TLS here.
+      // The test has no TLS.
       expect(errors.map(({ error }) => error)).toEqual([expect.stringContaining("SSL is disabled")]);
     },
     "hub.toml": async (text) => void (await Bun.write(place("hub.toml"), text)),
@@ -187,11 +187,11 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
     test(titleOf(block), async () => {
       const file = block.options.get("file");
       const text = adapted(block.text);
-      // All hubs are to be stopped, says the document, and shows it of one.
+      // The document says to stop all hubs, and shows the command for one.
       if (block.text.includes("stop licmond-hub")) await other?.stop();
       if (file === undefined) await administrator.follow({ ...block, text } satisfies Block);
       else await steps[file]?.(text);
-      // From the first dump on the password is asked for there, too; it has a file for that.
+      // From the first dump on, PostgreSQL asks for the password, which is in a file.
       if (block.text.includes("CREATE ROLE")) {
         const password = (await Bun.file(place("hub-database")).text()).trim();
         await appendFile(place("pgpass"), `127.0.0.1:${postgres.port}:*:licmond:${password}\n`);
@@ -210,7 +210,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
   });
 });
 
-/** systemd's part, for the one unit that the document names. */
+/** Fake systemctl for the unit in the document. */
 const SYSTEMCTL = `case "$*" in
   *stop*) [ -f FOLDER/hub.pid ] || exit 0
     kill "$(cat FOLDER/hub.pid)" && while kill -0 "$(cat FOLDER/hub.pid)" 2>/dev/null; do sleep 0.1; done

@@ -11,7 +11,7 @@ import { freePort, run, SLOW, start, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWrongClock, HAS_COMPILER } from "./wrong-clock.ts";
 
-/** Whatever happens: once a site has caught up, the hub says of it what the site says. One fleet, one fault after the other. */
+/** After each fault, once a site has caught up, the hub's answers equal the site's. All tests share one fleet. */
 
 const DAY_MS = 86_400_000;
 const ROUNDS = 10;
@@ -65,7 +65,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     const { hubs, postgres, sites } = fleet();
     for (let round = 0; round < ROUNDS; round++) {
       const victim = round % 3;
-      // A site that dies while it polls answers nobody.
+      // A site that is killed during a poll sends no answer.
       const polled = pollAll().catch(() => {});
       await Bun.sleep(chance(1500));
       const [hub, dying] = [hubs[round % hubs.length], sites[round % sites.length]];
@@ -89,7 +89,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await muc.start();
     const full = /Too many facts wait for the hub/;
     for (let round = 0; !full.test(muc.daemon.output()); round++) {
-      // 1 MB is 31,250 facts: two of each seat a round, and the site looks at its next try to send.
+      // 1 MB is 31,250 facts: two of each seat per round. The site checks the limit before the next push.
       expect(round).toBeLessThan(40);
       const holders = Array.from({ length: BULK_SEATS }, (_, at) => ({
         user: `u${round}-${at}`,
@@ -138,7 +138,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await admin(`DROP DATABASE "${name}" WITH (FORCE)`, `ALTER DATABASE saved RENAME TO "${name}"`);
     for (const one of sites) {
       await one.daemon.stop();
-      // As an hour later.
+      // Acknowledged facts are deleted after an hour.
       using sqlite = new Database(join(one.storage, "licmond.db"));
       sqlite.run("DELETE FROM fleet_outbox");
     }
@@ -175,11 +175,11 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
           const { alerts } = (await (await fleet().get(told)).json()) as { alerts: { message: string }[] };
           return alerts[0]?.message.includes("one from 127.0.0.1, and one from 127.0.0.1") || undefined;
         },
-        // It waits for two minutes: a site that was killed and starts again is refused for a moment, too.
+        // The alert waits two minutes, because a killed site that restarts is also refused for a moment.
         PATIENCE_MS,
       );
     }
-    // Whoever is left may push, once the other was not heard of for a while.
+    // The remaining daemon may push once the other one has been silent for a while.
     await tor.poll(60);
     await expectEquality();
   });
@@ -204,7 +204,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
         await stu.daemon.stop();
         await stu.start();
         await stu.poll(60);
-        // When people were last seen is the latest that the hub was told: a clock that goes back does not take that back there.
+        // The hub keeps the latest time at which people were seen, even if the clock goes back.
         await expectEquality(days === -1 ? /\/people\?/ : null);
       }
     },

@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * What a line does to connections from now on. `cut`: those that are open end, and new ones are refused. `half-open`: nobody
- * says a word any more, and nobody is told. `swallow`: a request arrives and its answer is lost. `slow`: each piece is late.
+ * State of the line. `cut`: open connections end, and new ones are refused. `half-open`: no data passes, and no side is
+ * closed. `swallow`: requests arrive, and answers are lost. `slow`: each piece is delayed.
  */
 export type LineState = "fine" | "cut" | "half-open" | "swallow" | "slow";
 
-/** A line between a site and its hubs, and the balancer before these. */
+/** A proxy between a site and its hubs, which also balances between them. */
 export interface Line extends AsyncDisposable {
   readonly url: string;
   be(state: LineState): void;
@@ -14,7 +14,7 @@ export interface Line extends AsyncDisposable {
 
 const LATE_MS = 400;
 
-/** Passes connections on to one of the ports, by turns; one that nobody listens on is passed over. */
+/** Proxies connections to the ports round-robin, and skips ports that refuse. */
 export async function startLine(port: number, ports: readonly number[]): Promise<Line> {
   let state: LineState = "fine";
   let turn = 0;
@@ -37,7 +37,7 @@ export async function startLine(port: number, ports: readonly number[]): Promise
     });
   });
 
-  /** Hands pieces over in their order, late on a slow line. */
+  /** Passes pieces on in order, delayed on a slow line. */
   function pass(from: Socket, to: Socket, isLost: () => boolean): void {
     let last: Promise<void> = Promise.resolve();
     from.on("data", (piece) => {
@@ -55,7 +55,7 @@ export async function startLine(port: number, ports: readonly number[]): Promise
   return {
     url: `http://127.0.0.1:${port}`,
     be(next) {
-      // What was said into a dead line is lost: the connections of it are of no use afterwards.
+      // Data sent into a dead line is lost, so its connections are closed.
       if (next === "cut" || state === "half-open") for (const client of clients) client.destroy();
       state = next;
     },
@@ -67,7 +67,7 @@ export async function startLine(port: number, ports: readonly number[]): Promise
   };
 }
 
-/** A connection to the first of the ports that somebody listens on. */
+/** Connects to the first port that accepts. */
 async function reach(ports: readonly number[]): Promise<Socket | null> {
   for (const port of ports) {
     const socket = connect(port, "127.0.0.1");

@@ -10,11 +10,11 @@ import { type Line, startLine } from "./fleet-line.ts";
 import { BINARY, type Daemon, freePort, run, start, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 
-/** PostgreSQL, two hubs behind a balancer, and sites on simulated servers with a past: the built binary, all over. */
+/** PostgreSQL, two hubs behind a balancer, and simulated sites with history. All are the built binary. */
 
 /** Seats of the feature of the server `bulk`. */
 export const BULK_SEATS = 4000;
-/** A site waits for up to a minute after failures, and as long for an answer. */
+/** A site waits up to a minute after failures, and as long for an answer. */
 export const PATIENCE_MS = 240_000;
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 const SITES = { muc: ["eda", "plm"], stu: ["cae", "optim"], tor: ["styling", "media"] } as const;
@@ -24,16 +24,16 @@ export interface FleetSite {
   readonly config: string;
   readonly storage: string;
   readonly key: string;
-  /** Ids of its servers, as the site has them. */
+  /** Server ids at the site. */
   readonly servers: readonly string[];
-  /** The daemon that runs; another one after each start. */
+  /** The running daemon; replaced by each start. */
   daemon: Daemon;
   start(env?: Readonly<Record<string, string>>): Promise<void>;
-  /** Writes `[fleet]` with more of its keys; takes effect at the next start. */
+  /** Writes `[fleet]` with additional keys, for the next start. */
   configure(fleet?: string): Promise<void>;
-  /** Moves the simulated people on by so many minutes and polls all servers. */
+  /** Advances the simulation by some minutes and polls all servers. */
   poll(minutes?: number): Promise<void>;
-  /** What the lmstat of its server `bulk` prints from now on. */
+  /** Sets the lmstat output of the server `bulk`. */
   bulk(output: string): Promise<void>;
   get<Body>(path: string): Promise<Body>;
 }
@@ -43,20 +43,20 @@ export interface Fleet extends AsyncDisposable {
   readonly postgres: Postgres;
   readonly database: string;
   readonly hubs: readonly { daemon: Daemon; start(): Promise<void> }[];
-  /** Between the sites and the hubs. */
+  /** The line between the sites and the hubs. */
   readonly line: Line;
   readonly sites: readonly FleetSite[];
-  /** Of an admin of the hubs. */
+  /** Key of an admin of the hubs. */
   readonly key: string;
-  /** An answer of the hubs by turns, past the line. */
+  /** Sends requests to the hubs round-robin, without the line. */
   get(path: string): Promise<Response>;
-  /** A key of role site. */
+  /** Creates a key of role site. */
   siteKey(site: string): Promise<string>;
-  /** Waits until the hubs have everything that the sites have; answers an instant up to which they know it all, epoch ms. */
+  /** Waits until the hubs have all data of the sites. Returns an instant up to which they are complete, epoch ms. */
   caughtUp(sites?: readonly FleetSite[]): Promise<number>;
 }
 
-/** `days`: of history that each site begins with. */
+/** `days` is the length of each site's history. */
 export async function startFleet(days: number): Promise<Fleet> {
   await using started = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "licmond-fleet-"));
@@ -165,7 +165,7 @@ async function makeSite({ name, servers, folder, hub, hubKey, days }: SiteParts)
   const made = await makeDemoHistory(demo, days, Date.now(), recordingLog(), () => true);
   if (made !== "made") throw new Error(`history of ${name}: ${made}`);
   const writeLogs = createDemoLogs(demo, Date.now());
-  // How far its people are ahead: polls of the same minute see other people at work.
+  // File with the offset of the simulated time, so that polls of the same minute see other users.
   const moved = join(own, "ahead");
   const tool = join(own, "tool");
   const bulk = join(own, "bulk");
@@ -183,7 +183,7 @@ async function makeSite({ name, servers, folder, hub, hubKey, days }: SiteParts)
     const pairs = Object.entries(labels).map(([label, value]) => `${label} = "${value}"`);
     return `[[servers]]\nid = "${id}"\nname = "${name}"\nmanager = "${manager}"\naddress = "${address}"\ntimezone = "UTC"\ninterval = "24h"\ntool = ${argv}\nlabels = { ${pairs.join(", ")} }\n${log}`;
   });
-  // Its address is never looked up: the tool is `cat`.
+  // The address is never resolved, because the tool is `cat`.
   serversToml.push(
     `[[servers]]\nid = "bulk"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntimezone = "UTC"\ninterval = "24h"\ntool = ["/bin/sh", "-c", "cat '${bulk}'"]\n`,
   );
@@ -235,7 +235,7 @@ interface Polled {
   readonly servers: readonly { readonly id: string; readonly lastPollAt: string | null }[];
 }
 
-/** By the site's word it has told everything, and by the hub's it has the newest pictures. */
+/** Waits until the site has sent everything and the hub has its newest pictures. */
 async function hasEverything(site: FleetSite, get: Fleet["get"]): Promise<void> {
   let seen: unknown;
   try {
@@ -264,10 +264,10 @@ async function hasEverything(site: FleetSite, get: Fleet["get"]): Promise<void> 
   }
 }
 
-/** A push is made some moments before it is taken. */
+/** A push is built some moments before the hub stores it. */
 const UNDER_WAY_MS = 2_000;
 
-/** Readings hold up to the next one: that no other came a hub knows by a heartbeat. */
+/** A reading is valid until the next one. A heartbeat confirms that none was missed. */
 async function isHeardAfter(site: string, instant: number, get: Fleet["get"]): Promise<void> {
   await until(
     `the hub hears of ${site}`,

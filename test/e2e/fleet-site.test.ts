@@ -4,7 +4,7 @@ import { createFakeHub, type FakeHub } from "../fleet/fake-hub.ts";
 import { SLOW, until } from "./harness.ts";
 import { createWatchedSite, type WatchedSite, type Watching } from "./watched-site.ts";
 
-/** The built binary as a site of a fleet, and a hub in memory. */
+/** The built binary as a site, with an in-memory hub. */
 
 const hubs: FakeHub[] = [];
 afterAll(() => Promise.all(hubs.map((hub) => hub.stop())));
@@ -21,7 +21,7 @@ async function fleetToml(site: WatchedSite, hub: FakeHub, more = ""): Promise<st
   return `[fleet]\nsite = "muc"\nurl = "${hub.url}"\napi_key_file = "${file}"\n${more}`;
 }
 
-/** Whether the hub has what the site answers. */
+/** Checks that the hub has the site's answers. */
 async function expectSame(watching: Watching, hub: FakeHub): Promise<void> {
   interface Row {
     readonly id: number;

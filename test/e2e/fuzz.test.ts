@@ -11,7 +11,7 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20260302);
 const REQUESTS = SLOW ? 30_000 : 2_000;
 const AT_ONCE = 8;
 const DEADLINE_MS = 60_000;
-/** What is not HTTP is refused by Bun with one of these, without a body (listen.test.ts holds when). */
+/** Bun answers invalid HTTP with one of these statuses, without a body (see listen.test.ts). */
 const BARE = [400, 413, 431, 505];
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nanonymous_per_minute = 1000000\n";
 const GROWTH_KB = 60_000;
@@ -48,12 +48,12 @@ test(`${REQUESTS} hostile requests over the wire leave the daemon as it was`, as
       if (text !== "") throw new Error(`${where} → ${status}, bare but for ${text}`);
       return;
     }
-    // The path as the daemon reads it: Bun resolves dots.
+    // Path as the daemon reads it: Bun resolves dots.
     const { pathname } = new URL(`http://lic${request.target.split("?", 1)[0]}`);
-    // Where Bun's router reads a dot at the end as a name and its URL does not, the gate lets nothing through.
+    // If Bun's router and URL parser disagree about a trailing dot, the gate refuses the request.
     const asked = text?.includes("There is no such path") === true ? "/nowhere" : pathname;
     const problems = conformance.check(request.method, asked, { status, headers: got, text });
-    // What the tools of this site bring about is documented; nothing else of ours may fail.
+    // Failures of this site's tools are documented; other failures are bugs.
     if (/INTERNAL_ERROR|DATABASE_ERROR/.test(text ?? "")) problems.push("an unexpected failure");
     if (problems.length > 0) throw new Error(`${where} → ${status}: ${problems.join("; ")}\n${text}`);
   };
@@ -77,7 +77,7 @@ test(`${REQUESTS} hostile requests over the wire leave the daemon as it was`, as
       .map(([status, count]) => `${status}×${count}`)
       .join(" ")}; resident ${before} → ${after} KB`,
   );
-  // What lies about is collected when it is collected; what is kept stays.
+  // Garbage is collected eventually; a leak stays.
   await until(
     "it has no more than before",
     async () => (await residentKb(daemon.pid)) - before < GROWTH_KB || undefined,
@@ -89,15 +89,15 @@ test(`${REQUESTS} hostile requests over the wire leave the daemon as it was`, as
   expect(await daemon.stop()).toBe(0);
 });
 
-/** An answer as it came over the wire; null when the connection was closed without one. */
+/** An answer read from the socket; null if the connection closed without one. */
 interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Null for a stream, which is left after its head. */
+  /** Null for a stream, which is closed after its head. */
   readonly text: string | null;
 }
 
-/** Sends a request byte by byte as given, and reads what comes. Rejects when nothing comes in time. */
+/** Sends raw bytes and reads the answer. Rejects after a timeout. */
 function sendRaw(port: number, request: HostileRequest, chunked: boolean): Promise<RawAnswer | null> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer | null>();
   const parts: Buffer[] = [];
@@ -121,12 +121,12 @@ function sendRaw(port: number, request: HostileRequest, chunked: boolean): Promi
     if (isWhole(Buffer.concat(parts).toString("latin1"), request.method)) finish();
   });
   socket.on("close", finish);
-  // A refusal may come while we are still sending: what was read before the reset counts.
+  // A refusal may arrive while the request is being sent; keep the part read before the reset.
   socket.on("error", finish);
   return promise;
 }
 
-/** Whether all that will come has come: by its length, or because nothing, or something endless, follows the head. */
+/** Reports whether the answer is complete: by its length, or because its body is empty or endless. */
 function isWhole(text: string, method: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1) return false;

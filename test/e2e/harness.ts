@@ -3,24 +3,24 @@ import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { gather, until } from "../until.ts";
 
-/** The built binary: `bun run build` makes it. */
+/** Built by `bun run build`. */
 export const BINARY = join(import.meta.dir, "../../dist/licmond");
 
 export { freePort, until };
 
-/** Whether tests that take their time were asked for: `scripts/test --slow`. */
+/** Whether slow tests run: `scripts/test --slow`. */
 export const SLOW = process.env.SLOW_TESTS === "1";
 
 if (!existsSync(BINARY)) throw new Error(`${BINARY} is not there: \`bun run build\`, or run scripts/test`);
 
-/** Nothing of the caller's environment: what licmond gets is written in the test. */
+/** The caller's environment is not passed on; tests set what licmond needs. */
 const BASE_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
 
-/** Guards against what hangs: no test is about how quick a machine is. */
+/** Guards against a hang; durations are not tested. */
 const DEADLINE_MS = 60_000;
 
 export interface RunOptions {
-  /** What is run instead of the binary. */
+  /** Command to run instead of the binary. */
   readonly program?: readonly string[];
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs one command of the binary to its end. */
+/** Runs a command of the binary and waits for its end. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<Ended> {
   const child = Bun.spawn([...(options.program ?? [BINARY]), ...args], {
     cwd: options.cwd ?? "/",
@@ -48,38 +48,38 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
   return { exitCode: child.exitCode, stdout, stderr };
 }
 
-/** A licmond that runs: `serve` or `demo`. Ended, with all it started, at the end of an `await using`. */
+/** A running `serve` or `demo`. Disposing kills it and its children. */
 export interface Daemon extends AsyncDisposable {
   readonly pid: number;
   /** `http://127.0.0.1:<port>`, or https */
   readonly url: string;
-  /** What it has printed so far, stdout and stderr together. */
+  /** Output so far, stdout and stderr together. */
   output(): string;
-  /** A request with a key; `path` from `/` on. */
+  /** Sends a request with a key; `path` starts with `/`. */
   get(path: string, key?: string, init?: BunFetchRequestInit): Promise<Response>;
-  /** The JSON of an answer, whatever its status, as the caller expects it. */
+  /** Returns the JSON of an answer with any status. */
   json<Body>(path: string, key?: string, init?: BunFetchRequestInit): Promise<Body>;
-  /** A POST with a JSON body, or with none. */
+  /** Sends a POST, with a JSON body if there is one. */
   post(path: string, key?: string, body?: unknown): Promise<Response>;
-  /** Asks it to end and waits: the exit code, null when it had to be killed. */
+  /** Stops it and returns the exit code, or null if it had to be killed. */
   stop(): Promise<number | null>;
-  /** `kill -9`, as a crash or a power cut would end it. */
+  /** Sends SIGKILL, as a crash would. */
   kill(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** What is run instead of the binary. */
+  /** Command to run instead of the binary. */
   readonly program?: readonly string[];
   readonly args: readonly string[];
-  /** The port that the arguments or the environment give it. */
+  /** Port in the arguments or the environment. */
   readonly port: number;
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** It listens over TLS: whom to believe. */
+  /** TLS options if it serves HTTPS. */
   readonly tls?: { readonly ca?: string; readonly rejectUnauthorized?: boolean };
 }
 
-/** Starts the binary and waits until it answers on its port. What it printed is in the error when it does not. */
+/** Starts the binary and waits until it answers on its port. The error of a failed start contains the output. */
 export async function start(options: StartOptions): Promise<Daemon> {
   const child = Bun.spawn([...(options.program ?? [BINARY]), ...options.args], {
     cwd: options.cwd ?? "/",
@@ -146,7 +146,7 @@ export async function start(options: StartOptions): Promise<Daemon> {
   return daemon;
 }
 
-/** Waits until the daemon has printed this: what it prints may come later than what it answers. */
+/** Waits for output, which may come later than an answer. */
 export function untilPrinted(daemon: Pick<Daemon, "output">, what: string | RegExp): Promise<true> {
   const is = (text: string) => (typeof what === "string" ? text.includes(what) : what.test(text));
   return until(`licmond prints ${what}`, () => is(daemon.output()) || undefined);

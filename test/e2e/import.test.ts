@@ -6,11 +6,11 @@ import { createSite, type Site, serverToml } from "./site.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
 const SERVER = serverToml("eda", "/bin/true", 'timezone = "UTC"');
-/** The log is older than what is kept by default. */
+/** The log is older than the default retention. */
 const KEEP = '[retention]\nsessions = "100y"\n';
 const START = Date.UTC(2024, 11, 20);
 
-/** What an import left: every session and denial, without the numbers of rows. */
+/** Returns every session and denial of an import, without row ids. */
 function stored(site: Site): { sessions: unknown[]; denials: unknown[]; problems: unknown[] } {
   using database = new Database(join(site.folder, "storage", "licmond.db"), { readonly: true });
   const all = (sql: string) => database.query(sql).all();
@@ -31,7 +31,7 @@ async function site(log: string): Promise<Site & { readonly log: string }> {
   return { ...made, log: path };
 }
 
-/** The debug log of a busy daemon `acmed`: seats that come and go, denials, and a date every six hours, in UTC. */
+/** A debug log of a busy daemon `acmed`: checkouts, denials, and a date every six hours, in UTC. */
 function debugLog(start: number, events: number): string {
   let seed = 7;
   const random = (below: number) => {
@@ -68,7 +68,7 @@ function debugLog(start: number, events: number): string {
 
 const LOG = debugLog(START, 60_000);
 
-/** Starts an import and ends it once some of it is stored. */
+/** Starts an import and kills it after some rows are stored. */
 async function endSoon(broken: Site & { readonly log: string }, signal: NodeJS.Signals): Promise<void> {
   const child = Bun.spawn([BINARY, "import", "--server", "eda", broken.log, "--config", broken.config], {
     stdout: "ignore",
@@ -79,7 +79,7 @@ async function endSoon(broken: Site & { readonly log: string }, signal: NodeJS.S
       using database = new Database(join(broken.folder, "storage", "licmond.db"), { readonly: true });
       return database.query("SELECT 1 FROM sessions LIMIT 1").get() !== null;
     } catch {
-      // There is no database yet, or no table in it.
+      // The database or the table does not exist yet.
       return false;
     }
   };
@@ -104,7 +104,7 @@ describe("licmond import", () => {
     expect(times.at(-1)).toBeGreaterThan(Date.UTC(2025, 0, 5));
     expect(times.at(-1)).toBeLessThan(Date.UTC(2025, 1, 28));
 
-    // In parts, the second of them packed, in the wrong order, and then all of it again.
+    // In parts, the second one compressed, in the wrong order, and then the whole log again.
     await using parts = await site(LOG);
     const cut = LOG.indexOf("\n", LOG.length / 2) + 1;
     const [first, second] = [join(parts.folder, "acmed.log.1"), join(parts.folder, "acmed.log.0.gz")];
@@ -120,7 +120,7 @@ describe("licmond import", () => {
   test.skipIf(!SLOW).each(["SIGKILL", "SIGINT"] as const)(
     "ended by %s half-way, it goes on where it was without doubles",
     async (signal) => {
-      // Where this process gets no turn while the import works, a longer log gives it more time.
+      // If this process gets no time slice during the import, a longer log gives it more.
       for (let events = 60_000; ; events *= 2) {
         const log = events === 60_000 ? LOG : debugLog(START, events);
         await using whole = await site(log);
@@ -174,7 +174,7 @@ describe("licmond import", () => {
     expect([done.exitCode, done.stderr]).toEqual([0, ""]);
     const { sessions: rows, denials: denied } = stored(at);
     expect([rows.length, denied.length]).toEqual([Number(sessions), Number(denials)]);
-    // What was never deleted is told in full, also of years.
+    // Rows that retention keeps are listed in full, even after years.
     await using daemon = await at.serve();
     const usage = "/api/licenses/usage?group_by=server&start=2024-12-01&end=2025-03-01";
     expect(await daemon.json<object>(usage, await at.key("viewer"))).toMatchObject({
@@ -210,7 +210,7 @@ test("an import beside a daemon that answers and polls: each goes on with its wo
       if (importing) polled++;
     }
   })();
-  // An import may be over before this process got its turns, and then it is done again.
+  // The import may finish before this process gets a time slice; then repeat it.
   for (let times = 0; answered < 20 || polled < 2; times++) {
     const { exitCode, stdout, stderr } = await alone.run(["import", "--server", "eda", log]);
     expect([exitCode, stderr]).toEqual([0, ""]);

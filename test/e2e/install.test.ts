@@ -7,8 +7,8 @@ import { treeOf } from "../install/rig.ts";
 import { BINARY, run } from "./harness.ts";
 
 /**
- * A folder to install below. What systemd does with an installation is tried on a booted machine, and every step and
- * refusal on the sources (test/install).
+ * Creates a root folder to install into. test/systemd runs installations on a booted machine; test/install covers each step
+ * and refusal from source.
  */
 async function image() {
   const root = await mkdtemp(join(tmpdir(), "licmond-image-"));
@@ -16,7 +16,7 @@ async function image() {
     root,
     at: (path: string) => join(root, path),
     text: (path: string) => Bun.file(join(root, path)).text(),
-    /** Paths of what is there. */
+    /** Paths of all files. */
     files: () => treeOf(root).map((line) => line.split(" ")[3] ?? ""),
     install: (...args: string[]) => run(["install", "--root", root, ...args]),
     uninstall: (...args: string[]) => run(["uninstall", "--root", root, ...args]),
@@ -192,7 +192,7 @@ test.each([
 
 test.skipIf(process.getuid?.() !== 0)("without root it names sudo, and changes nothing", async () => {
   await using place = await image();
-  // Where every user can reach it.
+  // A folder that every user can reach.
   const binary = place.at("licmond");
   copyFileSync(BINARY, binary);
   chmodSync(place.root, 0o755);

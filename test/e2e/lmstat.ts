@@ -1,48 +1,48 @@
-/** What `lmutil lmstat -a -i` prints of a FlexNet server in some state, written without licmond's own renderer. */
+/** A FlexNet server's state, to print as `lmutil lmstat -a -i` does without licmond's own renderer. */
 export interface FlexnetState {
-  /** `127.0.0.1`, `127.0.0.2`, … by default: addresses, so that no name has to be looked up. */
+  /** Default: `127.0.0.1`, `127.0.0.2`, …, which need no name resolution. */
   readonly hosts?: readonly string[];
-  /** Of the hosts; one that is up by default. */
+  /** Status of each host; default: one that is up. */
   readonly members?: readonly ("up" | "down")[];
   readonly daemon?: "up" | "down";
   readonly features?: Readonly<Record<string, FeatureState>>;
-  /** Lines that no rule knows. */
+  /** Lines without a known format. */
   readonly unknown?: readonly string[];
 }
 
 export interface FeatureState {
   readonly total: number;
-  /** Seats in use, one user each: 0 by default. */
+  /** Seats in use, one user each; default 0. */
   readonly used?: number;
-  /** Who holds them, instead. */
+  /** Holders of the seats; replaces `used`. */
   readonly holders?: readonly Holder[];
   readonly queued?: number;
-  /** `YYYY-MM-DD`; by default some hundred days ahead. */
+  /** `YYYY-MM-DD`; default: some hundred days ahead. */
   readonly expires?: string;
-  /** Hours between the taking of the seats and the start of the test. */
+  /** Hours between the checkouts and the start of the test. */
   readonly heldHours?: number;
-  /** Of the users, without their number. */
+  /** User name, without the number. */
   readonly user?: string;
 }
 
 export interface Holder {
   readonly user: string;
   readonly host: string;
-  /** The same in each text by default, as a server keeps it as long as the seat is held. */
+  /** Default: stable for a held seat, as on a real server. */
   readonly handle?: number;
-  /** When it was taken; the same for all when absent. */
+  /** Time of the checkout; default: the same for all. */
   readonly since?: Date;
 }
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const DAY_MS = 86_400_000;
-/** Start of all seats: it stays the same from poll to poll, as that of a held seat does. */
+/** Start of all seats; it stays the same from poll to poll. */
 const HELD_SINCE = Date.now();
 /** Handles by feature, user, host and the number of the user's seat. */
 const handles = new Map<string, number>();
 
-/** A FlexNet server `lic1` with the daemon `acmed`; each feature with the people who hold one seat each. */
+/** Prints a FlexNet server `lic1` with the daemon `acmed`, and features with their holders of one seat each. */
 export function lmstat(features: Readonly<Record<string, FeatureState>>): string {
   return flexnetSays({ hosts: ["lic1"], features });
 }
@@ -113,7 +113,7 @@ const seats = (count: number) => `Total of ${count} license${count === 1 ? "" : 
 const date = (at: Date) => `${at.getUTCMonth() + 1}/${at.getUTCDate()}`;
 const time = (at: Date) => `${at.getUTCHours()}:${String(at.getUTCMinutes()).padStart(2, "0")}`;
 
-/** What lmstat prints when nothing listens at the address. */
+/** Output of lmstat when nothing listens at the address. */
 export const REFUSED = `lmutil - Copyright (c) 1989-2022 Flexera. All Rights Reserved.
 Flexible License Manager status on Mon 1/5/2026 09:30
 

@@ -6,7 +6,7 @@ import { lmstat } from "./lmstat.ts";
 import { createSite, serverToml } from "./site.ts";
 
 const READS = ["/api/licenses", "/api/status", "/api/licenses/sessions", "/api/logs/recent", "/api/keys"];
-/** A write that waits in the event loop waits 5 s; one that does not, a tenth of a second. */
+/** A write off the event loop waits 5 s for the lock; one on it, a tenth of a second. */
 const HELD_LOOP_MS = 4_500;
 
 interface Users {
@@ -15,7 +15,7 @@ interface Users {
 
 const heldBy = (user: string) => lmstat({ solver: { total: 4, holders: [{ user, host: "ws01" }] } });
 
-/** A daemon that has read one seat of ada's. */
+/** Starts a daemon that has read one seat of ada. */
 async function daemonWithSeat() {
   await using opened = new AsyncDisposableStack();
   const site = opened.use(await createSite());
@@ -69,7 +69,7 @@ test("while another program has both databases locked the picture and reads go o
   const { key: made } = (await created.json()) as { key: string };
   expect((await daemon.get("/api/licenses", made)).status).toBe(200);
   expect((await rescan()).status).toBe(200);
-  // ada's and linus' seats: no poll with grace's could be stored.
+  // Sessions of ada and linus; polls with grace could not be stored.
   await at.stored(2);
   expect(await users()).toMatchObject([{ user: "linus", session: expect.any(Number) }]);
   for (const line of ["Pictures cannot be stored", "Pictures are stored again"])

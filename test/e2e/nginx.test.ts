@@ -29,7 +29,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a pr
     const page = await browser.blank();
     const heard = await listenTo(page, address);
 
-    // A deep link asks for the key, and shows then what it is of; its chart is a chunk that comes when it is shown.
+    // A deep link asks for the key first, and then shows its page. The chart's chunk loads on demand.
     await page.goto(address + FEATURE);
     await signIn(page, watching.key);
     await isLive(page);
@@ -38,7 +38,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a pr
     await isRead(page);
     const [cookie] = await page.context().cookies();
     expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict", path: "/" });
-    // The stream comes through.
+    // The stream passes the proxy.
     await page.getByText("1 of 2", { exact: true }).waitFor();
     await watching.poll(held("ada", "bob"));
     await page.getByText("2 of 2", { exact: true }).waitFor();

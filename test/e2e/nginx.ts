@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type Pair, selfSigned } from "../certificates.ts";
 import { freePort, until } from "./harness.ts";
 
-/** `scripts/lib/packages.sh` unpacks it where it is not installed. */
+/** `scripts/lib/packages.sh` unpacks nginx if it is not installed. */
 const PROGRAM = [join(import.meta.dir, "../../.cache/nginx/nginx"), "/usr/sbin/nginx"].find(existsSync);
 export const HAS_NGINX = PROGRAM !== undefined;
 export const NGINX = PROGRAM ?? "";
@@ -14,11 +14,11 @@ if (!HAS_NGINX)
 
 const DAY_MS = 86_400_000;
 
-/** Where an nginx serves a daemon below a prefix, which begins and ends with `/`. */
+/** An nginx that serves a daemon below a prefix, which begins and ends with `/`. */
 export interface Nginx extends AsyncDisposable {
-  /** Over plain HTTP, with the lines of `docs/page.md`. */
+  /** URL of plain HTTP, with the lines of `docs/page.md`. */
   readonly http: string;
-  /** Over TLS, with `proxy_pass` alone. */
+  /** URL of TLS, with `proxy_pass` alone. */
   readonly https: string;
 }
 

@@ -8,11 +8,11 @@ import { until, untilPrinted } from "./harness.ts";
 import { createReceiver, type JsonMessage } from "./receiver.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-/** What a license server may call its features. */
+/** Feature names that a license server may print. */
 const HOSTILE = ["<!channel>|click", "=cmd()", "@all*bold*`code`", "back\u2028line\u0085\u001b[31mred"];
 const MANY = 36;
 
-/** Features that are all in use, at once: a burst of an alert each. */
+/** Features that all become full at once, with an alert each. */
 const burst = {
   features: Object.fromEntries(
     [...HOSTILE, ...Array.from({ length: MANY }, (_, index) => `feature_${index}`)].map((name) => [
@@ -39,7 +39,7 @@ test("a burst of alerts with hostile names comes as one message to each target; 
   await Bun.write(secretFile, "HUSH-secret\n");
   const pager = join(site.folder, "pager");
   const paged = join(site.folder, "paged");
-  // Whatever the names are, the arguments are those of the config, and nothing of it is a shell's.
+  // Names reach the command on stdin, not in its arguments, and no shell sees them.
   await Bun.write(pager, `#!/bin/sh\nprintf '%s\\n' "$@" > '${paged}.args'\ncat > '${paged}'\n`);
   await chmod(pager, 0o755);
   const hook = (url: string, more = "") => `[[notifications]]\ntype = "webhook"\nurl = "${url}"\n${more}\n`;
@@ -73,7 +73,7 @@ to = ["ann@company.example"]
   await untilPrinted(at.daemon, /\(notifications\[7\]\).*redirects/);
   await untilPrinted(at.daemon, /\(notifications\[8\]\).*cannot be reached/);
 
-  // One message each, all of it in it.
+  // One message per receiver, with all alerts.
   const [json, ...more] = receiver.got.filter(({ path }) => path === "/json/token-HUSH");
   expect(more).toEqual([]);
   const body = json?.body ?? "";
@@ -91,7 +91,7 @@ to = ["ann@company.example"]
   const [first, second] = receiver.messages("/flaky/token-HUSH");
   expect(second?.alerts).toEqual(first?.alerts ?? []);
 
-  // Names are text: no mention, no link, no line of their own.
+  // Names are text: they make no mention, no link and no new line.
   const textOf = (path: string) => receiver.got.find((one) => one.path === path)?.body ?? "";
   const slack = JSON.parse(textOf("/slack/token-HUSH")) as { text: string; mrkdwn: boolean };
   expect(slack.mrkdwn).toBe(false);
@@ -106,14 +106,14 @@ to = ["ann@company.example"]
   expect(letter).toMatch(new RegExp(`^Subject: \\[licmond\\] CRITICAL: ${ALERTS} firing at eda\r$`, "m"));
   expect(letter).not.toMatch(/[\u001b\u0085\u2028]/);
 
-  // The command has the same as JSON on its stdin.
+  // The command gets the same JSON on stdin.
   expect(await Bun.file(paged).json()).toMatchObject({ type: "alerts", alerts: { length: ALERTS } });
   expect(await Bun.file(`${paged}.args`).text()).toBe(
     `--token\nHUSH; touch ${paged}.shell\n$(touch ${paged}.shell)\n`,
   );
   expect(await Bun.file(`${paged}.shell`).exists()).toBe(false);
 
-  // Nobody else heard of it, and the log has no secret.
+  // Other receivers got nothing, and the log has no secret.
   expect([other.got, untrusted.got]).toEqual([[], []]);
   expect(at.daemon.output()).not.toContain("HUSH");
 });

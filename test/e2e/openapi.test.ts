@@ -69,7 +69,7 @@ describe("on the demo's site", () => {
     expect(argv.join(" ")).toContain("simulate");
   });
 
-  /** The demo runs no commands, ids of keys are random, and a key has nothing to sign out. */
+  /** The demo runs no commands, key ids are random, and a key cannot sign out. */
   const NOT_HERE = new Map([
     ["GET /api/execute", "AUTH_INSUFFICIENT"],
     ["POST /api/execute", "AUTH_INSUFFICIENT"],
@@ -98,7 +98,7 @@ describe("on the demo's site", () => {
     expect(answers).toEqual([]);
   });
 
-  /** Sends all examples of an operation at once. */
+  /** Sends all examples of an operation in one request. */
   function ask(method: string, path: string, operation: Operation, signal: AbortSignal): Promise<Response> {
     const { parameters = [], requestBody } = operation;
     const query = new URLSearchParams();
@@ -120,7 +120,7 @@ describe("on the demo's site", () => {
 
   const RICH = ["servers", "features", "users", "stats", "sessions", "expirations", "alerts"];
 
-  /** Rows by path, as a client printed them: every list was read, and those that a site never has empty are not. */
+  /** Checks the row counts that a client printed: it read every list, and some lists are never empty. */
   function checkSeen(output: string): void {
     const seen = JSON.parse(output.slice(output.indexOf("{"))) as Record<string, number>;
     expect(Object.keys(seen).toSorted()).toEqual(

@@ -101,7 +101,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByRole("cell", { name: HOSTILE }).waitFor();
     await isRead(page);
     expect(await violations(page)).toEqual([]);
-    // What was refused: the wrong confirmation, the command for nobody, and the config.
+    // Expected refusals: the wrong confirmation, the command without a user, and the config.
     expect(heard.filter((each) => !/40[149]/.test(each))).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ import {
   UNKNOWN,
 } from "./page-figures.ts";
 
-/** Checks what the pages that look back show against the answers that they got. */
+/** Compares the history pages with the API's answers. */
 export async function checkPast({ show, rows, heardOf, texts }: Figures): Promise<void> {
   const [start, end] = [20 * 60, 2].map((minutes) => new Date(Date.now() - minutes * 60_000).toISOString());
   const range = `range=${start}/${end}`;

@@ -1,4 +1,4 @@
-/** Every figure of every page is what the API says of the same moment: licenses are polled once, and so nothing moves. */
+/** Every figure of every page equals the API's. Servers are polled once, so that nothing changes. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { AlertRecord } from "../../src/domain/alerts.ts";
@@ -31,7 +31,7 @@ import {
 import { checkPast } from "./page-figures-past.ts";
 import { isLive, listenTo, startDemo } from "./page-rig.ts";
 
-/** Of nobody nothing is said: who waits depends on the hour at which the simulated people are. */
+/** The page omits a count of zero waiting users, which depends on the simulated hour. */
 const whoWait = (count: number | null) => (count ? `, ${n(count)} waiting` : "");
 
 describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
@@ -99,7 +99,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     expect(await listed("Expiring")).toEqual(await expiring());
   });
 
-  /** Days on which something expires, as lines. */
+  /** Returns the days on which licenses expire, as lines of the page. */
   async function expiring(): Promise<string[]> {
     const { expirations } = await figures.ask<{ expirations: ExpirationRecord[] }>(
       "expirations?days=180&limit=1000",
@@ -158,7 +158,8 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     expect(await texts('[aria-label="Filters"] button')).toEqual(expect.arrayContaining(chips));
 
     const { users } = await ask<{ users: UserRecord[] }>("users?limit=1000");
-    // Full with a queue, reserved, uncounted, expired, of a server that polls badly, of a manager that counts denials.
+    // Features that are full with a queue, reserved, uncounted, expired, of a failing server, and of a manager that counts
+    // denials.
     const kinds = [
       "Schema_Editor",
       "LogicSim_Core",
@@ -286,7 +287,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
       for (const [, name, waits = "0", ...counts] of rowsOf)
         expect(
           features
-            // Where two daemons have it, the daemon stands last.
+            // If two daemons have the feature, the daemon's name is shown last.
             .filter((row) => row.server === server.id && [row.name, row.daemon].includes(name ?? ""))
             .map((feature) => [
               n(feature.queued ?? 0),

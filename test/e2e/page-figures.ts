@@ -6,13 +6,13 @@ import { unlessSeats } from "../../src/page/words.ts";
 import type { Daemon } from "./harness.ts";
 import { leads } from "./page-rig.ts";
 
-/** All rows of every list are in sight. */
+/** Tall enough to show all rows of every list. */
 const VIEWPORT = { width: 1440, height: 12_000 };
 
-/** A dash for readers, words for readers of screens. */
+/** A dash on screen, words for screen readers. */
 export const UNKNOWN = "– not known";
 
-/** Numbers as the page writes them. */
+/** Formats a number as the page does. */
 export const n = (value: number | null) => (value === null ? UNKNOWN : value.toLocaleString("en-GB"));
 export const percent = (value: number | null) => (value === null ? UNKNOWN : `${n(Math.floor(value))} %`);
 export const time = (seconds: number | null) => (seconds === null ? UNKNOWN : duration(1000 * seconds));
@@ -20,11 +20,11 @@ export const plural = (count: number, word: string) => `${n(count)} ${word}${cou
 export const sum = (values: readonly (number | null)[]) =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
-/** A feature's name with its unit, its server and its daemon, as tables have them in one cell. */
+/** Formats a feature with its unit, server and daemon as a table cell does. */
 export const named = (row: { feature: string | null; unit?: Unit; server: string; daemon: string }) =>
   `${row.feature}${unlessSeats(row.unit ?? "seats")} ${row.server} ${row.daemon}`.trim();
 
-/** Seats of expirations: tokens and credits are none, and a group of a server counts once. */
+/** Sums expiring seats: tokens and credits do not count, and a seat group counts once. */
 export function seatsLost(of: readonly ExpirationRecord[]): number {
   const sets = Map.groupBy(
     of.filter(({ unit }) => unit === "seats"),
@@ -35,11 +35,11 @@ export function seatsLost(of: readonly ExpirationRecord[]): number {
 
 export type Figures = Awaited<ReturnType<typeof readFigures>>;
 
-/** Reads figures out of a page, and asks the API for the same. */
+/** Reads figures from a page and requests the same from the API. */
 export async function readFigures(page: Page, demo: Daemon & { readonly key: string }) {
   await page.setViewportSize(VIEWPORT);
   const lead = leads(page);
-  /** What the API said to the page last, by path. */
+  /** The API's last answers to the page, by path. */
   const answered = new Map<string, Promise<unknown>>();
   page.on("response", (response) => {
     const { pathname } = new URL(response.url());
@@ -61,7 +61,7 @@ export async function readFigures(page: Page, demo: Daemon & { readonly key: str
     page.evaluate<string[]>(
       `[...document.querySelectorAll(${JSON.stringify(selector)})].map((one) => one.innerText.replace(/\\s+/g, " ").trim())`,
     );
-  /** Rows of the table of a name, by the heads of its columns. */
+  /** Returns the rows of the named table, by column header. */
   const rows = (label: string) =>
     page.evaluate<Record<string, string>[]>(`{
       const table = document.querySelector('[aria-label=${JSON.stringify(label)}]:is(table, [role=table])');
@@ -69,7 +69,7 @@ export async function readFigures(page: Page, demo: Daemon & { readonly key: str
         [...line.children].map((cell) => cell.innerText.replace(/\\s+/g, " ").trim()));
       lines.slice(1).map((line) => Object.fromEntries(line.map((text, at) => [lines[0][at], text])));
     }`);
-  /** The list below a heading. */
+  /** Returns the list below a heading. */
   const listed = async (heading: string) =>
     page
       .locator("section", { has: page.getByRole("heading", { name: heading, exact: true }) })

@@ -8,22 +8,22 @@ import { createSite, type Site, serverToml } from "./site.ts";
 
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 
-/** A hub on a PostgreSQL of its own, and sites that push to it: the built binary, each. */
+/** A hub with its own PostgreSQL, and sites that push to it. All are the built binary. */
 export interface Fleet extends AsyncDisposable {
   readonly hub: Daemon;
-  /** Of an admin of the hub. */
+  /** Key of an admin of the hub. */
   readonly key: string;
   ask<Body>(path: string): Promise<Body>;
-  /** Ends a site as a crash would. */
+  /** Kills a site with SIGKILL. */
   kill(site: string): Promise<void>;
-  /** Starts it again. */
+  /** Starts a site again. */
   start(site: string): Promise<void>;
 }
 
-/** Servers of the simulator, by site. */
+/** Simulated servers of each site. */
 export const SIMULATED = { muc: ["eda", "plm"], stu: ["cae"] } as const;
 
-/** `odd`: a site more, whose labels and whose only server `lic` have these names. */
+/** `odd` are names of one more site, used for its labels and its only server `lic`. */
 export async function startFleet(odd: readonly string[]): Promise<Fleet> {
   await using started = new AsyncDisposableStack();
   const postgres: Postgres = started.use(await startPostgres(await freePort(), ["fsync=off"]));
@@ -89,7 +89,7 @@ export async function startFleet(odd: readonly string[]): Promise<Fleet> {
   };
 }
 
-/** A server of the simulator, asked through the binary. */
+/** Returns the output of a simulated server's tool. */
 async function simulated(site: Site, id: string): Promise<string> {
   const tool = join(site.folder, `tool-${id}`);
   await Bun.write(

@@ -1,4 +1,4 @@
-/** The page of a hub: the fleet, and the pages of each site, over PostgreSQL and sites that are the built binary. */
+/** The page of a hub: the fleet and the pages of each site, with PostgreSQL and sites of the built binary. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import type { SiteRecord } from "../../src/domain/service/sites.ts";
@@ -11,7 +11,7 @@ import { inspect, isLive, leads, listenTo, signIn } from "./page-rig.ts";
 import { belowPrefix } from "./prefix-proxy.ts";
 
 const SCRIPT = "<img/src=x/onerror=window.pwned=1>";
-/** As lmstat can print them: without a space. */
+/** Names without a space, as lmstat prints them. */
 const ODD = [
   SCRIPT,
   "ARC/INFO",
@@ -21,7 +21,7 @@ const ODD = [
   '"server":"odd:',
   "a?b#c&d=e+f%2f",
 ];
-/** A site is silent after 30 s, and asked for every 10 s; the machine may be busy. */
+/** A site becomes silent after 30 s and is checked every 10 s; the machine may be busy. */
 const SILENT_WITHIN_MS = 45_000;
 
 const OF_FLEET = [
@@ -191,7 +191,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await using proxy = belowPrefix(fleet.hub.url, prefix);
     const other = await browser.blank();
     const complaints = await listenTo(other, proxy.url.origin + prefix);
-    // Cookies know no ports: the browser is signed in here, too.
+    // Cookies ignore ports, so the browser is signed in here too.
     await other.goto(proxy.url.origin + prefix);
     await other.locator(".si").getByRole("link", { name: /^muc/ }).click();
     await isLive(other);
@@ -211,7 +211,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     for (const name of ODD) {
       await lead(at(`?q=${encodeURIComponent(name.slice(0, 200))}`));
       const link = page.getByRole("table", { name: "Features" }).getByRole("link", { name, exact: true });
-      // By its event: the middle of 2,000 letters is not in the window.
+      // Dispatch the event, because the middle of 2,000 letters is outside of the window.
       await link.first().dispatchEvent("click");
       await page.locator("h1", { hasText: name }).waitFor();
       await isLive(page);

@@ -1,4 +1,4 @@
-/** Names that want to be something else, on every page: as text, in links, in CSV and in print. */
+/** Hostile names on every page: as text, in links, in CSV and in print. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { appendFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,14 +10,14 @@ import { isLive, leads, listenTo, signIn } from "./page-rig.ts";
 import { createWatchedSite, type WatchedSite, type Watching } from "./watched-site.ts";
 
 const SCRIPT = "<img/src=x/onerror=window.pwned=1>";
-/** As lmstat can print them: without a space. */
+/** Names without a space, as lmstat prints them. */
 const NAMES = [
   ...[SCRIPT, "ARC/INFO", "=cmd()", "\u202egnp.exe", "x".repeat(4_000), "q'u`o", "&lt;b&gt;\u{1f480}"],
   ...["..", "a?b#c&d=e+f%2f", "javascript:window.pwned=1"],
 ];
-/** A4, upright, without its margins. */
+/** Width of A4 without margins. */
 const PAPER = 718;
-/** What people type may have these, too. */
+/** User input may have spaces and quotes too. */
 const TYPED = `${SCRIPT} "a"\n=b \u202e`;
 
 describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
@@ -81,7 +81,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
   const featureOf = (name: string) =>
     `feature?${new URLSearchParams({ server: "eda", daemon: "acmed", name })}`;
   const personOf = (of: "user" | "host", name: string) => `person?${new URLSearchParams({ [of]: name })}`;
-  /** Nothing ran, nothing complains, and nothing is wider than the window: on the screen, on a phone, on paper. */
+  /** Checks that no script ran, nothing was logged, and nothing is wider than the window: on a screen, a phone and paper. */
   const isHarmless = async (path: string) => {
     for (const [media, width] of [
       ["screen", 390],
@@ -116,7 +116,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
     }[path as string] ?? [path];
     for (const each of paths) {
       await page.emulateMedia({ media: "screen" });
-      // A form has nothing that is live.
+      // The sign-in form has no live data.
       if (each === "signin") await page.goto(`${watching.daemon.url}/signin`);
       else await lead(`${watching.daemon.url}/${each}`);
       await isHarmless(each);
@@ -144,7 +144,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
         );
       expect(new Set(links.map(([, text]) => text)).isSupersetOf(new Set(NAMES))).toBe(true);
       for (const [href, text] of new Map(links)) {
-        // By its event: the middle of 4,000 letters is not in the window.
+        // Dispatch the event, because the middle of 4,000 letters is outside of the window.
         await page
           .locator(`#main a[href=${JSON.stringify(href)}]`)
           .first()

@@ -1,4 +1,4 @@
-/** Who is not to see people sees none of them: in no answer, no event, and on no page. */
+/** Callers without permission to see people find no names in answers, events and pages. */
 import { describe, expect, test } from "bun:test";
 import { PAGE_PATHS } from "../../src/domain/words.ts";
 import { gather } from "../until.ts";
@@ -9,7 +9,7 @@ import { createWatchedSite } from "./watched-site.ts";
 
 const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
-/** Those who wait have hosts and displays of the name `ws500` and so on. */
+/** Names of queued hosts such as `ws500` are not unique enough to search for. */
 const NAMES = /lovelace|turing/i;
 const FEATURE = "feature?server=eda&daemon=acmed&name=solver";
 const VIEWS: Readonly<Record<string, string[]>> = {
@@ -21,7 +21,7 @@ const VIEWS: Readonly<Record<string, string[]>> = {
   logs: ["logs", "logs?q=a"],
 };
 
-/** Keeps every word that passes between a browser and a daemon, of streams too. */
+/** Records all data between a browser and a daemon, including streams. */
 function keepsWords(daemon: string) {
   const answers: { readonly path: string; text(): string }[] = [];
   const server = Bun.serve({
@@ -35,7 +35,7 @@ function keepsWords(daemon: string) {
       if (answer.body === null) return answer;
       const [shown, kept] = answer.body.tee();
       const { text, done } = gather(kept);
-      // A stream that the browser has left ends with an error.
+      // A stream that the browser closes ends with an error.
       done.catch(() => {});
       answers.push({ path, text });
       return new Response(shown, { status: answer.status, headers: answer.headers });
@@ -57,7 +57,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
     if (!isPublic) await signIn(page, await site.key("viewer", "--anonymize"));
     await isLive(page);
     const heard = await listenTo(page, proxy.origin);
-    // By the stream, before any picture has them.
+    // The stream sends these names before any picture has them.
     await watching.poll({ features: HELD });
     const lead = leads(page);
     for (const path of ["", ...PAGE_PATHS.filter((path) => path !== "signin")])
@@ -67,7 +67,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the page", () => {
         expect([view, NAMES.test(content)]).toEqual([view, false]);
         if (shows === "counts")
           expect([view, /user-[0-9a-f]{8}|host-[0-9a-f]{8}/.test(content)]).toEqual([view, false]);
-        // The log has words of its own for that.
+        // The log page is hidden.
         if (view.startsWith("logs")) continue;
         const isOfPeople = /^(people|person|denials|feature\?|$)/.test(view);
         const says = (await page.locator("#main").textContent())?.includes("People are not shown here.");

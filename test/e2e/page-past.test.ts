@@ -27,7 +27,7 @@ interface Answer {
     | readonly { readonly whatIf?: readonly object[]; readonly seats?: readonly object[] }[];
 }
 
-/** How many rows a CSV must have that is of the same question as this answer. */
+/** Returns the number of rows of a CSV for the same question. */
 function rowsOf({ total = -1, cells, features }: Answer): number {
   if (typeof features !== "object") return cells?.length ?? total;
   const parts = features.map(({ whatIf = [], seats = [] }) => whatIf.length + seats.length);
@@ -66,7 +66,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("what looks back", () => {
     await signIn(page, key);
     await isLive(page);
     const heard = await listenTo(page, daemon.url);
-    // Plain HTTP of another host than this one has no clipboard: the text is shown.
+    // Plain HTTP of another host has no clipboard, so the text is shown.
     await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     const show = async (path: string) => {
       await page.goto(`${daemon.url}/${path}`);
@@ -109,7 +109,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("what looks back", () => {
       await show("history?report=usage&group_by=feature");
       const link = page.getByRole("link", { name, exact: true });
       const [at, server] = [await link.boundingBox(), await link.locator("+ .q").boundingBox()];
-      // A name that turns the direction of text turns nothing but itself.
+      // A bidirectional control character in a name affects only the name.
       if (name.length < 100) expect([name, (server?.x ?? 0) > (at?.x ?? 0)]).toEqual([name, true]);
       await link.click();
       await page.getByRole("heading", { name, level: 1, exact: true }).waitFor();

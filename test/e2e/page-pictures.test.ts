@@ -1,4 +1,4 @@
-/** The documents' pictures of the page: `UPDATE_PICTURES=1` takes them anew, else its views are only driven. */
+/** Screenshots for the documents. `UPDATE_PICTURES=1` writes them; otherwise only the views are tested. */
 import { describe, expect, test } from "bun:test";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const VIEWS = {
 } as const;
 
 test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have their pictures taken", async () => {
-  // Polled once, so that both themes show the same.
+  // Poll once, so that both themes show the same data.
   await using demo = await startDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
   await using browser = await startBrowser({ keepPolicy: true });
   const page = await browser.open(`${demo.url}/signin${demo.code}`);

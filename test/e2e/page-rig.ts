@@ -4,12 +4,12 @@ import type { Page } from "playwright-core";
 import { type Daemon, freePort, SLOW, start, until } from "./harness.ts";
 
 const AXE = Bun.file(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"));
-/** Of windows, and their themes; each axe takes a second. */
+/** Widths of windows; each is checked in both themes, and axe takes a second. */
 const WIDTHS = [390, 1024, 1440];
 const THEMES = ["light", "dark"] as const;
 const IN_BRIEF: ReadonlySet<string> = new Set(["390 dark", "1440 light"]);
 
-/** What a page must never do: complain, break its policy, or ask another host. */
+/** Records faults of a page: logged errors, policy violations, requests to other hosts. */
 export async function listenTo(page: Page, origin: string): Promise<string[]> {
   const heard: string[] = [];
   page.on("console", (message) => {
@@ -25,18 +25,18 @@ export async function listenTo(page: Page, origin: string): Promise<string[]> {
   return heard;
 }
 
-/** Names in a list, without the unit that stands behind some. */
+/** Names in a list, without the unit behind some of them. */
 export const namesIn = (page: Page) =>
   page
     .locator('[role="rowgroup"] a.name')
     .evaluateAll((links) => links.map((link) => link.firstChild?.textContent ?? ""));
 export const isLive = (page: Page) => page.locator(".live", { hasText: "live" }).waitFor();
 
-/** Every figure of the page is there. */
+/** Waits until every figure of the page is loaded. */
 export const isRead = (page: Page) =>
   until("its figures", async () => (await page.locator('[aria-busy="true"]').count()) === 0 || undefined);
 
-/** On a Tuesday at half past ten, with a day of history where no option says another. */
+/** Starts on a Tuesday at half past ten, with a day of history by default. */
 export async function startDemo(
   ...options: string[]
 ): Promise<Daemon & { readonly key: string; readonly code: string }> {
@@ -48,7 +48,7 @@ export async function startDemo(
   return { ...demo, key, code };
 }
 
-/** Leads a page to addresses, and waits until it is live and every question it asks the API is answered. */
+/** Navigates, and waits until the page is live and all its requests are answered. */
 export function leads(page: Page) {
   const open = new Set<object>();
   page.on("request", (request) => void (request.url().includes("/api/") && open.add(request)));
@@ -60,11 +60,11 @@ export function leads(page: Page) {
     await isLive(page);
     await until("its answers", async () => {
       if (open.size > 0) return undefined;
-      // What an answer brings is shown in the next frame, and may ask for more.
+      // An answer is rendered in the next frame, and may cause more requests.
       await page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 50)))");
       return open.size === 0 || undefined;
     });
-    // What is asked for once nobody types or scrolls.
+    // Some requests start when typing and scrolling stop.
     await page.getByText("…", { exact: true }).first().waitFor({ state: "hidden" });
     await isRead(page);
   };
@@ -75,7 +75,10 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** A page in both themes and all widths: as wide as the window, and nothing that axe finds. `#palette` and `#keys`: what opens over it. */
+/**
+ * Checks a page in both themes and all widths: it fits the window, and axe finds nothing. `#palette` and `#keys` open a
+ * dialog first.
+ */
 export async function inspect(page: Page, address: string, path: string): Promise<void> {
   await page.goto(`${address}${path}`);
   if (path === "signin") await page.getByRole("heading", { level: 1 }).waitFor();
@@ -95,9 +98,9 @@ export async function inspect(page: Page, address: string, path: string): Promis
   }
 }
 
-/** What axe finds, as `rule: where`. */
+/** Returns axe's findings as `rule: element`. */
 export async function violations(page: Page): Promise<string[]> {
-  // The page's policy refuses a script that a test puts in; one that the debugger evaluates is let through.
+  // The page's policy blocks inserted scripts, but not those of the debugger.
   await page.evaluate(`window.axe === undefined && (() => { ${await AXE.text()} })()`);
   const { violations: found } = await page.evaluate<{
     violations: { id: string; nodes: { target: string[]; failureSummary: string }[] }[];
@@ -107,10 +110,10 @@ export async function violations(page: Page): Promise<string[]> {
   );
 }
 
-/** What a proxy answers in the daemon's place; null = it passes the request on. */
+/** An answer of the proxy instead of the daemon's; null = pass the request on. */
 export type Fault = (path: string) => Response | Promise<Response> | null;
 
-/** Stands between a browser and a daemon, and answers some requests itself. */
+/** A proxy between a browser and a daemon, which answers some requests itself. */
 export function between(daemon: () => string) {
   let fault: Fault = () => null;
   const server = Bun.serve({

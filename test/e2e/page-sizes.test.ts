@@ -12,7 +12,7 @@ const SUBJECTS: Readonly<Partial<Record<string, string>>> = {
 };
 const PATHS = ["", ...PAGE_PATHS.filter((path) => path !== "signin")].map((path) => SUBJECTS[path] ?? path);
 
-/** Widths of the document and of its header's content beyond the window. */
+/** Overflow of the document and its header beyond the window, in pixels. */
 const overflow = (page: Page) =>
   page.evaluate<number[]>(
     `[document.documentElement, ...document.querySelectorAll(".top, .dock")].map((box) => box.scrollWidth - box.clientWidth)`,
@@ -103,7 +103,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
         "its figures are asked for",
         async () => (await page.evaluate<boolean>(isAsked)) || undefined,
       );
-      // A page asks for its figures once it is shown: the files before that are those of the first paint.
+      // Figures are requested after the first paint, so earlier files belong to it.
       const files = await page.evaluate<{ name: string; bytes: number }[]>(`(() => {
         const all = performance.getEntriesByType("resource");
         const shown = all.find(({ name }) => /api.licenses.(stats|usage)/.test(name)).startTime;

@@ -20,7 +20,7 @@ const untilUsers = (page: Page, ...wanted: string[]) =>
     return Bun.deepEquals(shown.sort(), wanted.sort()) || undefined;
   });
 
-/** The browser's processes that run pages, of those that this test started. */
+/** Returns the renderer processes of the browser that this test started. */
 async function renderersOf(parent: number): Promise<number[]> {
   const all = await $`ps -eo pid=,ppid=,args=`.text();
   const processes = all.split("\n").map((line) => /^ *(\d+) +(\d+) (.*)/.exec(line)?.slice(1) ?? []);
@@ -42,7 +42,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const page = await browser.open(`${proxy.origin}/people`);
     await signIn(page, watching.key);
     await untilUsers(page, "ada");
-    // Once the stream is open the picture is asked for again.
+    // The page requests the picture again after the stream opens.
     await isLive(page);
 
     const picture = (response: () => Response | Promise<Response>, times = 1): Fault => {
@@ -57,18 +57,18 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
 
     const failure = { error: true, code: "INTERNAL", message: "It broke.", statusCode: 500 };
     const broken = { status: 500, headers: { "x-request-id": "r-17" } };
-    // Also when the stream opens.
+    // Also fails when the stream opens.
     proxy.answers(picture(() => Response.json(failure, broken), Number.POSITIVE_INFINITY));
     await page.reload();
     const alert = page.getByRole("alert");
     await alert.getByText("It broke.").waitFor();
     await alert.getByText("Request r-17").waitFor();
     proxy.answers(() => null);
-    // Unless the stream has opened meanwhile, which reads it, too.
+    // Unless the stream has opened meanwhile, which loads the picture too.
     await page.evaluate("[...document.querySelectorAll('[role=alert] button')].at(-1)?.click()");
     await untilUsers(page, "ada");
 
-    // Figures wait as the page does, and say what broke.
+    // Figures show loading and errors as the page does.
     const tooMany = new Response("{}", { status: 429, headers: { "retry-after": "1" } });
     const answers = [tooMany, Response.json(failure, broken)];
     proxy.answers((path) => (path === "/api/health" ? (answers.shift() ?? null) : null));
@@ -89,7 +89,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByText(/^Still loading, \d+ KB$/).waitFor();
     await alert.getByText("503").waitFor();
 
-    // A proxy of HTTP/1.0 never ends its answer to a stream, and so never begins one.
+    // An HTTP/1.0 proxy waits for the end of a stream, so the page gets no event.
     proxy.answers((path) => (path.startsWith("/stream/") ? new Promise(() => {}) : null));
     await alert.getByRole("button", { name: "Try again" }).click();
     await untilUsers(page, "ada");
@@ -112,7 +112,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await says(page, /^Disconnected since .* Showing the last known data/);
     await using second = await site.watch();
     ({ url } = second.daemon);
-    // As another version would serve it.
+    // HTML of another version.
     const upgraded = '<script type="module" src="./assets/index-other.js"></script>';
     const html = { headers: { "content-type": "text/html" } };
     proxy.answers((path) => (path === "/" ? new Response(upgraded, html) : null));
@@ -156,7 +156,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       await wait(15_000);
       await says(page, /^Disconnected since \d\d:\d\d\. Showing the last known data/);
       await wall.locator(".wall.lost", { hasText: /Disconnected since/ }).waitFor();
-      // Requests end, too, so that the page can ask again.
+      // Requests fail after a timeout, so that the page can retry.
       await wait(30_000);
       await says(page, "licmond does not answer");
     } finally {
@@ -186,7 +186,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       await untilUsers(page, "bob", "cy");
       expect(performance.now() - wokeAt).toBeLessThan(2_000);
 
-      // Stopped while more comes than anybody keeps for it.
+      // Stop the page while more events arrive than the daemon buffers.
       const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
       const stopped = await renderersOf(process.pid);
       expect(stopped).not.toEqual([]);
@@ -299,7 +299,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByRole("link", { name: "solver" }).click();
     await page.getByRole("button", { name: "Tell me when free" }).click();
     await page.getByText(/A notification will tell|This tab will ring/).waitFor();
-    // On another page, and after it was loaded anew.
+    // Also on another page, and after a reload.
     await page.goto(`${watching.daemon.url}/people?sort=user`);
     await isLive(page);
     await page.locator('[role="row"] a.name').first().hover();

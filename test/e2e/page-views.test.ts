@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     const address = proxy.url.origin + prefix;
     const page = await browser.open("about:blank");
     const heard = await listenTo(page, address);
-    // Whom nobody knows is shown the form, without an error.
+    // Callers who are not signed in see the form, without an error.
     for (const path of ["features", "signin"]) {
       await page.goto(`${address}${path}`);
       await page.getByLabel("Key", { exact: true }).waitFor();
@@ -39,7 +39,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
     expect(page.url()).toBe(address);
     await inspect(page, address, "signin");
-    // All of them are in the window.
+    // The window shows all of them.
     await page.setViewportSize({ width: 1440, height: 2_000 });
     await page.goto(`${address}features`);
     await isLive(page);

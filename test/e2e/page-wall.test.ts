@@ -7,7 +7,7 @@ import { SLOW, until } from "./harness.ts";
 import { between, isLive, startDemo, violations } from "./page-rig.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-/** Heap after a collection, in MB. */
+/** Returns MB of heap after a collection. */
 async function heapOf(page: Page): Promise<number> {
   const debug = await page.context().newCDPSession(page);
   await debug.send("HeapProfiler.collectGarbage");
@@ -16,7 +16,7 @@ async function heapOf(page: Page): Promise<number> {
   return usedSize / 1e6;
 }
 
-/** An event stream whose events a test sends. */
+/** An event stream that the test controls. */
 function createStream() {
   let clients: ReadableStreamDefaultController<string>[] = [];
   return {
@@ -128,7 +128,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect([stream.opened(), after - before < 5]).toEqual([1, true]);
       expect(await page.content()).not.toMatch(NAMES);
 
-      // An answer would have the server's clock, and the page goes by that.
+      // An answer would set the page's clock to the server's.
       await page.route("**/api/**", (route) => route.abort());
       proxy.answers(() => new Response("", { status: 502 }));
       stream.end();
@@ -145,7 +145,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       );
       await page.unroute("**/api/**");
       await page.clock.runFor(20_000);
-      // While it loads there is nothing to ask.
+      // The page cannot be queried while it loads.
       const isNew = () => page.evaluate<boolean>("window.stays === undefined").catch(() => false);
       await until("it is loaded anew", async () => (await isNew()) || undefined);
       await isLive(page);

@@ -162,7 +162,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await untilSays("eda is fine, 1 alert needs attention.");
     await page.evaluate("window.stays = true");
     expect(await page.locator("h1").getAttribute("class")).toBe("line st-crit");
-    // Denials are read after the picture.
+    // Denials are loaded after the picture.
     await page.locator(".figs dd", { hasText: "not known" }).waitFor();
     expect(await page.locator(".figs dd").allTextContents()).toEqual(["3 of 5", "2", "0", "–not known"]);
     expect(await page.locator(".only a.name").allTextContents()).toEqual(["<b>a", "solver"]);
@@ -211,7 +211,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await viewer.getByText("needs the role operator").waitFor();
     await viewer.locator(".al li").waitFor();
     expect(await viewer.locator("#main button", { hasText: /Acknowledge|Silence/ }).count()).toBe(0);
-    // What is not live is not blank either.
+    // A page that lost its connection keeps its content.
     await daemon.kill();
     await viewer.locator(".live", { hasText: "offline" }).waitFor();
     expect(await viewer.locator(".al li").count()).toBe(1);
@@ -236,7 +236,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(other);
     await page.getByRole("button", { name: "Sign out" }).click();
     await Promise.all([asks(page), asks(other)]);
-    // Each tab is where it was as soon as one of them has signed in.
+    // All tabs continue where they were when one of them signs in.
     const operator = await site.key("operator");
     await signIn(other, operator);
     await Promise.all([isLive(other), page.goBack().then(() => isLive(page))]);
@@ -352,7 +352,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByText("As table").click();
     await page.getByRole("button", { name: /^Show/ }).first().click();
     expect((await cells("Seats in use")).length).toBeGreaterThan(250);
-    // Plain HTTP of another host than this one has no clipboard: the text is shown.
+    // Plain HTTP of another host has no clipboard, so the text is shown.
     await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
     await page.getByRole("button", { name: "Copy as curl" }).first().click();
     const curl = await page.getByLabel("Copy as curl").first().inputValue();

@@ -9,7 +9,7 @@ import { type RunOptions, run, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWatchedSite } from "./watched-site.ts";
 
-/** A group that no user of the host is in. */
+/** A group without users. */
 const GROUP = 54_321;
 const as = (uid: number, ...groups: number[]) => [
   ...[
@@ -19,7 +19,7 @@ const as = (uid: number, ...groups: number[]) => [
     groups.length > 0 ? `--groups=${groups}` : "--clear-groups",
   ],
 ];
-/** What curl gets by a socket: the status, `000` where it may not connect. */
+/** Returns the status of a request by curl over a socket; `000` if it may not connect. */
 async function statusOf(socket: string, path: string, who: readonly string[] = []): Promise<string> {
   const curl = ["curl", "-so", "/dev/null", "-w", "%{http_code}", "--unix-socket", socket];
   const [program = "", ...args] = [...who, ...curl, `http://localhost${path}`];

@@ -1,4 +1,4 @@
-/** A proxy that serves the daemon below a prefix, which begins and ends with `/`, with a `Host` of its own, as nginx does. */
+/** A proxy that serves the daemon below a prefix, which begins and ends with `/`, with its own `Host`, as nginx does. */
 export function belowPrefix(daemon: string, prefix: string) {
   return Bun.serve({
     port: 0,

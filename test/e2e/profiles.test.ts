@@ -11,7 +11,7 @@ interface Server {
 }
 
 const ask = "/api/licenses";
-/** The test asks again and again. */
+/** The test polls the API. */
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 
 test("profiles of the config are polled by the binary, one that hangs is named, and a reload changes them", async () => {

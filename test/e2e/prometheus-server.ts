@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { freePort, until } from "./harness.ts";
 
-/** `scripts/lib/packages.sh` unpacks it where it is not installed. */
+/** `scripts/lib/packages.sh` unpacks Prometheus if it is not installed. */
 const FOLDERS = [join(import.meta.dir, "../../.cache/prometheus"), "/usr/bin"];
 const FOLDER = FOLDERS.find((folder) =>
   ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))),
@@ -12,20 +12,20 @@ export const HAS_PROMETHEUS = FOLDER !== undefined;
 
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", TZ: "UTC" };
 
-/** One series of an instant query. */
+/** A series of an instant query. */
 export interface Found {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** A Prometheus with a database of its own. Ended at the end of an `await using`. */
+/** A Prometheus with its own database. Disposing stops it. */
 export interface Prometheus extends AsyncDisposable {
   readonly url: string;
-  /** Answers an instant query, at epoch seconds or now. Throws what Prometheus says against it. */
+  /** Runs an instant query at epoch seconds, or now. Throws Prometheus' errors. */
   query(expression: string, at?: number): Promise<Found[]>;
 }
 
-/** `config` is its whole config file. */
+/** `config` is the whole config file. */
 export async function startPrometheus(folder: string, config: string): Promise<Prometheus> {
   const file = join(folder, "prometheus.yml");
   const port = await freePort();
@@ -76,7 +76,7 @@ export interface Promtool {
   readonly output: string;
 }
 
-/** Runs promtool to its end. */
+/** Runs promtool. */
 export async function promtool(args: readonly string[], cwd: string, stdin = ""): Promise<Promtool> {
   const child = Bun.spawn([join(FOLDER ?? "", "promtool"), ...args], {
     cwd,

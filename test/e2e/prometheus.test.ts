@@ -49,7 +49,7 @@ const features = (daemon: Daemon, key: string) =>
     return rows.length > 0 ? rows : undefined;
   });
 
-/** Waits until a query has an answer. */
+/** Waits until a query returns a series. */
 const answered = (prometheus: Prometheus, query: string) =>
   until(query, async () => {
     const found = await prometheus.query(query);
@@ -99,7 +99,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     for (const accept of ["text/plain", "application/openmetrics-text"]) {
       const text = await (await daemon.get("/metrics", key, { headers: { accept } })).text();
       expect(parseText(text).size).toBeGreaterThan(30);
-      // It reads the older format alone.
+      // This version reads only the older format.
       if (accept === "text/plain")
         expect(await promtool(["check", "metrics"], site.folder, text)).toEqual({ exitCode: 0, output: "" });
     }
@@ -137,8 +137,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     const [build] = await prometheus.query('licmond_build_info{job="pushed"}');
     expect(build?.metric).toMatchObject({ instance: "here", version: expect.stringMatching(/^\d/) });
 
-    // Every query of the dashboard is one that Prometheus takes, and finds something but where nobody was denied
-    // anything and nobody waits. A rate needs two scrapes.
+    // Every query of the dashboard is valid and returns a series, except for denials and queues. A rate needs two scrapes.
     const dashboard = expressionsOf(await readDashboard());
     await until("the queries find something", async () => {
       const found = await Promise.all(dashboard.map((expression) => prometheus.query(expression)));
@@ -153,7 +152,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
       [],
     );
 
-    // The server goes down: its numbers end at once, both ways, and its state is told.
+    // The server goes down: both ways lose its counts at once, and report its state.
     await tool.says(REFUSED, 1);
     await until("the numbers end", async () => {
       const left = await prometheus.query("license_feature_seats_used");

@@ -1,4 +1,4 @@
-/** The documents' tour of the demo, typed as it stands there: the demo from a clone, and curl. */
+/** Runs the documents' tour of the demo as written: the demo from a clone, and curl. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { difference } from "../docs/shape.ts";
 import { gather, until } from "../until.ts";
 import { freePort } from "./harness.ts";
 
-/** Enough for a question about last Tuesday. */
+/** Long enough for a question about last Tuesday. */
 const DAYS = 8;
 const KEY = /lmk_[a-z0-9]{12}_[A-Za-z0-9_-]{43}/;
 
@@ -24,7 +24,7 @@ describe("the demo, as the documents show it", () => {
   let demo: ReturnType<Shell["start"]> | null = null;
   let key = "";
 
-  /** Below a folder of its own; whoever reads the documents has the port and the key that they show. */
+  /** A folder and environment with the port and the key of the documents. */
   const shell: Shell = {
     get memory() {
       return join(folder, "memory");
@@ -74,7 +74,7 @@ describe("the demo, as the documents show it", () => {
     test(titleOf(block), async () => {
       const told: unknown[][] = [];
       const sources: EventSource[] = [];
-      /** As in a page of the daemon's own origin. */
+      /** Behaves as in a page of the daemon's origin. */
       class PageEventSource extends EventSource {
         constructor(path: string) {
           super(new URL(path, `http://127.0.0.1:${port}/`));
@@ -107,7 +107,7 @@ function spawn(script: string) {
     output: printed.text,
     exited: ended.then(([exitCode]) => exitCode),
     async [Symbol.asyncDispose]() {
-      // With everything that it started; it leads a group of its own.
+      // Kills the process group with all its children.
       if (child.exitCode === null && child.signalCode === null) {
         try {
           process.kill(-child.pid, "SIGTERM");

@@ -1,4 +1,4 @@
-/** What came in at a receiver of webhooks. */
+/** A request to a receiver of webhooks. */
 export interface Got {
   readonly path: string;
   readonly headers: Headers;
@@ -8,11 +8,11 @@ export interface Got {
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly got: Got[];
-  /** Messages of the template `json` that came in at a path. */
+  /** Messages of the template `json` to a path. */
   messages(path: string): readonly JsonMessage[];
 }
 
-/** A body of the template `json`. */
+/** Body of the template `json`. */
 export interface JsonMessage {
   readonly type: string;
   readonly dropped: number;
@@ -27,7 +27,7 @@ export interface JsonMessage {
   }[];
 }
 
-/** A real receiver on loopback; `answer` says what it answers, 204 by default. */
+/** Starts a receiver on loopback. `answer` makes its answers; default: 204. */
 export function createReceiver(
   answer: (got: Got, before: number) => Response | Promise<Response> = () =>
     new Response(null, { status: 204 }),

@@ -5,8 +5,8 @@ import type { Daemon } from "./harness.ts";
 import type { Site } from "./site.ts";
 
 /**
- * Wrong values, each once, at the built binary: minifying changes what Elysia infers and catches, so that what is
- * refused from source could pass there.
+ * Sends each wrong value to the built binary. Minifying changes what Elysia infers, so a value that is refused from source
+ * could be accepted there.
  */
 
 interface Refusal {
@@ -14,7 +14,7 @@ interface Refusal {
   readonly message: string;
 }
 
-/** A value of each type of parameter that it does not take; null where every text is taken. */
+/** Returns a wrong value for the type of a parameter, or null if every text is valid. */
 function wrongFor(
   path: string,
   name: string,
@@ -54,7 +54,7 @@ test("the built binary refuses every wrong parameter, and says what it got and w
   };
   let tried = 0;
   for (const [template, item] of Object.entries(document.paths)) {
-    // A plain GET of a socket's path is refused for what it is.
+    // A plain GET of a WebSocket's path is refused for another reason.
     if (item.get === undefined || template.startsWith("/ws/")) continue;
     const path = template.replace("{id}", "good");
     if (item.get["x-permission"] === "open") {

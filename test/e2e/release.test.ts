@@ -36,8 +36,8 @@ const bareOf = (name: string) => {
 };
 
 /**
- * Makes a release of every target that can be made here. Bun's executables for other machines come over the network the
- * first time: those that cannot be had are left out, and their tests are skipped.
+ * Makes a release of every target. Bun's executables for other machines are downloaded once; targets that cannot be
+ * downloaded are skipped.
  */
 async function make(): Promise<readonly ReleaseTarget[]> {
   const options = { root, version, commit, epoch, compression: "none", progress: () => {} } as const;
@@ -58,7 +58,7 @@ async function make(): Promise<readonly ReleaseTarget[]> {
 const made = SLOW && DPKG ? await make() : [];
 const isMade = (name: string) => made.some((target) => target.name === name);
 
-/** Runs a program to its end; throws with what it said when it fails. */
+/** Runs a program. Throws its output if it fails. */
 async function must(argv: string[], cwd = place): Promise<string> {
   const child = Bun.spawn(argv, {
     cwd,
@@ -110,7 +110,7 @@ test.skipIf(!isMade("linux-x64") || process.arch !== "x64")(
   },
 );
 
-/** On an emulated CPU, and where musl 1.2.4 and its libstdc++ are there, as Alpine has them. */
+/** Commands that run other targets: an emulated CPU, and musl 1.2.4 with its libstdc++ if installed, as on Alpine. */
 const ELSEWHERE = { "linux-arm64": [EMULATOR, "-L", ARM_LIBRARIES], "linux-x64-musl": [] };
 for (const [name, emulator] of Object.entries(ELSEWHERE))
   test.skipIf(!isMade(name) || !runsHere([...emulator, bareOf(name)]))(`${name} runs`, async () => {

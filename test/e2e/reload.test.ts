@@ -31,7 +31,7 @@ test("streams stay open over a good and a bad reload, and tell of the new server
       return [events, socket].every((client) => client.seen.some(isIt)) || undefined;
     });
 
-  // A good one: the new server is polled and tells.
+  // A valid file: the new server is polled.
   await site.configure(`${both}[log]\nlevel = "debug"\n[collector]\nconcurrency = 3\n`);
   process.kill(daemon.pid, "SIGHUP");
   await saw("server_status", { server: "cad", to: "up" });
@@ -42,7 +42,7 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   expect((await daemon.post("/api/licenses/rescan", admin)).status).toBe(200);
   await saw("checkout", { server: "cad", user: "eve" });
 
-  // A bad one: it is told, and all goes on as it was.
+  // An invalid file: it is reported, and the old config stays.
   await site.configure(`${one}[log]\nlevel = "loud"\n[limits]\nburst = 7\n`);
   const refused = await daemon.post("/api/reload", admin);
   const details = expect.stringContaining("log.level");
@@ -56,7 +56,7 @@ test("streams stay open over a good and a bad reload, and tell of the new server
     lastReload: { outcome: "refused", message: details },
   });
 
-  // The server goes again; its poll and its picture with it.
+  // The server is removed, with its picture.
   await site.configure(one);
   expect(await (await daemon.post("/api/reload", admin)).json()).toEqual(APPLIED);
   await saw("log", { message: "The config was read again" });
@@ -103,7 +103,7 @@ test("limits, alerts, CORS, execute, the body cap and the log level hold at once
   expect((await longName()).status).toBe(413);
   await daemon.post("/api/licenses/rescan", admin);
   await until("the alert fires", async () => (await seatsFire()) || undefined);
-  // Requests are told at level debug alone.
+  // Requests are logged only at level debug.
   await untilPrinted(daemon, "DEBUG http");
   expect(await daemon.stop()).toBe(0);
 });

@@ -1,10 +1,10 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { lmstat } from "./lmstat.ts";
 
-/** Seats of the one feature of each server; each goes from hand to hand by the clock. */
+/** Seats of each server's only feature. Each changes hands by the clock. */
 export const SEATS = 8;
 
-/** A user who takes one seat once: the name says which. */
+/** A checkout; its user is unique. */
 export interface Taking {
   readonly user: string;
   readonly handle: number;
@@ -13,12 +13,15 @@ export interface Taking {
   readonly to: number;
 }
 
-/** What was held of a server's feature in [start, end), known without asking anybody. `begin` is any fixed instant before. */
+/**
+ * Returns the checkouts of a server's feature in [start, end), without asking the tool. `begin` is a fixed instant in the
+ * past.
+ */
 export function takings(server: number, begin: number, start: number, end: number): Taking[] {
   const found: Taking[] = [];
   for (let seat = 0; seat < SEATS; seat++) {
     const period = 19_000 + ((server * 7 + seat * 5) % 13) * 1_000;
-    // Half of the seats are handed over in the same moment.
+    // Half of the seats change hands without a gap.
     const held = seat % 2 === 0 ? period : period - 6_000;
     for (let turn = Math.max(0, Math.floor((start - begin) / period)); ; turn++) {
       const from = begin + turn * period;
@@ -35,14 +38,14 @@ export function takings(server: number, begin: number, start: number, end: numbe
   return found;
 }
 
-/** One answer of the tool. */
+/** One run of the tool. */
 export interface Asked {
   readonly server: number;
-  /** The instant that it told of, epoch ms. */
+  /** Instant of the printed state, epoch ms. */
   readonly at: number;
 }
 
-/** The tool: prints who holds what, at the latest at the instant that the file `frozen` names, and notes that it was asked. */
+/** The tool: prints the holders now, or at the instant in the file `frozen` if that is earlier, and records the run. */
 export function answer(address: string, begin: number, asked: string, frozen: string): void {
   const server = Number(/srv(\d+)/.exec(address)?.[1]);
   const last = existsSync(frozen) ? Number(readFileSync(frozen, "utf8")) : Number.POSITIVE_INFINITY;

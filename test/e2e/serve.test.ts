@@ -135,7 +135,7 @@ describe("the command line beside the daemon", () => {
   test("a second signal ends it at once, and the tools that run with it", async () => {
     await using site = await createSite();
     await site.configure(serverToml("eda", join(import.meta.dir, "../fake-tools/ignore-sigterm")));
-    // Tools get the daemon's $PATH: by a folder in it they are found.
+    // Tools get the daemon's $PATH, so a folder in it can be searched for.
     const mark = join(site.folder, "bin");
     await using daemon = await site.serve({ env: { PATH: `/usr/bin:/bin:${mark}` } });
     await until("the tool runs", () => processesWith(mark).length > 1 || undefined);

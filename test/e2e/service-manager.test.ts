@@ -15,15 +15,15 @@ afterAll(async () => {
 
 interface Service extends AsyncDisposable {
   readonly pid: number;
-  /** Everything that it told so far, oldest first. */
+  /** Messages so far, oldest first. */
   told(): readonly string[];
-  /** The first message behind `from` that fits. */
+  /** Waits for the first matching message after `from`. */
   message(pattern: RegExp, from?: number): Promise<string>;
   signal(name: NodeJS.Signals): void;
   readonly exited: Promise<number>;
 }
 
-/** Starts `serve` as systemd would: told of its socket, and watched. */
+/** Starts `serve` as systemd would, with a notify socket and a watchdog. */
 function startService(name: string, environment: Readonly<Record<string, string>> = {}): Service {
   const receiver = receiveNotifications(name);
   const told: string[] = [];
@@ -61,7 +61,7 @@ test("ready when it answers, then reloads good and bad, and the end", async () =
   await site.configure("");
   await using service = startService(join(site.folder, "notify"));
   const ready = await service.message(/^READY=1$/m);
-  // Not a moment too early: the first request is answered.
+  // It reports readiness only when requests are answered.
   expect((await fetch(url("/api/ping"))).status).toBe(200);
   expect(ready).toBe(`READY=1\nSTATUS=http://127.0.0.1:${site.port}, no server configured`);
   expect(service.told()[0]).toBe("STATUS=Opening the database");
@@ -80,7 +80,7 @@ test("ready when it answers, then reloads good and bad, and the end", async () =
   expect(await service.message(/^READY=1$/m, from)).toContain("the config was refused");
   expect(service.told().slice(from)[0]).toStartWith("RELOADING=1");
 
-  // Over HTTP it is the same.
+  // Reloads over HTTP send the same messages.
   await site.configure("");
   const headers = { "X-API-Key": await site.key("admin") };
   from = service.told().length;

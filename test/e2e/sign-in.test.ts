@@ -9,7 +9,7 @@ import { createSite } from "./site.ts";
 const DEBUG = '[log]\nlevel = "debug"\n';
 const JSON_BODY = { "content-type": "application/json" };
 
-/** What another page may send by a form. */
+/** Forms that another page can send. */
 const FORMS = [
   ["/api/signout", "text/plain"],
   ["/api/signout", "multipart/form-data"],
@@ -18,7 +18,7 @@ const FORMS = [
   ["/api/keys", "text/plain"],
 ] as const;
 
-/** A script's request in a page: the status, or why there is none. */
+/** Sends a request by a script in a page. Returns the status or the error. */
 const ask = (page: Page, url: string, init: RequestInit = {}): Promise<string> =>
   page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(init)}).then(
     (answer) => answer.type + " " + answer.status, (error) => error.name)`);
@@ -31,12 +31,12 @@ const signInAs = (page: Page, url: string, body: object) =>
     credentials: "include",
   });
 
-/** What becomes of an EventSource or a WebSocket: `open` or `error`. */
+/** Opens an EventSource or a WebSocket. Returns `open` or `error`. */
 const connect = (page: Page, made: string): Promise<string> =>
   page.evaluate(`new Promise((tell) => { const one = ${made};
     for (const name of ["open", "error"]) one["on" + name] = () => { tell(name); one.close(); }; })`);
 
-/** What a page does without a script's leave to read an answer: pictures, scripts, styles, frames, beacons. */
+/** Embeds pictures, scripts, styles, frames and beacons, which need no permission to read an answer. */
 const embed = (
   page: Page,
   urls: Readonly<Record<"img" | "script" | "link" | "iframe", string>>,
@@ -50,7 +50,7 @@ const embed = (
     document.body.append(one);
   }))).then(() => navigator.sendBeacon(${JSON.stringify(beacon)}, "{}"))`);
 
-/** Sends a form as a button would, and answers what the browser then shows. */
+/** Submits a form as a button would. Returns the page that the browser then shows. */
 async function submit(page: Page, action: string, enctype: string, name = "x", value = "y") {
   await page.evaluate(
     `{ const form = document.createElement("form"); form.method = "post"; form.action = ${JSON.stringify(action)};
@@ -67,7 +67,7 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
     await using site = await createSite(DEBUG);
     await using daemon = await site.serve();
     await using browser = await startBrowser();
-    // Also of license hosts other programs are web servers.
+    // License hosts may run other web servers.
     const others = Bun.serve({
       port: 0,
       fetch: () => new Response("<!doctype html><body>", { headers: { "content-type": "text/html" } }),
@@ -109,13 +109,13 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
       ];
       const refused = ["TypeError", "opaque 0", "TypeError", "opaque 0", "TypeError", "error", "error"];
       expect([host, ...asked]).toEqual([host, ...refused]);
-      // The browser sends the cookie to another port's form, and to that of another site it does not.
+      // The browser sends the cookie with the form of another port, but not with that of another site.
       for (const [path, enctype] of FORMS) {
         await foreign.goto(elsewhere);
         const shown = await submit(foreign, at(path), enctype);
         expect([path, enctype, shown]).toEqual([path, enctype, expect.stringContaining(seen)]);
       }
-      // A link: the answer is shown, and no poll begun.
+      // A link shows the answer, but starts no poll.
       const refreshed = await foreign.goto(at("/api/licenses?refresh=true"), { referer: elsewhere });
       expect(refreshed?.status()).toBeGreaterThanOrEqual(401);
       await foreign.goto(elsewhere);
@@ -139,7 +139,7 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
     expect((await own.context().cookies(daemon.url)).map(({ value }) => value)).toEqual([
       cookie?.value ?? "",
     ]);
-    // No poll was begun for another page.
+    // No poll was started for another page.
     expect(daemon.output()).not.toMatch(/path=\/api\/licenses status=200/);
     expect(daemon.output().match(/path=\/api\/licenses\/rescan status=200/g)).toHaveLength(1);
     expect(await ask(own, at("/api/signout"), change)).toBe("basic 204");

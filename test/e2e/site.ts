@@ -11,28 +11,28 @@ import {
   start,
 } from "./harness.ts";
 
-/** What is secret of a key, `lmk_<id>_<secret>`; the secret may hold `_` too. */
+/** Returns the secret of a key `lmk_<id>_<secret>`. The secret may contain `_` too. */
 export function secretOf(key: string): string {
   return key.split("_").slice(2).join("_");
 }
 
-/** A FlexNet server of the config, with more of its keys. */
+/** A FlexNet server of the config, with additional keys. */
 export const serverToml = (id: string, tool: string, more = "") =>
   `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@127.0.0.1"\ntool = "${tool}"\n${more}\n`;
 
-/** A folder of its own for one daemon: config, storage and the tools it runs. Removed at the end of an `await using`. */
+/** A temporary folder of one daemon: config, storage and tools. Disposing removes it. */
 export interface Site extends AsyncDisposable {
   readonly folder: string;
   readonly config: string;
   readonly port: number;
-  /** Writes `[http]` and `[storage]` of this site and what is given; `http` are more lines of `[http]`. */
+  /** Writes a config with `[http]` and `[storage]` of this site and `toml`; `http` are additional lines of `[http]`. */
   configure(toml: string, http?: string): Promise<void>;
-  /** A tool that prints what `says` was last told, whatever it is asked. */
+  /** Creates a tool that prints the text last passed to `says`. */
   tool(name: string): Promise<FakeTool>;
   serve(options?: Partial<StartOptions>): Promise<Daemon>;
-  /** A command of the binary with this site's config. */
+  /** Runs a command of the binary with this site's config. */
   run(args: readonly string[], options?: RunOptions): Promise<Ended>;
-  /** A fresh key, made on the command line: `test-1`, `test-2` and so on. */
+  /** Creates a key on the command line: `test-1`, `test-2` and so on. */
   key(role: string, ...options: string[]): Promise<string>;
 }
 
@@ -41,7 +41,7 @@ export interface FakeTool {
   says(output: string, exitCode?: number): Promise<void>;
 }
 
-/** `toml` is what stands in the config besides `[http]` and `[storage]`. */
+/** `toml` is the config without `[http]` and `[storage]`. */
 export async function createSite(toml = ""): Promise<Site> {
   const folder = await mkdtemp(join(tmpdir(), "licmond-e2e-"));
   const config = join(folder, "licmond.toml");

@@ -4,9 +4,8 @@ const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 const MOST_COLOURS = 256;
 
 /**
- * The same picture with 256 colours at most: those that many pixels have and that differ from each other, each other one as
- * the nearest of them. It takes the PNGs that Chromium writes: 8 bits, RGB or RGBA, not interlaced.
- * https://www.w3.org/TR/png-3/
+ * Reduces a picture to 256 colours: frequent colours that differ from each other. All other colours become the nearest of
+ * them. Reads PNGs of Chromium: 8 bits, RGB or RGBA, not interlaced. https://www.w3.org/TR/png-3/
  */
 export function smallPng(png: Uint8Array): Uint8Array {
   const { width, height, pixels } = pixelsOf(png);
@@ -23,7 +22,7 @@ export function smallPng(png: Uint8Array): Uint8Array {
   const view = new DataView(header.buffer);
   view.setUint32(0, width);
   view.setUint32(4, height);
-  // 8 bits, a palette.
+  // 8 bits per pixel, with a palette.
   header.set([8, 3], 8);
   const colours = Uint8Array.from(palette.flatMap((colour) => channels(colour)));
   return Buffer.concat([
@@ -37,7 +36,7 @@ export function smallPng(png: Uint8Array): Uint8Array {
 
 const channels = (colour: number) => [colour >> 16, (colour >> 8) & 255, colour & 255] as const;
 
-/** The first of them that are so far from each other that a palette holds them: what few pixels have is not lost. */
+/** Returns the first colours with enough distance to fit into a palette, so that rare colours are kept. */
 function paletteOf(colours: readonly number[]): number[] {
   for (let least = 0; ; least += 8) {
     const palette: number[] = [];
@@ -68,7 +67,7 @@ function chunk(type: string, data: Uint8Array): Uint8Array {
   return Buffer.concat([length, body, check]);
 }
 
-/** Colours as 0xRRGGBB, line by line. */
+/** Returns colours as 0xRRGGBB, line by line. */
 function pixelsOf(png: Uint8Array) {
   const bytes = Buffer.from(png);
   const data: Uint8Array[] = [];

@@ -5,13 +5,13 @@ export const ws = (key: string, path = "/ws/logs") =>
   `GET ${path} HTTP/1.1\r\nHost: x\r\nX-API-Key: ${key}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
   "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/** A client that asks and then reads nothing, until it is told to: bytes pile up where the other side keeps them. */
+/** A client that sends a request and does not read until `resume`, so that bytes pile up on the other side. */
 export interface Stalled {
   /** Bytes read so far, as text. */
   text(): string;
-  /** Reads on. */
+  /** Starts reading. */
   resume(): void;
-  /** When the other side has ended the connection. */
+  /** Resolves when the other side has closed the connection. */
   readonly closed: Promise<void>;
   close(): void;
 }

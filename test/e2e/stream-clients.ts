@@ -3,21 +3,21 @@ import { join } from "node:path";
 import { EventSource } from "eventsource";
 import type { Seen } from "./stream-site.ts";
 
-/** The npm package itself: under its name Bun gives its own likeness of it. */
+/** Bun replaces the npm package `ws` by its own version, so load the package by its path. */
 const { WebSocket: NpmWebSocket } = createRequire(import.meta.url)(
   join(import.meta.dir, "../../node_modules/ws/index.js"),
 ) as Pick<typeof import("ws"), "WebSocket">;
 export type NpmSocket = InstanceType<typeof NpmWebSocket>;
 
-/** A client that keeps what it gets. */
+/** A client that records events. */
 export interface Client {
   readonly seen: Seen[];
-  /** How often it connected. */
+  /** Number of connections. */
   opened(): number;
   close(): void;
 }
 
-/** The npm package `eventsource`, which connects again by itself. */
+/** The npm package `eventsource`, which reconnects by itself. */
 export function npmEventSource(url: string, names: readonly string[]): Client {
   const source = new EventSource(url);
   const seen: Seen[] = [];
@@ -34,11 +34,11 @@ export function npmEventSource(url: string, names: readonly string[]): Client {
 export interface SocketClient extends Client {
   readonly socket: NpmSocket;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Everything that is no event: resume, pong, subscribed, error. */
+  /** Messages that are not events: resume, pong, subscribed, error. */
   readonly answers: Readonly<Record<string, unknown>>[];
 }
 
-/** The npm package `ws`; resolves once it is open. */
+/** The npm package `ws`. Resolves once the socket is open. */
 export async function npmWebSocket(url: string): Promise<SocketClient> {
   const socket = new NpmWebSocket(url.replace(/^http/, "ws"));
   const seen: Seen[] = [];
@@ -46,7 +46,7 @@ export async function npmWebSocket(url: string): Promise<SocketClient> {
   socket.on("message", (bytes) => {
     const data = asObject(String(bytes));
     const { type, id } = data;
-    // Metrics have no id of their own.
+    // Metrics have no id.
     if (type === "metrics") seen.push({ id: Number.NaN, name: "metrics", data });
     else if (typeof id === "string" && typeof type === "string")
       seen.push({ id: Number(id.slice(type.length + 1)), name: type, data });

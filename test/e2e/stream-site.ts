@@ -1,7 +1,7 @@
 import { type Daemon, until } from "./harness.ts";
 import { createSite, type Site } from "./site.ts";
 
-/** Every request is a log line, and nobody is held back by a limit that is not what is tested. */
+/** Every request is logged, and limits do not interfere. */
 const CONFIG = `
 [log]
 level = "debug"
@@ -12,7 +12,7 @@ burst = 1000000
 anonymous_per_minute = 1000000
 `;
 
-/** A site whose daemon logs every request: the way to make it tell as many events as a test needs. */
+/** Creates a site whose daemon logs every request, so that a test can create any number of events. */
 export async function createStreamSite(limits = ""): Promise<Site> {
   const site = await createSite();
   await site.configure(CONFIG + limits);
@@ -20,16 +20,16 @@ export async function createStreamSite(limits = ""): Promise<Site> {
 }
 
 export interface Published {
-  /** Starts the request ids by which the events are known again: `<tag>-<n>`. */
+  /** Prefix of the events' request ids: `<tag>-<n>`. */
   readonly tag: string;
   readonly count: number;
-  /** Events a second; as fast as it goes when absent. */
+  /** Events per second; default: as fast as possible. */
   readonly rate?: number;
-  /** Makes the events longer: characters of the path that is asked for, 500 at most. */
+  /** Length of the requested path, at most 500, which makes events longer. */
   readonly length?: number;
 }
 
-/** Makes the daemon log `count` lines; each is a request for a path that there is not. Answers how many were answered. */
+/** Makes the daemon log `count` lines, by requests for an unknown path. Returns the number of answered requests. */
 export async function publish(
   daemon: Pick<Daemon, "url">,
   { tag, count, rate, length = 10 }: Published,
@@ -48,32 +48,32 @@ export async function publish(
         await response.arrayBuffer();
         answered++;
       } catch {
-        // The daemon was killed meanwhile: whether the line was written is what the streams will tell.
+        // The daemon was killed; the streams show whether the line was written.
         await Bun.sleep(20);
       }
     }
   };
-  // The last one goes alone, so that whoever has seen it can have seen all.
+  // Send the last one alone, so that a client that receives it has received all others.
   await Promise.all(Array.from({ length: 8 }, () => send(count - 1)));
   await send(count);
   return answered;
 }
 
-/** What a client got: the id of the frame or of the payload, the frame's name, and the payload. */
+/** A received event: the id of the frame or the payload, the frame's name, and the payload. */
 export interface Seen {
   readonly id: number;
   readonly name: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The request id of an access-log line; null for other events. */
+/** Returns the request id of an access-log line, or null for other events. */
 export function requestIdOf({ data }: Seen): string | null {
   const { metadata } = data;
   if (typeof metadata !== "object" || metadata === null || !("requestId" in metadata)) return null;
   return typeof metadata.requestId === "string" ? metadata.requestId : null;
 }
 
-/** Waits until the client has seen the event of this request. */
+/** Waits until the client has received the event of this request. */
 export function untilSeen(seen: readonly Seen[], requestId: string): Promise<true> {
   return until(
     `the event ${requestId} arrives`,
@@ -81,7 +81,7 @@ export function untilSeen(seen: readonly Seen[], requestId: string): Promise<tru
   );
 }
 
-/** The stored log events above an id, in order, as a stream that resumes there tells them: up to `requestId`. */
+/** Returns the stored log events above an id up to `requestId`, read from a resumed stream. */
 export async function replay(
   daemon: Daemon,
   key: string,
@@ -106,7 +106,7 @@ export interface Frame {
   readonly text: string;
 }
 
-/** The blocks of an event stream, until it ends or is cut, or the reader leaves the loop. */
+/** Yields the frames of an event stream until it ends or breaks, or the caller leaves the loop. */
 export async function* framesOf(daemon: Daemon, path: string, key: string): AsyncGenerator<Frame> {
   const stop = new AbortController();
   const { body } = await daemon.get(path, key, { signal: stop.signal });
@@ -122,7 +122,7 @@ export async function* framesOf(daemon: Daemon, path: string, key: string): Asyn
     }
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // Cut in the middle: by the test, by the daemon's end, or because it read too slowly. Its reader sees which.
+    // Cut by the test, by the end of the daemon, or for reading too slowly. The caller knows which.
   } finally {
     stop.abort();
   }
@@ -135,7 +135,7 @@ function parseFrame(text: string): Frame {
   return { id: Number(field("id") ?? "NaN"), name: field("event") ?? null, data: { ...data }, text };
 }
 
-/** Resident memory of a process that belongs to it alone, in MB. */
+/** Returns the private resident memory of a process in MB. */
 export async function ownMegabytes(pid: number): Promise<number> {
   const status = await Bun.file(`/proc/${pid}/status`).text();
   return Number(/^RssAnon:\s+(\d+) kB/m.exec(status)?.[1]) / 1000;

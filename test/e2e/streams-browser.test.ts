@@ -4,7 +4,7 @@ import { HAS_BROWSER, startBrowser } from "./browser.ts";
 import { until } from "./harness.ts";
 import { createStreamSite, publish, replay, requestIdOf, type Seen } from "./stream-site.ts";
 
-/** What the page's script keeps: frames as `[name, id, data]`, and how often it was connected. */
+/** Data of the page's script: frames as `[name, id, data]`, and the number of connections. */
 interface Kept {
   readonly frames: readonly (readonly [name: string, id: string, data: string])[];
   readonly opened: number;

@@ -7,7 +7,7 @@ const SECONDS = 30;
 const RATE = 1_000;
 const LIMITS = "streams = 200\nstreams_per_key = 200\n";
 
-/** Reads a stream and goes away at random, again and again, always resuming behind the last whole frame. */
+/** Reads a stream and disconnects at random times, always resuming after the last complete frame. */
 function createRover(url: () => string, key: string, from: number) {
   const ids: number[] = [];
   let last = from;
@@ -40,7 +40,7 @@ function createRover(url: () => string, key: string, from: number) {
           }
         }
       } catch (error) {
-        // Away by its own will, or the daemon is down. Anything else is a failure of the test.
+        // Disconnected on purpose, or the daemon is down. Other errors fail the test.
         if (error instanceof Error && /^(HTTP|not a frame)/.test(error.message)) throw error;
         if (!stop.signal.aborted) await Bun.sleep(50);
       } finally {
@@ -96,7 +96,7 @@ test.skipIf(!SLOW)(
     const sequence = truth.map(({ id }) => id);
     const others = rovers.filter(({ ids }) => ids.slice(0, sequence.length).join() !== sequence.join());
     expect(others).toHaveLength(0);
-    // All that was answered before the crash's last instant, and all after it, is in that sequence.
+    // The sequence contains all lines answered before the crash, and all after it.
     const told = (tag: string) => truth.filter((each) => requestIdOf(each)?.startsWith(`${tag}-`)).length;
     expect(told("second")).toBe(afterCrash);
     expect(told("second")).toBe(half.count);

@@ -3,7 +3,7 @@ import { type Daemon, until } from "./harness.ts";
 import { npmEventSource, npmWebSocket, type SocketClient } from "./stream-clients.ts";
 import { createStreamSite, publish, replay, requestIdOf, type Seen, untilSeen } from "./stream-site.ts";
 
-/** Publishes over a crash of the daemon, and holds what a client saw against what is stored. */
+/** Publishes events across a crash of the daemon, and compares a client's events with the stored ones. */
 async function overACrash(
   connect: (daemon: Daemon, key: string) => Promise<readonly Seen[]>,
   comeBack: (daemon: Daemon, key: string) => Promise<void>,
@@ -20,7 +20,7 @@ async function overACrash(
   await untilSeen(seen, "before-199");
   await first.kill();
   await using second = await site.serve();
-  // Published while no client listens, and when the client is back.
+  // Publish while no client is connected, and again after it has reconnected.
   await publish(second, { tag: "after", count: 100 });
   await comeBack(second, key);
   await publish(second, { tag: "after-again", count: 1 });
@@ -60,7 +60,7 @@ describe("the npm package ws", () => {
       return seen;
     };
     await overACrash(connect, async (daemon, key) => {
-      // A crash says no goodbye.
+      // A crash sends no close frame.
       expect((await clients[0]?.closed)?.code).toBe(1006);
       await connect(daemon, key);
     });

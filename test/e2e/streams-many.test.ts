@@ -41,7 +41,7 @@ describe("many streams", () => {
     }
     expect((await open(site.port, ws(key))).text()).toStartWith("HTTP/1.1 503 ");
 
-    // Who does not end by itself is killed, and has no exit code.
+    // A daemon that does not end by itself is killed and has no exit code.
     expect(await daemon.stop()).toBe(0);
     await Promise.all(readers.map(({ closed }) => closed));
     const unsaid = readers.filter(

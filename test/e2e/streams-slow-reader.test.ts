@@ -8,19 +8,19 @@ import { createStreamSite, ownMegabytes, publish, replay, requestIdOf, untilSeen
 const SLOW_LINE = "A stream client reads too slowly and was cut off";
 /** Makes an event about 1 KB as a frame. */
 const LENGTH = 500;
-/** More than the kernel keeps for a connection (4 MB at most by default) and the daemon's 1 MiB together. */
+/** More than the buffers of the kernel (4 MB at most by default) and the daemon (1 MiB) together. */
 const ENOUGH = 10_000;
-/** What stands in a close frame for 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
+/** Bytes of a close frame for 1013 (RFC 6455 5.5.1): opcode, length, code, reason. */
 const CLOSE_1013 = `\x88\x12\x03\xf5reads too slowly`;
 
-/** How often the daemon has said so, once it has said it `times`. */
+/** Waits for `times` log lines about slow clients. Returns their number. */
 async function saidSlow(daemon: Daemon, times = 1): Promise<number> {
   const count = () => daemon.output().split(SLOW_LINE).length - 1;
   await until("it says that a client is too slow", () => count() >= times || undefined);
   return count();
 }
 
-/** Connections that the daemon holds and for which the kernel keeps more than 1 MB that the other side does not take. */
+/** Counts the daemon's connections with more than 1 MB in the kernel's send queue. */
 async function stuck({ port }: Site): Promise<number> {
   const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const lines = (await Bun.file("/proc/net/tcp").text()).split("\n").map((line) => line.trim().split(/\s+/));
@@ -80,7 +80,7 @@ describe("a reader that stops reading", () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const stalled = await connectStalled(site.port, request(await site.key("admin")));
-    // On a slow machine it is let go while others still make events.
+    // On a slow machine the connection is cut while events are still being published.
     const published = publish(daemon, { tag: "bulk", count: ENOUGH, length: LENGTH });
     await until("it is stuck", async () => (await stuck(site)) === 1 || undefined, 60_000);
     await published;
@@ -93,8 +93,8 @@ describe("a reader that stops reading", () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");
-    // Answering the requests that make the events has its price too, and it goes up and down by 10 MB: ten readers
-    // of each kind make theirs stand out. Without a bound they would cost 600 MB.
+    // Answering the requests costs memory too, which varies by 10 MB; ten readers of each kind are above that noise. Without
+    // a bound they would cost 600 MB.
     await publish(daemon, { tag: "warm", count: 32_000, length: LENGTH });
     const before = await ownMegabytes(daemon.pid);
     const each = [sse(key), ws(key)].flatMap((request) => Array.from({ length: 10 }, () => request));

@@ -7,11 +7,11 @@ import { secretOf } from "./site.ts";
 import { npmEventSource } from "./stream-clients.ts";
 import { createStreamSite, framesOf, publish, replay, requestIdOf, untilSeen } from "./stream-site.ts";
 
-/** The comments with which a resume begins. */
+/** Returns the comments at the start of a resumed stream. */
 async function resumeComments(daemon: Daemon, key: string, from: number): Promise<string[]> {
   const comments: string[] = [];
   for await (const { text, name } of framesOf(daemon, `/stream/logs?last_event_id=${from}`, key)) {
-    // The request's own line comes at the latest.
+    // The line of this request is the last one.
     if (name !== null) break;
     if (text.startsWith(":")) comments.push(text.slice(1));
   }
@@ -33,14 +33,14 @@ test.skipIf(!MAY_MOUNT)(
     await publish(daemon, { tag: "before", count: 10 });
     await untilSeen(client.seen, "before-9");
 
-    // Not a byte is left.
+    // The disk is full.
     const free = fill(storage);
     await publish(daemon, { tag: "full", count: 3_000, length: 500 });
     await untilSeen(client.seen, "full-2999");
     const said = () => daemon.output().split("Events cannot be stored").length - 1;
     expect(said()).toBe(1);
     expect((await daemon.get("/api/ping", key)).status).toBe(200);
-    // While the store fails the hole is not in it, and is told of nevertheless.
+    // While the store fails, the gap is not stored, but the stream reports it.
     const from = client.seen.find((each) => requestIdOf(each) === "before-9")?.id ?? 0;
     expect((await resumeComments(daemon, key, from)).join("\n")).toContain("could not be stored");
 
@@ -57,7 +57,7 @@ test.skipIf(!MAY_MOUNT)(
     expect(comments[0]).toBe(`resume from ${from}`);
     const holes = comments.filter((comment) => comment.includes("could not be stored and are missing"));
     expect(holes.length).toBeGreaterThan(0);
-    // What the hole's note says is what is missing, and nothing else is.
+    // The note about the gap lists exactly the missing events.
     const ranges = holes.map((text) => (text.match(/\d{13}/g) ?? []).map(Number));
     const stored = (await replay(daemon, key, from, "again-9")).map(({ id }) => id);
     const end = stored.at(-1) ?? 0;
@@ -69,7 +69,7 @@ test.skipIf(!MAY_MOUNT)(
       (id) => !ranges.some(([first = 0, last = 0]) => id >= first && id <= last),
     );
     expect(unknown).toEqual([]);
-    // The note is in the store: another process tells of it too.
+    // The note is stored, so the next process sends it too.
     expect(await daemon.stop()).toBe(0);
     await using second = await site.serve();
     const laterComments = await resumeComments(second, key, from);
@@ -101,7 +101,7 @@ test("no secret gets into the terminal, the database or a stream", async () => {
   for (const [path, key, headers = {}] of asks) await (await daemon.get(path, key, { headers })).text();
   await daemon.post("/api/licenses/rescan", admin, { servers: [viewer] });
   await daemon.post("/api/keys", admin, { name: viewer, role: "viewer", password });
-  // A config with a secret in the wrong place is refused, and the refusal is logged without it.
+  // A config with a secret in the wrong place is refused, and the log line has no secret.
   await site.configure(
     `[[notifications]]\ntype = "webhook"\nurl = 7\npassword = "${password}"\n[http]\napi_key = "${viewer}"\n`,
   );

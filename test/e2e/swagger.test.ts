@@ -6,7 +6,7 @@ import { belowPrefix } from "./prefix-proxy.ts";
 import { createSite, serverToml } from "./site.ts";
 
 interface Heard {
-  /** Requests to anywhere else; none is let through. */
+  /** Blocked requests to other hosts. */
   readonly elsewhere: string[];
   readonly complaints: string[];
 }
@@ -46,7 +46,7 @@ describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
     expect(policy).not.toMatch(/script-src[^;]*unsafe/);
     await page.getByRole("heading", { name: "licmond" }).waitFor();
     expect(await page.locator(".opblock").count()).toBeGreaterThan(20);
-    // What holds for all operations is folded: the first one is in sight, and says who may call it.
+    // Operations are collapsed; the first one is visible and shows who may call it.
     const first = page.locator(".opblock").first();
     const { y = Infinity } = (await first.boundingBox()) ?? {};
     expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
@@ -61,12 +61,12 @@ describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
     await dialog.getByRole("button", { name: "Apply credentials" }).first().click();
     await dialog.getByRole("button", { name: "Close" }).first().click();
 
-    // The key is the tab's, and outlives a reload.
+    // The tab stores the key across a reload.
     await page.goto(`${address}/swagger/`);
     await page.locator(".opblock").first().waitFor();
     expect(await page.evaluate("[localStorage.length, sessionStorage.length]")).toEqual([0, 1]);
 
-    // A route with optional parameters: their examples are shown, not sent; defaults are.
+    // Examples of optional parameters are shown but not sent; defaults are sent.
     const asked = [
       ["/api/licenses/features", "?offset=0", '"solver"'],
       ["/api/licenses/summary", "", '"seats"'],

@@ -8,7 +8,7 @@ import { createSite } from "./site.ts";
 const ROOT = join(import.meta.dir, "../..");
 const FIXTURES = { dummy: "index.txt", web: "web.txt" };
 
-/** The sources with two more managers: the folder of each, and its name in the registry. */
+/** Copies the sources and adds two managers: a folder for each, and a name in the registry. */
 async function sourcesWithMore(folder: string): Promise<string> {
   const root = join(folder, "project");
   await mkdir(root);
@@ -35,7 +35,7 @@ async function sourcesWithMore(folder: string): Promise<string> {
 const SECRET = 'Öffne dich/"Sesam" & co';
 const TOKEN = "token-of-the-login";
 
-/** Every form in which a secret may lie about. */
+/** Encodings in which a secret could leak. */
 const FORMS = [
   SECRET,
   TOKEN,
@@ -58,7 +58,7 @@ test("managers compile and run with their folders and their entries in the regis
   expect(checked).toMatchObject({ exitCode: 0 });
   const program = [process.execPath, join(root, "src/main.ts")];
 
-  // What the tool is given by other ways than stdin, and its answer, which says the secret again.
+  // Records the tool's arguments and environment; its answer repeats the secret.
   const seen = join(site.folder, "seen");
   const tool = join(site.folder, "dummystat");
   await Bun.write(
@@ -142,7 +142,7 @@ test("managers compile and run with their folders and their entries in the regis
     unparsed: [{ line: 1, text: "odd ***" }],
   });
 
-  // The commands are those that the managers of the site have.
+  // Lists the commands of the site's managers.
   const { commands } = await daemon.json<{ commands: { command: string }[] }>("/api/execute", key);
   expect(commands.map(({ command }) => command)).toEqual(["status"]);
   const none = await daemon.post("/api/execute", key, { command: "status", server: "fourth" });
@@ -159,7 +159,7 @@ test("managers compile and run with their folders and their entries in the regis
     "/metrics",
   ])
     hunt(path, await (await daemon.get(path, key)).text());
-  // The words of the answer stand in the log.
+  // The log contains the answer with the secret removed.
   expect(daemon.output()).toContain("<p>Bearer *** ***</p>");
   hunt("the log", daemon.output());
   hunt("the daemon's command line", await Bun.file(`/proc/${daemon.pid}/cmdline`).text());

@@ -14,7 +14,7 @@ const pairIn = (site: Site, name: string) => selfSigned(site.folder, name, now -
 const lines = ({ cert, key }: Pair) => `tls_cert = "${cert}"\ntls_key = "${key}"\n`;
 const textOf = (path: string) => Bun.file(path).text();
 
-/** Files of a site that hold now this pair, now that. */
+/** Copies one of two certificates and keys to the site's files. */
 async function livePair(site: Site) {
   const files = { cert: join(site.folder, "live.crt"), key: join(site.folder, "live.key") };
   const [one, two] = [await pairIn(site, "one"), await pairIn(site, "two")];
@@ -26,7 +26,7 @@ async function livePair(site: Site) {
   return { files, one, two, put };
 }
 
-/** The first message of a socket. */
+/** Returns the first message of a socket. */
 function firstMessage(url: string, tls: { readonly ca: string }): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const socket = new WebSocket(url, { tls });
@@ -43,7 +43,7 @@ async function serveOverTls(site: Site, pair: Pair): Promise<Daemon> {
   return site.serve({ tls: { ca: await textOf(pair.cert) } });
 }
 
-/** Whose certificate a new connection is shown; the error's code when there is none. */
+/** Returns the certificate's name of a new connection, or the error's code. */
 function servedTo(site: Site): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = connect({ host: "127.0.0.1", port: site.port, rejectUnauthorized: false }, () => {
@@ -81,8 +81,8 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await firstMessage(url, { ca })).toMatchObject({ type: "metrics" });
     expect(daemon.output()).not.toContain("Plain HTTP");
 
-    // TLS 1.2 has forward secrecy and authenticated encryption alone, TLS 1.3 is there.
-    /** The cipher that is agreed on; null when there is none. */
+    // TLS 1.2 only has forward secrecy and authenticated encryption, and TLS 1.3 works.
+    /** Returns the negotiated cipher, or null. */
     const agreed = (...offer: string[]) =>
       /^New, TLSv1\.[23], Cipher is (\S+)$/m.exec(
         Bun.spawnSync(["openssl", "s_client", "-connect", `127.0.0.1:${site.port}`, ...offer], {
@@ -121,23 +121,23 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     hup(daemon);
     await until("the new one is served", async () => (await servedTo(site)) === "two" || undefined);
 
-    // Both go on over the connections they have.
+    // Both open connections stay.
     const before = messages.length;
     await until("the socket gets more", () => messages.length > before + 2 || undefined);
     expect((await reader.read()).done).toBe(false);
     expect(closes).toBe(0);
     const renewed = { tls: { ca: await textOf(two.cert) } };
     expect((await daemon.get("/api/ping", undefined, renewed)).status).toBe(200);
-    // A socket after the change works as well: the upgrade goes to the port that listens now.
+    // A new socket works after the change: its upgrade goes to the new listener.
     const url = `wss://127.0.0.1:${site.port}/ws/metrics?api_key=${key}`;
     expect(await firstMessage(url, renewed.tls)).toMatchObject({ type: "metrics" });
 
-    // A pair that does not belong together is refused, and the old one stays.
+    // A certificate and a key that do not match are refused, and the old ones stay.
     await copyFile(one.key, files.key);
     hup(daemon);
     await until("the refusal is logged", () => daemon.output().includes("is not the key of") || undefined);
     expect(await servedTo(site)).toBe("two");
-    // What is answered names the settings; the host's paths are the log's.
+    // The answer names the settings; the log names the paths.
     const { lastReload } = await daemon.json<{ lastReload: { outcome: string; message: string } }>(
       "/api/status",
       key,
@@ -198,13 +198,13 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
       hup(daemon);
       const name = turn % 2 === 0 ? "one" : "two";
       await until(`${name} is served`, async () => (await servedTo(site)) === name || undefined);
-      // Each of them is in the midst of it again and again.
+      // Wait until each client has sent more requests.
       const before = served;
       await until("some are served", () => served >= before + 10 || undefined);
     }
     asking = false;
     await Promise.all(askers);
-    // A connection that is just being made when the old door closes can be reset; none is refused.
+    // A connection in progress may be reset when the old listener closes, but none is refused.
     expect(failures.filter((code) => code !== "ECONNRESET")).toEqual([]);
     expect(failures.length).toBeLessThanOrEqual(askers.length * 6);
     console.log(`${served} requests served over 6 changes of the certificate, ${failures.length} reset`);

@@ -11,7 +11,7 @@ const INTERVAL_SECONDS = 10;
 const TIMEOUT_SECONDS = 8;
 const WATCHED_SECONDS = 60;
 
-/** A tool that is a script of the shell, with what lmstat prints in the file `output` beside it. */
+/** Writes a shell script as the tool, and lmstat output to the file `output` next to it. */
 async function writeTool(site: Site, script: string): Promise<string> {
   const path = join(site.folder, "lmutil");
   await Bun.write(join(site.folder, "output"), lmstat({ solver: { total: 4, holders: [] } }));
@@ -21,7 +21,7 @@ async function writeTool(site: Site, script: string): Promise<string> {
 }
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `s${index}`);
-/** Each runs the tool with its own id as the first argument. */
+/** Each server passes its id as the first argument. */
 const serversOf = (names: readonly string[], tool: string) =>
   names
     .map(
@@ -42,7 +42,7 @@ describe.skipIf(!SLOW)("tools that hang", () => {
   ])("%d of %d leave each healthy server polled within 1.5 intervals", async (hanging, count) => {
     await using site = await createSite();
     for (const folder of ["asked", "hangs"]) await mkdir(join(site.folder, folder));
-    // It notes when it was asked, and hangs while the file of its server says so.
+    // The script records the time and hangs while a file named after the server exists.
     const tool = await writeTool(
       site,
       'date +%s.%N >>asked/"$1"\n[ -e hangs/"$1" ] && exec sleep 600\nexec cat output',
@@ -82,7 +82,7 @@ describe.skipIf(!SLOW)("tools that hang", () => {
       }),
     );
     expect(Math.max(...gaps)).toBeLessThanOrEqual(1.5 * INTERVAL_SECONDS);
-    // The healthy ones answer; of the hanging ones few are asked at a time.
+    // Healthy servers answer, and only few of the hanging ones are polled at a time.
     const [, answering, configured, recent] =
       /^(\d+) of \d+ servers answer; (\d+) configured, (\d+) asked/.exec(message)?.map(Number) ?? [];
     expect([answering, configured]).toEqual([count - hanging, count]);
@@ -96,7 +96,7 @@ test("a process that leaves its tool's session ends with the poll", async () => 
   await using site = await createSite();
   const tool = await writeTool(
     site,
-    // The tool ends when its child has left.
+    // The tool ends after its child has left the session.
     `setsid sh -c 'echo $$ >>pids; exec sleep 600' >/dev/null 2>&1 &
 while ! [ -s pids ]; do sleep 0.01; done
 cat output`,
@@ -106,7 +106,7 @@ cat output`,
   const well = "1 of 1 servers answer; 1 configured, 1 asked";
   await until("the server answers", async () => (await healthMessage(daemon)).startsWith(well) || undefined);
   const pid = (await readFile(join(site.folder, "pids"), "utf8")).trim();
-  // Gone, or a zombie where the first process of a container takes no care of them.
+  // A zombie counts as ended, because the first process of some containers does not reap it.
   await until("the process has ended", async () => {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
     return stat === "" || / [ZX] /.test(stat) || undefined;
@@ -117,7 +117,7 @@ cat output`,
 test("without descriptors the error names them and the limit to raise", async () => {
   await using site = await createSite();
   await site.configure(serversOf(ids(8), await writeTool(site, "exec sleep 60")));
-  // Enough to start, and not for the pipes of eight tools.
+  // Enough to start, but not for the pipes of eight tools.
   const command = ["sh", "-c", 'ulimit -n 28 && exec "$@"', "sh", BINARY, "serve", "--config", site.config];
   const child = Bun.spawn(command, {
     stdout: "ignore",
@@ -137,7 +137,7 @@ function megabytes(pid: number, field: "VmRSS" | "VmHWM"): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1000;
 }
 
-/** Bytes over which a tool is ended; what its printing may cost beyond that is the reading of a pipe. */
+/** Far above the output limit; memory beyond that limit is the cost of reading the pipe. */
 const GIGABYTE = 1_000_000_000;
 const GIVEN_BACK_MB = 50;
 
@@ -151,7 +151,7 @@ describe.skipIf(!SLOW)("tools that print a gigabyte", () => {
     await site.configure(`[collector]\ninterval = "1h"\n\n${serversOf(ids(count), tool)}`);
     await using daemon = await site.serve();
     const key = await site.key("admin");
-    // Every poll fails, and so does the request; what came of each is in the records.
+    // Every poll fails, and so does the request; the records show each error.
     const rescan = () => daemon.post("/api/licenses/rescan", key);
     await rescan();
     await Bun.sleep(5000);

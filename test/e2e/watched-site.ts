@@ -2,7 +2,7 @@ import { type Daemon, type StartOptions, until } from "./harness.ts";
 import { type FlexnetState, flexnetSays } from "./lmstat.ts";
 import { createSite, type FakeTool, type Site } from "./site.ts";
 
-/** An alert as the API shows it. */
+/** An alert in the API. */
 export interface AlertRow {
   readonly id: number;
   readonly rule: string;
@@ -13,32 +13,32 @@ export interface AlertRow {
   readonly resolvedAt: string | null;
 }
 
-/** One FlexNet server `eda` that is polled when a test says so, and the daemon that watches it. */
+/** A FlexNet server `eda` that is polled on request, and its daemon. */
 export interface WatchedSite extends Site {
   readonly lmutil: FakeTool;
-  /** Writes the config: the server with more of its keys, and what else is given. */
+  /** Writes the config with additional keys of the server. */
   write(toml: string, serverToml?: string): Promise<void>;
-  /** `aheadMs`: by how much the clock of the daemon is ahead; negative = behind. */
+  /** `aheadMs` moves the daemon's clock; negative = behind. */
   watch(options?: Partial<StartOptions>, aheadMs?: number): Promise<Watching>;
 }
 
 export interface Watching extends AsyncDisposable {
   readonly daemon: Daemon;
-  /** Of an admin; the same for each daemon of the site. */
+  /** Key of an admin, valid for each daemon of the site. */
   readonly key: string;
-  /** Lets the server be in a state and polls it, so many times. */
+  /** Sets the server's state and polls it `times` times. */
   poll(state: FlexnetState | string, times?: number): Promise<void>;
-  /** Reads the config again, and looks at all that comes by time. */
+  /** Reloads the config, which also evaluates everything that depends on time. */
   reload(): Promise<void>;
-  /** The JSON of a GET; throws when it is an error. */
+  /** Returns the JSON of a GET; throws on an error. */
   ask<Body>(path: string): Promise<Body>;
   alerts(query: string): Promise<readonly AlertRow[]>;
-  /** What fires, as the engine has it and the store shows it: the latter is some milliseconds behind. */
+  /** Returns firing alerts. The store is some milliseconds behind the engine. */
   firing(): Promise<readonly AlertRow[]>;
   post(path: string, body?: unknown): Promise<Response>;
 }
 
-/** The first poll comes by itself, the others when a test asks for them. */
+/** The daemon polls once at startup; tests request the other polls. */
 export async function createWatchedSite(toml = "", serverToml = ""): Promise<WatchedSite> {
   const site = await createSite();
   const lmutil = await site.tool("lmutil");
@@ -94,7 +94,7 @@ function watch(daemon: Daemon, key: string, lmutil: FakeTool): Watching {
     async poll(state, times = 1) {
       await lmutil.says(typeof state === "string" ? state : flexnetSays(state));
       for (let time = 0; time < times; time++) {
-        // A poll's time tells it from the one before.
+        // Two polls need different times.
         await Bun.sleep(2);
         await watching.post("/api/licenses/rescan");
       }

@@ -3,7 +3,7 @@ import { BINARY, run, until } from "./harness.ts";
 import { flexnetSays } from "./lmstat.ts";
 import { createWatchedSite, type Watching } from "./watched-site.ts";
 
-/** The commands that ask a running daemon, as their users run them: in a terminal, too. */
+/** Commands that query a running daemon, with and without a terminal. */
 
 const seats = (used: number, total = 4) => ({ features: { solver: { total, used }, Mesher: { total: 2 } } });
 const FULL = seats(4);
@@ -21,7 +21,7 @@ const flagsOf = ({ inputFlags, outputFlags, localFlags, controlFlags }: Bun.Term
   ...[localFlags, controlFlags],
 ];
 
-/** A command with a terminal of its own. */
+/** Runs a command in a terminal. */
 function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows = 12) {
   let text = "";
   const decoder = new TextDecoder();
@@ -37,7 +37,7 @@ function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows
     terminal,
     text: () => text,
     shows: (what: string) => until(`it shows ${what}`, () => text.includes(what) || undefined),
-    /** What it printed last may come later than its end. */
+    /** Output may arrive after the exit. */
     ends: () => until("it leaves the screen", () => text.endsWith(LEAVE) || undefined),
     isAsItWas() {
       const fresh = new Bun.Terminal({});

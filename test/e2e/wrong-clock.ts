@@ -1,7 +1,7 @@
 import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Shifts the wall clock of a program by the seconds that a file holds, which may change while it runs. */
+/** C library that shifts the wall clock by the seconds in a file, which may change at any time. */
 const SHIM = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -39,10 +39,10 @@ time_t time(time_t *at) {
 }
 `;
 
-/** A wall clock that tests set, for programs that are started with its environment. */
+/** A wall clock for programs that run with its environment. */
 export interface WrongClock {
   readonly env: Readonly<Record<string, string>>;
-  /** So many seconds ahead from now on; negative = behind. */
+  /** Sets the offset in seconds; negative = behind. */
   set(seconds: number): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export async function createWrongClock(folder: string): Promise<WrongClock> {
     await Bun.write(file, new BigInt64Array([BigInt(seconds)]));
   };
   await set(0);
-  // What a fake tool needs, and no timedatectl: nothing confirms the clock, whatever the host has.
+  // Programs of fake tools, without timedatectl, so that no host confirms the clock.
   const path = join(folder, "bin");
   await mkdir(path);
   await symlink("/bin/cat", join(path, "cat"));

@@ -32,7 +32,7 @@ export type Fault =
   | "cut"
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: object };
 
-/** What a hub knows about a site: every fact in the order of arrival, and the rows made of facts and days. */
+/** A hub's data of a site: every fact in the order of arrival, and the rows made of facts and days. */
 export interface Epoch {
   cursor: number;
   readonly facts: Fact[];

@@ -13,7 +13,7 @@ import { PSEUDONYMS } from "./streams/rig.ts";
 
 afterEach(cleanUp);
 
-/** Routes over the real engine and a real store. */
+/** The routes run with the real engine and a real store. */
 let rig: Rig;
 let at: Bench;
 
@@ -24,7 +24,7 @@ beforeEach(() => {
     history: historyPort(() => createReader(rig.store.sqlite, { now: rig.now })),
     alerts: rig.engine,
   });
-  // Not read yet: any feature may be asked for.
+  // The server has not been read, so any feature name is accepted.
   at.show(picture("eda", { collectedAt: null }));
   const held = checkout({ user: "zq-ann", startedAt: NOON - 30 * 3_600_000 });
   rig.poll({ reading: reading({ features: [feature({ used: 9, checkouts: [held] })] }) });
@@ -50,7 +50,7 @@ describe("the list", () => {
     expect(await ids("severity=critical")).toEqual([1]);
     expect(await ids("severity=warning,info")).toEqual([2]);
     expect(await ids("state=resolved")).toEqual([2]);
-    // Names of before mean the rule of now.
+    // Old rule names map to the current rule.
     for (const rules of ["seats", "usage,queue", "seats_exhausted", "seats,usage"])
       expect(await ids(`state=firing&rule=${rules}`)).toEqual([1]);
     expect(await ids("rule=held_too_long,queue")).toEqual([2, 1]);
@@ -59,7 +59,7 @@ describe("the list", () => {
     for (const own of ["server=eda", "daemon=snpslmd", "feature=compiler"])
       expect(await ids(own)).toEqual([2, 1]);
     expect(await ids(`feature=compiler&state=resolved&daemon=snpslmd`)).toEqual([2]);
-    // Those that were there meanwhile: the second is over at the second poll.
+    // The query returns alerts that were active in the range; the second one ends with the second poll.
     const [first, second] = [NOON + 60_000, NOON + 120_000];
     for (const [range, meanwhile] of [
       [`end=${first}`, []],

@@ -10,18 +10,18 @@ import * as a from "../domain/make.ts";
 import { type Bench, bench, checkout, denial, feature, NOW, picture } from "./make.ts";
 import { type MemoryStreams, PSEUDONYMS, readFrames, socketOf, taken } from "./streams/rig.ts";
 
-/** Words that stand in nothing but people's fields, in several shapes. */
+/** Names that appear only in fields about people, in several shapes. */
 const PEOPLE = ["zq-ada", "zqBob Smith", "ZQ\\eve", "zq=cmd", "zq,uma"];
 const HOSTS = ["ZQ-WS01", "zq-ws01", "zq-ws02.zqsite"];
 const FREE = ["zq:0.0", "zq-qualifier", "zq-line"];
-/** No name of an asset, which is a hash, can be one. */
+/** Hashes in asset names cannot match. */
 const REAL = /zq(?:[-:=,\\]|bob)/i;
 
 function populated(): ServerPicture[] {
   const [display = null, qualifier = null] = FREE;
   const rows = PEOPLE.flatMap((user, index) =>
     HOSTS.map((host, other) => {
-      // Many equal starts, so that ties are many.
+      // Equal start times, so that there are many ties.
       const startedAt = NOW - (other === 0 ? 3_600_000 : 7_200_000);
       return checkout(user, {
         host,
@@ -65,10 +65,10 @@ function site(pictures = populated()): Bench {
   return at;
 }
 
-/** A tag is a digest in base 36 and spells any two letters by chance. */
+/** The tag is a base-36 digest, which can contain any two letters by chance. */
 const TAG = /^"[0-9a-f]{12}-\d+-[0-9a-z]+"$/;
 
-/** All that came, without the digest of the tag, which tells nothing. */
+/** Returns the whole answer without the tag's digest. */
 async function everyByte(response: Response): Promise<string> {
   const headers = [...response.headers].filter(([name, value]) => name !== "etag" || !TAG.test(value));
   return `${response.status} ${JSON.stringify(headers)} ${await response.text()}`;
@@ -103,7 +103,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
 
   test("whatever GET there is, before and after others have asked the same", async () => {
     const at = site();
-    // The pages are the same for everybody, and the names of their files have letters by chance.
+    // Pages are equal for everyone, and their file names contain random letters.
     const isPage = ({ hooks }: (typeof at.app.routes)[number]) => hooks.detail?.hide === true;
     const paths = at.app.routes
       .filter((route) => route.method === "GET" && !isPage(route))
@@ -114,20 +114,20 @@ describe("nothing that an anonymized key can get names anybody", () => {
     for (const round of ["first", "again"]) {
       for (const path of paths) {
         for (const query of asked) {
-          // What they ask must not come back as an answer about them: an echo of the query in an error is their own.
+          // An error that echoes the query is not a leak, so remove the query.
           const seen = await everyByte(await at.get(`${path}${query}`, { key: at.keys.anonymous }));
           expect(REAL.test(seen) ? `${round} ${path}${query}: ${seen}` : "").toBe("");
           if (REAL.test(await everyByte(await at.get(`${path}${query}`, { key: at.keys.viewer })))) named++;
         }
       }
     }
-    // The same questions do name people to others.
+    // The same queries return names to other keys.
     expect(named).toBeGreaterThan(10);
   });
 
   test("acting and what needs another role is refused without a word of them", async () => {
     const at = site();
-    // What signs browsers in and out is for every key that reads, and says nothing of people.
+    // Signing in and out is allowed for every key that reads, and reveals no people.
     const acting = at.app.routes.filter(({ method, path }) => method !== "GET" && !/\/api\/sign/.test(path));
     for (const { method, path } of acting) {
       const response = await at.get(path.replace(":id", "eda"), { key: at.keys.anonymous, method });

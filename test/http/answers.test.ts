@@ -18,7 +18,7 @@ describe("ETag", () => {
     expect([again.status, await again.text(), again.headers.get("etag")]).toEqual([304, "", etag]);
     expect(again.headers.get("x-request-id")).toBeTruthy();
     expect(again.headers.get("vary")).toContain("X-API-Key");
-    // Time alone changes nothing: equal snapshots are equal bytes.
+    // Time alone does not change an answer: equal snapshots give equal bytes.
     at.now += 86_400_000;
     expect(await (await at.get(path)).text()).toBe(await first.text());
     at.show(picture("eda", { pollDurationMs: 5, features: [feature("other", { used: 2 })] }));
@@ -96,7 +96,7 @@ describe("the buffer that is used again", () => {
   test("an answer that is kept survives another of the same snapshot with other alerts", async () => {
     let counts = { info: 0, warning: 1, critical: 2 };
     const { alerts } = bench().deps;
-    // Alerts of no server, such as a full disk, count where no server is named.
+    // Alerts without a server, such as a full disk, count only in queries without a server.
     const at = bench({
       alerts: { ...alerts, counts: (servers) => (servers === null ? counts : { ...counts, info: 7 }) },
     });

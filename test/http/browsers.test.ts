@@ -89,7 +89,7 @@ describe("CORS", () => {
       const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
       await response.body?.cancel();
       expect(allowed(response)).toEqual([]);
-      // Else a cache would give it what a listed origin got, and the other way round.
+      // Otherwise a cache could serve the answer for a listed origin to another one, and vice versa.
       expect(response.headers.get("vary")).toEndWith("Origin");
     }
   });
@@ -151,7 +151,7 @@ describe("a preflight", () => {
 });
 
 describe("a WebSocket's Origin", () => {
-  /** The status line's number of a handshake, and the error's code where it is refused. */
+  /** Returns the status of a handshake, and the error code of a refusal. */
   async function outcomeOf({ port }: Listening, key: string, headers: Record<string, string>) {
     const answer = await handshake(port, { "X-API-Key": key, ...headers });
     return `${answer.slice(9, 12)} ${/"code":"(\w+)"/.exec(answer)?.[1] ?? ""}`.trim();
@@ -206,7 +206,7 @@ describe("a WebSocket's Origin", () => {
 });
 
 describe("headers of every answer", () => {
-  /** Every GET route as it stands, so that a new page cannot be forgotten; ids are filled in. */
+  /** All registered GET routes, so that a new page is tested too. Ids are filled in. */
   const paths = [
     ...new Set(
       bench()

@@ -7,7 +7,7 @@ const rates = fc.record({
   capacity: fc.integer({ min: 1, max: 50 }),
   perMinute: fc.oneof(fc.integer({ min: 1, max: 5000 }), fc.constantFrom(1, 60, 600, 1_000_000)),
 });
-/** Steps of a clock in ms, between draws: mostly forward, sometimes none, sometimes back. */
+/** Clock steps in ms between draws: mostly forward, sometimes zero, sometimes backward. */
 const steps = fc.array(
   fc.oneof(
     fc.integer({ min: 0, max: 2000 }),
@@ -17,7 +17,7 @@ const steps = fc.array(
   { minLength: 1, maxLength: 200 },
 );
 
-/** Draws once after each step; what came of each, and how far the clock had gone forward in all by then. */
+/** Draws once after each step. Returns each result with the total forward time so far. */
 function drive(rate: Rate, moves: readonly number[]) {
   let now = 1_772_366_400_000;
   let forward = 0;
@@ -35,8 +35,8 @@ describe("a token bucket", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
         const { draws } = drive(rate, moves);
-        // Checked for every span at once: allowed − rate × time may not rise by more than the capacity.
-        // In requests × 60,000, so that nothing is rounded.
+        // Checks every span at once: allowed − rate × time must not rise by more than the capacity. Values are requests ×
+        // 60,000, which avoids rounding.
         let lowest = 0;
         let allowed = 0;
         for (const { allowed: was, forward } of draws) {
@@ -52,7 +52,7 @@ describe("a token bucket", () => {
   test("refuses nothing that capacity and rate would allow", () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 3000 }), { maxLength: 200 }), (rate, moves) => {
-        // Kept in requests × 60,000, so that the model too is exact.
+        // Requests × 60,000, so that the model is exact too.
         let level = rate.capacity * 60_000;
         drive(rate, moves).draws.forEach(({ allowed }, index) => {
           level = Math.min(rate.capacity * 60_000, level + (moves[index] ?? 0) * rate.perMinute);
@@ -128,7 +128,7 @@ describe("many buckets", () => {
     const flood = (from: number, to: number) => {
       for (let n = from; n < to; n++) buckets.draw(address(n), ONE, 0);
     };
-    // By then both generations have been full once: what memory they take they have.
+    // Both generations have been full once, so their memory is already allocated.
     flood(0, 150_000);
     Bun.gc(true);
     const before = heapStats().heapSize;
@@ -139,7 +139,7 @@ describe("many buckets", () => {
     }
     Bun.gc(true);
     expect(largest).toBe(MAX_BUCKETS);
-    // What lives, not what the process holds: the allocator keeps pages of the many tests beside this one.
+    // Use live heap, because the allocator keeps pages of other tests in this process.
     expect((heapStats().heapSize - before) / 1e6).toBeLessThan(10);
   });
 
@@ -150,7 +150,7 @@ describe("many buckets", () => {
       buckets.draw(`passer-by ${n}`, ONE, 0);
       if (n % 40 === 0) expect(buckets.draw("regular", ONE, 0).allowed).toBe(false);
     }
-    // The last 50 are remembered in any case.
+    // The last 50 are always remembered.
     for (let n = 9_999; n > 9_960; n--) expect(buckets.draw(`passer-by ${n}`, ONE, 0).allowed).toBe(false);
     expect(buckets.draw("passer-by 0", ONE, 0).allowed).toBe(true);
   });

@@ -48,7 +48,7 @@ describe("one client", () => {
   });
 
   test("has a text of its own, whatever a header holds", () => {
-    // A part of a header would keep the whole of it in memory.
+    // A slice of a header would keep the whole header in memory.
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (header) => {
         let forwarded: string;

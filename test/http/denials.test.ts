@@ -114,7 +114,7 @@ describe("/api/licenses/denials", () => {
     const NAMES = ["ada", "bob", "eve", "uma"];
     const sorts = DENIAL_SORTS.filter((field) => field !== "user" && field !== "host");
     const shownFor = async (names: readonly string[], sort: string) => {
-      // Equal but for the name and, to tell them apart, the code; a reason may quote the name.
+      // Rows differ only in the name and in a code that identifies them. A reason may quote the name.
       const rows = names.map((user, code) =>
         denied(0, { user, host: `${user}-ws`, reason: `${user} may not`, code }),
       );

@@ -66,7 +66,7 @@ describe("the document", () => {
         ...Object.keys(EVENT_SCHEMAS).map((type) => `${type.replaceAll(/(?:^|_)(.)/g, upper)}Event`),
       ]),
     );
-    // Everything that is referred to is there, nothing is there for nothing, and no list of records repeats one.
+    // Every reference resolves, every component is used, and no list of records is repeated.
     for (const name of Object.keys(schemas)) expect(source).toContain(`"#/components/schemas/${name}"`);
     for (const { operation } of operations)
       for (const { content } of Object.values(operation.responses))
@@ -163,7 +163,7 @@ const whole: [string, Operation][] = Object.entries(dereferenced(document).paths
 test.each(whole)("%s: every answer and parameter is described", (name, operation) => {
   const { responses, parameters = [], requestBody, tags } = operation;
   expect(tags).toHaveLength(1);
-  // Nobody is told so without an error where the page asks who it is.
+  // The page asks for the caller's identity, and gets an empty answer without an error.
   const isOther = (status: string) => ["GET /api/me", "GET /api/picture"].includes(name) && status === "204";
   const success = Object.keys(responses).filter((status) => Number(status) < 300 && !isOther(status));
   expect(success).toEqual([name.startsWith("GET /ws/") ? "101" : expect.stringMatching(/^20[014]$/)]);

@@ -1,6 +1,6 @@
 import { Ajv, type ValidateFunction } from "ajv";
 
-/** The words of an OpenAPI 3.0 schema that the tests read. */
+/** Keywords of an OpenAPI 3.0 schema that tests read. */
 export interface Schema {
   readonly [word: string]: unknown;
   readonly type?: string;
@@ -18,7 +18,7 @@ export interface Schema {
   readonly format?: string;
 }
 
-/** The served OpenAPI document, read without trust in the code that made it. */
+/** The served OpenAPI document, parsed without the code that made it. */
 export interface ApiDocument {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -48,7 +48,7 @@ export interface DocumentedResponse {
   readonly description: string;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, Media>>;
-  /** Error code → when to try again. */
+  /** Retry advice of each error code. */
   readonly "x-retry"?: Readonly<Record<string, string>>;
 }
 
@@ -58,23 +58,23 @@ export interface Media {
   readonly examples?: Readonly<Record<string, unknown>>;
 }
 
-/** An answer as a client saw it. */
+/** An answer as received by a client. */
 export interface Seen {
   readonly status: number;
   readonly headers: Headers;
-  /** Null where it was not read: a stream. */
+  /** Null for a stream, which is not read. */
   readonly text: string | null;
 }
 
-/** Says what is wrong with answers, going by the document alone. */
+/** Checks answers against the document. */
 export interface Conformance {
-  /** Problems of an answer to `method path` (a path as sent, without its query); empty when there are none. */
+  /** Returns the problems of an answer to `method path` (without the query); empty if it has no problem. */
   check(method: string, path: string, seen: Seen): string[];
-  /** `METHOD /path/{id} status` of every answer checked so far. */
+  /** `METHOD /path/{id} status` of all checked answers. */
   readonly seen: ReadonlySet<string>;
 }
 
-/** Codes that come before an operation is found. */
+/** Error codes that occur before an operation is found. */
 const BEFORE: readonly string[] = [
   "NOT_FOUND",
   "METHOD_NOT_ALLOWED",
@@ -163,7 +163,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The document with what it refers to in place of the references. */
+/** Returns the document with all references replaced. */
 export function dereferenced(document: ApiDocument): ApiDocument {
   const follow = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(follow);
@@ -184,7 +184,7 @@ function memberOf(value: unknown, name: string): unknown {
   return (value as Record<string, unknown> | undefined)?.[name];
 }
 
-/** What is wrong with a value by a schema without references; null when nothing is. */
+/** Returns the problem of a value under a schema without references, or null. */
 type SchemaCheck = (schema: Schema, value: unknown) => string | null;
 
 function createSchemaCheck(): SchemaCheck {
@@ -199,7 +199,7 @@ function createSchemaCheck(): SchemaCheck {
   };
 }
 
-/** Objects have the fields that are listed and no others: what is not documented is not to be answered. */
+/** Rejects undocumented fields in objects. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== "object" || schema === null) return schema;

@@ -3,7 +3,7 @@ import type { Bench } from "./make.ts";
 
 const open: Listening[] = [];
 
-/** Listens on a port until the test is over. The test file must `afterEach(closeDoors)`. */
+/** Listens on a port until the end of the test. The test file must call `afterEach(closeDoors)`. */
 export function serve(
   at: Bench,
   tls: { readonly cert: string; readonly key: string } | null = null,
@@ -17,7 +17,7 @@ export async function closeDoors(): Promise<void> {
   for (const door of open.splice(0)) await door.stop(0);
 }
 
-/** What comes back for these bytes, as they are, until it is whole or the connection ends. */
+/** Sends bytes and returns the raw answer, when it is complete or the connection ends. */
 export async function raw(port: number, text: string, whole = /\r\n\r\n.*\}$/s): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let got = "";
@@ -41,7 +41,7 @@ export async function raw(port: number, text: string, whole = /\r\n\r\n.*\}$/s):
   return answer;
 }
 
-/** What comes back for a WebSocket's handshake with these headers: its head, or the error. */
+/** Sends a WebSocket handshake with these headers. Returns the head of the answer, or the error. */
 export function handshake(port: number, headers: Readonly<Record<string, string>>): Promise<string> {
   const all = {
     Connection: "Upgrade",

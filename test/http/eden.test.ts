@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { FeatureRecord, ServerRecord, SummaryRecord, UserRecord } from "../../src/domain/records.ts";
 import { bench, monitored, picture } from "./make.ts";
 
-/** What a client that is typed by the app gets: the compiler checks here what the tests elsewhere read as unknown. */
+/** Types of a client that is typed by the app. The compiler is the test. */
 
 describe("the typed client", () => {
   test("reads lists, with their filters", async () => {

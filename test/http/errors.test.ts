@@ -10,9 +10,9 @@ type Case = [
   code: ErrorCode,
   what: string,
   path: string,
-  /** The request; may bring about its condition first. */
+  /** Sends the request, after creating the condition if necessary. */
   ask?: Ask | ((at: Bench) => Ask),
-  /** What the message must say. */
+  /** Pattern of the message. */
   says?: RegExp,
   details?: string,
 ];
@@ -43,7 +43,7 @@ const bothRefusing = (at: Bench) => {
   at.fail("cad", REFUSED);
 };
 
-/** A database that is really full, as SQLite itself says it. */
+/** Produces SQLite's own error of a full database. */
 function fullDatabase(): never {
   const database = new Database(":memory:");
   database.run("PRAGMA max_page_count = 2");
@@ -59,7 +59,7 @@ const LICENSES = "/api/licenses";
 const RESCAN = "/api/licenses/rescan";
 const KEYS = "/api/keys";
 const KEY = "/api/keys/key000000001";
-/** A viewer's key with other fields, or fields besides. */
+/** Creates a viewer's key with these fields. */
 const viewer = (fields: string) => post(`{"name":"a","role":"viewer",${fields}}`);
 const NO_DAY = /"expiresAt" must be a time .* on a day that exists/;
 const EDA = post('{"servers":["eda"]}');
@@ -213,7 +213,7 @@ describe("each error by its real condition", () => {
       message: "Request failed",
       fields: expect.objectContaining({ requestId: "real-7", code: "INTERNAL_ERROR", cause }),
     });
-    // The next request is served.
+    // The next request succeeds.
     expect((await ask("/api/ping")).status).toBe(200);
   });
 

@@ -195,7 +195,7 @@ interface Expected {
   readonly as?: "viewer" | "operator" | "admin";
   readonly says?: RegExp;
   readonly details?: RegExp;
-  /** What the audit line says of it. */
+  /** Expected audit line. */
   readonly audit?: object;
   readonly site?: () => Bench;
 }

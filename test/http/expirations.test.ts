@@ -5,7 +5,7 @@ import type { ExpirationRecord } from "../../src/domain/records.ts";
 import { endOfDay } from "../../src/domain/time/zone.ts";
 import { type Bench, bench, feature, monitored, NOW, picture } from "./make.ts";
 
-/** NOW is 2026-03-01T12:00Z: in Auckland it is the 2nd. */
+/** NOW is 2026-03-01T12:00Z, which is the 2nd in Auckland. */
 const expiry = (day: string, zone: string): Expiry => {
   const [year = 0, month = 0, date = 0] = day.split("-").map(Number);
   return { expiresOn: day, expiresAt: endOfDay(zone, year, month, date), permanent: false };
@@ -74,7 +74,7 @@ describe("expirations", () => {
     expect(rows.map(({ feature: name }) => name)).toEqual(["solver", 'a;b, "c"\\d', "solver", "gui"]);
     expect(rows.at(-1)).toMatchObject({ expiresOn: null, expiresAt: null, daysLeft: null, permanent: true });
     expect((await rowsOf(site(), "?permanent=false")).length).toBe(3);
-    // They expire within no days and before no time.
+    // Permanent licenses match any number of days and sort after all dates.
     expect((await rowsOf(site(), "?permanent=true&days=36500")).length).toBe(3);
     expect((await rowsOf(site(), "?permanent=true&end=2099-01-01")).length).toBe(3);
   });

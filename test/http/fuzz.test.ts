@@ -7,11 +7,11 @@ import { bench } from "./make.ts";
 const SEED = Number(process.env.FUZZ_SEED ?? 20260301);
 const REQUESTS = process.env.SLOW_TESTS === "1" ? 60_000 : 10_000;
 const DEADLINE_MS = 60_000;
-/** What the heap may have grown by at the end: nothing is kept of a request. */
+/** Limit of the heap growth. Requests must leave nothing behind. */
 const GROWTH_BYTES = 24 * 1024 * 1024;
 
 test(`${REQUESTS} hostile requests get the answers that the document says, and leave nothing behind`, async () => {
-  // What a request may create is forgotten at once: here the app is looked at, not the store.
+  // Nothing is created, because this tests the app and not the store.
   const at = bench();
   const keys: Readonly<Record<string, string | null>> = { ...at.keys, nobody: null };
   const known = at.deps.keys.list().length;
@@ -47,7 +47,7 @@ test(`${REQUESTS} hostile requests get the answers that the document says, and l
       const takesBody = body !== null && method !== "GET" && method !== "HEAD";
       request = new Request(`http://lic${target}`, { method, headers: sent, ...(takesBody && { body }) });
     } catch {
-      // A header or a URL that no client of fetch can send; over the wire it is tried on the built binary.
+      // fetch cannot send this header or URL; the test of the built binary sends it over a socket.
       unsendable++;
       continue;
     }
@@ -72,7 +72,7 @@ test(`${REQUESTS} hostile requests get the answers that the document says, and l
       .map(([status, count]) => `${status}×${count}`)
       .join(" ")}; heap ${(grown / 1e6).toFixed(1)} MB more`,
   );
-  // It comes through to the routes, and is refused in many ways.
+  // Requests must reach the routes and be refused in many ways.
   for (const status of [200, 400, 401, 403, 404, 405, 413])
     expect(statuses.get(status) ?? 0).toBeGreaterThan(5);
   expect(grown).toBeLessThan(GROWTH_BYTES);

@@ -11,7 +11,7 @@ describe("what Accept-Encoding takes", () => {
   test.each([
     [null, false],
     ["", false],
-    // As Prometheus and curl --compressed send it, and browsers.
+    // Headers of Prometheus, curl --compressed and browsers.
     ["gzip", true],
     ["deflate, gzip, br, zstd", true],
     ["gzip, deflate, br", true],
@@ -97,17 +97,17 @@ describe("large answers", () => {
       null,
       "gzip",
     ]);
-    // The same in all else.
+    // All other headers are equal.
     const others = /^(content-encoding|etag|vary|x-request-id|(x-)?ratelimit-.*)$/;
     const rest = ({ headers }: Response) => [...headers].filter(([name]) => !others.test(name)).sort();
     expect(rest(zipped)).toEqual(rest(plain));
-    // The documents are for everybody.
+    // Documents are public.
     expect([plain.headers.get("vary"), zipped.headers.get("vary")]).toEqual(
       path.startsWith("/swagger") ? [null, "Accept-Encoding"] : [PLAIN_VARY, VARY],
     );
     const text = await plain.text();
     expect(text.length).toBeGreaterThan(LEAST_BYTES);
-    // What the daemon counts of itself goes on.
+    // The daemon's own counters change between requests.
     if (path !== "/metrics") expect(await unzipped(zipped)).toBe(text);
     else expect(await unzipped(zipped)).toContain("license_feature_seats_used{");
   });
@@ -200,7 +200,7 @@ describe("tags", () => {
         return { tag: answer.headers.get("etag"), used: new Set(features.map(({ used }) => used)) };
       }),
     );
-    // Each is of one snapshot, and of the one that its tag names.
+    // Each answer is of one snapshot, the one in its tag.
     expect(told.map(({ used }) => used.size)).toEqual(told.map(() => 1));
     const pairs = new Set(told.map(({ tag, used }) => `${tag} ${[...used]}`));
     expect(pairs.size).toBe(new Set(told.map(({ tag }) => tag)).size);

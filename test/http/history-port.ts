@@ -5,7 +5,7 @@ import { historyAnswers } from "../../src/http/history-answers/answers.ts";
 import { MIGRATIONS } from "../../src/store/migrations/migrations.ts";
 import { PSEUDONYMS } from "./streams/rig.ts";
 
-/** History without a worker: the same queries, their parameters and answers copied as between threads. */
+/** History without a worker. Parameters and answers are copied as between threads. */
 export function historyPort(read: () => Reader): HttpDeps["history"] {
   const answers = historyAnswers(() => PSEUDONYMS);
   return {
@@ -16,7 +16,7 @@ export function historyPort(read: () => Reader): HttpDeps["history"] {
   };
 }
 
-/** History of nothing. */
+/** History without data. */
 export function emptyHistory(now: () => number): HttpDeps["history"] {
   let database: Database | null = null;
   return historyPort(() => {

@@ -11,7 +11,7 @@ afterEach(cleanUp);
 
 const PAGE = { start: null, end: null, limit: 100, offset: 0, format: "json" } as const;
 
-/** The answers as the daemon has them made: by a worker, over a connection of its own. */
+/** Runs queries as the daemon does: in a worker with its own connection. */
 async function worker() {
   const rig = createRig();
   const checkouts = [a.checkout({ user: "ann", host: "WS1", display: "ann:0", startedAt: null })];

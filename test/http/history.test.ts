@@ -26,8 +26,8 @@ const HOUR = 3_600_000;
 const START = a.NOON;
 
 /**
- * Two hours of polls, one a minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for the whole
- * time; then the server cannot be read for half an hour.
+ * Two hours of polls, one per minute: `compiler` has 2 seats; ann holds one for the first hour, bob one for two hours; then
+ * the server cannot be read for half an hour.
  */
 async function site(more: readonly FeatureReading[] = []): Promise<Bench & { store: Store }> {
   const rig = createRig();
@@ -56,7 +56,7 @@ const SEAT = { host: "WS1", display: "ann:0", startedAt: null };
 const ANN = a.checkout({ ...SEAT, user: "ann", handle: "101" });
 const BOB = a.checkout({ ...SEAT, user: "=bob", handle: "102" });
 
-/** Nobody counts it; who holds it is told. */
+/** A feature without counts, but with a known holder. */
 const EVE = a.checkout({ user: "eve", handle: "900", startedAt: null });
 const FREE = a.feature({ name: "free", total: null, used: null, unlimited: true, checkouts: [EVE] });
 
@@ -128,7 +128,7 @@ describe("stats", () => {
       ["compiler", undefined],
       ["viewer, 64 bit", undefined],
     ]);
-    // 24 hours, of which two and the last minute's interval were read.
+    // Two of 24 hours were read, plus the interval of the last reading.
     expect(features[0]?.coverage).toBeCloseTo(2 / 24, 2);
   });
 
@@ -172,7 +172,7 @@ describe("sessions", () => {
       endedAt: iso(HOUR),
       durationSeconds: 3600,
     });
-    // Nothing was read for half an hour: it counts to one interval behind the last reading.
+    // After half an hour without a reading, the session counts until one interval after the last one.
     expect(byUser["=bob"]).toMatchObject({ endedAt: null, endReason: null, durationSeconds: 121 * 60 });
     expect(byUser["=bob"]?.lastSeenAt).toBe(iso(2 * HOUR));
   });
@@ -239,7 +239,7 @@ describe("demand beyond the seats", () => {
   const denied = (minutes: number, more: Partial<Denial> = {}) =>
     denial(START + minutes * MINUTE, { ...COMPILER, user: `u${minutes}`, host: null, ...more });
 
-  /** `readFrom`: since when the debug log is read, minutes; null = it is not. */
+  /** `readFrom` is the minute from which the debug log is read; null = it is not read. */
   async function logged(readFrom: number | null, rows: readonly Denial[]) {
     const at = await site();
     const { store } = at;
@@ -274,7 +274,7 @@ describe("demand beyond the seats", () => {
       denied(10, { until: START + 12 * MINUTE, count: 2 }),
       denied(20),
       denied(30, { outcome: "queued", code: -24 }),
-      // Who is not on the list asks for no seat; who got one a second later was not denied.
+      // A refusal by the options file does not ask for a seat; a user who got a seat a second later was not denied.
       denied(40, { code: -39, count: 50 }),
       denied(50, { outcome: "granted_later", count: 50 }),
       denied(20, { feature: "viewer, 64 bit" }),
@@ -329,7 +329,7 @@ describe("usage", () => {
 
   test("has only the columns of its groups", async () => {
     const at = await site();
-    // Of the day two hours were read.
+    // Two hours of the day were read.
     const { coverage } = await json<{ coverage: number }>(at, "usage?start=-1d");
     expect(coverage).toBeCloseTo(2 / 24, 2);
     const csv = await (await at.get(`/api/licenses/usage?${RANGE}&group_by=user&user=ann&format=csv`)).text();

@@ -1,7 +1,7 @@
 import { type ApiDocument, type DocumentedParameter, dereferenced, type Operation } from "./document.ts";
 import { around, type Chance, ENCODED, hostileJson, TEXTS } from "./hostile-values.ts";
 
-/** A request as it goes over the wire; the texts hold one byte a character (latin1). */
+/** A raw request. Texts have one byte per character (latin1). */
 export interface HostileRequest {
   readonly method: string;
   /** Path and query, as sent. */
@@ -21,12 +21,12 @@ const TYPES = [
   ...["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded"],
   ...["", "/", "a".repeat(500)],
 ];
-/** Names that a careless merge takes for more than names. */
+/** Names that are dangerous to merge into an object. */
 const NAMES = "__proto__ __proto__[x] constructor[prototype][x] limit[] limit[0] a.b %00"
   .split(" ")
   .concat("");
 
-/** Requests without end, made of what the document says can be asked. */
+/** Generates endless requests from the document. */
 export function* hostileRequests(document: ApiDocument, chance: Chance): Generator<HostileRequest> {
   const operations = Object.entries(dereferenced(document).paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
@@ -115,7 +115,7 @@ function bodyFor({ requestBody }: Operation, chance: Chance): Uint8Array {
     case 5:
       return new Uint8Array();
     default: {
-      // The example with some of its fields replaced, left out, doubled, or others beside them.
+      // The example with fields replaced, removed, duplicated or added.
       const members = fields
         .filter(() => chance.below(4) > 0)
         .map((field) => {
@@ -131,12 +131,12 @@ function bodyFor({ requestBody }: Operation, chance: Chance): Uint8Array {
   }
 }
 
-/** As browsers send it; lone surrogates, which have no UTF-8, as the bytes they would be. */
+/** Escapes like browsers do. Lone surrogates, which have no UTF-8, become the bytes of their code unit. */
 function escaped(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-/** One byte a character, without line ends and NUL: with them it would be another request. */
+/** Encodes one byte per character, and removes line ends and NUL, which would end the header. */
 function inHeader(text: string): string {
   const bytes = new TextEncoder().encode(text.toWellFormed().slice(0, 4_000));
   return new TextDecoder("latin1")

@@ -1,8 +1,8 @@
 import type { Schema } from "./document.ts";
 
-/** Where chance comes from: the same seed, the same requests. */
+/** Source of randomness: equal seeds give equal requests. */
 export interface Chance {
-  /** 0 ≤ n < below, whole. */
+  /** Returns an integer, 0 ≤ n < below. */
   below(below: number): number;
   pick<T>(list: readonly T[]): T;
 }
@@ -27,7 +27,7 @@ export function chance(seed: number): Chance {
   };
 }
 
-/** Texts that have broken programs before. */
+/** Texts that have broken other programs. */
 export const TEXTS: readonly string[] = [
   ...["", " ", "\t", "\0", "a\0b", "\r\n", "a\r\nX-Injected: 1\r\n\r\n"],
   ...["\u2028", "\u202ereversed", "\ufeff"],
@@ -55,13 +55,13 @@ export const TEXTS: readonly string[] = [
   ...["(".repeat(500), "((a+)+)+$", "*".repeat(200), "\\".repeat(200), "%".repeat(200), '"'.repeat(200)],
 ];
 
-/** Percent-encodings as no well-behaved client writes them; put into URLs as they are. */
+/** Percent encodings that no correct client writes, inserted into URLs unchanged. */
 export const ENCODED: readonly string[] =
   "%|%zz|%0|%00|%0d%0a|%2e%2e%2f|%2e%2e/|..%2f|%252e%252e%252f|%c0%af|%e0%80%af|%ff%fe|%f8%88%80%80%80|%u0041|%ED%A0%80|a%20b+c|%2B|%26x=1|%3F|%23|%25|%F0%9F%92%A9".split(
     "|",
   );
 
-/** Values at and beside what a schema takes, as text. */
+/** Returns a text inside or just outside of the schema's range. */
 export function around(schema: Schema, chance: Chance): string {
   const { type, minimum, maximum, items } = schema;
   const words = schema.enum ?? items?.enum;
@@ -77,7 +77,7 @@ export function around(schema: Schema, chance: Chance): string {
   return chance.pick(TEXTS);
 }
 
-/** JSON texts, some of which no `JSON.stringify` makes. */
+/** Returns JSON text, sometimes in forms that `JSON.stringify` never produces. */
 export function hostileJson(chance: Chance): string {
   return chance.pick([
     ...["null", "true", "false", "0", "-0", "-1", "1.5", "1e400", "9007199254740993"],

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { escapeText, fold, printCalendar } from "../../src/http/answers/ics.ts";
 
-/** Reads a TEXT back, as RFC 5545 3.3.11 says. */
+/** Unescapes TEXT as RFC 5545 3.3.11 says. */
 function unescaped(text: string): string {
   return text.replace(/\\([\\;,nN])/g, (_, sign: string) => (sign.toLowerCase() === "n" ? "\n" : sign));
 }
@@ -27,7 +27,7 @@ describe("lines", () => {
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const escaped = escapeText(text);
         expect(escaped).not.toMatch(/[\r\n]|(?<!\\)(?:\\\\)*[;,]/);
-        // What may not stand in a text is left out; line ends of any kind are one.
+        // Characters that are not allowed in TEXT are removed, and all line ends become one kind.
         const plain = [...text.replace(/\r\n|\r/g, "\n")].filter(
           (sign) => !/[\x00-\x08\x0b-\x1f\x7f]/.test(sign),
         );

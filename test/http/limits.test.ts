@@ -8,12 +8,12 @@ import { closeDoors, handshake, serve } from "./doors.ts";
 import { type Ask, type Bench, bench, PLENTY } from "./make.ts";
 
 type Limited = Bench & {
-  /** Changed as a reload would. */
+  /** Tests change it as a reload would. */
   settings: HttpSettings;
   readonly quotas: ReturnType<typeof createQuotas>;
 };
 
-/** A daemon of plain objects with these limits, and quotas in a real store. */
+/** Creates a daemon with these limits and quotas in a real store. */
 function limited(limits: Partial<HttpSettings["limits"]>, more: Partial<HttpSettings> = {}): Limited {
   const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => made.now } });
   const settings = { ...bench().deps.settings(), limits: { ...PLENTY, ...limits }, ...more };
@@ -22,14 +22,14 @@ function limited(limits: Partial<HttpSettings["limits"]>, more: Partial<HttpSett
   return made;
 }
 
-/** A key of its own figures. */
+/** Creates a key with its own limits. */
 function keyWith(at: Bench, change: Partial<NewKey>): string {
   const created = at.deps.keys.create(plainKey({ name: `own ${at.deps.keys.count()}`, ...change }));
   if (created.outcome !== "created") throw new Error(created.outcome);
   return created.presented;
 }
 
-/** The `RateLimit-*` of an answer: capacity, what remains, seconds until full; null when it has none. */
+/** Returns the `RateLimit-*` headers of an answer: capacity, remaining, seconds until full; null without them. */
 function rateOf({ headers }: Response): readonly number[] | null {
   const values = ["limit", "remaining", "reset"].map((name) => headers.get(`ratelimit-${name}`));
   return values.every((value) => value === null) ? null : values.map(Number);
@@ -66,7 +66,7 @@ test("X-RateLimit-* are the same, with the Unix time at which the bucket is full
 type AskOf = Ask | ((at: Bench) => Ask);
 const resolve = (ask: AskOf, at: Bench) => (typeof ask === "function" ? ask(at) : ask);
 const revoked = (at: Bench): Ask => ({ key: at.deps.keys.revoke("key000000001") && at.keys.viewer });
-/** Six requests a minute, two at once: the third is refused, one comes back in 10 s. */
+/** Six requests per minute, two at once: the third is refused, and one becomes available after 10 s. */
 const tight = () => limited({ burst: 2, anonymousPerMinute: 6 });
 
 async function empty(at: Bench) {
@@ -124,7 +124,7 @@ describe("the address's bucket", () => {
   test("is not drawn on by a valid key, and does not keep it out when others have emptied it", async () => {
     const at = tight();
     for (let n = 0; n < 5; n++) {
-      // Time enough for the key's bucket, none for the address's.
+      // Enough time for the key's bucket, but not for that of the address.
       at.now += 1;
       expect((await at.get("/api/licenses/summary")).status).toBe(200);
     }
@@ -194,7 +194,7 @@ describe("over a real port", () => {
     for (const client of ["203.0.113.1", "2001:db8::1"]) {
       expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
     }
-    // The same /64, and what the client itself wrote before the proxy.
+    // An address of the same /64, with a header that the client wrote before the proxy.
     expect(await from("2001:db8::beef")).toBe(429);
     expect(await from("198.51.100.1, 203.0.113.1")).toBe(429);
     expect(await from("203.0.113.4")).toBe(401);
@@ -212,7 +212,7 @@ const post = (body: string): Ask => ({
   headers: { "content-type": "application/json" },
 });
 
-/** Whatever a valid key may get for an answer, once the gate's first four steps are passed. */
+/** Answers to a valid key after the first four steps of the gate. */
 const ANSWERS: [string, number, (at: Bench) => Promise<Response>][] = [
   ["200", 200, (at) => at.get(SUMMARY)],
   ["HEAD", 200, (at) => at.get(SUMMARY, { method: "HEAD" })],
@@ -351,7 +351,7 @@ describe("a quota", () => {
     const at = limited({ dailyQuota: 1, monthlyQuota: 1 });
     await at.get(SUMMARY);
     const refused = await at.get(SUMMARY);
-    // March 1st, noon, until April 1st.
+    // From March 1st, noon, until April 1st.
     expect(refused.headers.get("retry-after")).toBe(String(30.5 * 86_400));
     expect(await refused.json()).toMatchObject({
       message: expect.stringMatching(/of this month .*2026-04-01T00:00/),

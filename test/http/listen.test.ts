@@ -79,7 +79,7 @@ describe("over a real port", () => {
     }
   });
 
-  /** Refused by Bun before any of our code; the head of the OpenAPI document tells of it. */
+  /** Bun refuses these before our code runs. The OpenAPI document's description mentions it. */
   test.each([
     ["no request line", "hello\r\n\r\n", 400],
     ["HTTP/1.1 without Host", "GET /api/ping HTTP/1.1\r\n\r\n", 400],
@@ -111,7 +111,7 @@ describe("over a real port", () => {
     expect(statuses).toEqual(["200", "401", "404"]);
   });
 
-  /** Bun does it; the head of the OpenAPI document tells of it. */
+  /** Bun does this. The OpenAPI document's description mentions it. */
   test("a request behind one whose answer is still made closes the connection", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { collector } = bench().deps;

@@ -4,7 +4,7 @@ import type { Live } from "../../src/live/live.ts";
 import { type Bench, bench, picture } from "./make.ts";
 import { type MemoryStreams, PSEUDONYMS } from "./streams/rig.ts";
 
-/** A bench whose pictures are numbered and told of. */
+/** Creates a bench that numbers and publishes its pictures. */
 export function liveBench() {
   let snapshot: Snapshot = { version: 1, servers: [picture("eda"), picture("cae")] };
   const listeners = new Set<Parameters<Live["subscribe"]>[0]>();

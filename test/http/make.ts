@@ -130,7 +130,7 @@ export interface LogLine {
   readonly fields: LogFields;
 }
 
-/** `[page]` where nothing is set. */
+/** `[page]` with defaults. */
 export const PRIVATE: HttpSettings["page"] = {
   people: "viewer",
   public: "off",
@@ -140,7 +140,7 @@ export const PRIVATE: HttpSettings["page"] = {
   roles: null,
 };
 
-/** Limits that no test runs into by itself. */
+/** Limits that tests do not reach. */
 export const PLENTY: HttpSettings["limits"] = {
   requestsPerMinute: 1_000_000,
   burst: 1_000_000,
@@ -149,28 +149,28 @@ export const PLENTY: HttpSettings["limits"] = {
   monthlyQuota: null,
 };
 
-/** A daemon made of plain objects: everything a test may want to change is a field. */
+/** A daemon of plain objects. Tests can change every field. */
 export interface Bench {
   readonly app: App;
   readonly deps: Omit<AppDeps, "keys"> & { readonly keys: MemoryKeys };
-  /** One of each role, and a viewer's that is anonymized. */
+  /** One key of each role, and an anonymized viewer's key. */
   readonly keys: Readonly<Record<Exclude<Role, "site"> | "anonymous", string>>;
   readonly logged: LogLine[];
-  /** The lines of one source so far. */
+  /** Log lines of one source. */
   linesOf(source: string): LogLine[];
-  /** Names given to the collector so far. */
+  /** Server names passed to the collector. */
   readonly rescans: (readonly string[] | null)[];
   now: number;
   show(...servers: ServerPicture[]): void;
-  /** How the next polls of a server end; without an error they succeed. */
+  /** Sets how the next polls of a server end; without an error they succeed. */
   fail(server: string, error: PollError | null): void;
-  /** Asks the app, and holds its answer against the document: throws when it is not what that says. */
+  /** Sends a request to the app. Throws if the answer does not match the document. */
   get(path: string, options?: Ask): Promise<Response>;
-  /** The body of what is answered with 200. */
+  /** Returns the body of a 200 answer. */
   json<T = Record<string, unknown>>(path: string, ask?: Ask): Promise<T>;
-  /** Sends JSON, as an admin unless told otherwise. */
+  /** Sends JSON, as an admin by default. */
   post(path: string, body: object, key?: string | null): Promise<Response>;
-  /** The same as a client that is typed by the app: paths, queries, bodies, answers and errors. */
+  /** A client typed by the app: paths, queries, bodies, answers and errors. */
   client(key?: string | null): Treaty.Create<App>;
 }
 
@@ -330,7 +330,7 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
     client: (key = result.keys.viewer) =>
       treaty<App>("http://lic", {
         parseDate: false,
-        // Not through the app itself: `get` holds each answer against the document.
+        // Uses `get`, which checks each answer against the document.
         fetcher: Object.assign(
           (url: string | URL | Request, { method, headers, body }: RequestInit = {}) =>
             result.get(String(url).slice("http://lic".length), {
@@ -346,7 +346,7 @@ export function bench(over: Partial<Bench["deps"]> = {}): Bench {
   return result;
 }
 
-/** The document is the same for all benches. */
+/** All benches share the document. */
 let conformance: Promise<Conformance> | null = null;
 
 async function hold(deps: AppDeps, method: string, path: string, response: Response): Promise<void> {
@@ -363,7 +363,7 @@ async function hold(deps: AppDeps, method: string, path: string, response: Respo
   if (problems.length > 0) throw new Error(`${method} ${path} → ${status}: ${problems.join("; ")}\n${text}`);
 }
 
-/** Real commands up to where they would be run; off unless commands are given. */
+/** Runs commands up to the spawn. Commands are off by default. */
 export function executor(
   commands: readonly ConfiguredCommand[] | null = null,
   run: (request: CommandRequest) => Promise<CommandResult> = () => Promise.reject(new Error("not run here")),
@@ -376,7 +376,7 @@ export function executor(
   });
 }
 
-/** What a key has unless told otherwise. */
+/** Defaults of a key. */
 export const NEW_KEY: Omit<NewKey, "name"> = {
   role: "viewer",
   expiresAt: null,
@@ -386,7 +386,7 @@ export const NEW_KEY: Omit<NewKey, "name"> = {
   requestsPerMinute: null,
 };
 
-/** The real sign-ins over a database in memory. */
+/** Real sign-ins on an in-memory database. */
 function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => number) {
   const db = drizzle(stateOf(null));
   const change = <T>(work: (on: typeof db) => T) => work(db);
@@ -394,7 +394,7 @@ function memorySignIns(keyOf: (id: string) => KeyRecord | null, now: () => numbe
   return createSignIns({ state: state as unknown as SignInsDeps["state"], keyOf, clock: { now } });
 }
 
-/** Keys in memory, with the outcomes of the real ones. */
+/** In-memory keys with the outcomes of the real ones. */
 type MemoryKeys = Pick<Keys, "verify" | "touch" | "count" | "create" | "list" | "get" | "revoke">;
 
 export function memoryKeys(

@@ -19,13 +19,13 @@ const seats = (daemon: string, ...users: string[]): FeatureReading => {
   const of = (user: string) => a.checkout({ user, handle: user, host: "WS-North", startedAt: null });
   return a.feature({ daemon, name: "viewer", total: 4, used: users.length, checkouts: users.map(of) });
 };
-/** Nobody counts `free`: sessions alone know that it was there. */
+/** No counts of `free` are stored; only sessions show that it existed. */
 const GONE = [
   a.feature({ daemon: "acmed", name: "compiler", used: 0, checkouts: [] }),
   a.feature({ daemon: "oldd", name: "free", total: null, used: null, unlimited: true }),
 ];
 
-/** An hour of polls of one server whose two daemons both have a `viewer`; `compiler` and `free` are gone since. */
+/** An hour of polls of a server with two daemons that both have a `viewer`; `compiler` and `free` have been removed since. */
 async function site(): Promise<Bench> {
   const rig = createRig();
   for (let at = START; at <= NOW; at += MINUTE) {
@@ -46,7 +46,7 @@ async function site(): Promise<Bench> {
   return at;
 }
 
-/** What the answers that are looked at here have among them. */
+/** Fields of the answers that this file reads. */
 interface Body {
   readonly code?: string;
   readonly message?: string;

@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 const START = a.NOON;
 const RANGE = `start=${START}&end=${START + 120 * MINUTE}`;
 
-/** One past and one picture, asked by a daemon without a fleet and by one that is the site `blr`. */
+/** Creates two daemons with equal history and pictures: one without a fleet, and one that is the site `blr`. */
 async function both(): Promise<Record<"plain" | "sited", Bench>> {
   const rig = createRig();
   const seat = a.checkout({ user: "ann", host: "WS1", handle: "101", startedAt: null });
@@ -51,7 +51,7 @@ async function both(): Promise<Record<"plain" | "sited", Bench>> {
   return { plain: benchOf(), sited: benchOf("blr") };
 }
 
-/** What lists rows, and whether CSV can be had. */
+/** Lists, and whether they support CSV. */
 const LISTS = [
   "features",
   "features?sort=-used",
@@ -77,7 +77,7 @@ const OTHERS = [
   "/api/network",
 ];
 
-/** Every object of an answer that names a server, or is one. */
+/** Returns every object of an answer that names a server or is one. */
 function ofServers(value: unknown): Record<string, unknown>[] {
   if (typeof value !== "object" || value === null) return [];
   const inner = Object.values(value).flatMap(ofServers);

@@ -40,7 +40,7 @@ test.each(["/nope", "/feature/more", "/a/b/c"])(
         href,
         200,
       ]);
-    // Programs, and the API whoever asks, get JSON.
+    // Programs get JSON, and so does every caller of the API.
     for (const [path_, sent] of [
       [path, {}],
       ["/api/nope", browser],
@@ -89,7 +89,7 @@ test.each([
   const etag = headers.get("etag") ?? "";
   const again = await get("/stream-worker.js", { "accept-encoding": accept, "if-none-match": etag });
   expect([again.status, again.headers.get("etag"), (await again.bytes()).length]).toEqual([304, etag, 0]);
-  // A browser puts a 304's headers in the place of those that it kept.
+  // A browser replaces its stored headers by those of the 304.
   expect(again.headers.get("content-security-policy")).toBe(headers.get("content-security-policy"));
 });
 

@@ -16,7 +16,10 @@ const NOW = START + 60 * MINUTE;
 const HOSTILE = '=cmd()"\n<script>';
 const iso = (minute: number) => new Date(START + minute * MINUTE).toISOString();
 
-/** `ann` holds to the end, `Bob` for ten minutes, HOSTILE on another server; `dan` was denied; `eve` waits, live alone. */
+/**
+ * `ann` holds until the last poll, `Bob` for ten minutes, HOSTILE on another server; `dan` was denied; `eve` is only in the live
+ * queue.
+ */
 async function site(people: "viewer" | "operator" | "off" = "viewer"): Promise<Bench> {
   const rig = createRig([a.server({ id: "eda" }), a.server({ id: "cae" })]);
   const seats = (name: string, ...users: string[]) => {

@@ -50,7 +50,7 @@ const PICTURE = fc
     lastPollAt: fc.nat(9),
   })
   .map((fields) => {
-    // A session is one of its server.
+    // A session belongs to one server.
     const seen = new Set<number>();
     const features = fields.features.map((each) => ({
       ...each,

@@ -19,8 +19,8 @@ const PRODUCTS: readonly Product[] = [
 ];
 
 /**
- * Two hours of polls of two servers: `sim_core` of one has two holders in the first hour, `sim_post` of the other three
- * in the second. Of the other the last quarter of an hour is not known.
+ * Two hours of polls of two servers: `sim_core` of one has two holders in the first hour, `sim_post` of the other three in
+ * the second. The last quarter of an hour of the other server is unknown.
  */
 async function site(): Promise<Bench> {
   const servers = [a.server({ id: "eda" }), a.server({ id: "cae" })];
@@ -89,7 +89,7 @@ describe("a product", () => {
       currency: "EUR",
     });
     expect(sim?.coverage).toBeCloseTo((2 + 1.75) / 4, 1);
-    // A seat-hour costs 1 EUR: 4 seats for two hours, 6 for the time that was covered, less what was held.
+    // A seat-hour costs 1 EUR: 4 seats for two hours and 6 for the covered time, minus the held seat-hours.
     const paid = 4 * 2 + 6 * 1.75;
     expect(sim?.idleCost).toBeCloseTo(paid - Number(sim?.heldSeatHours), 0);
     expect(sim?.idleCost).toBe(Math.round(Number(sim?.idleSeatHours) * 100) / 100);
@@ -198,7 +198,7 @@ describe("label", () => {
     const ids = new Set((rows as { server?: string; id?: string }[]).map(({ server, id }) => server ?? id));
     expect([...ids].filter((id) => id !== "cae")).toEqual([]);
     if (!["expirations", "alerts", "denials", "waits", "people"].includes(path)) expect(ids.size).toBe(1);
-    // All must hold, and the server's id too.
+    // All labels and the server's id must match.
     expect(await list("label=location:muc&label=note:a,b:c&server=cae")).toEqual([]);
     expect(await list("label=location:st")).toMatchObject({
       code: "NOT_FOUND",

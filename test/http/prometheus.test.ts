@@ -5,7 +5,7 @@ import { bench } from "./make.ts";
 
 const TEXT = "text/plain; version=0.0.4; charset=utf-8";
 const OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/** As Prometheus 2.42 and 3 send it. */
+/** Accept headers of Prometheus 2.42 and 3. */
 const PROMETHEUS_2 =
   "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
 const PROMETHEUS_3 =
@@ -26,7 +26,7 @@ describe("what Accept makes of /api/metrics and of /metrics", () => {
     ["application/*", "json", "text"],
     [PROMETHEUS_2, "openmetrics", "openmetrics"],
     [PROMETHEUS_3, "openmetrics", "openmetrics"],
-    // Libraries name text beside JSON, and do not mean it.
+    // Libraries list text next to JSON, but expect JSON.
     ["application/json, text/plain, */*", "json", "text"],
     ["text/plain;q=0.5, application/json;q=0.4", "text", "text"],
     ["text/plain;q=0.4, application/json;q=0.5", "json", "text"],

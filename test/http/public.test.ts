@@ -43,10 +43,10 @@ const document = (await (await bench().get("/swagger/json")).json()) as ApiDocum
 const GETS = Object.entries(document.paths).flatMap(([path, { get }]) =>
   get === undefined ? [] : [{ path: path.replace("{id}", "eda"), needed: get["x-permission"] }],
 );
-/** What nobody may see without a key, whatever is public (commands: they are off here), and what tells of people. */
+/** Data that always needs a key (commands are off here), and data about people. */
 const ADMIN = ["keys", "raw", "protected_logs", "commands"];
 const PEOPLE = ["holders", "people", "logs"];
-/** Answers that describe the site: only for callers who see real names. */
+/** Answers that describe the site, for callers who see real names. */
 const SITE = ["logs", "details", "commands"];
 
 describe("without a key", () => {
@@ -71,7 +71,7 @@ describe("without a key", () => {
         if (shows === "counts") expect(text).not.toMatch(/(user|host)-[0-9a-f]{16}/);
       } else await answer.body?.cancel();
     }
-    // A wrong key is wrong, whatever is public.
+    // A wrong key is refused, even for public data.
     if (needed !== "open") expect((await at.get(path, { key: "lmk_wrong" })).status).toBe(401);
   });
 

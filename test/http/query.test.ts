@@ -33,7 +33,7 @@ const QUERY = queryOf({
   ...LIVE_LIST,
 });
 
-/** The message of the refusal. */
+/** Returns the message of the refusal. */
 function refused(query: string): string {
   try {
     QUERY.parse(query);

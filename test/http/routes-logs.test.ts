@@ -13,7 +13,7 @@ let store: ReturnType<typeof open>;
 let site: Bench;
 let newest = 0;
 
-/** Lines a minute apart from T on, as the daemon stores them. */
+/** A stored line, some minutes after T. */
 const line = (
   level: LogEvent["level"],
   source: LogEvent["source"],
@@ -66,7 +66,7 @@ async function list(path: string, role: keyof Bench["keys"] = "operator"): Promi
   return (await response.json()) as List;
 }
 
-/** Which of {@link LINES} are in the answer, by their index. */
+/** Returns the indexes of {@link LINES} in the answer. */
 const indexes = ({ logs }: List) => logs.map(({ timestamp }) => (Date.parse(timestamp) - T) / MINUTE);
 
 const at = (index: number) => new Date(T + index * MINUTE).toISOString();
@@ -95,7 +95,7 @@ describe("GET /api/logs/search", () => {
     expect(answer).toMatchObject({ total: 8, limit: 3, offset: 2 });
   });
 
-  // What words and filters find is held by the tests of the store: here each parameter is one of them.
+  // Each parameter is used once; the store's tests cover words and filters.
   test.each([
     ["q=SERVER+eda", [2, 1]],
     [`q=${encodeURIComponent("o'neil")}`, [3]],
@@ -200,7 +200,7 @@ describe("CSV", () => {
     const [head, first] = text.split("\r\n");
     expect(head).toBe("type,id,timestamp,level,message,source,metadata");
     expect(first).toStartWith(`log,log-${T + 7 * MINUTE},${at(7)},warn,`);
-    // Nothing that a spreadsheet would calculate, and the quotes doubled.
+    // Cells do not start a formula, and quotes are doubled.
     expect(text).toContain(`"'=server, is ""odd""`);
   });
 });

@@ -11,7 +11,7 @@ const NEVER = { collectedAt: null, lastPollAt: null, nextPollAt: null, pollDurat
 const EMPTY = { members: [], daemons: [], features: [], reachability: [], unparsed: [], unparsedLines: 0 };
 const UNCOUNTED = { total: null, used: null, available: null, utilization: null };
 
-/** A site with everything that a record can hold. */
+/** Creates a site with every kind of value in its records. */
 function site(at = bench()) {
   const error = a.toolError({ message: "refused", kind: "unreachable" });
   at.show(
@@ -53,7 +53,7 @@ function site(at = bench()) {
   return at;
 }
 
-/** The bench holds each answer against the document, in its `get`. */
+/** `get` of the bench checks each answer against the document. */
 const READ = [
   ...["health", "ping", "status", "server-info", "metrics", "network", "licenses", "licenses/features"],
   ...["licenses/features?sort=-used&limit=2", "licenses/users", "licenses/servers", "licenses/servers/eda"],

@@ -21,7 +21,7 @@ function site(more: Partial<HttpSettings> = {}): Bench {
   return bench({ settings: () => settings });
 }
 
-/** `POST /api/signin` as the page sends it. */
+/** Sends `POST /api/signin` as the page does. */
 const attempt = (at: Bench, body: object, headers: Headers = {}) =>
   at.get("/api/signin", {
     key: null,
@@ -30,7 +30,7 @@ const attempt = (at: Bench, body: object, headers: Headers = {}) =>
     headers: { "content-type": "application/json", ...PAGE, ...headers },
   });
 
-/** The header of a browser that has signed in with a key. */
+/** Signs in with a key and returns the browser's headers. */
 async function signIn(at: Bench, key: string, stay = false): Promise<{ cookie: string }> {
   const answer = await attempt(at, { key, stay });
   if (answer.status !== 204) throw new Error(await answer.text());
@@ -84,7 +84,7 @@ describe("signing in", () => {
     const [cookie = ""] = answer.headers.get("set-cookie")?.split(";") ?? [];
     const me = await fetch(`${url}/api/me`, { headers: { ...headers, cookie: `a=b; ${cookie}; c="d` } });
     expect(await me.json()).toMatchObject({ role: "viewer", signIn: { stay, current: true } });
-    // Over the other scheme it has another name, and does not count.
+    // The cookie of the other scheme has another name and is ignored.
     const plain = await fetch(`${url}/api/me`, { headers: { cookie } });
     expect(plain.status).toBe(cookie.startsWith("__Host-") ? 401 : 200);
   });
@@ -305,7 +305,7 @@ describe("every role", () => {
       const answer = await at.get(path, { key: at.keys[who], method, headers, ...sent });
       expect([who, answer.status]).toEqual([who, roles.split(" ").includes(who) ? status : 403]);
       if (who === "calendar") continue;
-      // The same by cookie, but that a browser makes no links and can sign out.
+      // A cookie gives the same access, except that a browser cannot make links and can sign out.
       const asBrowser = await at.get(path, by(await signIn(at, at.keys[who]), { method, headers, ...sent }));
       const own = path === "/api/signout" ? 204 : path.endsWith("code") ? 403 : status;
       expect([who, asBrowser.status]).toEqual([who, own]);
@@ -381,7 +381,7 @@ describe("a sign-in", () => {
     expect(quotas.used("key000000001").day).toBe(0);
     const wrong = async () => (await attempt(at, { key: "nonsense" })).status;
     expect([await wrong(), await wrong(), await wrong(), await wrong()]).toEqual([401, 401, 401, 429]);
-    // Nobody else's wrong keys keep a right one out.
+    // Wrong keys of others do not lock out a right key.
     expect((await attempt(at, { key: at.keys.operator })).status).toBe(204);
   });
 

@@ -16,12 +16,12 @@ import { parseText, sampleOf } from "../export/parse-text.ts";
 
 const NO_ALERTS = { info: 0, warning: 0, critical: 0 };
 
-/** Eight programs that share 500 seats, as `lstc_qrun -R` lists them: each says 500, and its own users. */
+/** Eight programs that share 500 seats, as `lstc_qrun -R` lists them: each shows 500 and its own users. */
 const USED = [240, 96, 64, 40, 0, 0, 0, 0];
 const crash = USED.map((used, at) =>
   feature({ name: `program${at}`, total: 500, used, seatGroup: "0", checkouts: [checkout({ count: used })] }),
 );
-/** Features that charge one pool of tokens, and each print what the pool has in use. */
+/** Features that use one token pool, each showing the use of the whole pool. */
 const tokens = ["HyperWorks", "GlobalZoneEU"].map((name) =>
   feature({ name, total: 1_000_003, used: 25_000, unit: "tokens", checkouts: [checkout({ count: 25_000 })] }),
 );
@@ -36,7 +36,7 @@ const credits = feature({
 const plain = feature({ name: "solver", total: 10, used: 1 });
 const open = feature({ name: "viewer", total: null, used: 7, unlimited: true });
 
-/** A package of four with two people on two of its components, and one with a component that the first has too. */
+/** A package of four with two people on two of its components, and a package that shares a component with it. */
 const inPackage = (name: string, total: number, people: readonly string[], of: string) =>
   feature({
     name,
@@ -84,7 +84,7 @@ describe.each(CASES)("the seats of %s", (_, servers, [total, used]) => {
 
   test("in the summary", () => {
     const { seats, utilization } = summaryRecord({ version: 1, servers }, NO_ALERTS);
-    // A site that was read and has no seats has 0 of them.
+    // A site that was read and has no seats has 0 available.
     const available = (total ?? 0) - (used ?? 0);
     expect(seats).toEqual({ total: total ?? 0, used: used ?? 0, available });
     expect(utilization).toBe(total === null ? null : Math.round((1e4 * (used ?? 0)) / total) / 100);

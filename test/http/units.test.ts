@@ -25,7 +25,7 @@ const NOW = START + 2 * HOUR;
 const RANGE = `start=${START}&end=${NOW}`;
 
 const SERVERS = [a.server({ id: "crash" }), a.server({ id: "mesh" })];
-/** `null` is somebody's name; nobody's name is null. */
+/** A user may be called `null`; a missing name is null. */
 const ROWS = [
   a.checkout({ user: null, host: "ws7", handle: null, startedAt: null }),
   a.checkout({ user: null, host: null, handle: null, startedAt: null }),
@@ -33,8 +33,8 @@ const ROWS = [
 ];
 
 /**
- * Two hours of polls: two programs share 500 seats, a third has 10 of its own, and on another server two features charge
- * one pool of tokens. Of the third the holders of `ROWS` are known, in the first hour all, then the first alone.
+ * Two hours of polls: two programs share 500 seats, a third has its own 10, and two features of another server use one token
+ * pool. The holders of the third program are in `ROWS`: all in the first hour, then only the first.
  */
 async function site(): Promise<{ at: Bench; rig: ReturnType<typeof createRig> }> {
   const rig = createRig(SERVERS);
@@ -137,7 +137,7 @@ describe("units and seat groups in the statistics", () => {
     const one = await ask<Heat>(at, `heatmap?${RANGE}&timezone=UTC&feature=HyperWorks`);
     expect([one.features, one.unit, peaks(one)]).toEqual([1, "tokens", [25_000, 25_000]]);
 
-    // The same from days that are made, and once more when a feature turns out to count something else.
+    // The same answers come from packed days, and change when a feature gets another unit.
     rig.clock.time = NOW + 24 * HOUR;
     rig.history().packAll();
     const days = () =>
@@ -149,7 +149,7 @@ describe("units and seat groups in the statistics", () => {
       at,
       `heatmap?start=${START - 12 * HOUR}&end=${START + 12 * HOUR}&timezone=UTC`,
     );
-    // What was read last holds for a minute more.
+    // The last reading counts for one more minute.
     expect(peaks(packed)).toEqual([443, 141, 141]);
     const credits = a.feature({ name: "post", total: 10, used: 1, unit: "credits", checkouts: [] });
     const poll = { startedAt: NOW + 25 * HOUR, finishedAt: NOW + 25 * HOUR, serverId: "crash" };
@@ -173,7 +173,7 @@ describe("units and seat groups in the statistics", () => {
       ["crash", 584, 443, "seats"],
       ["mesh", 0, 0, "seats"],
     ]);
-    // That tokens were used is told all the same.
+    // Sessions of tokens are counted, but no seat-hours.
     expect((await groups("group_by=server"))[1]).toMatchObject({ sessions: 2, uniqueUsers: 1 });
     const byFeature = await groups("group_by=feature&sort=feature");
     expect(byFeature.map((row) => [row.feature, row.unit])).toEqual([

@@ -120,7 +120,7 @@ describe("what is in the way", () => {
     const left = Bun.listen({ unix: join(directory, "admin.sock"), socket: { data() {} } });
     writeFileSync(join(directory, "viewer.sock"), "no socket");
     const stale = join(directory, "stale");
-    // As a crash leaves it: the file without a listener.
+    // After a crash, the socket's file remains without a listener.
     renameSync(join(directory, "admin.sock"), stale);
     left.stop(true);
     renameSync(stale, join(directory, "admin.sock"));

@@ -5,13 +5,13 @@ const MANY = 1_000_000;
 
 interface WrongBody {
   readonly path: string;
-  /** JSON with a million wrong elements, or a hundred thousand unknown fields. */
+  /** JSON with a million wrong elements or a hundred thousand unknown fields. */
   readonly json: string;
-  /** Open routes read a few kilobytes only. */
+  /** Routes without a key accept a few kilobytes only. */
   readonly isOpen: boolean;
 }
 
-/** Makes bodies with a million wrong elements for every operation of a document that takes JSON. */
+/** Makes bodies with a million wrong elements for every operation that accepts JSON. */
 export function wrongBodies(document: ApiDocument): WrongBody[] {
   const zeros = `[${"0,".repeat(MANY - 1)}0]`;
   const keys = `{${Array.from({ length: MANY / 10 }, (_, n) => `"k${n}":0`).join(",")}}`;
@@ -28,7 +28,7 @@ export function wrongBodies(document: ApiDocument): WrongBody[] {
   });
 }
 
-/** Expects an answer that names one problem, whatever the body holds. */
+/** Expects a refusal that names exactly one problem. */
 export async function expectRefused(
   { path, json, isOpen }: WrongBody,
   post: (path: string, json: string) => Promise<Response>,

@@ -9,7 +9,7 @@ export interface Relay extends AsyncDisposable {
 }
 
 /**
- * Proxies connections to the ports in turn. If `swallows` returns true, the connection is cut at the first byte of the
+ * Proxies connections to the ports round-robin. If `swallows` returns true, the connection is cut at the first byte of the
  * answer, when the hub has stored the push.
  */
 export async function startRelay(ports: () => readonly number[], swallows: () => boolean): Promise<Relay> {

@@ -15,7 +15,7 @@ const EVENTS = SITES * FACTS * (2 / 3);
 const BATCH = 150;
 const CUTS = 20;
 
-/** Pushes a site's facts up to `upTo` in small batches, to the hubs in turn. */
+/** Pushes a site's facts up to `upTo` in small batches, alternating between the hubs. */
 async function bring(
   site: ReturnType<typeof madeUpSite>,
   urls: readonly string[],

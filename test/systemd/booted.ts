@@ -1,4 +1,4 @@
-/** What the tests of one `describe` share: made before the first of them, taken away after the last. */
+/** Set-up that the tests of a `describe` share: created before the first test, removed after the last. */
 import { afterAll, beforeAll } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,13 +7,13 @@ import { compile } from "../../scripts/lib/compile.ts";
 import { createMachine, type Machine } from "./machine.ts";
 import { ROOT } from "./service.ts";
 
-/** Later than every one that there will be. */
+/** Later than any real version. */
 export const NEXT_VERSION = "99.0.0";
 
-/** A machine of the tests' own, on which each goes on from where the one before it left off. */
+/** A machine that a file's tests share; each test continues from the state of the one before. */
 export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Machine {
   const machine = createMachine();
-  // Preparations are done in the order in which they are asked for.
+  // Hooks run in the order of registration.
   beforeAll(async () => {
     await machine.boot();
     await prepare(machine);
@@ -22,7 +22,7 @@ export function bootedMachine(prepare: (machine: Machine) => Promise<void>): Mac
   return machine;
 }
 
-/** A build of the same sources under a later version; it can be asked for once the tests run. */
+/** Builds the same sources with a later version. The result is available when the tests run. */
 export function nextVersion(): () => NextVersion {
   let made: NextVersion | null = null;
   beforeAll(async () => {
@@ -36,9 +36,9 @@ export function nextVersion(): () => NextVersion {
 }
 
 interface NextVersion extends AsyncDisposable {
-  /** Of the built binary. */
+  /** Path of the binary. */
   readonly path: string;
-  /** A folder of its own, for what is made of it. */
+  /** Temporary folder for files made from the binary. */
   readonly folder: string;
 }
 

@@ -18,7 +18,7 @@ import {
 } from "./service.ts";
 
 const SECRETS = { webhook: "of-the-hook", email: "of-the-mail", prometheus: "of-the-metrics" };
-/** A server that nobody can ask: something to alert of. */
+/** A server that cannot be reached, so that an alert fires. */
 const SENDING = `
 [alerts]
 failures = 1
@@ -56,7 +56,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
   });
 
   const check = () => machine.run("licmond check");
-  /** The drop-in that `check` advises. */
+  /** Returns the drop-in that `check` suggests. */
   const advisedBy = (stdout: string) =>
     /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(stdout)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
 
@@ -140,7 +140,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
       machine.sh(`systemctl show licmond -p MainPID,InvocationID,NRestarts; systemctl --failed --no-legend
         ls -d /run/licmond-check-* /run/systemd/system/licmond-* 2>/dev/null || true`);
     const before = await state();
-    // From a place that the sandbox hides.
+    // Run from a directory that the sandbox hides.
     await machine.sh("cp licmond elsewhere && ./elsewhere check | grep -q 'lets the service reach'");
     await machine.sh("licmond check");
     expect(await state()).toBe(before);
@@ -189,10 +189,10 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     const write = await until("metrics were written", () => first("request", "/write"));
     expect(write.headers.authorization).toBe(`Bearer ${SECRETS.prometheus}`);
 
-    // While it runs root may try them out as well, and a reload finds them.
+    // Root can test notifications while the service runs, and a reload applies them.
     expect(await machine.sh("licmond notify --test")).not.toContain("PROBLEM");
     await machine.sh("systemctl reload licmond");
-    // systemctl returns when the signal is sent: the service says by itself when it has reloaded.
+    // systemctl returns when the signal is sent; the service reports when it has reloaded.
     await until("it has reloaded", async () =>
       (await show(machine, "ActiveState")).ActiveState === "active" ? true : undefined,
     );

@@ -16,10 +16,10 @@ api_key_file = "/etc/licmond/fleet.key"
 `;
 const hubToml = (database: string) =>
   `[http]\nhost = "0.0.0.0"\nport = ${HUB_PORT}\n[hub]\ndatabase = "${database}"\n`;
-/** The role of the test's PostgreSQL needs no password, and gets one all the same. */
+/** The test's PostgreSQL needs no password, but the config gets one anyway. */
 const DATABASE = `postgres://licmond@127.0.0.1:${POSTGRES_PORT}/postgres"\ndatabase_password_file = "/etc/licmond/hub-database`;
 
-/** A file that the services may read, and nobody else. */
+/** Writes a file that only the services can read. */
 async function secret(machine: Machine, path: string, text: string): Promise<void> {
   await machine.write(path, text, 0o640);
   await machine.sh(`chown root:licmond ${path}`);
@@ -35,7 +35,7 @@ interface SiteRow {
   readonly lagFacts: number | null;
 }
 
-/** The life of one machine with a hub and a site on it: each test goes on from where the one before it left off. */
+/** A hub and a site on one machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () => {
   let postgres: Postgres | null = null;
   let admin = "";
@@ -49,7 +49,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
   const ping = `curl -fsS --max-time 30 ${url}/api/ping`;
   const hub = async <Body>(path: string): Promise<Body> =>
     JSON.parse(await machine.sh(`curl -fsS --max-time 60 -H 'X-API-Key: ${admin}' '${url}${path}'`)) as Body;
-  /** Waits until the hub has everything of the site. */
+  /** Waits until the hub has all facts of the site. */
   const caughtUp = () =>
     until("the hub has what the site has", async () => {
       const { sites } = await hub<{ sites: SiteRow[] }>("/api/fleet/sites");
@@ -112,7 +112,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
 
   test("it ends in time, restarts, and comes back after kill -9; the site catches up", async () => {
     await machine.sh("systemctl stop licmond-hub");
-    // Past its own deadline, 10 s, it would have ended with 1; past systemd's by a signal.
+    // The service would exit with 1 after its own deadline of 10 s, and by a signal after that of systemd.
     expect([await show(machine, "Result"), await show(machine, "ExecMainStatus")]).toEqual(["success", "0"]);
     expect((await get(machine, "/api/ping")).status).toBe(200);
     await machine.sh(`systemctl start licmond-hub && ${ping}`);

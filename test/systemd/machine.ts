@@ -1,6 +1,6 @@
 /**
- * A booted Debian with systemd, driven as its administrator would: a copy of the base that `scripts/test --systemd`
- * prepares, in namespaces of its own, without a network.
+ * A booted Debian with systemd, used as its administrator would: a copy of the base of `scripts/test --systemd`, in its own
+ * namespaces, without a network.
  */
 import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { gather, until } from "../until.ts";
 
 export { until };
 
-/** Root of the base; undefined where no machine can be booted, and then the tests are skipped. */
+/** Root of the base; undefined if machines cannot boot here, so the tests are skipped. */
 export const BASE = process.env.SYSTEMD_TEST_BASE;
 
 export interface Ended {
@@ -20,40 +20,40 @@ export interface Ended {
 }
 
 export interface Running extends AsyncDisposable {
-  /** What it has printed so far, stdout and stderr together. */
+  /** Output so far, stdout and stderr together. */
   output(): string;
-  /** Its exit code. */
+  /** Resolves to the exit code. */
   readonly ended: Promise<number>;
 }
 
 export interface Machine extends AsyncDisposable {
-  /** Boots a fresh copy of the base. What it said while booting is in the error when it does not come up. */
+  /** Boots a fresh copy of the base. The error of a failed boot contains the console output. */
   boot(): Promise<void>;
-  /** Runs a command line of the shell as root to its end. */
+  /** Runs a shell command as root. */
   run(command: string): Promise<Ended>;
-  /** As `run`, but a failure is an error with everything that was printed; answers stdout without its last newline. */
+  /** Like `run`, but throws on failure. Returns stdout without the last newline. */
   sh(command: string): Promise<string>;
-  /** Starts a command line and leaves it running. */
+  /** Starts a shell command in the background. */
   start(command: string): Running;
-  /** A file's text; throws when it is not there. */
+  /** Returns a file's text; throws if it is missing. */
   read(path: string): Promise<string>;
-  /** Writes a file and the folders above it. */
+  /** Writes a file and its parent folders. */
   write(path: string, text: string, mode?: number): Promise<void>;
-  /** What stands before a program of the host that sees the machine's network alone. */
+  /** Returns the prefix of commands that run on the host but in the machine's network. */
   network(): readonly string[];
-  /** Starts a program of the host, which sees the machine's network alone: who is on the other end there. */
+  /** Starts a program of the host in the machine's network, as a peer of the machine. */
   inNetwork(argv: readonly string[]): Running;
-  /** Copies a file of the host into it. */
+  /** Copies a file from the host. */
   copyIn(from: string, path: string, mode?: number): Promise<void>;
-  /** Shuts it down as `systemctl reboot` does, and boots what is on its disk. */
+  /** Shuts down as `systemctl reboot` does, and boots again from the same disk. */
   reboot(): Promise<void>;
 }
 
-/** Guards against what hangs: no test is about how quick a machine is. */
+/** Guards against a hang; durations are not tested. */
 const BOOT_DEADLINE_MS = 240_000;
 const HALT_DEADLINE_MS = 120_000;
 const COMMAND_TIMEOUT_MS = 300_000;
-/** Nothing of the caller's environment. */
+/** The caller's environment is not passed on. */
 const ENVIRONMENT = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LANG: "C.UTF-8",
@@ -62,7 +62,7 @@ const ENVIRONMENT = {
   DEBIAN_FRONTEND: "noninteractive",
 };
 
-/** A machine that is not booted yet. */
+/** Creates a machine without booting it. */
 export function createMachine(): Machine {
   let folder = "";
   let current: Booted | null = null;
@@ -79,7 +79,7 @@ export function createMachine(): Machine {
     "nsenter",
     `--target=${init()}`,
     "--all",
-    // nsenter waits for what it starts, but does not take it along when it is killed.
+    // nsenter waits for its child, but does not kill it when it is killed.
     ...["setpriv", "--pdeathsig", "KILL"],
     "sh",
     "-c",
@@ -151,11 +151,11 @@ function running(argv: string[]): Running {
 }
 
 interface Booted {
-  /** Process id of the machine's PID 1, as the host sees it. */
+  /** Host's process id of the machine's PID 1. */
   readonly init: number;
-  /** Ends its services in order and waits. */
+  /** Stops all services and waits. */
   halt(): Promise<void>;
-  /** As pulling the plug. */
+  /** Kills the machine, as a power cut would. */
   kill(): Promise<void>;
 }
 
@@ -177,7 +177,7 @@ async function boot(name: string, root: string): Promise<Booted> {
     await tidy();
   };
   let init: number | null = null;
-  // The kernel ends everything in a name space whose first process has ended.
+  // When the first process of a PID namespace dies, the kernel kills all others.
   const kill = () => (init === null ? child.kill("SIGKILL") : process.kill(init, "SIGKILL"));
   try {
     init = await until(
@@ -210,7 +210,7 @@ async function boot(name: string, root: string): Promise<Booted> {
   }
 }
 
-/** The child of nspawn that is PID 1 in a name space of its own; null while there is none. */
+/** Returns the child of nspawn that is PID 1 of the machine, or null before it exists. */
 async function initOf(nspawnPid: number): Promise<number | null> {
   try {
     const children = await readFile(`/proc/${nspawnPid}/task/${nspawnPid}/children`, "utf8");
@@ -220,15 +220,15 @@ async function initOf(nspawnPid: number): Promise<number | null> {
       if (/^NSpid:.*\t1$/m.test(status)) return Number(pid);
     }
   } catch {
-    // It came or went while we looked.
+    // The process ended during the search.
   }
   return null;
 }
 
-/** Begins the names of the copies' folders; the process that made them follows. */
+/** Prefix of the copies' folders; the id of their process follows. */
 const FOLDER = "licmond-machine-";
 
-/** Copies of runs that were killed before they could tidy up. */
+/** Removes copies of runs that were killed. */
 async function removeLeftOvers(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = name.startsWith(FOLDER) ? Number.parseInt(name.slice(FOLDER.length), 10) : Number.NaN;

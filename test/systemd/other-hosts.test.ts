@@ -9,7 +9,7 @@ describe.skipIf(BASE === undefined)("hosts of another kind", () => {
     await using machine = createMachine();
     await machine.boot();
     await download(machine);
-    // The machine's own disk, seen as an image is: below a directory, with nothing of it running.
+    // Bind-mount the machine's own disk, to see it as an offline image.
     await machine.sh(`mkdir -p ${IMAGE} && mount --bind / ${IMAGE}`);
     const said = await machine.sh(`./licmond install --root ${IMAGE}`);
     const commands = [...said.matchAll(/^ {2}(\S+ --root=.*?)(?: {2}|$)/gm)].map(([, command]) => command);

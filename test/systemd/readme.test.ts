@@ -1,4 +1,4 @@
-/** What the documents tell an administrator to do, done in their order, each document on a machine of its own. */
+/** Runs the administrator's commands of the documents in order, each document on its own machine. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { basename } from "node:path";
 import { version } from "../../package.json";
@@ -9,12 +9,12 @@ import { bootedMachine, NEXT_VERSION, nextVersion } from "./booted.ts";
 import { BASE, type Machine } from "./machine.ts";
 import { BINARY, CONFIG, packageOf } from "./service.ts";
 
-/** The versions in the documents: whichever this one is, and the next. */
+/** Versions in the documents, for this version and the next. */
 const SHOWN = { this: "0.1.0", next: "0.2.0" };
-/** As a release names the executable. */
+/** Name of a release's executable. */
 const nameOf = (which: string) => `licmond-${which}-linux-x64`;
 
-/** The license server of the documents with its tool, as it is before anybody knows of licmond. */
+/** The license server and tool of the documents, before licmond is installed. */
 const HOST = `echo 127.0.0.1 lic1 >>/etc/hosts
 systemd-run --quiet --unit=lmgrd --socket-property=ListenStream=127.0.0.1:27000 sleep infinity
 useradd --system prometheus
@@ -34,7 +34,7 @@ const TOOL = `#!/bin/sh
 exec "$(command -v licmond)" simulate flexnet --server eda --timezone Europe/Berlin "$@"
 `;
 
-/** Documents other than the README speak of a licmond that runs, with a server whose log nobody may read yet. */
+/** Documents other than the README assume a running licmond, with a server whose log is not readable yet. */
 const INSTALLED = `chmod +x ${nameOf(version)}
 ./${nameOf(version)} install
 echo secret >/etc/licmond/secrets/webhook
@@ -89,7 +89,7 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
 
       for (const block of claimed("host", file)) test(titleOf(block), () => follow(block));
 
-      // Whoever has removed what `licmond install` laid down can take the package.
+      // The package can be installed after `licmond install` was undone.
       for (const block of claimed("package", file))
         test.skipIf(Bun.which("dpkg-deb") === null)(titleOf(block), async () => {
           const deb = await packageOf(machine, BINARY, version, next().folder);
@@ -102,23 +102,23 @@ describe.skipIf(BASE === undefined)("an administrator who reads", () => {
     });
 });
 
-/** The executable and SHA256SUMS of a release in root's home, in the place of an older one. */
+/** Puts the executable and SHA256SUMS of a release into root's home, replacing an older one. */
 async function download(machine: Machine, from: string, which: string): Promise<void> {
   await machine.sh("rm -f licmond-* SHA256SUMS");
   await machine.copyIn(from, `/root/${nameOf(which)}`);
-  // Of the others, which were not downloaded, too.
+  // SHA256SUMS also lists executables that were not downloaded.
   const other = `${"0".repeat(64)}  licmond-${which}-linux-arm64`;
   await machine.sh(`{ sha256sum ${nameOf(which)}; echo '${other}'; } >SHA256SUMS`);
 }
 
-/** Types a block into a file, through the program that an administrator opens it with. */
+/** Writes a block into a file with the editor that an administrator uses. */
 async function typeInto(machine: Machine, target: string, text: string): Promise<void> {
   const isUnit = target.endsWith(".service");
   const file = isUnit ? `/etc/systemd/system/${target}.d/override.conf` : target;
   const before = await machine.read(file).catch(() => "");
   const after = withBlock(before, text);
   await machine.write("/root/typed", after);
-  // Both split the editor's line into words, and add the file's name. systemctl edits on a terminal only.
+  // Both split the editor's command into words and append the file name. systemctl edits only on a terminal.
   await machine.sh(
     isUnit
       ? `SYSTEMD_EDITOR='cp /root/typed' script -qec 'systemctl edit ${target}' /dev/null`
@@ -129,7 +129,7 @@ async function typeInto(machine: Machine, target: string, text: string): Promise
     throw new Error(`${file} has become:\n${written}`);
 }
 
-/** The lines under a header that is there already go below it; the rest comes to the end. */
+/** Inserts lines below an existing header, and appends everything else. */
 function withBlock(before: string, block: string): string {
   const lines = before === "" ? [] : before.trimEnd().split("\n");
   for (const part of block.split(/\n(?=\[)/)) {

@@ -1,13 +1,13 @@
 /**
- * The other ends of everything that licmond sends with a secret, for a machine without a network: prints, a JSON line
- * each, its own certificate first and then what it was told. `bun secret-takers.ts`
+ * Servers for everything that licmond sends with a secret, on a machine without a network. Prints its certificate, then a
+ * JSON line for each message. `bun secret-takers.ts`
  */
 import { SMTPServer } from "smtp-server";
 import { selfSigned } from "../alerts/notify/certificate.ts";
 
 export const PORTS = { https: 7443, smtp: 7587 } as const;
 
-/** One line of what it prints. */
+/** A line of the output. */
 export type Told =
   | { readonly kind: "certificate"; readonly pem: string }
   | {

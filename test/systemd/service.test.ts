@@ -23,7 +23,7 @@ const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const SERVERS = COLLECTOR + serverToml("eda", BUSY) + serverToml("cae");
 const THREE_SERVERS = SERVERS + serverToml("plm");
 
-/** The life of one machine: each test goes on from where the one before it left off. */
+/** One machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined)("the service", () => {
   const machine = bootedMachine((fresh) => installed(fresh, SERVERS));
   let admin = "";
@@ -34,13 +34,13 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const { json } = await get<{ servers: { id: string }[] }>(machine, "/api/licenses/servers", admin);
     return (json?.servers ?? []).map(({ id }) => id).sort();
   };
-  /** Waits until systemd has started another process than this one. */
+  /** Waits until systemd has started a new process. */
   const untilAnother = (pid: number) =>
     until("another process is ready", async () => {
       const { MainPID, ActiveState } = await show(machine, "MainPID", "ActiveState");
       return (!["0", String(pid)].includes(MainPID) && ActiveState === "active") || undefined;
     });
-  /** An event stream read by curl within the machine, once it is open. */
+  /** Opens an event stream with curl inside the machine. */
   const openStream = async (query = "") => {
     const url = `http://127.0.0.1:${PORT}/stream/combined?interval=3600000${query}`;
     const stream = machine.start(`curl -sN -H 'X-API-Key: ${admin}' '${url}'`);
@@ -49,7 +49,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
   };
 
   test("after `install` and an edit, `check` finds nothing wrong", async () => {
-    // One host of the simulated triad is down, which a poll would call a problem.
+    // One host of the simulated triad is down, which a poll would report.
     expect(await machine.sh("sudo licmond check --no-poll")).toEndWith("No problems found.");
     expect(await machine.sh("systemd-analyze verify licmond.service 2>&1")).toBe("");
   });
@@ -59,7 +59,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await machine.sh(`systemctl enable --now licmond && ${ping}`)).toContain("pong");
     admin = await createKey(machine, "admin");
     await allRead(machine, admin, ["eda", "cae"]);
-    // Once could be luck.
+    // Repeat, because one success may be luck.
     for (let i = 0; i < 5; i++) {
       await machine.sh("systemctl stop licmond; systemctl reset-failed licmond");
       expect(await machine.sh(`systemctl start licmond && ${ping}`)).toContain("pong");
@@ -78,7 +78,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const priorityOf = (text: string) => entries.find(({ MESSAGE }) => MESSAGE.includes(text))?.PRIORITY;
     expect(priorityOf("licmond started")).toBe("6");
     expect(priorityOf("Plain HTTP beyond loopback")).toBe("4");
-    // The prefix that carries the priority is the journal's to take away.
+    // journald removes the priority prefix.
     expect(entries.filter(({ MESSAGE }) => /^<\d>/.test(MESSAGE))).toEqual([]);
     expect(entries.filter(({ PRIORITY }) => Number(PRIORITY) <= 3)).toEqual([]);
   });
@@ -169,7 +169,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     const fedAt = async () =>
       Number((await show(machine, "WatchdogTimestampMonotonic")).WatchdogTimestampMonotonic);
     const from = await fedAt();
-    // Longer than the watchdog's patience: a healthy daemon feeds it, and is left alone.
+    // Watch for longer than the watchdog's timeout: a healthy daemon is not restarted.
     await until("it is fed for as long", async () => (await fedAt()) - from > 10e6 || undefined);
     expect(await mainPid(machine)).toBe(pid);
     await machine.sh(`kill -STOP ${pid}`);

@@ -1,4 +1,4 @@
-/** licmond on a machine, as `systemctl`, `journalctl` and `curl` show it. */
+/** Helpers for licmond on a machine, through `systemctl`, `journalctl` and `curl`. */
 
 import { join } from "node:path";
 import { buildDeb, type DebArchitecture } from "../../scripts/lib/release/deb.ts";
@@ -8,20 +8,20 @@ import type { Machine } from "./machine.ts";
 import { until } from "./machine.ts";
 
 export const ROOT = join(import.meta.dir, "../..");
-/** The built binary: `scripts/test --systemd` makes it. */
+/** Built by `scripts/test --systemd`. */
 export const BINARY = join(ROOT, "dist/licmond");
-/** Where `licmond install` puts it; the Debian package has it in /usr/bin. */
+/** Path of `licmond install`; the Debian package uses /usr/bin. */
 const BINARY_INSIDE = "/usr/local/bin/licmond";
 export const CONFIG = "/etc/licmond/licmond.toml";
-/** Of the services in tests: the default. */
+/** The default port. */
 export const PORT = 8080;
 
-/** The built binary in root's home, as after a download. */
+/** Puts the built binary into root's home. */
 export async function download(machine: Machine): Promise<void> {
   await machine.copyIn(BINARY, "/root/licmond", 0o755);
 }
 
-/** The Debian package of a binary for the machine, made in a folder of the host. */
+/** Builds the Debian package of a binary in a folder of the host. */
 export async function packageOf(
   machine: Machine,
   binary: string,
@@ -34,26 +34,26 @@ export async function packageOf(
   return buildDeb({ ...made, epoch: 1_700_000_000, compression: "none" });
 }
 
-/** A `[[servers]]` entry whose tool is licmond's own simulation of the server of this name. */
+/** Returns a `[[servers]]` entry whose tool is licmond's simulation of the server `id`. */
 export function serverToml(id: string, tool = simulator("--server", id)): string {
   const argv = JSON.stringify(tool);
   return `[[servers]]\nid = "${id}"\nmanager = "flexnet"\naddress = "27000@lic-${id}"\ntool = ${argv}\n`;
 }
 
-/** A server at which people work whenever the test runs. */
+/** A simulated server with users at any time of day. */
 export const BUSY = simulator(`--ahead=${aheadFor("UTC", Date.now(), parseMomentOfWeek("Wed 11:00"))}`);
 
 export function simulator(...options: string[]): string[] {
   return [BINARY_INSIDE, "simulate", "flexnet", ...options, "--timezone", "UTC"];
 }
 
-/** Writes the config as an editor would: the file stays the same, and so do its owner and mode. */
+/** Writes the config in place, so its owner and mode stay. */
 export async function configure(machine: Machine, toml: string): Promise<void> {
   await machine.write("/root/config.edited", `${toml}\n`);
   await machine.sh(`cat /root/config.edited > ${CONFIG}`);
 }
 
-/** Downloaded, installed and configured; not started. */
+/** Installs and configures licmond without starting it. */
 export async function installed(machine: Machine, toml: string): Promise<void> {
   const hosts = [...toml.matchAll(/27000@(lic-\w+)/g)].map(([, host]) => host);
   await machine.sh(`echo 127.0.0.1 ${hosts.join(" ")} >>/etc/hosts`);
@@ -62,12 +62,12 @@ export async function installed(machine: Machine, toml: string): Promise<void> {
   await configure(machine, toml);
 }
 
-/** An administrator who tries things out meets the limit of starts a minute; a test does not wait for it. */
+/** Restarts the service. Resets the start limit first, so the test does not wait for it. */
 export async function restart(machine: Machine): Promise<void> {
   await machine.sh("systemctl reset-failed licmond; systemctl restart licmond");
 }
 
-/** A drop-in of the unit, taken up by the manager. An empty text takes it away. */
+/** Writes a drop-in of the unit and reloads systemd. An empty text removes it. */
 export async function dropIn(machine: Machine, name: string, text: string): Promise<void> {
   const path = `/etc/systemd/system/licmond.service.d/${name}.conf`;
   if (text === "") await machine.sh(`rm -f ${path}`);
@@ -75,7 +75,7 @@ export async function dropIn(machine: Machine, name: string, text: string): Prom
   await machine.sh("systemctl daemon-reload");
 }
 
-/** Properties of the unit, as `systemctl show` has them. */
+/** Reads properties of the unit by `systemctl show`. */
 export async function show<Name extends string>(
   machine: Machine,
   ...names: readonly Name[]
@@ -96,14 +96,14 @@ export interface JournalEntry {
   readonly _COMM?: string;
 }
 
-/** What the journal has of the unit: the service's own lines, and what systemd said of it. */
+/** Returns the journal of the unit: lines of the service and of systemd about it. */
 export async function journal(machine: Machine, since: string | null = null): Promise<JournalEntry[]> {
   const after = since === null ? "" : ` --after-cursor='${since}'`;
   const text = await machine.sh(`journalctl --sync; journalctl -u licmond -o json --no-pager${after}`);
   return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as JournalEntry);
 }
 
-/** Where the journal stands: what comes later is `journal(machine, mark)`. */
+/** Returns the current position in the journal, for `journal(machine, mark)`. */
 export async function mark(machine: Machine): Promise<string> {
   const text = await machine.sh("journalctl --sync; journalctl -n 1 -o cat --show-cursor --no-pager");
   const cursor = /^-- cursor: (.*)$/m.exec(text)?.[1];
@@ -113,11 +113,11 @@ export async function mark(machine: Machine): Promise<string> {
 
 export interface Answer<Body> {
   readonly status: number;
-  /** As the caller expects it to be; null when it is not JSON. */
+  /** Null if the body is not JSON. */
   readonly json: Body | null;
 }
 
-/** One request from within the machine; status 0 when nobody listens. */
+/** Sends a request from inside the machine; status 0 if the connection is refused. */
 export async function get<Body = unknown>(
   machine: Machine,
   path: string,
@@ -135,29 +135,29 @@ export async function get<Body = unknown>(
   return { status, json: /^[{[]/.test(text) ? (JSON.parse(text) as Body) : null };
 }
 
-/** A fresh key, made as the README says. */
+/** Creates a key as the README says. */
 export async function createKey(machine: Machine, role: string, name = `test-${role}`): Promise<string> {
   return machine.sh(`licmond keys create --name ${name} --role ${role}`);
 }
 
-/** Version of the process that answers. */
+/** Returns the version of the running process. */
 export const runningVersion = async (machine: Machine, key: string) =>
   (await get<{ version: string }>(machine, "/api/status", key)).json?.version;
 
-/** What a purge has left anywhere on the machine. */
+/** Lists files of licmond that remain after a purge. */
 export const leftOvers = (machine: Machine) =>
   machine.sh(
     "find / -xdev -name '*licmond*' -not -path '/root/*' -not -path '/proc/*' -not -path '/run/*' -not -path '/var/log/*'",
   );
 
-/** Of every session that it has seen. */
+/** Returns the ids of all stored sessions. */
 export async function sessionIds(machine: Machine, key: string): Promise<number[]> {
   const path = "/api/licenses/sessions?limit=10000";
   const { json } = await get<{ sessions: { id: number }[] }>(machine, path, key);
   return (json?.sessions ?? []).map(({ id }) => id);
 }
 
-/** Waits until every server of the config was read; their ids. */
+/** Waits until every configured server has been read. */
 export async function allRead(machine: Machine, key: string, ids: readonly string[]): Promise<void> {
   await until(`${ids.join(", ")} were read`, async () => {
     const { json } = await get<{ servers: { id: string; state: string }[] }>(

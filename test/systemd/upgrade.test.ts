@@ -22,7 +22,7 @@ const SERVERS = `[collector]\ninterval = "5s"\n${serverToml("eda", BUSY)}# edite
 
 const INSTALLED = "/usr/local/bin/licmond";
 
-/** The life of one machine: each test goes on from where the one before it left off. */
+/** One machine; each test continues from the state of the one before. */
 describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   const next = nextVersion();
   const machine = bootedMachine(async (fresh) => {
@@ -33,7 +33,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
   let admin = "";
   let version = "";
 
-  /** Nothing that was there before is lost: key, config, sessions. */
+  /** Checks that the key, the config and the sessions stay. */
   const keeps = async (work: () => Promise<void>) => {
     const sessions = await sessionIds(machine, admin);
     expect(sessions.length).toBeGreaterThanOrEqual(40);
@@ -61,7 +61,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
 
   test("an upgrade for which there is no room replaces nothing, and leaves the service alone", async () => {
     const pid = await mainPid(machine);
-    // Room for one more, and an upgrade needs two: the new one, and the old one to go back to.
+    // Leave space for one more binary. An upgrade needs two: the new one, and the old one to roll back.
     await machine.sh(`size=$(($(stat -c %s ${INSTALLED}) * 5 / 2))
         mount -t tmpfs -o size=$size,mode=0755 none /mnt && cp -a ${INSTALLED} /mnt && mount --bind /mnt /usr/local/bin`);
     try {
@@ -101,7 +101,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     const pid = await mainPid(machine);
     await keeps(async () => {
       await machine.sh("./licmond-next upgrade");
-      // It has waited for the answer already.
+      // The upgrade waits until the new version answers.
       expect(await runningVersion(machine, admin)).toBe(NEXT_VERSION);
     });
     expect(await mainPid(machine)).not.toBe(pid);
@@ -136,7 +136,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect((await machine.run("command -v licmond")).exitCode).not.toBe(0);
     expect(await machine.read(CONFIG)).toBe(config);
 
-    // Whoever installs again finds all of it.
+    // A new installation finds all data again.
     await machine.sh("./licmond-next install --start");
     await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
     expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);

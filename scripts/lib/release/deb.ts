@@ -38,7 +38,7 @@ export interface DebOptions {
   readonly folder: string;
   /** Time of every file inside, in seconds since 1970: equal inputs give equal bytes. */
   readonly epoch: number;
-  /** `none` takes a second instead of a minute, for a package that nobody downloads. Default: xz. */
+  /** `none` takes a second instead of a minute, for test packages. Default: xz. */
   readonly compression?: "xz" | "none";
 }
 

@@ -13,22 +13,22 @@ import type { EventRow } from "../../../src/store/events.ts";
 import { recordingLog } from "../../store/recording-log.ts";
 import type { Bench } from "../make.ts";
 
-/** Under a secret that is none, so that tests can say what comes out. */
+/** A fixed secret, so that tests know the pseudonyms. */
 export const PSEUDONYMS = createPseudonyms(new Uint8Array(32));
 
-/** Streams over a real bus, hub and sampler, with the events in memory instead of SQLite. */
+/** Streams with a real bus, hub and sampler, and in-memory events. */
 export interface MemoryStreams extends StreamsPort {
   log(message: string, change?: Partial<LogEvent>): void;
   emit(input: EventInput): void;
   readonly bus: Pick<Bus, "pass">;
   flush(): void;
-  /** Runs the timers of the hub with this interval. */
+  /** Runs the hub's timers of this interval. */
   tick(ms: number): void;
-  /** Forgets events up to an id, as retention does. */
+  /** Deletes events up to an id, as retention does. */
   forget(through: number): void;
   readonly holes: { from: number; to: number }[];
   readonly stored: readonly EventRow[];
-  /** Lines that the hub of the streams logged. */
+  /** Log lines of the streams' hub. */
   readonly logged: ReturnType<typeof recordingLog>["lines"];
   limit: { streams: number; perKey: number };
   bufferBytes: number;
@@ -119,7 +119,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
   return streams;
 }
 
-/** The handlers of a WebSocket over a stand-in for the socket: what it sends, and the code it is closed with. */
+/** WebSocket handlers with a fake socket that records messages and the close code. */
 export function socketOf(
   { deps, keys }: Bench,
   role: keyof Bench["keys"],
@@ -148,12 +148,12 @@ export function socketOf(
   return { done, held, say: (message: object) => handlers.message(ws, JSON.stringify(message)) };
 }
 
-/** A status of a server; with a daemon, of that daemon. */
+/** Status event of a server, or of one of its daemons. */
 export function down(server: string, daemon: string | null = null): EventInput<ServerStatusEvent> {
   return { type: "server_status", server, daemon, from: "up", to: "down", reason: null };
 }
 
-/** Somebody took a seat. */
+/** Checkout event. */
 export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInput<CheckoutEvent> {
   const at = "2026-03-01T12:00:00.000Z";
   return {
@@ -178,7 +178,7 @@ export function taken(change: Partial<EventInput<CheckoutEvent>> = {}): EventInp
   };
 }
 
-/** A frame of server-sent events as a client reads it; comments have their text in `comment`. */
+/** A parsed frame of server-sent events. Comments have their text in `comment`. */
 export interface Frame {
   readonly event?: string;
   readonly id?: number;
@@ -187,7 +187,7 @@ export interface Frame {
   readonly retry?: number;
 }
 
-/** Reads blocks of a stream one by one. */
+/** Reads frames one by one. */
 export function readFrames(response: Response) {
   const reader = (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -216,7 +216,7 @@ export function readFrames(response: Response) {
   return {
     next,
     take,
-    /** Everything up to the end of the stream. */
+    /** Reads all remaining frames. */
     rest: () => take(Infinity),
     cancel: () => reader.cancel(),
   };

@@ -10,7 +10,7 @@ const reader = (name: string, tookAt: number, bytes: number) => ({
   },
 });
 
-/** A budget of 100 bytes; `turn` runs what is due in the next turn of the event loop. */
+/** A budget of 100 bytes; `turn` runs callbacks of the next turn of the event loop. */
 function rig(...members: ReturnType<typeof reader>[]) {
   const readers = new Set(members);
   const cuts: { names: string[]; bytes: number }[] = [];

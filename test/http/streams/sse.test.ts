@@ -118,7 +118,7 @@ describe("a log stream", () => {
     expect(await hidden.next()).toEqual({ comment: "" });
     expect(await shown.next()).toEqual({ event: "heartbeat", data: { type: "heartbeat" } });
     expect((await open("/stream/logs?heartbeat=often")).response.status).toBe(400);
-    // The page says "disconnected" after 40 s without an event.
+    // The page shows "disconnected" after 40 s without an event.
     expect(HEARTBEAT_MS).toBe(15_000);
   });
 
@@ -412,7 +412,7 @@ describe("the end of a stream", () => {
     await next();
     for (const { id, role } of site.deps.keys.list()) if (role === "viewer") site.deps.keys.revoke(id);
     expect((await rest()).at(-1)).toEqual({ comment: "the API key or the sign-in has ended" });
-    // Five seconds are promised.
+    // The API promises five seconds.
     expect(KEY_CHECK_MS).toBeLessThan(5_000);
   });
 
@@ -432,7 +432,7 @@ describe("the end of a stream", () => {
     expect((await swift.next())?.data?.message).toBe("still here");
     expect(seen).toBe(streams.stored.length - 1);
     expect(site.logged.filter(({ message }) => message.includes("reads too slowly"))).toHaveLength(1);
-    // Its socket stays open on our side until here.
+    // Keep our side of the socket open until here.
     await stalled.cancel().catch(() => {});
   });
 });
@@ -443,7 +443,7 @@ describe("stalled replays", () => {
     streams.flush();
   };
 
-  /** A replay of everything for a client that never reads. */
+  /** Replays everything to a client that never reads. */
   function stall() {
     const caller = { id: "k", role: "admin", anonymize: false } as NonNullable<Exchange["caller"]>;
     const exchange = { caller, signIn: null, request: new Request("http://lic/") } as Exchange;
@@ -476,7 +476,7 @@ describe("stalled replays", () => {
     const held = left().reduce((sum, { bytes }) => sum + bytes, 0);
     expect(held).toBeLessThan(streams.bufferBytes);
     expect(held).toBeGreaterThan(streams.bufferBytes / 2);
-    // None took anything, so those that came first are the slowest.
+    // No client has read anything, so the oldest ones are the slowest.
     expect(stalled.findIndex(({ ended }) => ended === "")).toBe(stalled.length - left().length);
     expect(Math.max(...stalled.map(({ bytes }) => bytes))).toBeLessThan(REPLAY_WAITING_BYTES + 40_000);
     expect(streams.logged[0]?.message).toContain("limits.stream_buffers");

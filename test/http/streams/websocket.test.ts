@@ -23,7 +23,7 @@ interface Message extends Record<string, unknown> {
   readonly type: string;
 }
 
-/** Opens a socket; messages are taken one by one, the close last. */
+/** Opens a socket. Messages are read one by one, the close last. */
 async function open(path: string, role: keyof Bench["keys"] = "admin") {
   const key = `${path.includes("?") ? "&" : "?"}api_key=${site.keys[role]}`;
   const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}${key}`);
@@ -105,7 +105,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "broken" });
     send({ type: "subscribe", level: null });
     expect(await next()).toMatchObject({ type: "subscribed", level: null, source: ["store"] });
-    // By its other name it is the same parameter.
+    // The parameter also has another name.
     send({ type: "subscribe", sources: ["store"], levels: "error" });
     expect(await next()).toMatchObject({ source: null, sources: ["store"], level: null, levels: ["error"] });
     send({ type: "subscribe", level: [] });
@@ -234,7 +234,7 @@ describe("a WebSocket", () => {
         const { type } = await next();
         expect(["pong", "subscribed", "error"]).toContain(type);
       }),
-      // Below the limit of messages a second.
+      // Stay below the limit of messages per second.
       { numRuns: 15 },
     );
   });
