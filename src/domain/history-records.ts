@@ -185,7 +185,9 @@ export const EfficiencyRecord = record("EfficiencyRow", {
     {
       description:
         "The same demand on other numbers of seats; none while the total is unknown or unlimited. Of more seats than " +
-        "there are, null where demand is not known, else what the known demand would still have missed",
+        "there are, null where demand is not known. Else `saturatedSeconds` is the time in which the known demand would " +
+        "still have taken every seat, and `affectedSessions` the number of requests that would still have been denied or " +
+        "queued",
     },
   ),
   demand: Type.Object(DemandFields, {

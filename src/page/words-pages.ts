@@ -8,6 +8,7 @@ const persons = (count: number) => `${number(count)} ${count === 1 ? "person" : 
 /** The words of the first page, and those of the pages that come later. */
 export const words = {
   ...first,
+  freeThoughExpired: "The server may refuse seats that it counts as free.",
   apiDocs: "API documentation",
   searchSites: "Search sites",
   paletteHint: "Feature, person, host, server, page or action",

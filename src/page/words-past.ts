@@ -70,7 +70,7 @@ export const past = {
   seatsOf: seats,
   difference: (count: number) => (count > 0 ? `${number(count)} more` : `${number(-count)} fewer`),
   sessionsAffected: "Sessions affected",
-  stillRefused: "Requests still refused",
+  stillUnmet: "Requests still denied or queued",
 
   lookingBack: "Looking back",
   reports: { usage: "Usage", efficiency: "Efficiency", heatmap: "Hours", compare: "Compare" },

@@ -32,6 +32,30 @@ async function renderersOf(parent: number): Promise<number[]> {
 }
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
+  test("explains free seats of an expired feature, and counts queued requests as unmet", async () => {
+    await using site = await createWatchedSite();
+    const log = `${site.folder}/acmed.log`;
+    await Bun.write(log, "");
+    await site.write("", `log_file = "${log}"`);
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll({
+      features: {
+        solver: { total: 2, used: 2, queued: 3 },
+        oldie: { total: 3, expires: "2020-05-01" },
+      },
+    });
+    const page = await browser.open(`${watching.daemon.url}/feature?server=eda&daemon=acmed&name=oldie`);
+    await signIn(page, watching.key);
+    await page
+      .locator(".facts", { hasText: "The server may refuse seats that it counts as free." })
+      .waitFor();
+    await page.goto(`${watching.daemon.url}/feature?server=eda&daemon=acmed&name=solver`);
+    await isLive(page);
+    await page.locator("#main", { hasText: "Requests still denied or queued" }).waitFor();
+    expect(await page.locator("#main").textContent()).not.toContain("still refused");
+  });
+
   test.skipIf(!SLOW)("tells what is out of order: waits, errors, no stream, another version", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });

@@ -51,8 +51,10 @@ type FeatureCounts = Omit<FeatureRecord, "pools" | "assigned">;
 
 /** Returns a feature as a row for {@link FEATURE_HEADS}. */
 export function featureRow(feature: FeatureCounts, now: number): Row {
-  const { name, server, daemon, used, total, available, unlimited, queued, expiresOn, unit } = feature;
-  const state = stateOf(feature, now);
+  const { name, server, daemon, used, total, available, unlimited, queued, expiresOn, expiresAt, unit } =
+    feature;
+  const isExpired = expiresAt !== null && Date.parse(expiresAt) < now;
+  const state = stateOf(feature, now) || (isExpired ? "expired" : "");
   return [
     available !== null && available <= 0 ? RED : state === "" ? PLAIN : YELLOW,
     name,

@@ -211,6 +211,7 @@ function Facts({ row, waiting }: { readonly row: FeatureRow; readonly waiting: r
           {words.inDays(left)}
         </span>
       )}
+      {left !== null && left < 0 && (row.free ?? 0) > 0 && <span>{words.freeThoughExpired}</span>}
       {readAt !== null &&
         (feature.state === "stale" ? (
           <State is="stale">{words.readBefore(duration(now.value - Date.parse(readAt)))}</State>

@@ -44,7 +44,7 @@ export function SeatsNeeded({ row }: { readonly row: EfficiencyRecord }) {
         {whatIf.length === 0 && <p class="q">{past.noWhatIf}</p>}
         {[
           { tried: whatIf.filter((each) => each.total < total), affected: past.sessionsAffected },
-          { tried: whatIf.filter((each) => each.total > total), affected: past.stillRefused },
+          { tried: whatIf.filter((each) => each.total > total), affected: past.stillUnmet },
         ].map(
           ({ tried, affected }) =>
             tried.length > 0 && (
