@@ -107,7 +107,8 @@ function createDenialReader({ store, events, bus }: AlertServiceDeps, engine: Pi
       }
       for (;;) {
         const page = events.page(from, PAGE_EVENTS, "denial");
-        give(page.map(({ id, json }) => ({ id, event: JSON.parse(json) as DenialEvent })));
+        const whole = page.filter(({ json }) => json !== "");
+        give(whole.map(({ id, json }) => ({ id, event: JSON.parse(json) as DenialEvent })));
         from = page.at(-1)?.id ?? from;
         if (page.length < PAGE_EVENTS) break;
       }

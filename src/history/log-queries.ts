@@ -1,7 +1,7 @@
 import type { LogLevel, LogSource } from "../domain/words.ts";
 import type { Rows } from "../store/conditions.ts";
 import { allOf, type Condition, compared, noneOf, oneOf } from "../store/conditions.ts";
-import { lineMatcher, mayHave, wordsOf } from "../store/log-words.ts";
+import { lineMatcher, mayHave, parseLine, wordsOf } from "../store/log-words.ts";
 import type { HistorySource } from "./reader.ts";
 
 /** Which log lines are meant; null = all. Times are epoch ms, [start, end). */
@@ -40,6 +40,7 @@ export function searchLogs(read: LogRead, filter: LogFilter, limit: number, offs
     limit,
     offset,
   );
+  for (const { body } of rows) parseLine(body);
   read.checkpoint();
   return { rows: rows.map(({ body }) => body), total: countLogs(read, filter, condition) };
 }

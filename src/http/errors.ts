@@ -77,7 +77,7 @@ export function noSuchPath(): ApiError {
 const UNEXPECTED = "Something went wrong inside licmond. The log has the reason under this request id.";
 const TRY_AGAIN = "The database could not do this now. Try again shortly; the log has the reason.";
 const DAMAGED =
-  "The database is damaged where this had to be read. A restart of licmond moves it aside, or a backup is restored; the log says more.";
+  "The database is damaged where this had to be read. Restart licmond, which moves a damaged file aside, or restore a backup; the log says more.";
 
 /** What TypeBox found wrong with a query or a body, in the contract's words. */
 function invalidRequest({ type, validator, value }: ValidationError): ApiError {

@@ -11,6 +11,7 @@ export interface EventRow {
   readonly type: EventType;
   readonly level: string | null;
   readonly source: string | null;
+  /** Empty when the stored event is damaged. */
   readonly json: string;
 }
 
@@ -29,7 +30,8 @@ export function createEvents(store: Store) {
   const insert = sqlite.query<null, [Row]>(`INSERT ${ROW}`);
   const pageOf = (condition: string) =>
     sqlite.query<EventRow, [number, string, number]>(
-      `SELECT id, type, level, source, body AS json FROM events WHERE id > ?1 AND ${condition} ORDER BY id LIMIT ?3`,
+      `SELECT id, type, level, source, iif(json_valid(body), body, '') AS json FROM events
+       WHERE id > ?1 AND ${condition} ORDER BY id LIMIT ?3`,
     );
   const anyPage = pageOf("?2 = ''");
   const typePage = pageOf("type = ?2");

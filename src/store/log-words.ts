@@ -1,4 +1,5 @@
 import type { LogEvent } from "../domain/events.ts";
+import { DamagedValue } from "./database/store-error.ts";
 import type { Store } from "./open/open.ts";
 
 /** Lines of one row of the index: their words take a few milliseconds to collect, and a few tens of kB. */
@@ -14,6 +15,7 @@ export function wordsOf(q: string): string[] {
 
 /** Whether the index row with these words can have a line in which each word occurs. */
 export function mayHave(indexed: string, words: readonly string[]): boolean {
+  if (typeof indexed !== "string") throw new DamagedValue("A row of the index of log words is not a text");
   return words.every((word) => indexed.includes(word));
 }
 
@@ -26,6 +28,7 @@ export function lineMatcher(words: readonly string[]): (json: string) => boolean
   // Without quotes, backslashes and what is not ASCII, a word stands in the JSON as it is: parsing costs twice the rest.
   const literal = words.filter((word) => /^[!#-[\]-~]+$/.test(word));
   return (json) => {
+    if (typeof json !== "string") throw new DamagedValue("A stored log line is not a text");
     if (isAscii(json)) {
       const upper = json.toUpperCase();
       if (!literal.every((word) => upper.includes(word))) return false;
@@ -76,10 +79,20 @@ export function createLogIndex({ sqlite, transaction }: Pick<Store, "sqlite" | "
   };
 }
 
+/** Parses a stored log line. Throws DamagedValue when it is not one. */
+export function parseLine(json: string): LogEvent {
+  try {
+    const line = JSON.parse(json) as LogEvent | null;
+    if (typeof line?.message === "string" && typeof line.metadata === "object") return line;
+  } catch {
+    // Not JSON.
+  }
+  throw new DamagedValue("A stored log line is damaged");
+}
+
 /** What of a line is searched: its message and the values of its metadata, a line each. */
 function searchedText(json: string): string {
-  // Only our own lines are stored.
-  const { message, metadata } = JSON.parse(json) as Pick<LogEvent, "message" | "metadata">;
+  const { message, metadata } = parseLine(json);
   const values = Object.values(metadata).filter(
     (value) => typeof value === "string" || typeof value === "number",
   );

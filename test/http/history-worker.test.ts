@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { createHistoryClient } from "../../src/history/client.ts";
 import { createPseudonyms } from "../../src/http/anonymous/anonymous.ts";
 import type { HistoryAnswers } from "../../src/http/history-answers/answers.ts";
+import { createEvents } from "../../src/store/events.ts";
 import { installationSecret } from "../../src/store/secrets.ts";
 import * as a from "../domain/make.ts";
 import { createRig } from "../history/rig.ts";
@@ -47,6 +48,39 @@ describe("answers of the worker of history", () => {
     expect(csv.headers["x-total-count"]).toBe("1");
     expect(textOf(csv).split("\r\n")).toHaveLength(3);
   });
+
+  test.each([
+    ["not JSON", "bad", "UPDATE events SET body = '{bad' WHERE id = ?"],
+    ["JSON of something else", "0", "UPDATE events SET body = '0' WHERE id = ?"],
+    ["noise", "server", "UPDATE events SET body = cast(x'a5a5' AS TEXT) WHERE id = ?"],
+  ])(
+    "with a stored log line that is %s are the fault of the database, with words to search and without",
+    async (_, word, damage) => {
+      const { rig, client } = await worker();
+      const lines = [1, 2, 3].map((n) => a.NOON + n);
+      for (const id of lines) {
+        const fields = { level: "info", message: "Server is up", source: "collector", metadata: {} } as const;
+        const event = {
+          type: "log",
+          id: `log-${id}`,
+          timestamp: new Date(id).toISOString(),
+          ...fields,
+        } as const;
+        rig.store.transaction(() => createEvents(rig.store).insert(id, event, JSON.stringify(event)));
+      }
+      const any = { levels: null, sources: null, serverIds: null, start: null, end: null, hiddenSources: [] };
+      const logs = (q: string | null, format: "json" | "csv" = "json") =>
+        client.query("logs", { ...PAGE, ...any, q, format, oldestFirst: false });
+      expect(JSON.parse(textOf(await logs("server")))).toMatchObject({ total: 3 });
+      rig.store.sqlite.run(damage, [lines[1] ?? 0]);
+      for (const [q, format] of [
+        [null, "json"],
+        [word, "json"],
+        [null, "csv"],
+      ] as const)
+        expect(await logs(q, format).catch((error: unknown) => error)).toMatchObject({ code: "CORRUPT" });
+    },
+  );
 
   test("are made under the installation's pseudonyms for those who may not know names", async () => {
     const { rig, client, asked } = await worker();

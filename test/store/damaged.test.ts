@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import * as fs from "node:fs";
 import { join } from "node:path";
@@ -51,6 +52,16 @@ function works(store: Store): void {
 /** Makes the first page of the events unreadable. */
 function damageEvents(path: string): void {
   for (const page of pagesOf(path, "events", "root")) fillPage(path, page);
+}
+
+/** Damages the text of the newest log line; answers how many events there are, and its id. */
+function damageOneLine(directory: string): [number, number] {
+  const store = open(directory);
+  const events = createEvents(store).page(0, 10_000);
+  const id = events.findLast(({ type }) => type === "log")?.id ?? 0;
+  store.sqlite.run("UPDATE events SET body = '{bad' WHERE id = ?", [id]);
+  store.close();
+  return [events.length, id];
 }
 
 describe("a damaged database", () => {
@@ -163,6 +174,25 @@ describe("a damaged database", () => {
     expect(fs.existsSync(`${path}.damaged`)).toBe(false);
   });
 
+  test("met in the text of an event costs that event alone", () => {
+    const { directory, path } = place();
+    const [before, id] = damageOneLine(directory);
+    fs.writeFileSync(`${path}.damaged`, "a log line\n");
+    const { store, log } = openDespite(directory);
+    expect(aside(directory)).toEqual([]);
+    const rows = createEvents(store).page(0, 10_000);
+    expect(rows).toHaveLength(before - 1);
+    expect(rows.map((row) => row.id)).not.toContain(id);
+    expect(logStats(createReader(store.sqlite, { now: Date.now() }), []).total).toBe(
+      rows.filter(({ type }) => type === "log").length,
+    );
+    expect(log.lines).toContainEqual({
+      level: "error",
+      message: "Damaged events were removed",
+      fields: { events: 1 },
+    });
+  });
+
   test("that turns out to be whole is kept", () => {
     const { directory, path, filled } = place();
     fs.writeFileSync(`${path}.damaged`, "something was met\n");
@@ -185,6 +215,75 @@ test("a write-ahead log whose database is not there, as kill -9 may leave it, is
     fs.copyFileSync(join(from.directory, name), join(directory, name));
   works(openDespite(directory).store);
   expect(aside(directory)).toHaveLength(1);
+});
+
+/** Drops a table, and leaves nothing in the write-ahead log. */
+function dropTable(path: string, table: string): void {
+  using sqlite = new Database(path);
+  sqlite.run(`DROP TABLE ${table}`);
+  sqlite.run("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+describe("a table that is missing", () => {
+  test("of licmond.db is named, and a new file takes its place", () => {
+    const { directory, path } = place();
+    dropTable(path, "sessions");
+    const { store, log } = openDespite(directory);
+    works(store);
+    expect(aside(directory)).toHaveLength(1);
+    expect(log.lines).toContainEqual({
+      level: "error",
+      message: MOVED,
+      fields: expect.objectContaining({ reason: `${path} has no table sessions` }),
+    });
+  });
+
+  test("of state.db is named, and its copy takes its place", () => {
+    const { directory, filled } = place();
+    const path = join(directory, "state.db");
+    dropTable(path, "api_keys");
+    const { store, log } = openDespite(directory);
+    expect(createKeys({ store, clock }).list()).toHaveLength(filled.keys.length);
+    expect(log.lines).toContainEqual({
+      level: "error",
+      message: "The state came back from its copy, with the API keys",
+      fields: expect.objectContaining({ reason: `${path} has no table api_keys` }),
+    });
+  });
+
+  test("is named by a query, too", () => {
+    const { directory, path } = place();
+    const store = open(directory);
+    store.sqlite.run("DROP TABLE event_holes");
+    const query = () => store.read(() => store.sqlite.query("SELECT * FROM event_holes").all());
+    expect(query).toThrow(`${path} has no table event_holes`);
+    expect(query).toThrow(StoreError);
+  });
+});
+
+test.each([
+  ["exchanged", true],
+  ["state.db in the place of both", false],
+])("files that are %s are refused, named, and left as they are", (_, areExchanged) => {
+  const from = place();
+  // In another directory: what this process remembers of the write-ahead logs must not count.
+  const directory = quickDirectory();
+  const path = join(directory, "licmond.db");
+  const small = fs.readFileSync(join(from.directory, "state.db"));
+  fs.writeFileSync(path, small);
+  fs.copyFileSync(areExchanged ? from.path : join(from.directory, "state.db"), join(directory, "state.db"));
+  const files = () =>
+    fs
+      .readdirSync(directory)
+      .filter((name) => !/-(wal|shm)$|\.lock$/.test(name))
+      .sort();
+  const before = files();
+  for (const options of [{}, { damaged: "move-aside" }, { mode: "cli" }] as const)
+    expect(() => open(directory, options)).toThrow(
+      /\.db has the content of a (licmond|state)\.db, not of a /,
+    );
+  expect(files()).toEqual(before);
+  expect(fs.readFileSync(path).equals(small)).toBe(true);
 });
 
 describe("of a large file, of which not all is read at the start", () => {

@@ -9,6 +9,7 @@ import { type Asked, holdingsAt } from "../../domain/stats/held-seats.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { allOf, type Condition, compared, oneOf, sessionCondition } from "../../store/conditions.ts";
 import { DENIAL_COLUMNS } from "../../store/denial-queries.ts";
+import { parseLine } from "../../store/log-words.ts";
 import { createReader } from "../reader.ts";
 import { sessionRecord } from "./session-list.ts";
 import { SESSION_COLUMNS } from "./sessions.ts";
@@ -62,7 +63,7 @@ export function createExport(sqlite: Database, table: ExportTable, query: Export
   const to = compared("at <", end);
   if (table === "logs") {
     const wanted = allOf([{ sql: "type = 'log'", values: [] }, oneOf("server", servers), from, to]);
-    const eventOf = ({ body }: { readonly body: string }) => JSON.parse(body) as LogEvent;
+    const eventOf = ({ body }: { readonly body: string }) => parseLine(body);
     return { record: LogEvent, slices: () => byId(sqlite, "events", "id, body", wanted, eventOf) };
   }
   const named = sessionCondition({ ...query, users: null, hosts: null });

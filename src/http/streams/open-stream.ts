@@ -112,6 +112,7 @@ async function resume(
   // A client may resume from an id newer than any published event; this says so.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
+  const tell = (note: string) => client.send(ownChunk(comment(note), notice(note)));
   client.send(ownChunk(`:resume from ${after}\n\n${RETRY}${notes.map(comment).join("")}`, notice(...notes)));
 
   if (stream === "metrics") {
@@ -125,13 +126,13 @@ async function resume(
       await client.ready();
       await hub.replayTurn();
       if (client.gone) return;
-      const sent = await sendPage({ hub, history }, client, cursor, limit, only);
+      const sent = await sendPage({ hub, history }, client, cursor, limit, only, tell);
       cursor = sent.cursor;
       limit = Math.min(PAGE_EVENTS, Math.max(1, 2 * sent.events));
       if (cursor >= hub.lastPublished()) break;
     }
   // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
-  for (const note of gaps()) if (!notes.includes(note)) client.send(ownChunk(comment(note), notice(note)));
+  for (const note of gaps()) if (!notes.includes(note)) tell(note);
   if (client.gone) return;
   hub.goLive(client);
   hub.wantSample(client);
@@ -144,6 +145,7 @@ async function sendPage(
   after: number,
   limit: number,
   only: "log" | undefined,
+  tell: (note: string) => void,
 ): Promise<{ readonly cursor: number; readonly events: number }> {
   const last = hub.lastPublished();
   const rows = await history.page(after, limit, only);
@@ -153,8 +155,11 @@ async function sendPage(
     return bytes > PAGE_BYTES;
   });
   const page = end === -1 ? rows : rows.slice(0, Math.max(1, end));
-  const chunk = chunkOf(page.map(hub.encoder.stored), client.filter);
+  const whole = page.filter(({ json }) => json !== "");
+  const chunk = chunkOf(whole.map(hub.encoder.stored), client.filter);
   if (chunk !== null) client.send(chunk);
+  for (const { id, json } of page)
+    if (json === "") tell(`event ${id} is damaged in the database and missing`);
   const newest = page.at(-1)?.id ?? after;
   const isLast = rows.length < limit && page.length === rows.length;
   return { cursor: isLast ? Math.max(newest, last) : newest, events: page.length };

@@ -1,7 +1,7 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { messageOf } from "../../domain/error-code.ts";
-import type { Migration } from "../migrations/migrations.ts";
-import { asStoreError, StoreError } from "./store-error.ts";
+import { type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
+import { asStoreError, errorCode, StoreError } from "./store-error.ts";
 
 /** Marks a file as licmond's (`LMON`), so that another program's database is not taken over. */
 export const APPLICATION_ID = 0x4c4d4f4e;
@@ -11,14 +11,28 @@ export function schemaVersion(sqlite: Database): number {
   return pragma(sqlite, "user_version");
 }
 
-/** Refuses a database that this binary must not write: a newer licmond's (`NEWER`), another program's (`FOREIGN`). */
+/**
+ * Refuses a database that this binary must not write: a newer licmond's (`NEWER`); another program's, or the other one of
+ * licmond's two (`FOREIGN`).
+ */
 export function assertOurs(sqlite: Database, path: string, migrations: readonly Migration[]): void {
   const applicationId = pragma(sqlite, "application_id");
   const version = schemaVersion(sqlite);
-  const isEmpty = sqlite.query("SELECT 1 FROM sqlite_schema LIMIT 1").get() === null;
+  const tables = sqlite.query<{ name: string }, []>("SELECT name FROM sqlite_schema").all();
+  const has = (table: string) => tables.some(({ name }) => name === table);
+  const isEmpty = tables.length === 0;
   if (applicationId !== APPLICATION_ID && !(applicationId === 0 && isEmpty)) {
     const fix = "Set storage.directory to a directory of licmond's own.";
     throw new StoreError("FOREIGN", `${path} is a database of another program`, fix);
+  }
+  const isForState = migrations[0]?.name === STATE_MIGRATIONS[0]?.name;
+  if (isForState ? has("servers") : has("api_keys") && !has("servers")) {
+    const [is, wanted] = isForState ? ["licmond.db", "state.db"] : ["state.db", "licmond.db"];
+    throw new StoreError(
+      "FOREIGN",
+      `${path} has the content of a ${is}, not of a ${wanted}`,
+      "Stop licmond and give each of the two files its own name, or move this one away and put a backup in its place (licmond restore FILE).",
+    );
   }
   if (version > migrations.length) {
     throw new StoreError(
@@ -61,7 +75,8 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
     run.immediate();
   } catch (error) {
     const known = asStoreError(error, path);
-    if (known !== null) throw known;
+    // An error of the step's own SQL is a bug of the step.
+    if (known !== null && errorCode(error) !== "SQLITE_ERROR") throw known;
     throw new StoreError(
       "MIGRATION",
       `${path} could not be brought to schema ${version} (${migration.name}): ${messageOf(error)}`,
@@ -69,6 +84,16 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
       error,
     );
   }
+}
+
+/** Tables that a database has after so many migrations. */
+export function tablesAfter(migrations: readonly Migration[], version: number): string[] {
+  using memory = new Database(":memory:");
+  for (const { sql } of migrations.slice(0, version)) memory.run(sql);
+  const tables = memory
+    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .all();
+  return tables.map(({ name }) => name);
 }
 
 function pragma(sqlite: Database, name: "user_version" | "application_id"): number {

@@ -60,8 +60,25 @@ export function asStoreError(error: unknown, path: string): StoreError | null {
   if (code.startsWith("SQLITE_CORRUPT")) return corrupt(path, `The database ${path} is damaged`, error);
   if (/^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM|EROFS)/.test(code))
     return notWritable(path, error);
+  const table = missingTable(error);
+  if (table !== null) return corrupt(path, `${path} has no table ${table}`, error);
   if (!/^(SQLITE_IOERR|EIO)/.test(code)) return null;
   return of("IO", `Reading or writing ${path} failed (${code})`);
+}
+
+/** Name of the table that an error of SQLite says is not there; null for any other error. */
+function missingTable(error: unknown): string | null {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const [, name] = /^no such table: (?:main\.)?(\w+)$/.exec(at.message) ?? [];
+    if (name !== undefined) return name;
+  }
+  return null;
+}
+
+/** A stored value that licmond did not write. SQLite reads it without an error, because only the value is damaged. */
+export class DamagedValue extends Error {
+  override readonly name = "DamagedValue";
+  readonly code = "SQLITE_CORRUPT_VALUE";
 }
 
 const FIXES = {

@@ -70,8 +70,10 @@ export function prepareFiles(paths: Paths, options: PrepareOptions): Prepared {
       fix: `${BACKUP}, or go on; then move the damaged files away`,
     });
   }
+  const hasMetDamage = mayMove && damageMet(paths.history) !== null;
   if (mayMove) forgetDamage(paths.history);
   const opened = bringUpToDate(paths, migrations, now, options);
+  if (hasMetDamage) removeDamagedEvents(opened.history, log);
   // What was moved aside lies beside the databases, which the check sees by itself.
   let notice: string | null = null;
   if (isMissing && hasBegunAnew) notice = "The database was missing: a new one was begun";
@@ -117,10 +119,7 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
          ('log_bytes', (SELECT ifnull(sum(length(body)), 0) FROM events))`,
       [deleted],
     );
-    sqlite.run(
-      `INSERT INTO log_counts (hour, level, source, count)
-         SELECT at / 3600000 * 3600000, level, source, count(*) FROM events GROUP BY 1, 2, 3`,
-    );
+    countLogs(sqlite);
     sqlite.close();
     return exchange(fresh, paths.history, "corrupt", now);
   } catch (error) {
@@ -128,6 +127,28 @@ function beginAnew(paths: Paths, migrations: readonly Migration[], now: number):
     removeDatabase(fresh);
     throw error;
   }
+}
+
+/** Fills the counts of log lines from the lines. */
+function countLogs(sqlite: Database): void {
+  sqlite.run(
+    `INSERT INTO log_counts (hour, level, source, count)
+       SELECT at / 3600000 * 3600000, level, source, count(*) FROM events WHERE type = 'log' GROUP BY 1, 2, 3`,
+  );
+}
+
+/** Removes events whose text is damaged, which SQLite does not see: each answer that has them would fail. */
+function removeDamagedEvents(history: Database, log: Log): void {
+  const remove = history.transaction(() => {
+    const { changes } = history.run("DELETE FROM events WHERE json_valid(body) IS NOT 1");
+    if (changes > 0) {
+      history.run("DELETE FROM log_counts");
+      countLogs(history);
+    }
+    return changes;
+  });
+  const events = remove.immediate();
+  if (events > 0) log.error("Damaged events were removed", { events });
 }
 
 /** Opens both files and brings them up to date, after a copy of them. */

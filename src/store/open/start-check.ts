@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { fileSize, makePrivateFile, pathsOf, refuseOther, requireWritable } from "../database/files.ts";
-import { assertOurs, schemaVersion } from "../database/migrate.ts";
-import { openImmutable, openReader } from "../database/read-only.ts";
+import { assertOurs, schemaVersion, tablesAfter } from "../database/migrate.ts";
+import { openImmutable, openReader, tableNames } from "../database/read-only.ts";
 import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
 
@@ -37,6 +37,7 @@ export function checkBeforeOpening(
   try {
     using sqlite = openReader(path);
     assertOurs(sqlite, path, migrations);
+    assertTables(sqlite, path, migrations);
     if (whole || size <= readWholeBytes) assertWhole(sqlite, path, whole ? "integrity_check" : "quick_check");
   } catch (error) {
     // Tables and rows that are not as the schema has them; what is no error of SQLite is a bug.
@@ -48,6 +49,15 @@ export function checkBeforeOpening(
     // What this connection may not do, the next one says better.
     if (known.code === "CORRUPT" || known.code === "FOREIGN" || known.code === "NEWER") throw known;
   }
+}
+
+/** Throws StoreError `CORRUPT` when a table of the database's schema is not there. */
+function assertTables(sqlite: Database, path: string, migrations: readonly Migration[]): void {
+  const names = tableNames(sqlite);
+  const missing = tablesAfter(migrations, schemaVersion(sqlite)).filter(
+    (name) => !name.startsWith("sqlite_") && !names.includes(name),
+  );
+  if (missing.length > 0) throw corrupt(path, `${path} has no table ${missing.join(", ")}`);
 }
 
 /**
@@ -129,6 +139,7 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
     if (fileSize(path) === 0) return null;
     using sqlite = openImmutable(path);
     assertOurs(sqlite, path, MIGRATIONS);
+    assertTables(sqlite, path, MIGRATIONS);
     const isCurrent = fileSize(`${path}-wal`) === 0;
     return { schema: isCurrent ? schemaVersion(sqlite) : null, current: MIGRATIONS.length };
   } catch (error) {

@@ -265,6 +265,15 @@ describe("resuming", () => {
     expect((await take(1))[0]?.data?.message).toBe("live");
   });
 
+  test("leaves out an event that is damaged in the database, and says so", async () => {
+    const [first = 0, second = 0, third = 0] = past(3);
+    Object.assign(streams.stored[1] ?? {}, { json: "" });
+    const { take } = await resume("/stream/logs", first);
+    const [, , after, note] = await take(4);
+    expect(after?.id).toBe(third);
+    expect(note).toEqual({ comment: `event ${second} is damaged in the database and missing` });
+  });
+
   test("is not cut off for the size of a page that it reads as it comes", async () => {
     const [first = 0] = past(1);
     for (let index = 0; index < 150; index++) streams.log("x".repeat(10_000));
