@@ -228,7 +228,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     part("daily backups", backups).start();
     const { oldestSampleAt } = kept;
     const { newest: newestBackups } = backups;
-    return { store, bus, events, live, history, oldestSampleAt, newestBackups, clockDoubtMs: watch.doubtMs };
+    const { statusSince } = kept.recorder;
+    const clockDoubtMs = watch.doubtMs;
+    return { store, bus, events, live, history, oldestSampleAt, newestBackups, clockDoubtMs, statusSince };
   }
 
   type Records = ReturnType<typeof keepRecords>;

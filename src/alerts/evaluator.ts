@@ -1,6 +1,7 @@
 import { type Alert, type AlertRule, type AlertSubject, subjectKey } from "../domain/alerts.ts";
 import type { ServerPicture } from "../domain/picture.ts";
 import { featureKey } from "../domain/polls/feature-picture.ts";
+import type { ServerStatus } from "../domain/words.ts";
 import { type Baseline, compareTotals } from "./baseline.ts";
 import {
   type About,
@@ -48,7 +49,14 @@ export interface Watched {
 export interface Conditions {
   readonly settingsOf: SettingsOf;
   readonly inMaintenance: InMaintenance;
+  /** Since when a server has had a status, as its outages say it: that may be before the first look. */
+  readonly statusSince?: (server: string, status: ServerStatus) => number | null;
 }
+
+const STATUS_OF: Readonly<Partial<Record<AlertRule, ServerStatus>>> = {
+  server_down: "down",
+  server_degraded: "degraded",
+};
 
 export interface SubjectChange {
   readonly subject: AlertSubject;
@@ -71,7 +79,11 @@ export type AlertMove =
 export type Evaluation = Pick<ReturnType<typeof createEvaluation>, "at" | "changes" | "baselines">;
 
 /** One evaluation at `at`, of a poll, of the time, or of a denial; its changes and baselines are the answer. */
-export function createEvaluation(state: AlertState, { settingsOf, inMaintenance }: Conditions, at: number) {
+export function createEvaluation(
+  state: AlertState,
+  { settingsOf, inMaintenance, statusSince = () => null }: Conditions,
+  at: number,
+) {
   /** By subject key. */
   const changes = new Map<string, SubjectChange>();
   /** Baselines that changed, by server. */
@@ -115,7 +127,9 @@ export function createEvaluation(state: AlertState, { settingsOf, inMaintenance 
       const finding = rule.finding(thing, level, own, at, watch);
       const moved = level > before.level ? "raised" : level < before.level ? "lowered" : "amended";
       const change = firing === undefined ? "fired" : moved;
-      const since = watch.runs[0]?.since ?? at;
+      const status = change === "fired" && server !== null ? STATUS_OF[rule.rule] : undefined;
+      const first = watch.runs[0]?.since ?? at;
+      const since = Math.min(first, (status && statusSince(server ?? "", status)) ?? first);
       if (change !== "amended" || !saysTheSame(finding, firing)) alert = { change, finding, since };
     }
     const isForgotten = alert?.change === "resolved" || isIdle(watch);

@@ -4,6 +4,7 @@ import {
   createAlertEngine,
   type EngineSettings,
 } from "../alerts/engine.ts";
+import type { Conditions } from "../alerts/evaluator.ts";
 import type { RunCommand } from "../alerts/notify/command.ts";
 import { createDispatcher } from "../alerts/notify/dispatcher.ts";
 import { createSender, createTargets, type Target } from "../alerts/notify/targets.ts";
@@ -28,11 +29,12 @@ export interface AlertServiceDeps
   readonly run: RunCommand;
   /** Whether a hub notifies people of what became of an alert at an instant, so that this licmond does not. */
   readonly hubNotifies: (at: number) => boolean;
+  readonly statusSince: NonNullable<Conditions["statusSince"]>;
 }
 
 /** Alerts with their notifications: the engine between the pictures, the store and the senders. */
 export function createAlertService(deps: AlertServiceDeps) {
-  const { store, bus, config, run, hubNotifies, clock, timers, log } = deps;
+  const { store, bus, config, run, hubNotifies, statusSince, clock, timers, log } = deps;
   const rows = createAlerts(store);
   const queue = createNotifications(store, clock.now());
   const senderOf = ({ notification }: Target) => createSender(notification, { clock, run });
@@ -43,6 +45,7 @@ export function createAlertService(deps: AlertServiceDeps) {
     settings = {
       settingsOf: createSettings(alerts),
       inMaintenance: createMaintenance(maintenance),
+      statusSince,
       targets: createTargets(notifications),
       publicUrl: http.publicUrl,
       hubNotifies,

@@ -20,7 +20,9 @@ interface Stretch {
  * next poll ends, when that comes in time (within 2 × interval + timeout, or one interval after a poll that back-off
  * postponed); else for one interval. While a clock that was set back runs through known time again, nothing is written.
  */
-export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">): (picture: ServerPicture) => void {
+export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">) {
+  /** The status of each server since when, as written last. */
+  const current = new Map<string, Pick<Stretch, "from" | "status">>();
   const newest = sqlite.query<Stretch, [string]>(
     `SELECT from_at AS "from", status, read_at AS readAt, until_at AS until, next_by AS nextBy FROM server_statuses
      WHERE server_id = ? ORDER BY from_at DESC LIMIT 1`,
@@ -32,7 +34,7 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">): (pictur
     `INSERT INTO server_statuses (server_id, from_at, status, reason, read_at, until_at, next_by)
      VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
-  return (picture) => {
+  const write = (picture: ServerPicture): void => {
     const { server, status, lastPollAt: at, nextPollAt } = picture;
     if (at === null) return;
     const { id, intervalMs, timeoutMs } = server;
@@ -41,12 +43,22 @@ export function createStatusRecorder({ sqlite }: Pick<Store, "sqlite">): (pictur
     const until = at + intervalMs;
     const nextBy = Math.max(until, nextPollAt ?? 0) + intervalMs + timeoutMs;
     const isInTime = last !== null && at <= last.nextBy;
-    if (isInTime && last.status === status) return void extend.run(at, until, nextBy, id, last.from);
+    const goesOn = isInTime && last.status === status;
+    current.set(id, { from: goesOn ? last.from : at, status });
+    if (goesOn) return void extend.run(at, until, nextBy, id, last.from);
     if (last !== null) {
       const end = isInTime ? at : Math.min(last.until, at);
       extend.run(last.readAt, end, end, id, last.from);
     }
     begin.run(id, at, status, reasonOf(picture), at, until, nextBy);
+  };
+  return {
+    write,
+    /** Returns since when a server has this status, epoch ms; null when its last poll found another one. */
+    since(server: string, status: ServerStatus): number | null {
+      const found = current.get(server);
+      return found?.status === status ? found.from : null;
+    },
   };
 }
 

@@ -40,7 +40,7 @@ export type Recorder = ReturnType<typeof createRecorder>;
 /** Writes what each poll adds to history: its status, counts that changed, and that the server was read. */
 export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch">) {
   const states = new Map<string, ServerState>();
-  const writeStatus = createStatusRecorder({ sqlite });
+  const statuses = createStatusRecorder({ sqlite });
   /** Answers the row that is there, or the new one. */
   const putFeature = sqlite.query<{ id: number }, [string, string, string, string, string | null]>(
     `INSERT INTO history_features (server_id, daemon, name, unit, seat_group) VALUES (?, ?, ?, ?, ?)
@@ -104,7 +104,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
       let from: number | null = null;
       return {
         write(opened = []) {
-          writeStatus(picture);
+          statuses.write(picture);
           // A failure ends the coverage at hand also where the clock was set back to before its begin.
           const around = coverageAround(serverId, look.good ? at : Math.max(at, state?.from ?? at));
           const looked = takeLook(state?.from, look, around);
@@ -131,6 +131,7 @@ export function createRecorder({ sqlite }: Store, open: Pick<OpenBuckets, "touch
         committed: () => void states.set(serverId, { from, features }),
       };
     },
+    statusSince: statuses.since,
   };
 }
 

@@ -35,7 +35,7 @@ interface LiveDeps {
   readonly commit: Bus["commit"];
   readonly servers: readonly MonitoredServer[];
   /** Keeps the counts of each poll; none = they are not kept. */
-  readonly recorder?: Recorder;
+  readonly recorder?: Pick<Recorder, "look">;
   /** Gives ids of new sessions another order than that of the tool's rows; none = they keep it. */
   readonly orderIds?: (ids: number[]) => number[];
   readonly clock: Clock;

@@ -42,6 +42,13 @@ describe("polls that fail", () => {
     expect(stored?.firedAt).toBe(NOON + 4 * MINUTE);
   });
 
+  test("begins with the outage that it is of", () => {
+    const rig = createRig();
+    rig.statusSince = { down: NOON - DAY, degraded: NOON - HOUR };
+    for (let poll = 0; poll < 3; poll++) rig.down();
+    expect(rig.alerts.get(rig.events()[0]?.alert ?? 0)?.startedAt).toBe(NOON - DAY);
+  });
+
   test("a server of which nothing is known is stale, not down", () => {
     const rig = createRig();
     well(rig);

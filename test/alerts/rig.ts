@@ -8,6 +8,7 @@ import type { ServerPicture } from "../../src/domain/picture.ts";
 import type { PollOutcome } from "../../src/domain/poll.ts";
 import { applyPoll, initialPicture, markStale } from "../../src/domain/polls/apply-poll.ts";
 import type { MonitoredServer } from "../../src/domain/server.ts";
+import type { ServerStatus } from "../../src/domain/words.ts";
 import type { Change } from "../../src/live/live.ts";
 import { createAlerts } from "../../src/store/alerts.ts";
 import { createNotifications } from "../../src/store/notifications.ts";
@@ -105,6 +106,7 @@ export function createRig(
         targets: knobs.targets,
         publicUrl: "https://lic.example/eda/",
         hubNotifies: (at) => at <= rig.hubNotifiesUntil,
+        statusSince: (_, status) => rig.statusSince[status] ?? null,
       }),
       host: () => ({ disk: rig.disk, clockDoubtMs: rig.clockDoubtMs, outbox: rig.outbox }),
       clock: { now: () => rig.now },
@@ -136,6 +138,8 @@ export function createRig(
     outbox: null as { percent: number; dropped: boolean } | null,
     /** The hub of a fleet notifies of what happens until then. */
     hubNotifiesUntil: 0,
+    /** Since when outages say that the server has a status. */
+    statusSince: {} as Partial<Record<ServerStatus, number>>,
     get engine() {
       return engine;
     },
