@@ -8,7 +8,7 @@ import { DAY_MS, MINUTE_MS } from "../../src/domain/time/clock.ts";
 import { flexnet } from "../../src/managers/flexnet/index.ts";
 import { lmx } from "../../src/managers/lmx/index.ts";
 import { rms } from "../../src/managers/rms/index.ts";
-import { asPrinted } from "../../src/simulator/calendar.ts";
+import { asPrinted } from "../../src/managers/simulated-tool.ts";
 import { draws } from "../../src/simulator/random.ts";
 import { wholeReading } from "../../src/simulator/reading.ts";
 

@@ -16,7 +16,7 @@ export const simulate = command({
       throw new UsageError(`unknown manager "${name}"; can simulate ${SIMULATED.join(", ")}`);
     const manager = managerOf(name);
     // Do not wait for the end of stdin if the tool does not read it.
-    const isTold = manager.fake?.readsStdin?.(args) === true;
+    const isTold = manager.simulatedTool?.readsStdin?.(args) === true;
     const stdin = isTold ? new TextDecoder().decode(await wholeStdin(io)) : "";
     try {
       const { stdout, stderr, exitCode } = runTool(manager, args, stdin, io.now());

@@ -2,6 +2,7 @@ import type { Reading, ToolError } from "../domain/reading.ts";
 import type { ManagerName } from "../domain/words.ts";
 import type { DebugLog } from "./debug-log/debug-log.ts";
 import type { Profile } from "./profile.ts";
+import type { SimulatedTool } from "./simulated-tool.ts";
 
 /**
  * Returns the argv prefix of a manager's utility, derived from `tool`, which runs the status query. An all-in-one
@@ -77,7 +78,7 @@ export interface Manager {
    */
   render(reading: Reading, options: RenderOptions): string;
   /** Simulated tool for the demo and `licmond simulate`; null if not implemented. */
-  readonly fake: FakeTool | null;
+  readonly simulatedTool: SimulatedTool | null;
 }
 
 /** One query of a poll. */
@@ -117,36 +118,6 @@ export interface HttpQuestion {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-}
-
-/** Simulates a manager's tool: parses the arguments and returns the tool's output. */
-export interface FakeTool {
-  /** Reports whether the tool waits for stdin with these arguments; absent = never. */
-  readsStdin?(args: readonly string[]): boolean;
-  /** `args` are those after the tool's own path. */
-  answer(args: readonly string[], stdin: string, server: FakeServer): FakeAnswer;
-}
-
-/** The simulated server behind a fake tool. */
-export interface FakeServer {
-  readonly address: string;
-  /** Version of the simulated tool. */
-  readonly version: string;
-  readonly zone: string;
-  readonly members: readonly FakeMember[];
-  /** Returns the current reading with these member names. */
-  reading(members: readonly FakeMember[]): Reading;
-}
-
-export interface FakeMember {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface FakeAnswer {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly exitCode: number;
 }
 
 export interface ParsedAddress {

@@ -1,13 +1,5 @@
-import type {
-  ExpirySpec,
-  FeatureSpec,
-  MemberSpec,
-  PoolSpec,
-  Range,
-  ServerSpec,
-  StaffSpec,
-  UseSpec,
-} from "./spec.ts";
+import type { SimulatedMember } from "../managers/simulated-tool.ts";
+import type { ExpirySpec, FeatureSpec, PoolSpec, Range, ServerSpec, StaffSpec, UseSpec } from "./spec.ts";
 
 /** Always within the next 30 days: a lease of four weeks with two days of grace. */
 export const LEASED: ExpirySpec = { every: 4, days: 29 };
@@ -15,7 +7,7 @@ export const LEASED: ExpirySpec = { every: 4, days: 29 };
 export const SUPPORTED: ExpirySpec = { every: 20, days: 200 };
 /** One to two years ahead. */
 export const YEARLY: ExpirySpec = { every: 52, days: 730 };
-/** In the past, some days to half a year: no administrator has removed it. */
+/** In the past by some days up to half a year; the administrator has not removed it. */
 export const EXPIRED: ExpirySpec = { every: 26, days: -9 };
 
 type Feature = Omit<FeatureSpec, "daemon">;
@@ -34,12 +26,12 @@ export function feature(name: string, pools: PoolSpec | PoolSpec[], use: UseSpec
   return { name, pools: [pools].flat(), use, ...rest };
 }
 
-/** Its seats are tokens: programs take as many as they need. */
+/** Counts tokens: programs take as many as they need. */
 export function tokens(feature: Feature): Feature {
   return { ...feature, unit: "tokens" };
 }
 
-/** So many people have a seat of it by name. */
+/** Assigns seats to a number of named users. */
 export function assign(people: number, feature: Feature): Feature {
   return { ...feature, assigned: people };
 }
@@ -49,7 +41,7 @@ export function share(seatGroup: string, features: readonly Feature[]): Feature[
   return features.map((feature) => ({ ...feature, seatGroup }));
 }
 
-/** Some seats of a feature are kept for a group of the staff, or for one user. */
+/** Reserves seats of a feature for a group of the staff, or for one user. */
 export function keep(
   name: string,
   seats: number,
@@ -67,7 +59,7 @@ export function use(share: number, sessions: Range, minutes: Range, more: Partia
   return { share, sessions, minutes, ...more };
 }
 
-/** Jobs: how many an evening, seats and hours of each. */
+/** Describes batch jobs: how many per evening, and seats and hours of each. */
 export function batch(jobs: Range, seats: Range, hours: Range): Pick<UseSpec, "batch"> {
   return { batch: { jobs, seats, hours } };
 }
@@ -75,7 +67,7 @@ export function batch(jobs: Range, seats: Range, hours: Range): Pick<UseSpec, "b
 /** A service that holds its seats for weeks. */
 export const service = (seats: number): UseSpec => use(0, [0, 0], [1, 1], { long: seats });
 
-/** What servers differ in. */
+/** The properties in which servers differ. */
 interface ServerRow
   extends Pick<ServerSpec, "id" | "name" | "address">,
     Partial<Pick<ServerSpec, "manager" | "pids" | "queues" | "silentMinutes" | "debugLog" | "greedyJob">> {
@@ -83,17 +75,17 @@ interface ServerRow
   readonly down?: string;
   readonly labels: { readonly location: string; readonly department: string };
   readonly staff: Omit<StaffSpec, "site">;
-  /** Versions by name; that of the first one is the server's. */
+  /** Versions by daemon; the first one is also the server's. */
   readonly daemons: Readonly<Record<string, string>>;
-  /** By daemon. */
+  /** Features by daemon. */
   readonly features: Readonly<Record<string, readonly Feature[]>>;
 }
 
 export function server({ down, staff, daemons, features, ...row }: ServerRow): ServerSpec {
-  const members = row.address.split(",").map((member, index, all): MemberSpec => {
-    // A host alone listens where its manager's servers do.
+  const members = row.address.split(",").map((member, index, all): SimulatedMember => {
+    // A host without a port uses the manager's default port.
     const [host = "", port = "0"] = member.split("@").reverse();
-    // The second of a triad is the master.
+    // The second member of a triad is the master.
     return { host, port: Number(port), master: all.length === 1 || index === 1, down: host === down };
   });
   return {

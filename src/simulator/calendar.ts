@@ -1,30 +1,30 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../domain/time/clock.ts";
+import { DAY_MS, HOUR_MS } from "../domain/time/clock.ts";
 import { fromWallClock, wallClock } from "../domain/time/zone.ts";
 
-/** No person works and no job runs at the change of weeks, so that each week can be played by itself. */
+/** Nobody works and no job runs at the change of weeks, so each week can be simulated separately. */
 const WEEK_STARTS = 4 * HOUR_MS;
 /** 1970-01-05, the first Monday, counted in days since 1970-01-01. */
 const FIRST_MONDAY = 4;
 
-/** Whose wall clock the people of the site keep. */
+/** The wall clock of the site's staff. */
 export interface SiteClock {
   /** IANA zone. */
   readonly zone: string;
-  /** How far the people's week is ahead of the real one, ms: a demo on a Sunday shows a Tuesday. */
+  /** How far the staff's week is ahead of the real one, in ms: a demo on a Sunday shows a Tuesday. */
   readonly ahead: number;
 }
 
-/** One week of the site, Monday 04:00 to Monday 04:00 by the people's clock. Times are epoch ms. */
+/** One week of the site, Monday 04:00 to Monday 04:00 by the staff's clock. Times are epoch ms. */
 export interface Week {
   /** Weeks since the first Monday of 1970. */
   readonly index: number;
   readonly startsAt: number;
   readonly endsAt: number;
-  /** Midnights that begin Monday … Sunday. */
+  /** Midnights at the start of Monday … Sunday. */
   readonly midnights: readonly number[];
 }
 
-/** The week of a number. Throws RangeError on an unknown zone. */
+/** Returns the week with this number. Throws RangeError for an unknown zone. */
 export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   const monday = FIRST_MONDAY + index * 7;
   const instant = (day: number, ms: number) => fromWallClock(zone, (monday + day) * DAY_MS + ms) - ahead;
@@ -36,7 +36,7 @@ export function weekOf({ zone, ahead }: SiteClock, index: number): Week {
   };
 }
 
-/** The week that an instant lies in. */
+/** Returns the week of an instant. */
 export function weekAt(clock: SiteClock, instant: number): Week {
   const day = Math.floor((wallClock(clock.zone, instant + clock.ahead) - WEEK_STARTS) / DAY_MS);
   const week = weekOf(clock, Math.floor((day - FIRST_MONDAY) / 7));
@@ -45,22 +45,15 @@ export function weekAt(clock: SiteClock, instant: number): Week {
   return week;
 }
 
-/** The calendar day `days` after the Monday of a week, as `YYYY-MM-DD`. */
+/** Returns the date `days` after the Monday of a week, as `YYYY-MM-DD`. */
 export function dateOf(weekIndex: number, days: number): string {
   return new Date((FIRST_MONDAY + weekIndex * 7 + days) * DAY_MS).toISOString().slice(0, 10);
 }
 
 /**
- * An instant as a tool prints it: to the minute of the zone's wall clock, and read back from there. In the hour
- * that occurs twice when clocks are set back that is its first occurrence, because the text cannot say which.
- */
-export function asPrinted(zone: string, instant: number): number {
-  return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE_MS) * MINUTE_MS);
-}
-
-/**
- * How far ahead the people's week must be, so that `now` is the wanted moment of it (ms since Monday 00:00). Without
- * a wish the week stays the real one where people work just now; else it moves by as little as shows a working morning.
+ * Returns how far the staff's week must be ahead for `now` to be the wanted time of the week (ms since Monday 00:00).
+ * Without a wanted time, the week is the real one during working hours; otherwise it moves by the smallest amount
+ * that shows a working morning.
  */
 export function aheadFor(zone: string, now: number, wanted: number | null): number {
   const sinceMonday = modulo(wallClock(zone, now) - FIRST_MONDAY * DAY_MS, 7 * DAY_MS);
@@ -77,7 +70,7 @@ function modulo(value: number, by: number): number {
   return ((value % by) + by) % by;
 }
 
-/** The same place on a circle, by the shorter way. */
+/** Returns the shorter way to the same place on a circle. */
 function nearest(way: number, circle: number): number {
   const ahead = modulo(way, circle);
   return ahead > circle / 2 ? ahead - circle : ahead;

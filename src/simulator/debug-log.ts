@@ -9,20 +9,20 @@ import type { FeatureSpec, ServerSpec } from "./spec.ts";
 interface Line {
   /** Epoch ms, whole seconds. */
   readonly at: number;
-  /** Of lines of one second: what frees a seat comes first. */
+  /** Among lines of one second, lines that free a seat come first. */
   readonly order: number;
   readonly daemon: string;
   readonly message: string;
 }
 
-/** A client that is denied tries again by itself, so often at most and after so long. */
+/** A denied client retries at most this often, after this time. */
 const RETRIES = 3;
 const RETRY_MS = 40_000;
 const FULL = '(Licensed number of users already reached. (-4,342:10054 ""))';
-/** The debug log that lmgrd and its vendor daemons would have written about the life that the readings show. */
+/** Creates the debug log that lmgrd and its vendor daemons would write about the simulated activity. */
 export function createSimulatedLog(site: Site, server: ServerSpec) {
   const { seed } = site;
-  /** The week that was asked for last. */
+  /** The last requested week. */
   let last = { index: Number.NaN, lines: [] as readonly Line[] };
 
   function linesOf(index: number): readonly Line[] {
@@ -42,7 +42,9 @@ export function createSimulatedLog(site: Site, server: ServerSpec) {
     return lines;
   }
 
-  /** Lines of [from, to), epoch ms, each with its line end. Pieces that touch make the whole. */
+  /**
+   * Returns the lines of [from, to), epoch ms, each with its line end. Adjacent pieces add up to the whole log.
+   */
   return function text(from: number, to: number): string {
     const parts: string[] = [];
     for (let index = weekAt(site.clock, from).index; weekOf(site.clock, index).startsAt < to; index++) {
@@ -64,7 +66,7 @@ function featureLines(seed: number, server: ServerSpec, feature: FeatureSpec, pl
 
   for (const grant of played.grants) {
     const { startedAt, endsAt, pool } = grant;
-    // The first pool was full: the client does not see that, the log does.
+    // The first pool was full: the log shows a denial that the client does not notice.
     if (pool > 0) add(startedAt, 1, `DENIED: ${what(grant)}${FULL}`);
     add(startedAt, 2, `OUT: ${what(grant)}`);
     add(endsAt, 0, `IN: ${what(grant)}`);
@@ -96,7 +98,7 @@ function greedyLines(seed: number, server: ServerSpec, { startsAt, endsAt }: Wee
   return lines;
 }
 
-/** Every six hours lmgrd and each daemon print the date (`ls_timestamp`). */
+/** Returns the dates that lmgrd and each daemon print every six hours (`ls_timestamp`). */
 function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[] {
   return [0, 6, 12, 18].flatMap((hour) => {
     const at = Math.min(midnight + hour * HOUR_MS, midnight + DAY_MS) + 3_000;
@@ -111,7 +113,7 @@ function datesOf(zone: string, { daemons }: ServerSpec, midnight: number): Line[
   });
 }
 
-/** ` 8:05:09`, by the clock of the server. */
+/** Prints ` 8:05:09` by the server's clock. */
 function clockOf(zone: string, at: number): string {
   const local = new Date(wallClock(zone, at));
   const two = (number: number) => String(number).padStart(2, "0");

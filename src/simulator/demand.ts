@@ -3,7 +3,7 @@ import { type SiteClock, type Week, weekOf } from "./calendar.ts";
 import { draws, hash } from "./random.ts";
 import type { FeatureSpec, ServerSpec, StaffSpec, UseSpec } from "./spec.ts";
 
-/** The user of a seat: a person at a workstation, or a batch account on a compute node. */
+/** User of a seat: a person at a workstation, or a batch account on a compute node. */
 export interface Actor {
   readonly user: string;
   readonly host: string;
@@ -25,14 +25,14 @@ export interface Request {
   readonly actor: Actor;
   /** Unique within the feature and the week of {@link Request.askedAt}. */
   readonly ordinal: number;
-  /** Number of the week in which it was made. */
+  /** Number of the week of the request. */
   readonly week: number;
   readonly askedAt: number;
   readonly wantedMs: number;
-  /** The seats are given back by then, however late they were granted. */
+  /** Latest time of the check-in, even if the seats were granted late. */
   readonly latestEnd: number;
   readonly count: number;
-  /** How long the actor waits (or tries again) when there is no seat. */
+  /** How long the actor waits or retries without a seat. */
   readonly patienceMs: number;
   readonly borrowed: boolean;
 }
@@ -46,12 +46,12 @@ interface DemandContext {
   readonly week: Week;
 }
 
-/** Share of the people who are ill, away or in meetings all day. */
+/** Share of the staff that is absent all day. */
 const ABSENT = 0.12;
 const SATURDAY_WORK = 0.04;
-/** Share of the days at whose end a session is left open over night. */
+/** Share of days with a session that is left open overnight. */
 const FORGOTTEN = 0.015;
-/** Every long hold lies within one block of this many weeks. */
+/** A long checkout lies within one block of this many weeks. */
 const LONG_BLOCK_WEEKS = 4;
 
 const FIRST =
@@ -63,7 +63,7 @@ const LAST =
     " ",
   ) as [string, ...string[]];
 
-/** The staff of a server: equal seeds give equal people. User names are unique within the staff. */
+/** Creates the staff of a server; equal seeds give equal people. User names are unique within the staff. */
 export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   const taken = new Set<string>();
   return Array.from({ length: spec.people }, (_, index): Person => {
@@ -78,7 +78,7 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
     return {
       user,
       host,
-      // Workstations with Windows show their own name as display.
+      // Windows workstations use their name as display.
       display: spec.windows ? host : draw.pick([":0", ":0.0", ":1", `${host}:10.0`, "/dev/pts/1"]),
       group: draw.pick(spec.groups),
       arrives: draw.between(7, 9.5) * HOUR_MS,
@@ -87,16 +87,16 @@ export function staffOf(seed: number, server: string, spec: StaffSpec): Staff {
   }) as [Person, ...Person[]];
 }
 
-/** A person who has a seat of a feature by name. Epoch ms. */
+/** A named user of a feature. Times are epoch ms. */
 export interface Assignment {
   readonly person: Person;
   readonly since: number;
 }
 
-/** Weeks after which a person's seat is given anew, so that it was never given too long ago. */
+/** Named licenses are reassigned after this many weeks, to limit their age. */
 const ASSIGNED_WEEKS = 60;
 
-/** Who has a seat by name: equal seeds give equal people. Null where anybody takes one that is free. */
+/** Returns the named users of a feature; equal seeds give equal people. Null if seats are not assigned. */
 export function assignmentsOf(context: DemandContext): readonly Assignment[] | null {
   const { seed, clock, server, feature, staff, week } = context;
   if (feature.assigned === null) return null;
@@ -113,7 +113,7 @@ export function assignmentsOf(context: DemandContext): readonly Assignment[] | n
 
 type Wish = Omit<Request, "ordinal">;
 
-/** Everything that is asked of one feature in one week, in the order of time. */
+/** Returns all requests for a feature in one week, in order of time. */
 export function demandOf(context: DemandContext): readonly Request[] {
   const { week } = context;
   const staff = assignmentsOf(context)?.map(({ person }) => person) ?? context.staff;
@@ -128,7 +128,7 @@ export function demandOf(context: DemandContext): readonly Request[] {
   return [...held, ...requests.map((request, index) => ({ ...request, ordinal: (use.long ?? 0) + index }))];
 }
 
-/** A person's working day is cut into as many parts as it has sessions, so that they do not pile up. */
+/** Splits a person's working day into as many parts as sessions, so that sessions do not overlap. */
 function workOf(
   { seed, server, feature, week }: DemandContext,
   use: UseSpec,
@@ -136,7 +136,7 @@ function workOf(
   midnight: number,
   person: Person,
 ): Wish[] {
-  // Whether a person is in the office does not depend on the feature.
+  // Presence does not depend on the feature.
   const presence = draws(seed, server.id, person.user, week.index, day);
   if (day === 6 || presence.chance(day === 5 ? 1 - SATURDAY_WORK : ABSENT)) return [];
   const draw = draws(seed, server.id, keyOf(feature), person.user, week.index, day);
@@ -161,7 +161,7 @@ function workOf(
   });
 }
 
-/** Jobs start in the evening, on compute nodes, and hold several seats into the night. */
+/** Creates jobs on compute nodes that start in the evening and hold several seats into the night. */
 function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnight: number): Wish[] {
   const { seed, server, feature, staff, week } = context;
   if (batch === undefined) return [];
@@ -174,7 +174,7 @@ function jobsOf(context: DemandContext, { batch }: UseSpec, day: number, midnigh
       week: week.index,
       askedAt: midnight + draw.between(18.5, 22.5) * HOUR_MS,
       wantedMs: draw.between(...batch.hours) * HOUR_MS,
-      // Before the people come, and (on Sundays) before the week ends.
+      // Before people arrive, and on Sundays before the week ends.
       latestEnd: Math.min(midnight + DAY_MS + 6 * HOUR_MS, week.endsAt - 30 * MINUTE_MS),
       count: draw.integer(...batch.seats),
       patienceMs: draw.between(30, 120) * MINUTE_MS,
@@ -187,16 +187,18 @@ function keyOf({ daemon, name }: FeatureSpec): string {
   return `${daemon}:${name}`;
 }
 
-/** Long holds that touch a week. They begin on a Monday before people arrive, so that there is a seat for them. */
+/**
+ * Returns the long checkouts that overlap a week. They begin on a Monday before people arrive, when seats are free.
+ */
 function longHoldsOf(context: DemandContext, use: UseSpec): Request[] {
   const { seed, clock, server, feature, staff, week } = context;
   return Array.from({ length: use.long ?? 0 }, (_, slot) => {
-    // Slots change hands in different weeks.
+    // Slots change their holder in different weeks.
     const shift = slot % LONG_BLOCK_WEEKS;
     const block = Math.floor((week.index - shift) / LONG_BLOCK_WEEKS);
     const draw = draws(seed, server.id, keyOf(feature), "long", slot, block);
     const blockWeek = block * LONG_BLOCK_WEEKS + shift;
-    // Most begin with the block, so that there is hardly a week without.
+    // Most begin with the block, so that few weeks have none.
     const startWeek = blockWeek + Math.floor(draw.between(0, 1) ** 2 * (LONG_BLOCK_WEEKS - 1));
     const actor = draw.pick(staff);
     const askedAt = weekOf(clock, startWeek).startsAt + draw.between(20, 80) * MINUTE_MS;

@@ -1,11 +1,11 @@
 /**
- * Chance without state: everything that happens on the simulated site is drawn from a hash of what it belongs to
- * (seed, server, person, day …), so that any instant can be computed without those before it.
+ * Stateless randomness: all simulated events are drawn from a hash of their keys (seed, server, person, day …), so
+ * any instant can be computed without the earlier ones.
  */
 
 type Key = string | number;
 
-/** 32 bits of the keys: FNV-1a over their text, then the finalizer of MurmurHash3 to spread neighbours apart. */
+/** Returns a 32-bit hash of the keys: FNV-1a of their text, then the finalizer of MurmurHash3. */
 export function hash(...keys: readonly Key[]): number {
   let bits = 0x811c9dc5;
   for (const key of keys) {
@@ -13,13 +13,13 @@ export function hash(...keys: readonly Key[]): number {
     for (let index = 0; index < text.length; index++) {
       bits = Math.imul(bits ^ text.charCodeAt(index), 0x01000193);
     }
-    // Ends the key, so that ("ab", "c") is not ("a", "bc").
+    // Separates keys, so that ("ab", "c") differs from ("a", "bc").
     bits = Math.imul(bits ^ 0x1f, 0x01000193);
   }
   return mix(bits) >>> 0;
 }
 
-/** Values drawn one after the other from one hash. Equal keys give equal values, in every process. */
+/** Returns a generator seeded with the keys. Equal keys give equal values in every process. */
 export function draws(...keys: readonly Key[]) {
   let state = hash(...keys);
   const next = () => {
@@ -27,9 +27,9 @@ export function draws(...keys: readonly Key[]) {
     return (mix(state) >>> 0) / 0x1_0000_0000;
   };
   return {
-    /** A number in [from, to). */
+    /** Returns a number in [from, to). */
     between: (from: number, to: number) => from + next() * (to - from),
-    /** An integer in [from, to]. */
+    /** Returns an integer in [from, to]. */
     integer: (from: number, to: number) => from + Math.floor(next() * (to - from + 1)),
     chance: (probability: number) => next() < probability,
     pick: <T>(list: readonly [T, ...T[]]): T => list[Math.floor(next() * list.length)] ?? list[0],

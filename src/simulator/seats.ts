@@ -2,11 +2,11 @@ import { MINUTE_MS } from "../domain/time/clock.ts";
 import type { Actor, Request } from "./demand.ts";
 
 export interface SeatRules {
-  /** Seats of each pool; null has no end. A request is served from one pool, the first in which it fits. */
+  /** Seats per pool; null is unlimited. A request is served from the first pool with enough seats. */
   readonly pools: readonly (number | null)[];
-  /** Seats of the first pool kept for some of the people, who take these first and give them back there. */
+  /** Seats of the first pool reserved for some of the staff, who use these first and return them there. */
   readonly kept: { readonly seats: number; isFor(actor: Actor): boolean } | null;
-  /** `queue`: a request without a seat waits in line. `deny`: it is refused, and tried again while patience lasts. */
+  /** `queue`: a request without a seat waits. `deny`: it is denied, and retried while patience lasts. */
   readonly whenFull: "queue" | "deny";
 }
 
@@ -16,7 +16,7 @@ export interface Grant {
   readonly startedAt: number;
   readonly endsAt: number;
   readonly pool: number;
-  /** How many of these are kept seats. */
+  /** Number of reserved seats among them. */
   readonly fromKept: number;
 }
 
@@ -27,29 +27,29 @@ export interface Wait {
   readonly to: number;
 }
 
-/** What became of a week's requests. Grants in the order in which they were given. */
+/** Results of a week's requests; grants in the order in which they were given. */
 export type Schedule = ReturnType<typeof seat>;
 
-/** A refused request is tried again after so long. */
+/** Time after which a denied request is retried. */
 const RETRY_MS = 7 * MINUTE_MS;
-/** It is not worth starting for less. */
+/** Minimum time of a session. */
 const SHORTEST_MS = 2 * MINUTE_MS;
 
 interface Event {
   readonly at: number;
-  /** Frees seats before a waiting request gives up, and both before the next one asks. */
+  /** Order within one instant: check-ins, then requests that give up, then new requests. */
   readonly order: 0 | 1 | 2;
   readonly run: () => void;
 }
 
-/** Plays a week through: requests meet seats, in the order of time. */
+/** Simulates one week: serves the requests from the pools in order of time. */
 export function seat(requests: readonly Request[], rules: SeatRules) {
   let idle = rules.kept?.seats ?? 0;
   const open = rules.pools.map((seats, pool) => (seats ?? Infinity) - (pool === 0 ? idle : 0));
   const grants: Grant[] = [];
   const waits: Wait[] = [];
   const denials: { readonly request: Request; readonly at: number }[] = [];
-  /** The soonest last, so that taking it is cheap. */
+  /** Sorted by time, soonest last, so that removing it is cheap. */
   const events: Event[] = [];
   let line: Request[] = [];
 

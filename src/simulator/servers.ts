@@ -29,18 +29,18 @@ const CAD = use(0.7, [1, 2], [90, 480]);
 const COMPILING = use(0.5, [3, 9], [1, 25]);
 const LAPTOPS = use(0.03, [1, 1], [60, 300], { long: 5, borrow: true });
 
-/** An evening's jobs, each with as many tokens as its size asks for. */
+/** Jobs of an evening, each with tokens according to its size. */
 const SOLVING = use(0.3, [1, 2], [30, 180], { each: 25, ...batch([4, 8], [60, 180], [2, 8]), long: 1 });
 const STUDIES = use(0.35, [1, 3], [30, 200], { each: 15, ...batch([2, 4], [20, 40], [2, 7]) });
 const MPP = use(0, [0, 0], [1, 1], { ...batch([3, 6], [32, 96], [3, 9]), each: 96, long: 1 });
 const SMP = use(0.5, [1, 3], [20, 150], { each: 8 });
 
 /**
- * The license servers of the simulated site: each shows something that a monitor must get right. Names of products
- * and vendors are made up.
+ * License servers of the simulated site; each shows a situation that a monitor must handle. Names of products and
+ * vendors are fictitious.
  */
 export const SERVERS: readonly ServerSpec[] = [
-  // Busy: seats run out every working day, people wait in the queue or are denied.
+  // Busy: seats run out every working day, and people queue or are denied.
   server({
     id: "eda",
     name: "Chip design tools",
@@ -65,7 +65,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Three redundant servers, one of them down: degraded, and its data is valid.
+  // Three redundant servers, one of them down: degraded, but its data is valid.
   server({
     id: "cae",
     name: "Simulation (triad)",
@@ -105,7 +105,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Cannot be reached for ten minutes of every hour, and its log is not readable.
+  // Unreachable for ten minutes of every hour, and its log is unreadable.
   server({
     id: "remote",
     name: "Branch office (bad line)",
@@ -123,7 +123,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Uncounted features beside floating ones.
+  // Uncounted and floating features.
   server({
     id: "embedded",
     name: "Compilers and debuggers",
@@ -164,7 +164,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // DSLS: seats that people have by name, whether they use them or not, beside concurrent ones and tokens.
+  // DSLS: named users, concurrent users and tokens.
   server({
     id: "styling",
     name: "Styling and body design",
@@ -185,7 +185,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // LM-X: each program takes fifteen tokens and more.
+  // LM-X: each program takes fifteen or more tokens.
   server({
     id: "optim",
     name: "Optimisation",
@@ -204,7 +204,7 @@ export const SERVERS: readonly ServerSpec[] = [
       ],
     },
   }),
-  // Sentinel RMS: named by its host alone.
+  // Sentinel RMS: the address is a host without a port.
   server({
     id: "plant",
     name: "Plant design",

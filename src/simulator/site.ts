@@ -1,27 +1,27 @@
 import type { Reading } from "../domain/reading.ts";
 import { MINUTE_MS } from "../domain/time/clock.ts";
+import type { SimulatedMember } from "../managers/simulated-tool.ts";
 import { type SiteClock, type Week, weekAt } from "./calendar.ts";
 import { assignmentsOf, demandOf, type Request, type Staff, staffOf } from "./demand.ts";
 import { hash } from "./random.ts";
-import { readingOf } from "./reading.ts";
+import { featureStates, readingOf } from "./reading.ts";
 import { type Schedule, seat } from "./seats.ts";
-import type { FeatureSpec, MemberSpec, ServerSpec } from "./spec.ts";
-import type { FeatureState } from "./state.ts";
+import type { FeatureSpec, ServerSpec } from "./spec.ts";
 
-/** Weeks × features kept in memory, so that a row of instants costs little more than one. */
+/** Maximum number of cached weeks × features, so that a series of instants costs little more than one. */
 const MAX_CACHED = 500;
 
 export interface SiteOptions extends Partial<SiteClock> {
   readonly seed: number;
-  /** IANA zone whose working hours the people keep. Throws RangeError later on when unknown. */
+  /** IANA zone of the staff's working hours. An unknown zone throws RangeError later. */
   readonly zone: string;
 }
 
 export type Site = ReturnType<typeof createSite>;
 
 /**
- * The simulated site: what each license server would say at an instant, a pure function of seed and clock.
- * Nothing is stepped from a beginning; a week is played through when it is first looked at.
+ * The simulated site: returns the reading of each license server at an instant, as a pure function of seed and time.
+ * Nothing runs continuously; a week is simulated when it is first requested.
  */
 export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   const clock: SiteClock = { zone, ahead };
@@ -39,7 +39,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     return { seed, clock, server, feature, staff, week };
   };
 
-  /** Features of one group meet at the same seats: what is asked of all of them is played as one. */
+  /** Features of one group share their seats, so their requests are simulated together. */
   const playOnce = (server: ServerSpec, feature: FeatureSpec, week: Week): Schedule => {
     const { kept, seatGroup } = feature;
     const group = server.features.filter(
@@ -61,19 +61,7 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
     };
   };
 
-  const featureAt = (server: ServerSpec, spec: FeatureSpec, week: Week, instant: number): FeatureState => {
-    const { grants, waits } = play(server, spec, week);
-    const held = grants.filter((grant) => grant.startedAt <= instant && instant < grant.endsAt);
-    return {
-      spec,
-      grants: held,
-      waits: waits.filter((wait) => wait.from <= instant && instant < wait.to),
-      assignments: assignmentsOf(contextOf(server, spec, week)),
-      idleKept: (spec.kept?.seats ?? 0) - held.reduce((sum, { fromKept }) => sum + fromKept, 0),
-    };
-  };
-
-  /** Of a server that counts since its start (RLM): it is restarted when a week begins. */
+  /** Counters of a server since its start (RLM); it restarts at the start of each week. */
   const totals = (server: ServerSpec, week: Week, instant: number, daemon: string) => {
     const played = server.features
       .filter((feature) => feature.daemon === daemon)
@@ -86,28 +74,39 @@ export function createSite({ seed, zone, ahead = 0 }: SiteOptions) {
   return {
     seed,
     clock,
-    /** What becomes of the requests for a feature in the week of an instant. */
+    /** Returns the schedule of a feature in the week of an instant. */
     schedule: (server: ServerSpec, feature: FeatureSpec, instant: number) =>
       play(server, feature, weekAt(clock, instant)),
-    /** `members` are the hosts asked; the server answers under the names by which it was called. */
-    reading(server: ServerSpec, instant: number, members: readonly MemberSpec[] = server.members): Reading {
+    /**
+     * Returns a server's reading. `members` are the hosts as queried; the server answers with these names.
+     */
+    reading(
+      server: ServerSpec,
+      instant: number,
+      members: readonly SimulatedMember[] = server.members,
+    ): Reading {
       const week = weekAt(clock, instant);
       const silent = isSilent(seed, server, instant);
-      return readingOf({
-        seed,
+      const played = (feature: FeatureSpec) => ({
+        schedule: play(server, feature, week),
+        assignments: assignmentsOf(contextOf(server, feature, week)),
+      });
+      return readingOf(server.manager, {
         zone,
         instant,
-        spec: server,
-        members,
+        version: server.version,
         silent,
-        features: silent ? [] : server.features.map((spec) => featureAt(server, spec, week, instant)),
+        printsPids: server.pids,
+        members,
+        daemons: server.daemons,
+        features: silent ? [] : featureStates(seed, zone, instant, server, played),
         totals: (daemon) => totals(server, week, instant, daemon),
       });
     },
   };
 }
 
-/** The minutes of silence stand at the same place in every hour; the seed says where. */
+/** Reports whether the server is silent: at the same minutes of every hour, derived from the seed. */
 export function isSilent(seed: number, server: ServerSpec, instant: number): boolean {
   if (server.silentMinutes === 0) return false;
   const begins = hash(seed, server.id, "silent") % (60 - server.silentMinutes);

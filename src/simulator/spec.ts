@@ -1,43 +1,37 @@
 import { type Expiry, PERMANENT } from "../domain/reading.ts";
 import { endOfDay } from "../domain/time/zone.ts";
 import type { ManagerName, Unit } from "../domain/words.ts";
+import type { SimulatedMember } from "../managers/simulated-tool.ts";
 import { dateOf, weekAt } from "./calendar.ts";
 
-/** A simulated license server: what stands still of it. What moves is drawn from seed and clock. */
+/** Static properties of a simulated license server. Its activity is drawn from seed and time. */
 export interface ServerSpec {
   readonly id: string;
   readonly name: string;
   readonly manager: ManagerName;
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly members: readonly MemberSpec[];
+  readonly members: readonly SimulatedMember[];
   readonly daemons: readonly { readonly name: string; readonly version: string }[];
-  /** Of the server software, e.g. `v11.19.5`. */
+  /** Version of the server software, e.g. `v11.19.5`. */
   readonly version: string;
   readonly staff: StaffSpec;
-  /** Checkout lines name the client's process. */
+  /** Checkout lines include the client's process id. */
   readonly pids: boolean;
-  /** A request without a seat waits in the server's own queue; else it is refused, and tried again. */
+  /** A request without a seat waits in the server's queue; otherwise it is denied and retried. */
   readonly queues: boolean;
-  /** The server does not answer for so many minutes of every hour. */
+  /** Minutes of every hour in which the server does not answer. */
   readonly silentMinutes: number;
-  /** Its vendor daemons' debug log can be read. */
+  /** The debug log of its vendor daemons is readable. */
   readonly debugLog: boolean;
-  /** A job that asks every hour, day and night, for more seats than there are. Only the log shows it. */
+  /** A job that requests more seats than exist, every hour of the day. Only the log shows it. */
   readonly greedyJob?: { readonly feature: string; readonly seats: number };
   readonly features: readonly FeatureSpec[];
 }
 
-export interface MemberSpec {
-  readonly host: string;
-  readonly port: number;
-  readonly master: boolean;
-  readonly down: boolean;
-}
-
 export interface StaffSpec {
   readonly people: number;
-  /** Code of the place in host names, e.g. `muc`. */
+  /** Site code in host names, e.g. `muc`. */
   readonly site: string;
   readonly groups: readonly [string, ...string[]];
   readonly windows: boolean;
@@ -46,42 +40,42 @@ export interface StaffSpec {
 export interface FeatureSpec {
   readonly daemon: string;
   readonly name: string;
-  /** What its counts count. */
+  /** Unit of the counts. */
   readonly unit: Unit;
-  /** Features of a server with one of these share the seats of the first one's pools. */
+  /** Features of a server with the same group share the seats of the first one's pools. */
   readonly seatGroup: string | null;
-  /** So many people have a seat by name, and nobody else gets one; null: anybody takes one that is free. */
+  /** Number of named users, who alone get a seat; null if seats are not assigned. */
   readonly assigned: number | null;
   readonly pools: readonly PoolSpec[];
-  /** Null: it is not used. */
+  /** Null: unused. */
   readonly use: UseSpec | null;
-  /** A request without a seat is refused, also where others of the server wait: most clients do not queue. */
+  /** A request without a seat is denied even if the server has a queue: most clients do not queue. */
   readonly deny: boolean;
-  /** Seats of the first pool that are kept for a user or a group. */
+  /** Seats of the first pool reserved for a user or a group. */
   readonly kept: { readonly type: "user" | "group"; readonly name: string; readonly seats: number } | null;
 }
 
 export type Range = readonly [min: number, max: number];
 
-/** How a feature is used. */
+/** Usage of a feature. */
 export interface UseSpec {
-  /** Share of the staff that works with it on a usual day, 0–1. */
+  /** Share of the staff that uses it on a typical day, 0–1. */
   readonly share: number;
-  /** Times a day that one of them opens it. */
+  /** Sessions per person and day. */
   readonly sessions: Range;
   readonly minutes: Range;
-  /** Seats, or tokens, that one person's session holds; absent = 1. */
+  /** Seats or tokens per session; absent = 1. */
   readonly each?: number;
-  /** Jobs that start in the evening and hold several seats into the night, on weekends too. */
+  /** Jobs that start in the evening and hold several seats into the night, also on weekends. */
   readonly batch?: { readonly jobs: Range; readonly seats: Range; readonly hours: Range };
-  /** Seats that are held over days or weeks. */
+  /** Number of seats that are held for days or weeks. */
   readonly long?: number;
-  /** The long holds are borrowed: taken offline until a set time. */
+  /** The long checkouts are borrowed: taken offline until a fixed time. */
   readonly borrow?: boolean;
 }
 
 export interface PoolSpec {
-  /** The version licensed, e.g. `v2026.09`. */
+  /** Licensed version, e.g. `v2026.09`. */
   readonly version: string;
   /** Null is uncounted. */
   readonly seats: number | null;
@@ -90,12 +84,12 @@ export interface PoolSpec {
 }
 
 /**
- * When a pool expires, relative to the clock and yet the same from day to day (its date is part of a pool's
- * identity): licenses are renewed every `every` weeks, and expire `days` after the renewal.
+ * Expiry of a pool. It depends on the date but is stable from day to day, because it is part of a pool's identity:
+ * licenses are renewed every `every` weeks and expire `days` after the renewal.
  */
 export type ExpirySpec = "permanent" | { readonly every: number; readonly days: number };
 
-/** Licenses expire by the real calendar, whatever week the people live in. */
+/** Returns the expiry by the real calendar, regardless of the staff's week. */
 export function expiryOf(spec: ExpirySpec, zone: string, instant: number): Expiry {
   if (spec === "permanent") return PERMANENT;
   const { index } = weekAt({ zone, ahead: 0 }, instant);

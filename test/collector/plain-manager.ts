@@ -21,7 +21,7 @@ export function plainManager(steps: readonly Step[], more: Partial<Manager> = {}
     quorum: () => 1,
     debugLog: null,
     render: () => "",
-    fake: null,
+    simulatedTool: null,
     merge: (readings) => ({
       ...reading({ manager: "plain" }),
       members: readings.flatMap(({ members }) => members),

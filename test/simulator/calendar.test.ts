@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DAY_MS, HOUR_MS, parseMomentOfWeek } from "../../src/domain/time/clock.ts";
-import { aheadFor, asPrinted, dateOf, weekAt, weekOf } from "../../src/simulator/calendar.ts";
+import { asPrinted } from "../../src/managers/simulated-tool.ts";
+import { aheadFor, dateOf, weekAt, weekOf } from "../../src/simulator/calendar.ts";
 
 const WEST = ["UTC", "Europe/Berlin", "America/New_York"];
 const zones = [...WEST, "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia"];

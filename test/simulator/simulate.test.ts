@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { simulatedLstcQrun } from "../../src/managers/profiles/lstc-qrun.ts";
 import { managerOf } from "../../src/managers/registry.ts";
-import { fakeLstcQrun } from "../../src/simulator/lstc-qrun.ts";
 import { SERVERS } from "../../src/simulator/servers.ts";
 import { createSite, isSilent } from "../../src/simulator/site.ts";
 import { SimulateUsageError, simulate } from "../../src/simulator/tool.ts";
@@ -128,7 +128,10 @@ describe("lstc_qrun, of a manager that is a profile", () => {
     const site = createSite({ seed: 7, zone: "Europe/Berlin" });
     const { address, version, members } = impact;
     const reading = () => site.reading(impact, Date.parse("2026-11-18T22:00:00Z") + minutes * 60_000);
-    return { ...fakeLstcQrun.answer(args, "", { address, version, members, zone: "UTC", reading }), reading };
+    return {
+      ...simulatedLstcQrun.answer(args, "", { address, version, members, zone: "UTC", reading }),
+      reading,
+    };
   };
 
   test("-R lists programs, their jobs and the group's sum at the end", () => {

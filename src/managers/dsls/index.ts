@@ -1,8 +1,8 @@
 import type { ToolError } from "../../domain/reading.ts";
 import type { AddressProblem, CommandStep, Manager, ParsedAddress } from "../manager.ts";
-import { fakeDslicsrv } from "./fake.ts";
 import { createDslsParser, TEXT_FORM } from "./parser.ts";
 import { render } from "./render.ts";
+import { simulatedDslicsrv } from "./simulated-tool.ts";
 
 /** The administration port (DS License Server Installation Guide, "Port Management"). */
 const DEFAULT_PORT = 4084;
@@ -101,5 +101,5 @@ export const dsls: Manager = {
   quorum: (members) => (members === CLUSTER ? 2 : 1),
   debugLog: null,
   render,
-  fake: fakeDslicsrv,
+  simulatedTool: simulatedDslicsrv,
 };

@@ -1,8 +1,8 @@
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log/reader.ts";
-import { fakeLmstat } from "./fake.ts";
 import { createFlexnetParser } from "./parser.ts";
 import { render } from "./render.ts";
+import { simulatedLmstat } from "./simulated-tool.ts";
 import { explain } from "./status-lines.ts";
 
 const EXAMPLES = "27000@lic1, @lic1, 27000@lic1,27000@lic2,27000@lic3 or the absolute path of a license file";
@@ -91,5 +91,5 @@ export const flexnet: Manager = {
   quorum: (members) => (members === 3 ? 2 : 1),
   debugLog,
   render,
-  fake: fakeLmstat(parseAddress),
+  simulatedTool: simulatedLmstat(parseAddress),
 };

@@ -1,8 +1,8 @@
 import type { Reading } from "../../domain/reading.ts";
 import type { AddressProblem, Manager, ParsedAddress, Step } from "../manager.ts";
-import { fakeLmxendutil } from "./fake.ts";
 import { createLmxParser } from "./parser.ts";
 import { renderLmx } from "./render.ts";
+import { simulatedLmxendutil } from "./simulated-tool.ts";
 import { DEFAULT_PORT, nameOf, stepName } from "./step-name.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])$/;
@@ -99,5 +99,5 @@ export const lmx: Manager = {
   quorum: (members) => (members === 3 ? 2 : 1),
   debugLog: null,
   render: renderLmx,
-  fake: fakeLmxendutil,
+  simulatedTool: simulatedLmxendutil,
 };

@@ -1,7 +1,12 @@
 import type { HttpQuestion, Manager, RequestStep, Step } from "../manager.ts";
 import type { Profile } from "../profile.ts";
+import type { SimulatedTool } from "../simulated-tool.ts";
 import { fillIn, parseProfileAddress, templatesOf } from "./addresses.ts";
+import { simulatedLstcQrun } from "./lstc-qrun.ts";
 import { parseJson, textAt } from "./paths.ts";
+
+/** Simulated tools of profiles, by manager. */
+const SIMULATED_TOOLS: Readonly<Record<string, SimulatedTool>> = { lsdyna: simulatedLstcQrun };
 
 /** Creates the manager that a profile describes. It has no commands and no debug log. */
 export function profileManager(profile: Profile): Manager {
@@ -49,7 +54,7 @@ export function profileManager(profile: Profile): Manager {
     render: () => {
       throw new Error(`the profile ${name} has no simulated tool`);
     },
-    fake: null,
+    simulatedTool: SIMULATED_TOOLS[name] ?? null,
   };
 }
 

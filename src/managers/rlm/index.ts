@@ -1,8 +1,8 @@
 import { type AddressProblem, type Manager, type ParsedAddress, utilityOf } from "../manager.ts";
 import { debugLog } from "./debug-log.ts";
-import { fakeRlmstat } from "./fake.ts";
 import { createRlmParser } from "./parser.ts";
 import { renderRlm } from "./render.ts";
+import { simulatedRlmstat } from "./simulated-tool.ts";
 
 /** Default port of rlm (RLM License Administration, "The RLM server"). */
 const DEFAULT_PORT = 5053;
@@ -86,5 +86,5 @@ export const rlm: Manager = {
   quorum: () => 1,
   debugLog,
   render: renderRlm,
-  fake: fakeRlmstat(parseAddress),
+  simulatedTool: simulatedRlmstat(parseAddress),
 };

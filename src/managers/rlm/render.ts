@@ -14,7 +14,7 @@ import type { RenderOptions } from "../manager.ts";
 const SEPARATOR = "\t------------------------";
 const DEFAULT_PORT = 5053;
 /** First port for ISV servers without a port in the reading; the system assigns real ones from here on. */
-const FIRST_ISV_PORT = 49_152;
+export const FIRST_ISV_PORT = 49_152;
 
 /**
  * Prints what rlmutil 12–14 prints for this reading; parsing it returns the reading. The format cannot express

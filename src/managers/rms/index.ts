@@ -1,7 +1,7 @@
 import type { AddressProblem, Manager, ParsedAddress } from "../manager.ts";
-import { fakeLsmon } from "./fake.ts";
 import { createRmsParser } from "./parser.ts";
 import { renderRms } from "./render.ts";
+import { simulatedLsmon } from "./simulated-tool.ts";
 
 const HOST = /^(?:[A-Za-z0-9_][A-Za-z0-9._-]*|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+)$/;
 
@@ -38,5 +38,5 @@ export const rms: Manager = {
   quorum: () => 1,
   debugLog: null,
   render: renderRms,
-  fake: fakeLsmon,
+  simulatedTool: simulatedLsmon,
 };

@@ -3,8 +3,9 @@ import { askInTurn } from "../../../src/collector/ask.ts";
 import { catalogueOf } from "../../../src/collector/execute/catalogue.ts";
 import { planCommand } from "../../../src/collector/execute/plan.ts";
 import type { Reading } from "../../../src/domain/reading.ts";
-import type { FakeServer, Step } from "../../../src/managers/manager.ts";
+import type { Step } from "../../../src/managers/manager.ts";
 import { managerOf } from "../../../src/managers/registry.ts";
+import type { ToolTarget } from "../../../src/managers/simulated-tool.ts";
 import { monitored, picture } from "../../http/make.ts";
 import { fixture, parse } from "./read.ts";
 
@@ -146,7 +147,7 @@ describe("what an error means", () => {
 
 describe("the fake tool", () => {
   const known = parse(fixture("run.txt"), { step: "4084@lic-shape" });
-  const serverOf = (hosts: readonly string[], down: readonly string[] = []): FakeServer => ({
+  const serverOf = (hosts: readonly string[], down: readonly string[] = []): ToolTarget => ({
     address: hosts.join(","),
     version: "6.426.1",
     zone: "UTC",
@@ -159,9 +160,13 @@ describe("the fake tool", () => {
       })),
     }),
   });
-  const ask = (step: Step, server: FakeServer) => {
+  const ask = (step: Step, server: ToolTarget) => {
     if (!("argv" in step)) throw new Error("DSLicSrv is a command");
-    return dsls.fake?.answer(step.argv.slice(1), (step.stdin ?? "").replace("{secret}", "s3cret"), server);
+    return dsls.simulatedTool?.answer(
+      step.argv.slice(1),
+      (step.stdin ?? "").replace("{secret}", "s3cret"),
+      server,
+    );
   };
 
   test.each([[false], [true]])("answers what the steps ask (with a secret: %p)", (hasSecret) => {
@@ -187,14 +192,14 @@ describe("the fake tool", () => {
   test.each([[[]], [["-run", "quit"]], [["-admin", "-run"]], [["-admin", "-frob"]]])(
     "%j: how to call it",
     (args) => {
-      const answer = dsls.fake?.answer(args, "", serverOf(["lic-shape"]));
+      const answer = dsls.simulatedTool?.answer(args, "", serverOf(["lic-shape"]));
       expect(answer).toMatchObject({ stdout: "", exitCode: 1 });
       expect(answer?.stderr).toContain("Usage: DSLicSrv");
     },
   );
 
   test("a command that is none", () => {
-    const answer = dsls.fake?.answer(["-admin", "-run", "frobnicate"], "", serverOf(["lic-shape"]));
+    const answer = dsls.simulatedTool?.answer(["-admin", "-run", "frobnicate"], "", serverOf(["lic-shape"]));
     expect(parse(answer?.stdout ?? "").errors).toMatchObject([{ kind: "query" }]);
   });
 });

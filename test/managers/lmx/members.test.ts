@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import type { Reading } from "../../../src/domain/reading.ts";
 import { lmx } from "../../../src/managers/lmx/index.ts";
 import { createLmxParser } from "../../../src/managers/lmx/parser.ts";
-import type { FakeServer } from "../../../src/managers/manager.ts";
 import { createKnownHosts } from "../../../src/managers/manager.ts";
 import { readOutputSync } from "../../../src/managers/read-output.ts";
+import type { ToolTarget } from "../../../src/managers/simulated-tool.ts";
 import { fixture, parse, render, ZONE } from "./read.ts";
 
 const HAL = "6200@a,6201@b,6200@c";
@@ -115,10 +115,10 @@ describe("the answers of a high-availability set", () => {
 describe("the fake lmxendutil", () => {
   const whole = parse(fixture("several-servers.txt"));
   const hosts = whole.members.map(({ host, port }) => ({ host, port: port ?? 0 }));
-  const site = (members: FakeServer["members"], reading: FakeServer["reading"]): FakeServer => {
+  const site = (members: ToolTarget["members"], reading: ToolTarget["reading"]): ToolTarget => {
     return { address: HAL, version: "v5.5", zone: ZONE, members, reading };
   };
-  const answer = (args: string[], server: FakeServer) => lmx.fake?.answer(args, "", server);
+  const answer = (args: string[], server: ToolTarget) => lmx.simulatedTool?.answer(args, "", server);
 
   test("one of several answers for itself", () => {
     const server = site(hosts, () => whole);

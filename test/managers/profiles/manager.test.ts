@@ -106,7 +106,7 @@ describe("profiles that come along", () => {
       title: "BETA LM",
       experimental: true,
       commands: {},
-      fake: null,
+      simulatedTool: null,
     });
     expect(managerOf("lsdyna").experimental).toBeUndefined();
     expect(() => managerOf("nosuch")).toThrow('unknown manager "nosuch"');

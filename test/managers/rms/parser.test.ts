@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { applyPoll } from "../../../src/domain/polls/apply-poll.ts";
 import { PERMANENT } from "../../../src/domain/reading.ts";
-import type { FakeServer } from "../../../src/managers/manager.ts";
 import { rms } from "../../../src/managers/rms/index.ts";
+import type { ToolTarget } from "../../../src/managers/simulated-tool.ts";
 import { outcome, server } from "../../domain/make.ts";
 import { FIXTURES, fixture, parse, summary, ZONE } from "./read.ts";
 
@@ -293,7 +293,7 @@ describe("addresses and what is run", () => {
 
 describe("the fake lsmon", () => {
   const whole = parse(fixture("windows.txt"));
-  const site: FakeServer = {
+  const site: ToolTarget = {
     address: "keys.example.org",
     version: "9.3.0.0105",
     zone: ZONE,
@@ -303,7 +303,7 @@ describe("the fake lsmon", () => {
       members: whole.members.map((one) => ({ ...one, host: asked?.host ?? "" })),
     }),
   };
-  const answer = (...args: string[]) => rms.fake?.answer(args, "", site);
+  const answer = (...args: string[]) => rms.simulatedTool?.answer(args, "", site);
 
   test("answers under the name that it is called by", () => {
     const { stdout = "", ...rest } = answer("lsmon", "other") ?? {};

@@ -1,5 +1,6 @@
 import type { Reading } from "../domain/reading.ts";
-import type { FakeTool, Manager } from "./manager.ts";
+import type { Manager } from "./manager.ts";
+import type { SimulatedTool } from "./simulated-tool.ts";
 
 /** A tool's options, banner and exit codes. */
 export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
@@ -21,9 +22,10 @@ export interface Dialect extends Pick<Manager, "parseAddress" | "render"> {
 }
 
 /** Creates a tool whose options begin with `-` and whose `-c` takes the address. */
-export function fakeTool(dialect: Dialect): FakeTool {
+export function dialectTool(dialect: Dialect, reading: SimulatedTool["reading"]): SimulatedTool {
   const { names, usage, banner, daemonOption, featureOption, allOptions, parseAddress, render } = dialect;
   return {
+    reading,
     answer(args, _stdin, server) {
       const first = args.findIndex((word) => !names.includes(word));
       const options = takeOptions(first === -1 ? [] : args.slice(first), usage);

@@ -1,0 +1,107 @@
+import type { FeatureReading, Reading } from "../../domain/reading.ts";
+import {
+  featureBase,
+  featuresByDaemon,
+  memberDown,
+  memberUp,
+  poolBase,
+  type ReadingParts,
+  type SimulatedFeature,
+  type SimulatedServer,
+  type SimulatedTool,
+  seatsOf,
+  unreachable,
+} from "../simulated-tool.ts";
+
+const USAGE = "usage: lstc_qrun -s port@host -R\n";
+const HEAD = `LICENSE INFORMATION
+
+PROGRAM          EXPIRATION CPUS  USED   FREE    MAX | QUEUE
+---------------- ----------      ----- ------ ------ | -----
+`;
+
+/** `lstc_qrun -R` of LS-DYNA, the only simulated tool of a profile. */
+export const simulatedLstcQrun: SimulatedTool = {
+  reading,
+  answer(args, _stdin, server) {
+    const [, port, host] = /^(?:(\d{1,5})@)?([^@\s]+)$/.exec(args[args.indexOf("-s") + 1] ?? "") ?? [];
+    if (!args.includes("-s") || !args.includes("-R") || host === undefined)
+      return { stdout: "", stderr: USAGE, exitCode: 1 };
+    const [member] = server.members;
+    const asked = { host, port: Number(port ?? member?.port) };
+    const answer = server.reading([asked]);
+    const begin = `Using user specified server ${asked.port}@${asked.host}\n`;
+    if (answer.errors.length > 0)
+      return { stdout: `${begin}*** ERROR failed to open server ${host}\n`, stderr: "", exitCode: 1 };
+    return { stdout: `${begin}\n${HEAD}${table(answer)}`, stderr: "", exitCode: 0 };
+  },
+};
+
+/** Prints the programs of a group, which share its seats. */
+function table({ features }: Reading): string {
+  const used = features.reduce((sum, feature) => sum + (feature.used ?? 0), 0);
+  const total = features[0]?.total ?? 0;
+  const queued = (feature: FeatureReading) => feature.queue.reduce((sum, { count }) => sum + count, 0);
+  const counts = (inUse: string, waiting: number) =>
+    `${inUse.padStart(6)} ${String(total - used).padStart(6)} ${String(total).padStart(6)} | ${String(waiting).padStart(5)}`;
+  const programs = features.flatMap((feature) => [
+    `${feature.name.padEnd(16)} ${printDate(feature)}      ${counts(feature.checkouts.length > 0 ? "-" : "0", queued(feature))}`,
+    ...feature.checkouts.map(
+      ({ user, host, pid, count }) =>
+        ` ${(user ?? "").padEnd(10)} ${String(pid ?? 0).padStart(7)}@${host} ${String(count).padStart(3)}`,
+    ),
+  ]);
+  const waiting = features.reduce((sum, feature) => sum + queued(feature), 0);
+  return `${[...programs, `                   LICENSE GROUP ${counts(String(used), waiting)}`].join("\n")}\n`;
+}
+
+/** Prints a date as `12/30/2026`. */
+function printDate({ pools }: FeatureReading): string {
+  const [year, month, day] = pools[0]?.expiry.expiresOn?.split("-") ?? [];
+  return `${month}/${day}/${year}`;
+}
+
+/** lstc_qrun prints programs and the processes of their jobs, but neither times nor handles. */
+function reading(server: SimulatedServer): ReadingParts {
+  const { members, silent } = server;
+  const head = { reportTime: null, toolVersion: null, daemons: [] };
+  if (!silent)
+    return {
+      ...head,
+      members: members.map((member) => memberUp(member, null)),
+      features: featuresByDaemon(server, featureOf),
+    };
+  const down = members.map((member) =>
+    memberDown(member, unreachable(`failed to open server ${member.host}`)),
+  );
+  return { ...head, members: down, features: [], errors: down.flatMap(({ error }) => error ?? []) };
+}
+
+function featureOf(_: SimulatedServer, feature: SimulatedFeature): FeatureReading {
+  const used = seatsOf(feature.checkouts);
+  const unknown = { user: null, host: null, display: null, qualifier: null, version: null, handle: null };
+  const wanted = feature.queue.reduce((sum, { count }) => sum + count, 0);
+  return {
+    ...featureBase(feature),
+    ...(feature.seatGroup !== null && { seatGroup: feature.seatGroup }),
+    used,
+    pools: feature.pools.map((pool) => {
+      return { ...poolBase(pool, used), version: null, kind: "unknown" as const };
+    }),
+    checkouts: feature.checkouts
+      .toSorted((a, b) => a.startedAt - b.startedAt)
+      .map(({ user, host, count, pid }) => ({
+        ...unknown,
+        user,
+        host,
+        count,
+        pid,
+        startedAt: null,
+        lingerSeconds: null,
+        borrowed: false,
+        pool: 0,
+      })),
+    reservations: [],
+    queue: wanted === 0 ? [] : [{ ...unknown, count: wanted, pool: 0 }],
+  };
+}

@@ -1,0 +1,186 @@
+import type {
+  Expiry,
+  FeatureReading,
+  MemberReading,
+  PoolReading,
+  Reading,
+  ToolError,
+} from "../domain/reading.ts";
+import { MINUTE_MS } from "../domain/time/clock.ts";
+import { fromWallClock, wallClock } from "../domain/time/zone.ts";
+import type { Unit } from "../domain/words.ts";
+
+/** Simulates a manager's tool: parses the arguments and returns the tool's output. */
+export interface SimulatedTool {
+  /** Returns the reading that the tool would print for a server in this state. */
+  reading(server: SimulatedServer): ReadingParts;
+  /** Reports whether the tool waits for stdin with these arguments; absent = never. */
+  readsStdin?(args: readonly string[]): boolean;
+  /** `args` are those after the tool's own path. */
+  answer(args: readonly string[], stdin: string, server: ToolTarget): ToolAnswer;
+}
+
+/** The simulated server that a tool queries. */
+export interface ToolTarget {
+  readonly address: string;
+  /** Version of the simulated tool. */
+  readonly version: string;
+  readonly zone: string;
+  readonly members: readonly TargetMember[];
+  /** Returns the current reading with these member names. */
+  reading(members: readonly TargetMember[]): Reading;
+}
+
+export interface TargetMember {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ToolAnswer {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/** State of a simulated license server at one instant, from which a manager's simulated tool makes its reading. */
+export interface SimulatedServer {
+  readonly zone: string;
+  readonly instant: number;
+  /** Version of the server software, e.g. `v11.19.5`. */
+  readonly version: string;
+  /** The server does not answer at this instant. */
+  readonly silent: boolean;
+  /** Checkout lines include the client's process id. */
+  readonly printsPids: boolean;
+  readonly members: readonly SimulatedMember[];
+  readonly daemons: readonly { readonly name: string; readonly version: string }[];
+  readonly features: readonly SimulatedFeature[];
+  /** Checkouts and denials of a daemon since the server's last start. */
+  totals(daemon: string): { readonly checkouts: number; readonly denials: number };
+}
+
+export interface SimulatedMember {
+  readonly host: string;
+  readonly port: number;
+  readonly master: boolean;
+  readonly down: boolean;
+}
+
+export interface SimulatedFeature {
+  readonly daemon: string;
+  readonly name: string;
+  readonly unit: Unit;
+  readonly seatGroup: string | null;
+  readonly pools: readonly SimulatedPool[];
+  readonly checkouts: readonly SimulatedCheckout[];
+  readonly queue: readonly SimulatedClient[];
+  /** Named users; null if seats are not assigned. */
+  readonly assigned:
+    | readonly { readonly user: string; readonly host: string; readonly since: number }[]
+    | null;
+  /** Seats of the first pool reserved for a user or group; `idle` of them are not in use. */
+  readonly reserved: {
+    readonly type: "user" | "group";
+    readonly name: string;
+    readonly seats: number;
+    readonly idle: number;
+  } | null;
+}
+
+export interface SimulatedPool {
+  readonly version: string;
+  readonly vendorString: string | null;
+  /** Null is uncounted. */
+  readonly seats: number | null;
+  readonly expiry: Expiry;
+}
+
+export interface SimulatedClient {
+  readonly user: string;
+  readonly host: string;
+  readonly ipAddress: string;
+  readonly isWindows: boolean;
+  readonly display: string;
+  readonly count: number;
+  /** Unique on the server for months, and constant while the seat is held. */
+  readonly handle: number;
+  readonly pid: number;
+  readonly borrowed: boolean;
+}
+
+export interface SimulatedCheckout extends SimulatedClient {
+  readonly startedAt: number;
+  readonly endsAt: number;
+  /** Index of the pool. */
+  readonly pool: number;
+}
+
+/** The parts of a reading that differ between tools. */
+export type ReadingParts = Pick<
+  Reading,
+  "reportTime" | "toolVersion" | "members" | "daemons" | "features"
+> & { readonly errors?: readonly ToolError[] };
+
+/** Makes the readings of all features, daemon by daemon, in the order in which tools print them. */
+export function featuresByDaemon(
+  server: SimulatedServer,
+  featureOf: (server: SimulatedServer, feature: SimulatedFeature) => FeatureReading,
+): FeatureReading[] {
+  return server.daemons.flatMap(({ name }) =>
+    server.features.filter(({ daemon }) => daemon === name).map((feature) => featureOf(server, feature)),
+  );
+}
+
+/** Returns the fields of a feature that all tools print alike. */
+export function featureBase({ daemon, name, unit, pools }: SimulatedFeature) {
+  const unlimited = pools.some(({ seats }) => seats === null);
+  const total = unlimited ? null : pools.reduce((sum, { seats }) => sum + (seats ?? 0), 0);
+  const counted = { total, unlimited, error: null, consistency: "ok", cut: false } as const;
+  return { daemon, name, ...(unit !== "seats" && { unit }), ...counted };
+}
+
+export function clientBase(
+  { pools }: SimulatedFeature,
+  { user, host, count }: SimulatedClient,
+  pool: number,
+) {
+  return { user, host, qualifier: null, version: pools[pool]?.version ?? null, count };
+}
+
+export function poolBase(
+  { version, vendorString, seats, expiry }: SimulatedPool,
+  used: number | null,
+): PoolReading {
+  const unlimited = seats === null;
+  const kind = unlimited ? "uncounted" : "floating";
+  return { number: null, version, vendorString, kind, total: seats, used, unlimited, expiry };
+}
+
+export function memberUp({ host, port }: SimulatedMember, version: string | null): MemberReading {
+  return { host, port, status: "up", master: false, version, error: null };
+}
+
+export function memberDown({ host, port }: SimulatedMember, error: ToolError | null): MemberReading {
+  return { host, port, status: "down", master: false, version: null, error };
+}
+
+/** Sums the seats of checkouts, of all pools or of one. */
+export function seatsOf(checkouts: readonly SimulatedCheckout[], pool?: number): number {
+  return checkouts.reduce(
+    (sum, each) => sum + (pool === undefined || each.pool === pool ? each.count : 0),
+    0,
+  );
+}
+
+/** Creates the error of a tool that got no answer. */
+export function unreachable(message: string): ToolError {
+  return { message, major: null, minor: null, system: null, kind: "unreachable" };
+}
+
+/**
+ * Rounds an instant down to the minute of the zone's wall clock, as many tools print times. In an hour that occurs twice,
+ * returns the first occurrence, because the text cannot distinguish them.
+ */
+export function asPrinted(zone: string, instant: number): number {
+  return fromWallClock(zone, Math.floor(wallClock(zone, instant) / MINUTE_MS) * MINUTE_MS);
+}
