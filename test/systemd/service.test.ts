@@ -67,13 +67,13 @@ describe.skipIf(BASE === undefined)("the service", () => {
   });
 
   test("`systemctl status` says how it is, and the journal knows how grave each line is", async () => {
-    const status = /^http:\/\/0\.0\.0\.0:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/;
+    const status = /^http:\/\/127\.0\.0\.1:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/;
     await until("the status line has the servers", async () => {
       const { StatusText } = await show(machine, "StatusText");
       return status.test(StatusText) || undefined;
     });
     const shown = await machine.sh("systemctl status licmond");
-    expect(shown).toContain('Status: "http://0.0.0.0:8080, 2 servers:');
+    expect(shown).toContain('Status: "http://127.0.0.1:8080, 2 servers:');
     const entries = (await journal(machine)).filter(({ _COMM }) => _COMM === "licmond");
     const priorityOf = (text: string) => entries.find(({ MESSAGE }) => MESSAGE.includes(text))?.PRIORITY;
     expect(priorityOf("licmond started")).toBe("6");
