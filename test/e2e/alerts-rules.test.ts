@@ -47,7 +47,7 @@ const CAUSES: readonly (readonly [FlexnetState | string, number, number, ...(str
   ["nothing that lmstat says\n", 2, 2, /^stale warning -: The numbers of eda are stale: /],
 ];
 
-test("every rule about a server and its features fires by its cause, and ends with it", async () => {
+test("every rule about a server and its features fires for its cause, and ends with it", async () => {
   await using site = await createWatchedSite(ALERTS);
   await site.lmutil.says(flexnetSays(HELD));
   await using at = await site.watch();

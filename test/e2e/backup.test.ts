@@ -15,7 +15,7 @@ interface Sessions {
   readonly sessions: readonly Readonly<Record<string, unknown>>[];
 }
 
-test("a backup made while polls and streams run, put back elsewhere: the same answers, and the keys work", async () => {
+test("a backup made during polls and streams restores to the same answers, with working keys", async () => {
   await using site = await createWatchedSite();
   await using at = await site.watch();
   for (const user of ["ada", "grace"]) await at.poll(held(user));
@@ -63,7 +63,7 @@ test("a backup made while polls and streams run, put back elsewhere: the same an
 const canMount = process.getuid?.() === 0 && Bun.spawnSync(["unshare", "-m", "true"]).exitCode === 0;
 
 test.skipIf(!canMount)(
-  "a read-only file system is named as the reason, for where a copy goes and for where the daemon is to work",
+  "a read-only file system is reported as the reason, for a backup's target and for the daemon's storage",
   async () => {
     await using site = await createSite();
     await site.key("admin");

@@ -9,7 +9,7 @@ import { createWatchedSite } from "./watched-site.ts";
 const UP = ["up", "up", "up"] as const;
 const IN_FIVE_DAYS = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 10);
 
-test.skipIf(!SLOW)("check --alerts says of a history what the daemon made of it", async () => {
+test.skipIf(!SLOW)("check --alerts reports the alerts that the daemon fired", async () => {
   await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");

@@ -25,14 +25,14 @@ test.each([
   [["serve", "--frobnicate"]],
   [["keys", "create", "--name", "x", "--role", "emperor"]],
   [["parse", "--manager", "frobnicate"]],
-])("%j is a usage error: exit 2, words on stderr", async (args) => {
+])("%j is a usage error: exit code 2, message on stderr", async (args) => {
   const { exitCode, stdout, stderr } = await run(args, { stdin: "" });
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });
   expect(stderr).not.toBe("");
   expect(stderr).not.toMatch(/\n\s+at /);
 });
 
-test("version and --version tell the version of package.json, --licenses the licenses of everything inside", async () => {
+test("version and --version print the version of package.json, --licenses all licenses", async () => {
   for (const args of [["version"], ["--version"]])
     expect(await run(args)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(manifest.version) });
   const { exitCode, stdout, stderr } = await run(["version", "--licenses"]);
@@ -66,7 +66,7 @@ test("neither .env nor bunfig.toml of the working directory is read", async () =
   expect(asked.exitCode).toBe(1);
 });
 
-test("serve and check tell all mistakes of a config at once", async () => {
+test("serve and check report all mistakes of a config at once", async () => {
   await using site = await createSite(`[collector]
 interval = "1s"
 timout = "30s"
@@ -84,7 +84,7 @@ address = 5053
   }
 });
 
-test("serve without its config or with storage that cannot be written ends with the reason", async () => {
+test("serve without its config or with read-only storage exits with the reason", async () => {
   const nowhere = "/nonexistent/licmond.toml";
   const missing = await run(["serve", "--config", nowhere]);
   expect([missing.exitCode, missing.stderr]).toEqual([1, expect.stringContaining(nowhere)]);
@@ -94,7 +94,7 @@ test("serve without its config or with storage that cannot be written ends with 
   expect([exitCode, stderr]).toEqual([1, expect.stringContaining("/proc/licmond")]);
 });
 
-test("parse reads stdin and prints the API's records, and a text that is cut is exit 3", async () => {
+test("parse reads stdin and prints the API's records; incomplete input is exit code 3", async () => {
   const whole = lmstat({ solver: { total: 4, holders: [{ user: "ada", host: "ws01" }] } });
   const { exitCode, stdout, stderr } = await run(["parse", "--manager", "flexnet"], { stdin: whole });
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });

@@ -20,7 +20,7 @@ interface Session {
 }
 
 test.skipIf(!HAS_COMPILER)(
-  "a clock that is 500 days ahead deletes nothing, is warned of, and leaves nothing behind once it is right",
+  "a clock that is 500 days ahead deletes nothing, causes a warning, and leaves nothing behind when corrected",
   async () => {
     await using site = await createWatchedSite();
     const clock = await createWrongClock(site.folder);
@@ -97,7 +97,7 @@ test.skipIf(!HAS_COMPILER)(
 test.skipIf(!HAS_COMPILER).each([
   ["known", "a database that was written by a right clock"],
   ["not known", "a new database"],
-])("a clock that is 400 days behind (%s: %s) gives nobody a year of seat-hours", async (how) => {
+])("a clock that is 400 days behind (%s: %s) adds no year of seat-hours", async (how) => {
   await using site = await createWatchedSite();
   const clock = await createWrongClock(site.folder);
   const holders = ["ada", "bob"].map((user) => ({ user, host: "ws01" }));

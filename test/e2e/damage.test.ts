@@ -32,7 +32,7 @@ function fillPage(path: string, page: number): void {
 }
 
 describe("API keys", () => {
-  test("work after kill -9 and the loss of any file, or of its first pages, and revoked ones do not", async () => {
+  test("work after kill -9 and the loss of any file or of its first pages, and revoked ones do not", async () => {
     await using site = await createSite();
     const first = await site.serve();
     const [admin, lost] = [await site.key("admin"), await site.key("viewer")];
@@ -67,7 +67,7 @@ describe("API keys", () => {
   });
 });
 
-describe("kill -9 leaves nothing half made behind", () => {
+describe("kill -9 leaves no half-finished work", () => {
   /** Fills a database that is large enough to take time to replace, by SQL that fits every schema. Returns its admin key. */
   function fillStorage(directory: string, migrations = MIGRATIONS): string {
     mkdirSync(directory, { recursive: true });
@@ -116,7 +116,7 @@ describe("kill -9 leaves nothing half made behind", () => {
     expect((await daemon.get("/api/status", key)).status).toBe(200);
   }
 
-  test("in the midst of a restore, of a rescue, of an upgrade", async () => {
+  test("during a restore, a rescue, an upgrade", async () => {
     await using site = await createSite();
     const key = fillStorage(storageOf(site));
     const file = join(site.folder, "backup.db");
@@ -138,7 +138,7 @@ describe("kill -9 leaves nothing half made behind", () => {
   });
 });
 
-test("damage that only the worker of history meets is answered as such, and seen to by the next start", async () => {
+test("damage found by the history worker is an error in the answer, and repaired at the next start", async () => {
   await using site = await createWatchedSite();
   const { daemon, key, poll } = await site.watch();
   await poll({ features: { solver: { total: 40, used: 40 } } });

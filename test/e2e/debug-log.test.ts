@@ -180,7 +180,7 @@ test.concurrent("a log_command is followed over its own end and the daemon's: no
 /** The fast run uses a smaller line. */
 const LINE_MEGABYTES = SLOW ? 100 : 6;
 
-test(`a line of ${LINE_MEGABYTES} MB is passed over in bounded memory, and the next one is read`, async () => {
+test(`a line of ${LINE_MEGABYTES} MB is skipped in bounded memory, and the next one is read`, async () => {
   await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");

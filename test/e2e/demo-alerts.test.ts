@@ -33,7 +33,7 @@ const fullFor = (directory: string, start: number, end: number) =>
   });
 
 test.skipIf(!SLOW)(
-  "the demo's month: few alerts, and each half hour in which a feature was full lies within one",
+  "the demo's month has few alerts, and each full half hour of a feature is in one of them",
   async () => {
     await using site = await createSite();
     const directory = join(site.folder, "demo");

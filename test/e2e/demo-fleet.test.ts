@@ -33,7 +33,7 @@ const gone = (pid: number) =>
   until(`process ${pid} is gone`, () => (existsSync(`/proc/${pid}`) ? undefined : true));
 
 describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
-  test("shows three sites at one hub, also twice on one host; Ctrl-C leaves nothing", async () => {
+  test("shows three sites at one hub, also twice on one host; Ctrl-C leaves nothing behind", async () => {
     const demo = await startDemo();
     await using first = demo.daemon;
     const other = await startDemo();
@@ -76,7 +76,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
   });
 
   test.skipIf(!SLOW)(
-    "a directory of the user's stays, with its past, and the key of before does not",
+    "a user's directory stays with its history, without the previous key",
     async () => {
       const folder = await mkdtemp(join(tmpdir(), "licmond-fleet-"));
       try {
@@ -99,7 +99,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond demo --fleet", () => {
     180_000,
   );
 
-  test("a directory that PostgreSQL cannot come to is said, and nothing is left of it", async () => {
+  test("a directory that PostgreSQL cannot access is reported, and left unchanged", async () => {
     const folder = await mkdtemp(join(tmpdir(), "licmond-closed-"));
     try {
       await Bun.write(join(folder, "postgresql"), "a file in its place");

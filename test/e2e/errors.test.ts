@@ -28,8 +28,8 @@ const MAY_MOUNT = await mayMount("the test with a full disk");
 /** Codes that a running daemon does not produce; errors-real.test.ts tests them. */
 const ELSEWHERE: readonly ErrorCode[] = ["INTERNAL_ERROR"];
 
-describe("every error of the catalogue, by its real condition, from the built binary", () => {
-  test("each has a request that brings it about, and no answer tells too much", async () => {
+describe("every error code of the built binary under its real condition", () => {
+  test("each has a request that causes it, and no answer leaks internals", async () => {
     await using site = await createErrorSite("[limits]\nstreams_per_key = 1\nanonymous_per_minute = 100000");
     await using daemon = await site.serve();
     const [admin, viewer] = [await site.key("admin"), await site.key("viewer")];

@@ -44,7 +44,7 @@ async function populated(at: Watching, log: string): Promise<void> {
   await at.firing();
 }
 
-test("every list and export as CSV: whole, counted, and nothing in it that a spreadsheet would run", async () => {
+test("every list and export as CSV is complete, counted, and safe in a spreadsheet", async () => {
   await using site = await createWatchedSite();
   const log = join(site.folder, "acmed.log");
   await Bun.write(log, "");
@@ -100,7 +100,7 @@ test("every list and export as CSV: whole, counted, and nothing in it that a spr
   }
 });
 
-test("what stdout cannot take is a failure that is told: never a whole export in a cut file", async () => {
+test("a failed write to stdout is an error, and never a truncated export", async () => {
   await using site = await createWatchedSite();
   await site.write("");
   {

@@ -162,8 +162,8 @@ function compare(
 
 const MAY_MOUNT = SLOW && (await mayMount("the disk that is full"));
 
-describe.if(SLOW)("what is known of seats follows what is stored", () => {
-  test.each([45, 70])("while another program has the database locked for %d s", async (seconds) => {
+describe.if(SLOW)("sessions match the stored readings", () => {
+  test.each([45, 70])("while another program locks the database for %d s", async (seconds) => {
     await using site = await createSite();
     await liveThrough(site, async (_, daemon) => {
       const release = await holdLock(join(site.folder, "storage", "licmond.db"));
@@ -173,7 +173,7 @@ describe.if(SLOW)("what is known of seats follows what is stored", () => {
     });
   });
 
-  test.skipIf(!MAY_MOUNT)("while the disk is full for 54 s, and the daemon is killed meanwhile", async () => {
+  test.skipIf(!MAY_MOUNT)("while the disk is full for 54 s, with a kill of the daemon", async () => {
     await using site = await createSite();
     const storage = join(site.folder, "storage");
     await using _disk = await smallDisk(storage, 24);

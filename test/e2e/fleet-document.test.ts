@@ -199,7 +199,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)(FILE, () => {
       }
     });
 
-  test("after the restore the hub knows the site, which goes on", async () => {
+  test("after the restore the hub continues with the site", async () => {
     await connected();
     await until("the hub hears of it", async () => {
       const key = (await Bun.file(place("me.key")).text()).trim();

@@ -6,8 +6,8 @@ import { SLOW } from "./harness.ts";
 
 const DAY_MS = 86_400_000;
 
-describe.skipIf(!HAS_POSTGRES || !SLOW)("what a hub says of a site is what the site says", () => {
-  test("after no fault, over a past and polls of today", async () => {
+describe.skipIf(!HAS_POSTGRES || !SLOW)("a hub's answers about a site equal the site's", () => {
+  test("without faults, over history and polls of today", async () => {
     await using fleet = await startFleet(2);
     for (let round = 0; round < 3; round++) for (const site of fleet.sites) await site.poll(40);
     const end = await fleet.caughtUp();

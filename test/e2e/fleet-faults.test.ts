@@ -26,7 +26,7 @@ interface Status {
   };
 }
 
-describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () => {
+describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub catches up with its sites", () => {
   let started: Fleet | null = null;
   beforeAll(async () => {
     started = await startFleet(2);
@@ -49,7 +49,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     expect(found.filter((line) => but === null || !but.test(line))).toEqual([]);
   }
 
-  test("after ten cuts of the line, silent ones, late and lost answers among them", async () => {
+  test("after ten faults of the line: cuts, silence, late and lost answers", async () => {
     const states: readonly LineState[] = ["cut", "half-open", "swallow", "slow", "cut"];
     for (let round = 0; round < ROUNDS; round++) {
       const polled = pollAll();
@@ -81,7 +81,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await expectEquality();
   }, 900_000);
 
-  test("after more facts than the outbox holds: whole days make up for them", async () => {
+  test("after more facts than the outbox holds: whole days replace them", async () => {
     const muc = site("muc");
     await muc.daemon.stop();
     await muc.configure('outbox_size = "1MB"\n');
@@ -120,7 +120,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await expectEquality();
   });
 
-  test("after the hub went back to a state whose facts the sites no longer keep", async () => {
+  test("after the hub was restored to a state whose facts the sites have deleted", async () => {
     const { hubs, postgres, sites } = fleet();
     const name = new URL(fleet().database).pathname.slice(1);
     const admin = async (...statements: readonly string[]) => {
@@ -147,7 +147,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
     await expectEquality();
   });
 
-  test("after a second daemon of a site: it is refused and told", async () => {
+  test("after a second daemon of a site, which is refused and alerted about", async () => {
     const tor = site("tor");
     const [port, config, storage] = [await freePort(), `${tor.config}.clone`, `${tor.storage}-clone`];
     await tor.daemon.stop();
@@ -185,7 +185,7 @@ describe.skipIf(!HAS_POSTGRES || !SLOW)("the hub has what the sites have", () =>
   });
 
   test.skipIf(!HAS_COMPILER)(
-    "after a clock that was a day wrong, either way",
+    "after a clock that was wrong by a day in either direction",
     async () => {
       const stu = site("stu");
       for (const days of [1, -1]) {

@@ -71,7 +71,7 @@ const seats = (...users: string[]) => ({
   features: { compiler: { total: 4, holders: users.map((user) => ({ user, host: "ws1" })) } },
 });
 
-test("a hub has everything once, over kill -9 and lost answers", async () => {
+test("a hub stores everything once, across kill -9 and lost answers", async () => {
   const hub = newHub();
   await using site = await createWatchedSite();
   await site.write(await fleetToml(site, hub));
@@ -115,7 +115,7 @@ test("a hub has everything once, over kill -9 and lost answers", async () => {
   expect(metrics).toMatch(/\nlicmond_fleet_sent_facts_total [1-9]/);
 });
 
-test.skipIf(!SLOW)("a restored database is another one to the hub", async () => {
+test.skipIf(!SLOW)("a restored database is a new one to the hub", async () => {
   const hub = newHub();
   await using site = await createWatchedSite();
   await site.write(await fleetToml(site, hub));
@@ -139,7 +139,7 @@ test.skipIf(!SLOW)("a restored database is another one to the hub", async () => 
   await expectSame(watching, hub);
 });
 
-test("a reload begins and ends it; what nobody recorded comes as days", async () => {
+test("a reload joins and leaves the fleet; unrecorded data is sent as days", async () => {
   const hub = newHub();
   await using site = await createWatchedSite();
   await using watching = await site.watch();

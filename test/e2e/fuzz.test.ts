@@ -20,7 +20,7 @@ async function residentKb(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
 
-test(`${REQUESTS} hostile requests over the wire leave the daemon as it was`, async () => {
+test(`${REQUESTS} hostile requests over a socket do not harm the daemon`, async () => {
   await using site = await createErrorSite(LIMITS);
   await using daemon = await site.serve();
   const keys: (readonly [role: string, key: string | null])[] = [["no key", null]];

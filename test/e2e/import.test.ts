@@ -89,36 +89,39 @@ async function endSoon(broken: Site & { readonly log: string }, signal: NodeJS.S
 }
 
 describe("licmond import", () => {
-  test.skipIf(!SLOW)("over New Year, whole or cut anywhere, packed or not: the same rows, once", async () => {
-    await using whole = await site(LOG);
-    const done = await whole.run(["import", "--server", "eda", whole.log]);
-    expect([done.exitCode, done.stderr]).toEqual([0, ""]);
-    expect(done.stdout).toContain("0 events, 0 lines without a time, 0 broken times");
-    expect(done.stdout).toContain(", 0 jumps, ");
-    const { sessions, denials, problems } = stored(whole);
-    expect(problems).toEqual([{ integrity_check: "ok" }]);
-    expect(sessions.length).toBeGreaterThan(25_000);
-    expect(denials.length).toBeGreaterThan(1_000);
-    const times = sessions.map((row) => (row as { began_at: number }).began_at);
-    expect(times[0]).toBeGreaterThanOrEqual(START);
-    expect(times.at(-1)).toBeGreaterThan(Date.UTC(2025, 0, 5));
-    expect(times.at(-1)).toBeLessThan(Date.UTC(2025, 1, 28));
+  test.skipIf(!SLOW)(
+    "over New Year, whole or split anywhere, compressed or not: the same rows, once",
+    async () => {
+      await using whole = await site(LOG);
+      const done = await whole.run(["import", "--server", "eda", whole.log]);
+      expect([done.exitCode, done.stderr]).toEqual([0, ""]);
+      expect(done.stdout).toContain("0 events, 0 lines without a time, 0 broken times");
+      expect(done.stdout).toContain(", 0 jumps, ");
+      const { sessions, denials, problems } = stored(whole);
+      expect(problems).toEqual([{ integrity_check: "ok" }]);
+      expect(sessions.length).toBeGreaterThan(25_000);
+      expect(denials.length).toBeGreaterThan(1_000);
+      const times = sessions.map((row) => (row as { began_at: number }).began_at);
+      expect(times[0]).toBeGreaterThanOrEqual(START);
+      expect(times.at(-1)).toBeGreaterThan(Date.UTC(2025, 0, 5));
+      expect(times.at(-1)).toBeLessThan(Date.UTC(2025, 1, 28));
 
-    // In parts, the second one compressed, in the wrong order, and then the whole log again.
-    await using parts = await site(LOG);
-    const cut = LOG.indexOf("\n", LOG.length / 2) + 1;
-    const [first, second] = [join(parts.folder, "acmed.log.1"), join(parts.folder, "acmed.log.0.gz")];
-    await Bun.write(first, LOG.slice(0, cut));
-    await Bun.write(second, Bun.gzipSync(Buffer.from(LOG.slice(cut))));
-    expect((await parts.run(["import", "--server", "eda", second, first])).exitCode).toBe(0);
-    expect(stored(parts)).toEqual({ sessions, denials, problems });
-    const again = await parts.run(["import", "--server", "eda"], { stdin: LOG });
-    expect(again.stdout).toMatch(new RegExp(`0 added, ${sessions.length} known before`));
-    expect(stored(parts)).toEqual({ sessions, denials, problems });
-  });
+      // In parts, the second one compressed, in the wrong order, and then the whole log again.
+      await using parts = await site(LOG);
+      const cut = LOG.indexOf("\n", LOG.length / 2) + 1;
+      const [first, second] = [join(parts.folder, "acmed.log.1"), join(parts.folder, "acmed.log.0.gz")];
+      await Bun.write(first, LOG.slice(0, cut));
+      await Bun.write(second, Bun.gzipSync(Buffer.from(LOG.slice(cut))));
+      expect((await parts.run(["import", "--server", "eda", second, first])).exitCode).toBe(0);
+      expect(stored(parts)).toEqual({ sessions, denials, problems });
+      const again = await parts.run(["import", "--server", "eda"], { stdin: LOG });
+      expect(again.stdout).toMatch(new RegExp(`0 added, ${sessions.length} known before`));
+      expect(stored(parts)).toEqual({ sessions, denials, problems });
+    },
+  );
 
   test.skipIf(!SLOW).each(["SIGKILL", "SIGINT"] as const)(
-    "ended by %s half-way, it goes on where it was without doubles",
+    "killed by %s half-way, it resumes without duplicates",
     async (signal) => {
       // If this process gets no time slice during the import, a longer log gives it more.
       for (let events = 60_000; ; events *= 2) {
@@ -138,7 +141,7 @@ describe("licmond import", () => {
     },
   );
 
-  test("what is no log, packed badly, or of which lines are broken is told", async () => {
+  test("a file that is not a log, is badly compressed or has broken lines is reported", async () => {
     await using at = await site(
       `7:00:00 (acmed) TIMESTAMP 1/29/2026\n8:00:00 (acmed) OUT: \n8:1x:00 (acmed) OUT: "solver" ada@ws01  \nnoise\n`,
     );
@@ -156,7 +159,7 @@ describe("licmond import", () => {
     expect(broken.stderr).not.toMatch(/\n\s+at /);
   });
 
-  test("what retention would delete is left out, counted and told; with a longer one it is there", async () => {
+  test("rows outside of retention are skipped, counted and reported; a longer retention keeps them", async () => {
     await using at = await site(LOG);
     await at.configure(SERVER);
     const args = ["import", "--server", "eda", at.log];
@@ -184,7 +187,7 @@ describe("licmond import", () => {
   });
 });
 
-test("an import beside a daemon that answers and polls: each goes on with its work", async () => {
+test("an import next to a running daemon does not block it", async () => {
   await using alone = await createWatchedSite();
   await alone.write(KEEP);
   const log = join(alone.folder, "debug.log");

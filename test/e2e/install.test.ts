@@ -39,7 +39,7 @@ const LAID = [
   "/var/lib/licmond",
 ];
 
-test("install: a dry run names every step and changes nothing; then each is done, and runs; then there is nothing to do", async () => {
+test("install: a dry run lists every step and changes nothing; a run does them; another run has nothing to do", async () => {
   await using place = await image();
   const dry = await place.install("--dry-run");
   expect(dry.exitCode).toBe(0);
@@ -66,7 +66,7 @@ test("install: a dry run names every step and changes nothing; then each is done
   expect(treeOf(place.root)).toEqual(before);
 });
 
-test("the config can be read by a service whose group the image does not know yet", async () => {
+test("the config is readable by a service whose group does not exist in the image yet", async () => {
   const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
   await using place = await image();
   await place.install();
@@ -82,7 +82,7 @@ test("the config can be read by a service whose group the image does not know ye
   );
 });
 
-test("uninstall takes away what install laid down, and leaves config and data; purge wants a word", async () => {
+test("uninstall removes the files of install, and keeps config and data; purge asks first", async () => {
   await using place = await image();
   await place.install();
   await Bun.write(place.at("/var/lib/licmond/licmond.db"), "data");
@@ -108,7 +108,7 @@ test("uninstall takes away what install laid down, and leaves config and data; p
   expect((await place.uninstall()).stdout).toContain("Nothing to do");
 });
 
-test("a config of one's own is taken where there is none, stays where there is one, and must be one that can be used", async () => {
+test("the user's own config is installed, never overwritten, and must be valid", async () => {
   await using place = await image();
   await using other = await image();
   const mine = other.at("/mine.toml");
@@ -131,7 +131,7 @@ test("a config of one's own is taken where there is none, stays where there is o
   expect(await place.text(CONFIG)).toBe("# changed\n");
 });
 
-test("a link that leads out of the image is not followed", async () => {
+test("a link out of the image is not followed", async () => {
   await using place = await image();
   await using outside = await image();
   symlinkSync(outside.root, place.at("/etc"));
@@ -144,7 +144,7 @@ test("a link that leads out of the image is not followed", async () => {
 
 const mayMount = Bun.spawnSync(["unshare", "--mount", "true"]).exitCode === 0;
 
-test.skipIf(!mayMount)("a read-only file system is named once", async () => {
+test.skipIf(!mayMount)("a read-only file system is reported once", async () => {
   await using place = await image();
   const script = 'mount -t tmpfs -o ro none "$1" && exec "$2" install --root "$1"';
   const child = Bun.spawnSync(["unshare", "--mount", "sh", "-c", script, "sh", place.root, BINARY]);
@@ -154,7 +154,7 @@ test.skipIf(!mayMount)("a read-only file system is named once", async () => {
   );
 });
 
-test("an image with the Debian package is left to apt, but for what install left beside it", async () => {
+test("an image with the Debian package is left to apt, except for other files of install", async () => {
   await using place = await image();
   mkdirSync(place.at("/var/lib/dpkg"), { recursive: true });
   const setStatus = (state: string) =>
@@ -185,12 +185,12 @@ test.each([
   [["install", "--root", "", "--dry-run"], "--root takes a directory"],
   [["install", "--root", BINARY, "--dry-run"], "is not a directory"],
   [["upgrade", "--rollback", "./x"], "--rollback takes no file"],
-])("wrong usage: %j", async (args, words) => {
+])("usage error: %j", async (args, words) => {
   const { exitCode, stderr } = await run(args);
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
 });
 
-test.skipIf(process.getuid?.() !== 0)("without root it names sudo, and changes nothing", async () => {
+test.skipIf(process.getuid?.() !== 0)("without root it suggests sudo, and changes nothing", async () => {
   await using place = await image();
   // A folder that every user can reach.
   const binary = place.at("licmond");

@@ -46,7 +46,7 @@ async function daemonWithSeat() {
   };
 }
 
-test("while another program has both databases locked the picture and reads go on, and seats are stored later", async () => {
+test("while another program locks both databases, reads work, and seats are stored later", async () => {
   await using at = await daemonWithSeat();
   const { daemon, key, rescan, users } = at;
   const releases = await Promise.all(["licmond.db", "state.db"].map(at.lock));
@@ -76,7 +76,7 @@ test("while another program has both databases locked the picture and reads go o
     expect(daemon.output().split(line).length - 1).toBe(1);
 });
 
-test("while another program has state.db locked polls are stored as always", async () => {
+test("while another program locks state.db, polls are stored", async () => {
   await using at = await daemonWithSeat();
   const release = await at.lock("state.db");
   for (const [index, user] of ["grace", "linus", "margaret"].entries()) {

@@ -11,7 +11,7 @@ const FEATURE = "feature?server=eda&daemon=acmed&name=ARC%2FINFO";
 const BADGE = "badge.svg?server=eda&daemon=acmed&feature=ARC/INFO";
 
 describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_NGINX || !HAS_OPENSSL)("below a prefix of nginx", () => {
-  test.each(["http", "https"] as const)("the page works without a setting, over %s", async (scheme) => {
+  test.each(["http", "https"] as const)("the page works without configuration, over %s", async (scheme) => {
     await using site = await createWatchedSite();
     await using watching = await site.watch();
     const held = (...users: string[]) => ({

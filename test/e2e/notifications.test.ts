@@ -23,7 +23,7 @@ const burst = {
 };
 const ALERTS = HOSTILE.length + MANY;
 
-test("a burst of alerts with hostile names comes as one message to each target; what fails is tried again or not believed", async () => {
+test("a burst of alerts with hostile names is one message per target; failures are retried or reported", async () => {
   await using other = createReceiver();
   await using receiver = createReceiver(({ path }, before) => {
     if (path === "/flaky/token-HUSH" && before === 0) return new Response("HUSH", { status: 500 });

@@ -15,7 +15,7 @@ duration = "1h"
 every = "week"`;
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("lets an administrator make and revoke keys, end sign-ins, run commands and read the config again", async () => {
+  test("lets an administrator create and revoke keys, end sign-ins, run commands and reload the config", async () => {
     await using site = await createWatchedSite(CONFIG);
     await using watching = await site.watch();
     const { url } = watching.daemon;
@@ -105,7 +105,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(heard.filter((each) => !/40[149]/.test(each))).toEqual([]);
   });
 
-  test("follows the log until one scrolls up, goes on at its end, searches it, and shows what a role may see", async () => {
+  test("follows the log until the reader scrolls up, continues at its end, searches it, and respects roles", async () => {
     await using site = await createWatchedSite();
     await using watching = await site.watch();
     const { url } = watching.daemon;

@@ -113,7 +113,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     });
   }
 
-  test("the features, and of one", async () => {
+  test("the features page, and the page of one feature", async () => {
     const { ask, heardOf, rows, show, texts } = figures;
     await show("features");
     const { features } = await ask<{ features: FeatureRecord[] }>("features");
@@ -306,7 +306,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("the figures of", () => {
     );
   });
 
-  test("what looks back", async () => {
+  test("pages of the past", async () => {
     await checkPast(figures);
     expect(heard).toEqual([]);
   });

@@ -69,7 +69,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
   const sites = async () => (await fleet.ask<{ sites: SiteRecord[] }>("/api/fleet/sites")).sites;
   const rowOf = (name: string) => page.locator(".si [role=row]", { hasText: new RegExp(`^\\s*${name}\\b`) });
 
-  test("has in the fleet's view what the API says, and leads to each site and back", async () => {
+  test("shows the API's data of the fleet, and links to each site and back", async () => {
     const { show, texts, rows: rowsOf } = await readFigures(page, { ...fleet.hub, key: fleet.key });
     await show("");
     await until("its figures are the API's", async () => {
@@ -170,7 +170,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     expect(heard).toEqual([]);
   });
 
-  test("has a site run a command, whose output stays there", async () => {
+  test("lets a site run a command, whose output stays there", async () => {
     await lead(at("admin"));
     await page.getByRole("button", { name: "Run … status" }).click();
     const dialog = page.getByRole("dialog");
@@ -204,7 +204,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await other.close();
   });
 
-  test("shows names that want to be something else as text", async () => {
+  test("shows hostile names as text", async () => {
     await page.setViewportSize({ width: 1440, height: 2_000 });
     await lead(at(""));
     expect(await rowOf("odd").textContent()).toContain(SCRIPT);
@@ -227,7 +227,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     expect(heard).toEqual([]);
   });
 
-  test("says of a site that was killed that it is silent, everywhere, and heals with it", async () => {
+  test("shows a killed site as silent everywhere, and recovers with it", async () => {
     await page.setViewportSize({ width: 1440, height: 1200 });
     await lead(at(""));
     const other = await browser.open(at("servers?site=stu"));
@@ -270,7 +270,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER || !HAS_POSTGRES)("the page of a hub", () 
     await other.close();
   });
 
-  test.each([...OF_FLEET, ...OF_SITE])("has nothing to complain of, and is accessible: /%s", async (path) => {
+  test.each([...OF_FLEET, ...OF_SITE])("logs no errors and is accessible: /%s", async (path) => {
     await inspect(page, at(""), path);
     expect([path, heard.splice(0)]).toEqual([path, []]);
   });

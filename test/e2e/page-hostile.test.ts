@@ -123,7 +123,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
     }
   });
 
-  test("lead back to the same thing", async () => {
+  test("link back to the same record", async () => {
     await page.emulateMedia({ media: "screen" });
     await page.setViewportSize({ width: 1440, height: 5_000 });
     for (const [path, heading] of [
@@ -160,7 +160,7 @@ describe.skipIf(!SLOW || !HAS_BROWSER)("hostile names", () => {
     }
   });
 
-  test("are text in every CSV that a page offers", async () => {
+  test("are text in every CSV of a page", async () => {
     for (const path of [
       "features",
       "people",

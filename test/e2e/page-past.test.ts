@@ -34,8 +34,8 @@ function rowsOf({ total = -1, cells, features }: Answer): number {
   return parts.reduce((sum, count) => sum + count, 0) || total;
 }
 
-describe.skipIf(!SLOW || !HAS_BROWSER)("what looks back", () => {
-  test("takes hostile names through its links, the calls that it copies, CSV and paper", async () => {
+describe.skipIf(!SLOW || !HAS_BROWSER)("pages of the past", () => {
+  test("accept hostile names in links, copied calls, CSV and print", async () => {
     await using site = await createWatchedSite();
     const log = join(site.folder, "acmed.log");
     await Bun.write(log, "");

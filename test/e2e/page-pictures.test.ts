@@ -24,7 +24,7 @@ const VIEWS = {
   wall: "wall",
 } as const;
 
-test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have their pictures taken", async () => {
+test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have screenshots", async () => {
   // Poll once, so that both themes show the same data.
   await using demo = await startDemo("--interval", "1h", ...(TAKES ? ["--history", "30"] : []));
   await using browser = await startBrowser({ keepPolicy: true });
@@ -46,7 +46,7 @@ test.skipIf(!HAS_BROWSER || !(SLOW || TAKES))("nine pages have their pictures ta
 });
 
 describe("docs/screenshots", () => {
-  test("has a small picture of each of them in both themes, and no other", async () => {
+  test("has a small screenshot of each page in both themes, and no other file", async () => {
     const names = Object.keys(VIEWS).flatMap((name) => THEMES.map((theme) => `${name}-${theme}.png`));
     expect((await readdir(FOLDER)).sort()).toEqual(names.sort());
     for (const name of names)

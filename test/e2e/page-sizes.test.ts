@@ -19,7 +19,7 @@ const overflow = (page: Page) =>
   );
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("has the reader's text size, and fits the window at 200 %", async () => {
+  test("respects the reader's text size, and fits the window at 200 %", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ textSize: 32 });
     const page = await browser.open(`${demo.url}/signin${demo.code}`);
@@ -37,7 +37,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     }
   });
 
-  test("has every page in its palette, by the words that people type, and on a phone behind More", async () => {
+  test("lists every page in its palette, by common words, and behind More on a phone", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser();
     const page = await browser.open(`${demo.url}/signin${demo.code}`);
@@ -87,7 +87,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
       expect(offered).toContain(word);
   });
 
-  test("needs three files of 40 KB to show the first page, and one more for any other", async () => {
+  test("loads three files of 40 KB for the first page, and one more for any other", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.open(`${demo.url}/signin${demo.code}`);
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     }
   });
 
-  test("sorts every table by every column and filters it, as its address says", async () => {
+  test("sorts and filters every table by every column, and keeps that in its address", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.open(`${demo.url}/signin${demo.code}`);

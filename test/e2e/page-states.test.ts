@@ -56,7 +56,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await page.locator("#main").textContent()).not.toContain("still refused");
   });
 
-  test.skipIf(!SLOW)("tells what is out of order: waits, errors, no stream, another version", async () => {
+  test.skipIf(!SLOW)("shows problems: waits, errors, no stream, another version", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -144,7 +144,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await isLive(page);
   });
 
-  test("names the config that was read where it has no server", async () => {
+  test("names the config file when it has no servers", async () => {
     await using site = await createSite();
     await site.configure("");
     await using daemon = await site.serve();
@@ -154,7 +154,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByText(`Add one at the end of the config, ${site.config}:`).waitFor();
   });
 
-  test("says since when a daemon that hangs is disconnected, and heals when it goes on", async () => {
+  test("shows since when a hanging daemon is disconnected, and recovers", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -191,67 +191,63 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect([await page.locator(".bar-note").count(), await wall.locator(".lost").count()]).toEqual([0, 0]);
   });
 
-  test.skipIf(!SLOW)(
-    "is right after a sleep, and gives back a stream of its own while it is hidden",
-    async () => {
-      await using site = await createWatchedSite();
-      await using browser = await startBrowser({ keepPolicy: true });
-      await using watching = await site.watch();
-      await watching.poll(seats("ada"));
-      const page = await browser.open(`${watching.daemon.url}/people`);
-      await signIn(page, watching.key);
-      await untilUsers(page, "ada");
-      const debug = await page.context().newCDPSession(page);
-      await debug.send("Page.setWebLifecycleState", { state: "frozen" });
+  test.skipIf(!SLOW)("is correct after sleep, and closes its stream while hidden", async () => {
+    await using site = await createWatchedSite();
+    await using browser = await startBrowser({ keepPolicy: true });
+    await using watching = await site.watch();
+    await watching.poll(seats("ada"));
+    const page = await browser.open(`${watching.daemon.url}/people`);
+    await signIn(page, watching.key);
+    await untilUsers(page, "ada");
+    const debug = await page.context().newCDPSession(page);
+    await debug.send("Page.setWebLifecycleState", { state: "frozen" });
+    await watching.poll(seats("bob"));
+    await watching.poll(seats("bob", "cy"));
+    await debug.send("Page.setWebLifecycleState", { state: "active" });
+    const wokeAt = performance.now();
+    await untilUsers(page, "bob", "cy");
+    expect(performance.now() - wokeAt).toBeLessThan(2_000);
+
+    // Stop the page while more events arrive than the daemon buffers.
+    const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
+    const stopped = await renderersOf(process.pid);
+    expect(stopped).not.toEqual([]);
+    for (const pid of stopped) process.kill(pid, "SIGSTOP");
+    try {
+      for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
       await watching.poll(seats("bob"));
-      await watching.poll(seats("bob", "cy"));
-      await debug.send("Page.setWebLifecycleState", { state: "active" });
-      const wokeAt = performance.now();
-      await untilUsers(page, "bob", "cy");
-      expect(performance.now() - wokeAt).toBeLessThan(2_000);
+    } finally {
+      for (const pid of stopped) process.kill(pid, "SIGCONT");
+    }
+    const wentOnAt = performance.now();
+    await untilUsers(page, "bob");
+    expect(performance.now() - wentOnAt).toBeLessThan(2_000);
+    await page.close();
 
-      // Stop the page while more events arrive than the daemon buffers.
-      const many = (round: number) => Array.from({ length: 2_000 }, (_, at) => `u${at}of${round}`);
-      const stopped = await renderersOf(process.pid);
-      expect(stopped).not.toEqual([]);
-      for (const pid of stopped) process.kill(pid, "SIGSTOP");
-      try {
-        for (let round = 0; round < 10; round++) await watching.poll(seats(...many(round)));
-        await watching.poll(seats("bob"));
-      } finally {
-        for (const pid of stopped) process.kill(pid, "SIGCONT");
-      }
-      const wentOnAt = performance.now();
-      await untilUsers(page, "bob");
-      expect(performance.now() - wentOnAt).toBeLessThan(2_000);
-      await page.close();
-
-      const streams = async () =>
-        (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
-      const untilStreams = (count: number) =>
-        until(`${count} streams`, async () => (await streams()) === count || undefined);
-      await untilStreams(0);
-      const own = await browser.blank();
-      await own.addInitScript("delete window.SharedWorker");
-      await own.clock.install();
-      await own.goto(`${watching.daemon.url}/people`);
-      await isLive(own);
-      expect(await streams()).toBe(1);
-      const hide = (hidden: boolean) =>
-        own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
+    const streams = async () => (await watching.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
+    const untilStreams = (count: number) =>
+      until(`${count} streams`, async () => (await streams()) === count || undefined);
+    await untilStreams(0);
+    const own = await browser.blank();
+    await own.addInitScript("delete window.SharedWorker");
+    await own.clock.install();
+    await own.goto(`${watching.daemon.url}/people`);
+    await isLive(own);
+    expect(await streams()).toBe(1);
+    const hide = (hidden: boolean) =>
+      own.evaluate(`Object.defineProperty(document, "hidden", { configurable: true, value: ${hidden} });
         document.dispatchEvent(new Event("visibilitychange"))`);
-      await hide(true);
-      await own.clock.runFor(61_000);
-      await untilStreams(0);
-      await watching.poll(seats("dora"));
-      await hide(false);
-      await untilUsers(own, "dora");
-      await isLive(own);
-      expect(await streams()).toBe(1);
-    },
-  );
+    await hide(true);
+    await own.clock.runFor(61_000);
+    await untilStreams(0);
+    await watching.poll(seats("dora"));
+    await hide(false);
+    await untilUsers(own, "dora");
+    await isLive(own);
+    expect(await streams()).toBe(1);
+  });
 
-  test("leads by the palette to hostile names, and its single keys can be switched off", async () => {
+  test("finds hostile names in the palette, and can switch single keys off", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -286,7 +282,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await page.getByRole("dialog").waitFor();
   });
 
-  test("fits windows between those of phones and desks, and hides no focus behind what sticks to them", async () => {
+  test("fits windows between phones and desktops, and shows focus below sticky headers", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -313,7 +309,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     }
   });
 
-  test("tells when a seat is free, and keeps rows in place under the pointer", async () => {
+  test("notifies when a seat is free, and keeps rows in place under the pointer", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();

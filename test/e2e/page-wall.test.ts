@@ -47,7 +47,7 @@ const HOLDERS = [{ user: "lovelace", host: "ws-lovelace" }];
 const HELD = { solver: { total: 40, holders: HOLDERS, queued: 1, user: "turing" }, mesh: { total: 2 } };
 const NAMES = /lovelace|turing/i;
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("of a wall begins with what is worst, and has its curves above a foot of two lines", async () => {
+  test("shows the worst first on the wall, and charts above a footer of two lines", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.open(`${demo.url}/signin${demo.code}`);
@@ -69,7 +69,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
   });
 
   test.skipIf(!SLOW)(
-    "of a wall runs for a day on one stream, says when it is not live, and loads another version",
+    "shows the wall for a day on one stream, reports a lost connection, and loads another version",
     async () => {
       await using site = await createWatchedSite('[page]\npublic = "counts"');
       await using browser = await startBrowser({ keepPolicy: true });

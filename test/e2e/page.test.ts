@@ -13,7 +13,7 @@ const streamsOf = async (site: Watching) =>
   (await site.ask<{ streams: { sse: number } }>("/api/status")).streams.sse;
 
 describe.skipIf(!HAS_BROWSER)("the page", () => {
-  test("filters by its address; keys, Back and links work without loading it again", async () => {
+  test("filters by its address; keys, Back and links work without a reload", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.open(`${demo.url}/features?server=eda&sort=name`);
@@ -49,7 +49,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await page.evaluate("window.stays")).toBe(true);
   });
 
-  test("follows polls, says when it is not live, and heals after a restart; many tabs share a stream", async () => {
+  test("follows polls, reports a lost connection, and recovers after a restart; tabs share a stream", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     const hostile = '<img src=x onerror="document.title=1">';
@@ -89,7 +89,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect([await streamsOf(second), await page.evaluate("window.stays")]).toEqual([1, true]);
   });
 
-  test("prints every row of a list, with its address and the time at the end of each sheet", async () => {
+  test("prints every row of a list, with address and time at the end of each sheet", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -110,7 +110,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     await until("the window's rows", async () => (await page.evaluate<number>(rows)) < 200 || undefined);
   });
 
-  test("shows everybody what is public, and more to who signs in", async () => {
+  test("shows public data to everyone, and more after signing in", async () => {
     await using site = await createWatchedSite('[page]\npublic = "counts"');
     await using watching = await site.watch();
     const { url } = watching.daemon;
@@ -143,7 +143,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect([heard, await streamsOf(watching)]).toEqual([[], 1]);
   });
 
-  test("says whether all is well, follows polls without a reload, and acts on alerts as far as the role goes", async () => {
+  test("shows the overall state, follows polls without a reload, and acts on alerts as the role allows", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     const expired = { total: 2, used: 2, expires: "2020-01-01" };
@@ -217,7 +217,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(await viewer.locator(".al li").count()).toBe(1);
   });
 
-  test("asks for a key where there is no sign-in, and again in every tab when it or its key has ended", async () => {
+  test("asks for a key without a sign-in, and again in every tab when it has ended", async () => {
     await using site = await createWatchedSite();
     await using browser = await startBrowser({ keepPolicy: true });
     await using watching = await site.watch();
@@ -248,7 +248,7 @@ describe.skipIf(!HAS_BROWSER)("the page", () => {
     expect(performance.now() - revokedAt).toBeLessThan(5_000);
   });
 
-  test("looks back: the API's figures, a chart with keys and zoom, the call behind each, and why none are known", async () => {
+  test("shows the past: the API's figures, a chart with keys and zoom, each call, and why data is missing", async () => {
     await using demo = await startDemo();
     await using browser = await startBrowser({ keepPolicy: true });
     const page = await browser.open(`${demo.url}/signin${demo.code}`);

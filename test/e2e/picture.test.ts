@@ -28,7 +28,7 @@ async function statusOf(socket: string, path: string, who: readonly string[] = [
 }
 
 describe("sockets", () => {
-  test("survive a crash, and are gone after an end in order", async () => {
+  test("survive a crash, and are removed by a regular stop", async () => {
     await using site = await createWatchedSite();
     const directory = join(site.folder, "run");
     await mkdir(directory, { mode: 0o750 });
@@ -44,33 +44,36 @@ describe("sockets", () => {
     expect(await readdir(directory)).toEqual([]);
   });
 
-  test.skipIf(process.getuid?.() !== 0)("root is admin, the group is viewer, others are out", async () => {
-    await using site = await createWatchedSite();
-    await chown(site.folder, 0, GROUP);
-    const directory = join(site.folder, "run");
-    await mkdir(directory, { mode: 0o750 });
-    await chown(directory, 0, GROUP);
-    const program = [
-      "setpriv",
-      `--regid=${GROUP}`,
-      "--clear-groups",
-      join(import.meta.dir, "../../dist/licmond"),
-    ];
-    await run(["750", site.folder], { program: ["chmod"] });
-    await using _ = await site.watch({ env: { RUNTIME_DIRECTORY: directory }, program });
-    const [admin, viewer] = [join(directory, "admin.sock"), join(directory, "viewer.sock")];
-    const [member, stranger] = [as(60_001, GROUP), as(60_002)];
-    expect({
-      root: await statusOf(admin, "/api/keys"),
-      member: await statusOf(viewer, "/api/picture", member),
-      asViewer: await statusOf(viewer, "/api/keys", member),
-      asAdmin: await statusOf(admin, "/api/picture", member),
-      stranger: await statusOf(viewer, "/api/picture", stranger),
-    }).toEqual({ root: "200", member: "200", asViewer: "403", asAdmin: "000", stranger: "000" });
-  });
+  test.skipIf(process.getuid?.() !== 0)(
+    "root is admin, the group is viewer, others are refused",
+    async () => {
+      await using site = await createWatchedSite();
+      await chown(site.folder, 0, GROUP);
+      const directory = join(site.folder, "run");
+      await mkdir(directory, { mode: 0o750 });
+      await chown(directory, 0, GROUP);
+      const program = [
+        "setpriv",
+        `--regid=${GROUP}`,
+        "--clear-groups",
+        join(import.meta.dir, "../../dist/licmond"),
+      ];
+      await run(["750", site.folder], { program: ["chmod"] });
+      await using _ = await site.watch({ env: { RUNTIME_DIRECTORY: directory }, program });
+      const [admin, viewer] = [join(directory, "admin.sock"), join(directory, "viewer.sock")];
+      const [member, stranger] = [as(60_001, GROUP), as(60_002)];
+      expect({
+        root: await statusOf(admin, "/api/keys"),
+        member: await statusOf(viewer, "/api/picture", member),
+        asViewer: await statusOf(viewer, "/api/keys", member),
+        asAdmin: await statusOf(admin, "/api/picture", member),
+        stranger: await statusOf(viewer, "/api/picture", stranger),
+      }).toEqual({ root: "200", member: "200", asViewer: "403", asAdmin: "000", stranger: "000" });
+    },
+  );
 });
 
-test("the picture follows each poll and goes on after a crash, with the sessions of the events", async () => {
+test("the picture follows each poll and continues after a crash, with the sessions of the events", async () => {
   await using site = await createWatchedSite();
   const directory = join(site.folder, "run");
   await mkdir(directory, { mode: 0o750 });

@@ -14,7 +14,7 @@ const ask = "/api/licenses";
 /** The test polls the API. */
 const LIMITS = "[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n";
 
-test("profiles of the config are polled by the binary, one that hangs is named, and a reload changes them", async () => {
+test("profiles of the config are polled, one that hangs is reported, and a reload changes them", async () => {
   await using site = await createSite();
   const good = await site.tool("good");
   const evil = await site.tool("evil");

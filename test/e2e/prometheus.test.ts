@@ -91,7 +91,7 @@ scrape_configs:
 `;
 
 describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
-  test("promtool finds nothing wrong with the metrics, the example config and the rules", async () => {
+  test("promtool accepts the metrics, the example config and the rules", async () => {
     await using site = await siteWithKey();
     const { key } = site;
     await using daemon = await site.serve();
@@ -118,7 +118,7 @@ describe.skipIf(!HAS_PROMETHEUS)("with a real Prometheus", () => {
     }
   });
 
-  test("scraped and pushed, it answers with the numbers of the API; and what goes down ends", async () => {
+  test("scraped and pushed figures equal the API's, and end when a server is down", async () => {
     await using site = await siteWithKey();
     const { key, tool } = site;
     await using prometheus = await startPrometheus(site.folder, scraping(site));

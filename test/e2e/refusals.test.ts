@@ -44,7 +44,7 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]();
 });
 
-test("the built binary refuses every wrong parameter, and says what it got and what it takes", async () => {
+test("the built binary refuses every wrong parameter, and says what it got and expects", async () => {
   const document = await daemon.json<ApiDocument>("/swagger/json");
   const refused = async (path: string): Promise<Refusal> => {
     const response = await daemon.get(path, admin);

@@ -73,7 +73,7 @@ async function must(argv: string[], cwd = place): Promise<string> {
 }
 
 describe.skipIf(made.length === 0)("the files of a release", () => {
-  test("SHA256SUMS tells of every file, and holds", async () => {
+  test("SHA256SUMS lists every file correctly", async () => {
     const checked = await must(["sha256sum", "--strict", "-c", "SHA256SUMS"], release);
     const names = (await readdir(release)).filter((name) => name !== "SHA256SUMS");
     expect(checked.trimEnd().split("\n").sort()).toEqual(names.map((name) => `${name}: OK`).sort());
@@ -92,7 +92,7 @@ describe.skipIf(made.length === 0)("the files of a release", () => {
 });
 
 test.skipIf(!isMade("linux-x64") || process.arch !== "x64")(
-  "linux-x64: what the archive holds serves, and nothing in it tells where it was built",
+  "linux-x64: the archive's binary serves, and contains no build paths",
   async () => {
     await must(["tar", "-xzf", file(`licmond-${version}-linux-x64.tar.gz`)]);
     const folder = join(place, `licmond-${version}-linux-x64`);
@@ -125,7 +125,7 @@ function runsHere(argv: string[]): boolean {
   }
 }
 
-test.skipIf(!isMade("linux-x64"))("the Debian package: what it says, and what it installs", async () => {
+test.skipIf(!isMade("linux-x64"))("the Debian package: its metadata and files", async () => {
   const deb = file(`licmond_${version}-1_amd64.deb`);
   const fields = await must(["dpkg-deb", "--field", deb]);
   expect(fields).toContain(`\nVersion: ${version}-1\n`);
@@ -161,7 +161,7 @@ test.skipIf(!isMade("linux-x64"))("the Debian package: what it says, and what it
     await must(["sh", "-n", join(unpacked, "DEBIAN", script)]);
 });
 
-test.skipIf(!isMade("linux-x64"))("the Debian package is the same when it is made again", async () => {
+test.skipIf(!isMade("linux-x64"))("the Debian package is reproducible", async () => {
   const licenses = await Bun.file(file("THIRD-PARTY-LICENSES")).text();
   const binary = bareOf("linux-x64");
   const folder = join(place, "again");

@@ -10,7 +10,7 @@ const EVENTS = ["log", "checkout", "checkin", "server_status", "alert"];
 
 const holders = (...users: string[]) => users.map((user) => ({ user, host: "ws01" }));
 
-test("streams stay open over a good and a bad reload, and tell of the new server", async () => {
+test("streams stay open over a valid and an invalid reload, and report the new server", async () => {
   await using site = await createSite();
   const [eda, cad] = [await site.tool("eda"), await site.tool("cad")];
   await eda.says(lmstat({ solver: { total: 4, holders: holders("ada") } }));
@@ -68,7 +68,7 @@ test("streams stay open over a good and a bad reload, and tell of the new server
   expect(await daemon.stop()).toBe(0);
 });
 
-test("limits, alerts, CORS, execute, the body cap and the log level hold at once", async () => {
+test("limits, alerts, CORS, execute, the body limit and the log level apply at once", async () => {
   await using site = await createSite();
   const tool = await site.tool("lmutil");
   await tool.says(lmstat({ solver: { total: 2, holders: holders("ada") } }));

@@ -8,7 +8,7 @@ import { createWatchedSite } from "./watched-site.ts";
 const WEEK = 7 * 86_400_000;
 const NAME = "<img/src=x>";
 
-test("a report that was missed while the daemon was down comes after its start, once", async () => {
+test("a report that was due while the daemon was down is sent once after its start", async () => {
   await using mail = await mailServer();
   await using site = await createWatchedSite(
     `

@@ -9,7 +9,7 @@ import { createWatchedSite } from "./watched-site.ts";
 const ada = { user: "ada", host: "ws01" };
 const grace = { user: "grace", host: "ws02" };
 
-test("without a config serve starts with no servers and says what to do", async () => {
+test("without a config serve starts without servers and says what to do", async () => {
   await using site = await createSite();
   const env = {
     LICMOND_HTTP_PORT: String(site.port),
@@ -50,7 +50,7 @@ test("keys are created, used, listed and revoked while the daemon runs", async (
   expect(await daemon.stop()).toBe(0);
 });
 
-test("a polled server: its answers, a rescan, and its last numbers as stale once it is down, also after kill -9", async () => {
+test("a polled server: its answers, a rescan, and stale data when it is down, also after kill -9", async () => {
   await using site = await createWatchedSite();
   const mesher = { total: 2, holders: [] };
   await site.lmutil.says(lmstat({ solver: { total: 4, holders: [ada] }, mesher }));
@@ -118,7 +118,7 @@ test("a polled server: its answers, a rescan, and its last numbers as stale once
   });
 });
 
-describe("the command line beside the daemon", () => {
+describe("the command line next to the daemon", () => {
   test("a second daemon on the same storage or the same port is refused with the reason", async () => {
     await using site = await createSite();
     await using other = await createSite();
@@ -132,7 +132,7 @@ describe("the command line beside the daemon", () => {
     }
   });
 
-  test("a second signal ends it at once, and the tools that run with it", async () => {
+  test("a second signal ends it at once, with its running tools", async () => {
     await using site = await createSite();
     await site.configure(serverToml("eda", join(import.meta.dir, "../fake-tools/ignore-sigterm")));
     // Tools get the daemon's $PATH, so a folder in it can be searched for.

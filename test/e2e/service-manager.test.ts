@@ -57,7 +57,7 @@ function startService(name: string, environment: Readonly<Record<string, string>
 
 const url = (path: string) => `http://127.0.0.1:${site.port}${path}`;
 
-test("ready when it answers, then reloads good and bad, and the end", async () => {
+test("reports readiness when it answers, then reloads and the end", async () => {
   await site.configure("");
   await using service = startService(join(site.folder, "notify"));
   const ready = await service.message(/^READY=1$/m);
@@ -93,7 +93,7 @@ test("ready when it answers, then reloads good and bad, and the end", async () =
   expect(await service.exited).toBe(0);
 });
 
-test("the manager's variables reach no tool; one that does not listen keeps nobody from work", async () => {
+test("the manager's variables reach no tool; a manager that does not listen blocks nothing", async () => {
   const tool = join(site.folder, "lmutil");
   await Bun.write(tool, "#!/bin/sh\nenv\n");
   await chmod(tool, 0o755);

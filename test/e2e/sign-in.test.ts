@@ -63,7 +63,7 @@ async function submit(page: Page, action: string, enctype: string, name = "x", v
 }
 
 describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
-  test("the daemon's own page acts for a browser that is signed in, and no other page does", async () => {
+  test("only the daemon's own page acts for a signed-in browser", async () => {
     await using site = await createSite(DEBUG);
     await using daemon = await site.serve();
     await using browser = await startBrowser();
@@ -148,7 +148,7 @@ describe.skipIf(!HAS_BROWSER)("in Chromium", () => {
   });
 });
 
-test("a link signs in once, a restart keeps it, and a revoked key ends it with its streams; no log has the cookie", async () => {
+test("a link signs in once, survives a restart, and ends with its key and streams; no log has the cookie", async () => {
   await using site = await createSite(DEBUG);
   const RUNTIME_DIRECTORY = join(site.folder, "run");
   await mkdir(RUNTIME_DIRECTORY);

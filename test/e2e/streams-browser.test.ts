@@ -45,7 +45,7 @@ const connect = (path: string) => `
     }; }`;
 
 describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
-  test("its EventSource comes back after a crash and misses and doubles nothing", async () => {
+  test("its EventSource reconnects after a crash without lost or repeated events", async () => {
     await using site = await createStreamSite();
     await using browser = await startBrowser();
     const first = await site.serve();
@@ -69,7 +69,7 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     expect((await seenBy(page)).map(({ name }) => name)).toContain("metrics");
   });
 
-  test("its EventSource gets errors and warnings under their names", async () => {
+  test("its EventSource gets errors and warnings as named events", async () => {
     await using site = await createStreamSite();
     await using browser = await startBrowser();
     await using daemon = await site.serve();
@@ -88,7 +88,7 @@ describe.skipIf(!HAS_BROWSER)("a page in Chromium", () => {
     expect(names).toContain("warning_log");
   });
 
-  test("its WebSocket gets the same objects, resumes, hears goodbye, and is refused to a page of another origin", async () => {
+  test("its WebSocket gets the same objects, resumes, gets a close reason, and is refused for another origin", async () => {
     await using site = await createStreamSite();
     await using browser = await startBrowser();
     await using daemon = await site.serve();

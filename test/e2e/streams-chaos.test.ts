@@ -61,7 +61,7 @@ function createRover(url: () => string, key: string, from: number) {
 }
 
 test.skipIf(!SLOW)(
-  `${CLIENTS} clients that come and go for ${SECONDS} s, and a crash of the daemon, all end with the same sequence`,
+  `${CLIENTS} clients that come and go for ${SECONDS} s, over a crash, all get the same sequence`,
   async () => {
     await using site = await createStreamSite(LIMITS);
     let daemon: Daemon = await site.serve();

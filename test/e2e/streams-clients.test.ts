@@ -33,7 +33,7 @@ async function overACrash(
   expect(await second.stop()).toBe(0);
 }
 
-test("the npm package eventsource connects again after a crash by itself and misses and doubles nothing", async () => {
+test("the npm package eventsource reconnects after a crash without lost or repeated events", async () => {
   let client: ReturnType<typeof npmEventSource> | undefined;
   await overACrash(
     async (daemon, key) => {
@@ -47,7 +47,7 @@ test("the npm package eventsource connects again after a crash by itself and mis
 });
 
 describe("the npm package ws", () => {
-  test("resumes with last_event_id after a crash and misses and doubles nothing", async () => {
+  test("resumes with last_event_id after a crash without lost or repeated events", async () => {
     const seen: Seen[] = [];
     const clients: SocketClient[] = [];
     const connect = async (daemon: Daemon, key: string) => {
@@ -74,7 +74,7 @@ describe("the npm package ws", () => {
     expect(await second?.closed).toEqual({ code: 1001, reason: "licmond is shutting down" });
   });
 
-  test("pings, changes its filter, gets the objects of the event stream, and is told what it says wrong", async () => {
+  test("pings, changes its filter, gets the objects of the event stream, and errors for bad messages", async () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");

@@ -20,7 +20,7 @@ const GOING_AWAY = `\x88\x1a\x03\xe9licmond is shutting down`;
 const GOODBYE = ":licmond is shutting down\n\n";
 
 describe("many streams", () => {
-  test("2,000 are the most, and all are told goodbye at the end, which comes by itself", async () => {
+  test("2,000 streams is the limit, and all get a goodbye at shutdown, which needs no kill", async () => {
     await using site = await createStreamSite("streams_per_key = 5000\n");
     await using daemon = await site.serve();
     const key = await site.key("viewer");

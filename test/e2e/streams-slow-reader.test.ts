@@ -32,7 +32,7 @@ async function stuck({ port }: Site): Promise<number> {
 }
 
 describe("a reader that stops reading", () => {
-  test("of an event stream is cut off, delays nobody, and has everything after it resumed", async () => {
+  test("of an event stream is cut off, delays no one, and resumes without loss", async () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");
@@ -57,7 +57,7 @@ describe("a reader that stops reading", () => {
     expect([...ids, ...rest.map(({ id }) => id)]).toEqual(truth.map(({ id }) => id));
   });
 
-  test("of a WebSocket is closed with 1013 and delays nobody", async () => {
+  test("of a WebSocket is closed with 1013 and delays no one", async () => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");
@@ -76,7 +76,7 @@ describe("a reader that stops reading", () => {
   test.skipIf(!SLOW).each([
     ["an event stream", sse],
     ["a WebSocket", ws],
-  ])("of %s and never does again is let go", async (_, request) => {
+  ])("of %s for good is disconnected", async (_, request) => {
     await using site = await createStreamSite();
     await using daemon = await site.serve();
     const stalled = await connectStalled(site.port, request(await site.key("admin")));

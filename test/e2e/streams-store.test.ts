@@ -21,7 +21,7 @@ async function resumeComments(daemon: Daemon, key: string, from: number): Promis
 const MAY_MOUNT = await mayMount("the test on a full disk");
 
 test.skipIf(!MAY_MOUNT)(
-  "on a full disk events are told all the same, the terminal says so once, and a later resume tells of the hole",
+  "on a full disk events are still sent, the terminal reports it once, and a later resume reports the gap",
   async () => {
     await using site = await createStreamSite();
     const storage = join(site.folder, "storage");
@@ -77,7 +77,7 @@ test.skipIf(!MAY_MOUNT)(
   },
 );
 
-test("no secret gets into the terminal, the database or a stream", async () => {
+test("no secret appears in the terminal, the database or a stream", async () => {
   await using site = await createStreamSite();
   const daemon = await site.serve();
   const admin = await site.key("admin");
@@ -127,7 +127,7 @@ test("no secret gets into the terminal, the database or a stream", async () => {
   expect(found).toEqual([]);
 });
 
-test("what was logged last is stored when the daemon has ended", async () => {
+test("the last log lines are stored when the daemon has ended", async () => {
   await using site = await createStreamSite();
   const daemon = await site.serve();
   await publish(daemon, { tag: "last", count: 5 });

@@ -27,7 +27,7 @@ async function listenTo(page: Page, origin: string): Promise<Heard> {
 }
 
 describe.skipIf(!HAS_BROWSER)("Swagger UI", () => {
-  test("loads from the binary alone, takes a key, and asks the daemon", async () => {
+  test("loads only from the binary, accepts a key, and calls the daemon", async () => {
     await using site = await createSite();
     const tool = await site.tool("lmutil");
     await tool.says(lmstat({ solver: { total: 4, holders: [] } }));

@@ -51,7 +51,7 @@ const hunt = (where: string, text: string) => {
     expect({ where, has: text.includes(form), form }).toEqual({ where, has: false, form });
 };
 
-test("managers compile and run with their folders and their entries in the registry, and keep secrets", async () => {
+test("managers need only their folder and an entry in the registry, and keep secrets", async () => {
   await using site = await createSite();
   const root = await sourcesWithMore(site.folder);
   const checked = await run(["check", "--project", root], { program: [process.execPath] });

@@ -57,7 +57,7 @@ function servedTo(site: Site): Promise<string> {
 const hup = (daemon: Daemon) => process.kill(daemon.pid, "SIGHUP");
 
 describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
-  test("requests, streams and sockets work, answers ask to come back over TLS, and ciphers are strong", async () => {
+  test("requests, streams and sockets work, HSTS is set, and ciphers are strong", async () => {
     await using site = await createSite();
     const pair = await selfSigned(site.folder, "soon", now - DAY, now + 5.5 * DAY);
     await using daemon = await serveOverTls(site, pair);
@@ -97,7 +97,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  test("SIGHUP takes a new certificate, and nothing that is open breaks", async () => {
+  test("SIGHUP loads a new certificate, and open connections stay", async () => {
     await using site = await createSite();
     const { files, one, two, put } = await livePair(site);
     await using daemon = await serveOverTls(site, files);
@@ -151,7 +151,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  test("from plain HTTP to TLS by a reload: a bad pair is refused, a good one waits for the restart", async () => {
+  test("switching to TLS by a reload: a mismatched pair is refused, a valid one waits for the restart", async () => {
     await using site = await createSite();
     await using daemon = await site.serve();
     const key = await site.key("admin");
@@ -171,7 +171,7 @@ describe.skipIf(!HAS_OPENSSL)("over TLS", () => {
     expect((await daemon.get("/api/ping")).status).toBe(200);
   });
 
-  test("many connections during many changes are all served", async () => {
+  test("many connections during many certificate changes are all served", async () => {
     await using site = await createSite();
     const { files, one, two, put } = await livePair(site);
     await using daemon = await serveOverTls(site, files);

@@ -39,7 +39,7 @@ describe.skipIf(!SLOW)("tools that hang", () => {
   test.each([
     [30, 50],
     [60, 100],
-  ])("%d of %d leave each healthy server polled within 1.5 intervals", async (hanging, count) => {
+  ])("%d of %d do not delay polls of healthy servers beyond 1.5 intervals", async (hanging, count) => {
     await using site = await createSite();
     for (const folder of ["asked", "hangs"]) await mkdir(join(site.folder, folder));
     // The script records the time and hangs while a file named after the server exists.
@@ -114,7 +114,7 @@ cat output`,
   expect(await daemon.stop()).toBe(0);
 });
 
-test("without descriptors the error names them and the limit to raise", async () => {
+test("without free descriptors the error suggests the limit to raise", async () => {
   await using site = await createSite();
   await site.configure(serversOf(ids(8), await writeTool(site, "exec sleep 60")));
   // Enough to start, but not for the pipes of eight tools.
@@ -145,7 +145,7 @@ describe.skipIf(!SLOW)("tools that print a gigabyte", () => {
   test.each([
     [1, 50],
     [8, 250],
-  ])("%d at once take at most %d MB, give them back, and are ended for their size", async (count, most) => {
+  ])("%d at once use at most %d MB, return it, and are killed for their size", async (count, most) => {
     await using site = await createSite();
     const tool = await writeTool(site, `[ -e spam ] && yes 'ann ws1 :0' | head -c ${GIGABYTE}`);
     await site.configure(`[collector]\ninterval = "1h"\n\n${serversOf(ids(count), tool)}`);

@@ -52,7 +52,7 @@ function inTerminal(args: readonly string[], watching: Watching, cols = 80, rows
   };
 }
 
-test("wait: its exit codes, and those of the command", async () => {
+test("wait: its exit codes, and those of its command", async () => {
   await using site = await createWatchedSite();
   await site.lmutil.says(flexnetSays(seats(2)));
   await using watching = await site.watch();
@@ -87,7 +87,7 @@ test("wait: its exit codes, and those of the command", async () => {
   ]);
 });
 
-test("wait: a seat that is given back, Ctrl-C, and a restart of licmond", async () => {
+test("wait: a returned seat, Ctrl-C, and a restart of licmond", async () => {
   await using site = await createWatchedSite();
   await site.lmutil.says(flexnetSays(FULL));
   await using watching = await site.watch();
@@ -114,7 +114,7 @@ test("wait: a seat that is given back, Ctrl-C, and a restart of licmond", async 
   expect(waiting.text()).toContain("solver (eda/acmed): 3 free");
 });
 
-test("top: live, keys, another size, and the terminal as it was", async () => {
+test("top: updates, keys, resizing, and a restored terminal", async () => {
   await using site = await createWatchedSite();
   await site.lmutil.says(flexnetSays(FULL));
   await using watching = await site.watch();
@@ -153,7 +153,7 @@ test("top: live, keys, another size, and the terminal as it was", async () => {
   top.isAsItWas();
 });
 
-test("top and a wrong address fail in words", async () => {
+test("top with a wrong address exits with a message", async () => {
   const none = await run(["top"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });
   expect(none).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("top needs a terminal") });
   const wrong = await run(["status"], { env: { LICMOND_URL: "http://127.0.0.1:9" } });

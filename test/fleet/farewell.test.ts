@@ -6,7 +6,7 @@ import { createSiteRig } from "./rig.ts";
 const hubs: FakeHub[] = [];
 afterAll(() => Promise.all(hubs.map((hub) => hub.stop())));
 
-test("a site that stops says so last, and is heard under another instance at once", async () => {
+test("a stopping site sends a farewell, and another instance may push at once", async () => {
   const hub = createFakeHub();
   hubs.push(hub);
   await using rig = await createSiteRig(hub);
@@ -21,7 +21,7 @@ test("a site that stops says so last, and is heard under another instance at onc
   expect(hub.pushes.at(-1)?.instance).not.toBe(instance);
 });
 
-test("an answer may wait for a command where nothing else waits behind a push", async () => {
+test("the hub may hold an answer while no push waits behind it", async () => {
   const hub = createFakeHub();
   hubs.push(hub);
   await using rig = await createSiteRig(hub);
@@ -32,7 +32,7 @@ test("an answer may wait for a command where nothing else waits behind a push", 
   expect(hub.pushes[0]).not.toHaveProperty("holdMs");
 });
 
-test("a site that never reached its hub has nobody to say it to", async () => {
+test("a site that never reached its hub sends no farewell", async () => {
   const hub = createFakeHub();
   hubs.push(hub);
   hub.faults(() => ({ status: 503 }));

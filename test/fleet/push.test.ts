@@ -52,7 +52,7 @@ function expectSame(site: SiteRig, hub: FakeHub): void {
 const hubFor = (): FakeHub => createFakeHub();
 const USERS = ["ann", "ben", "cy", "dora"];
 
-test("a hub gets what is stored, as it is stored", async () => {
+test("a hub receives the stored rows unchanged", async () => {
   const hub = hubFor();
   await using site = await createSiteRig(hub);
   await site.told();
@@ -112,7 +112,7 @@ describe("each fact comes once and in order", () => {
     await hub.stop();
   });
 
-  test("over processes that are killed, and a line that breaks", async () => {
+  test("across killed processes and a broken line", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -131,7 +131,7 @@ describe("each fact comes once and in order", () => {
     await hub.stop();
   });
 
-  test("in many pushes where many wait", async () => {
+  test("in several pushes when many facts wait", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -175,7 +175,7 @@ describe("each fact comes once and in order", () => {
   });
 });
 
-describe("a hub that is set back", () => {
+describe("a hub whose database was restored", () => {
   /** Resets the hub to the first five facts. */
   const keepFive = (hub: ReturnType<typeof hubFor>) =>
     hub.forget((epochs) => {
@@ -185,7 +185,7 @@ describe("a hub that is set back", () => {
       }
     });
 
-  test("gets again what it lost", async () => {
+  test("receives the lost facts again", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -203,7 +203,7 @@ describe("a hub that is set back", () => {
     await hub.stop();
   });
 
-  test("that lost everything is told everything, under another epoch", async () => {
+  test("without any data receives everything again, under a new epoch", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -217,7 +217,7 @@ describe("a hub that is set back", () => {
     await hub.stop();
   });
 
-  test("to a time whose facts are no longer kept is told everything, under another epoch", async () => {
+  test("to a time whose facts are deleted receives everything again, under a new epoch", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -233,7 +233,7 @@ describe("a hub that is set back", () => {
     await hub.stop();
   });
 
-  test("or that knows more than the database: that is an older state of it", async () => {
+  test("or that is ahead of the site: the site was restored too", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.poll(USERS);
@@ -262,7 +262,7 @@ describe("a picture", () => {
     );
   const names = (hub: FakeHub) => hub.pictures.get("eda")?.order.map((key) => key.split("\0")[1]);
 
-  test("with more than one push should hold comes in parts, and then what changed", async () => {
+  test("too large for one push is split, and then only changes are sent", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -295,7 +295,7 @@ describe("a picture", () => {
     await hub.stop();
   });
 
-  test("that is made anew after a lost answer does not pass for the one before", async () => {
+  test("sent again after a lost answer does not count as the one before", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.poll(USERS);
@@ -311,7 +311,7 @@ describe("a picture", () => {
     await hub.stop();
   });
 
-  test("that the hub does not have comes whole", async () => {
+  test("that the hub does not have is sent whole", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub);
     await site.told();
@@ -325,7 +325,7 @@ describe("a picture", () => {
   });
 });
 
-describe("what is not told as facts is told as days", () => {
+describe("rows that are not sent as facts are sent as days", () => {
   test("the past, when a site joins", async () => {
     const hub = hubFor();
     await hub.down();
@@ -354,7 +354,7 @@ describe("what is not told as facts is told as days", () => {
     await hub.stop();
   });
 
-  test("what was read of a day is read anew where its answer was lost: facts were stored meanwhile", async () => {
+  test("a day is read again after a lost answer, because facts were stored meanwhile", async () => {
     const hub = hubFor();
     let stage: "answer lost" | "line cut" | "lost again" | "fine" = "answer lost";
     hub.faults((push) => {
@@ -373,7 +373,7 @@ describe("what is not told as facts is told as days", () => {
     await hub.stop();
   });
 
-  test("facts that were too many", async () => {
+  test("dropped facts", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub, { outboxBytes: 2_000 });
     await site.poll(USERS);
@@ -394,7 +394,7 @@ describe("what is not told as facts is told as days", () => {
     await hub.stop();
   });
 
-  test("facts that were too many, of what began on days before", async () => {
+  test("dropped facts about sessions that began earlier", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
     const yesterday = site.rig.clock.time + 60_000;
@@ -415,7 +415,7 @@ describe("what is not told as facts is told as days", () => {
     await hub.stop();
   });
 
-  test("a session that ended in a dropped fact ends at the hub", async () => {
+  test("a session whose end was dropped ends at the hub", async () => {
     const hub = hubFor();
     await using site = await createSiteRig(hub, { outboxBytes: 1_000 });
     await site.poll(USERS);
@@ -433,7 +433,7 @@ describe("what is not told as facts is told as days", () => {
   });
 });
 
-test("a second process of the same site is told apart, and waits", async () => {
+test("a second process of the site is detected, and waits", async () => {
   const hub = hubFor();
   await using site = await createSiteRig(hub);
   await site.told();
@@ -449,7 +449,7 @@ test("a second process of the same site is told apart, and waits", async () => {
   await hub.stop();
 });
 
-test("a refusal is said once, and tried again", async () => {
+test("a refusal is logged once, and the push is retried", async () => {
   const hub = hubFor();
   await using site = await createSiteRig(hub);
   await site.told();
@@ -470,7 +470,7 @@ describe("people", () => {
     return file;
   };
 
-  test("leave as pseudonyms under the key of the sites", async () => {
+  test("are sent as pseudonyms under the sites' key", async () => {
     const hub = createFakeHub();
     await using site = await createSiteRig(hub, { people: "pseudonyms", peopleKeyFile: await keyFile(7) });
     await site.told();
@@ -495,7 +495,7 @@ describe("people", () => {
     await hub.stop();
   });
 
-  test("have one pseudonym at sites with one key, and two at sites without it; none travels with its key", async () => {
+  test("have one pseudonym at sites that share a key, and two otherwise; no key is sent", async () => {
     const hubs = [createFakeHub(), createFakeHub(), createFakeHub(), createFakeHub()];
     const shared = await keyFile(7);
     const files = [shared, shared, null, null];
@@ -520,7 +520,7 @@ describe("people", () => {
   });
 
   test.each(["names", "pseudonyms", "counts"] as const)(
-    "without a name, and assigned ones, leave as %s like the others",
+    "without a name, and assigned ones, are sent as %s like the others",
     async (people) => {
       const hub = createFakeHub();
       await using site = await createSiteRig(hub, { people });
@@ -567,7 +567,7 @@ describe("people", () => {
       "\xff".repeat(64),
       "The people_key_file must hold 32 random bytes or more in base64 or hex",
     ],
-  ])("do not leave while the key of pseudonyms %s", async (_, content, problem) => {
+  ])("are not sent while the key of pseudonyms %s", async (_, content, problem) => {
     const file = `${temporaryDirectory()}/people.key`;
     if (content !== null) await Bun.write(file, Buffer.from(content, "latin1"));
     const hub = createFakeHub();
@@ -584,7 +584,7 @@ describe("people", () => {
     await hub.stop();
   });
 
-  test("do not leave as counts", async () => {
+  test("are not sent as counts", async () => {
     const hub = createFakeHub();
     await using site = await createSiteRig(hub, { people: "counts" });
     await site.told();
@@ -607,7 +607,7 @@ describe("commands of the hub", () => {
         fact.kind === "outcome" ? [`${fact.command} ${fact.outcome} ${fact.code}`] : [],
       );
 
-  test("are carried out once, and what became of them is a fact", async () => {
+  test("run once, and their outcome is a fact", async () => {
     const hub = createFakeHub();
     await using site = await createSiteRig(hub);
     hub.command(

@@ -30,7 +30,7 @@ const line = (id: number, level: "info" | "warn", source: "system" | "audit") =>
   metadata: {},
 });
 
-test("nothing is recorded where nobody asked for it", async () => {
+test("nothing is recorded without a fleet", async () => {
   const rig = createRig();
   await rig.poll(a.outcome());
   expect(rows(rig)).toEqual([]);
@@ -40,7 +40,7 @@ test("nothing is recorded where nobody asked for it", async () => {
   expect(rows(rig)).toEqual([]);
 });
 
-test("a poll that changes nothing records nothing", async () => {
+test("a poll without changes records nothing", async () => {
   const rig = createRig();
   recordFacts(rig.store, false);
   await rig.poll(a.outcome());
@@ -50,7 +50,7 @@ test("a poll that changes nothing records nothing", async () => {
   expect(kinds(rig)).toEqual(first);
 });
 
-test("a fact and its row in the outbox stand or fall together", async () => {
+test("a fact and its outbox row are committed together", async () => {
   const rig = createRig();
   recordFacts(rig.store, false);
   expect(() =>
@@ -62,7 +62,7 @@ test("a fact and its row in the outbox stand or fall together", async () => {
   expect(rows(rig)).toEqual([]);
 });
 
-test("of events alerts and statuses are recorded, and lines of the log where that is asked for", () => {
+test("events of alerts and statuses are recorded, and log lines if configured", () => {
   const rig = createRig();
   const events = createEvents(rig.store);
   const write = (id: number) => {
@@ -82,7 +82,7 @@ test("of events alerts and statuses are recorded, and lines of the log where tha
   ]);
 });
 
-test("what a clock that was ahead left behind is taken back at the hub, too", async () => {
+test("rows of a clock that was ahead are corrected at the hub too", async () => {
   const rig = createRig();
   recordFacts(rig.store, false);
   await rig.poll(a.outcome());
@@ -109,7 +109,7 @@ test("what a clock that was ahead left behind is taken back at the hub, too", as
   expect(outbox.nextDay(rig.clock.time)).toMatchObject({ day: Math.floor(ahead / DAY_MS), whole: true });
 });
 
-test("news of a day that is made already unmake it at the hub; what retention deletes does not", () => {
+test("a change to a packed day sends the day again; retention does not", () => {
   const { store } = createRig();
   recordFacts(store, false);
   const { sqlite } = store;
@@ -138,7 +138,7 @@ describe("the outbox", () => {
     return { rig, outbox: createOutbox(rig.store, systemRandom) };
   };
 
-  test("an epoch begins once, and tells all days that there are", async () => {
+  test("an epoch starts once, and sends all existing days", async () => {
     const { rig, outbox } = make();
     await rig.poll(a.outcome({ finishedAt: a.NOON - 3 * DAY_MS }));
     outbox.begin(a.NOON);
@@ -150,7 +150,7 @@ describe("the outbox", () => {
     expect(outbox.epoch()).toBe(epoch);
   });
 
-  test("numbers are not given twice, whatever is removed", async () => {
+  test("numbers are never reused, even after deletions", async () => {
     const { rig, outbox } = make();
     await rig.poll(a.outcome());
     const { head } = outbox.edges();
@@ -160,7 +160,7 @@ describe("the outbox", () => {
     expect(outbox.hasLost()).toBe(true);
   });
 
-  test("acknowledged facts are kept until they may go", async () => {
+  test("acknowledged facts are kept for a while", async () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);
     await rig.poll(a.outcome());
@@ -171,7 +171,7 @@ describe("the outbox", () => {
     expect(outbox.page(0, 100).map(({ seq }) => seq)).toEqual([head]);
   });
 
-  test("after a time without [fleet] its days are told", async () => {
+  test("after a time without [fleet] its days are sent", async () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);
     rig.store.sqlite.run("DELETE FROM fleet_days");
@@ -187,7 +187,7 @@ describe("the outbox", () => {
     expect(outbox.hasLost()).toBe(true);
   });
 
-  test("what began before the days that are told whole is told as it stands", async () => {
+  test("a session that began before the whole days is sent with its state", async () => {
     const { rig, outbox } = make();
     const { store } = rig;
     await rig.poll(a.outcome());
@@ -219,7 +219,7 @@ describe("the outbox", () => {
     expect(outbox.daysLeft()).toBe(2);
   });
 
-  test("days whose imported sessions waited are told whole", async () => {
+  test("days with imported sessions are sent whole", async () => {
     const { rig, outbox } = make();
     await rig.poll(a.outcome());
     outbox.acknowledged(outbox.edges().head, 0, a.NOON);
@@ -238,7 +238,7 @@ describe("the outbox", () => {
     expect(days).toEqual([-1, today, today - 80, today - 90]);
   });
 
-  test("a day with news while it was told is told again", () => {
+  test("a day that changed while being sent is sent again", () => {
     const { rig, outbox } = make();
     outbox.begin(a.NOON);
     const [open, today] = [outbox.nextDay(a.NOON), null];

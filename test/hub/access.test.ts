@@ -74,7 +74,7 @@ const ALLOWED: Readonly<Record<string, readonly Role[] | "*">> = {
   "POST /api/execute": ACTORS,
 };
 
-describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
+describe.skipIf(!HAS_POSTGRES)("access to a hub", () => {
   let postgres: Postgres;
   let database: string;
   let hub: TestHub;
@@ -128,7 +128,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
     return code === "AUTH_MISSING" || code === "AUTH_INSUFFICIENT" ? code : "let in";
   }
 
-  test("the document has what this table has, and the table what the document has", () => {
+  test("the document and this table list the same routes", () => {
     expect(documented.toSorted()).toEqual(Object.keys(ALLOWED).toSorted());
   });
 
@@ -141,7 +141,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
   });
 
   test.each(["PUT", "PATCH", "DELETE", "POST", "GET", "HEAD"])(
-    "no path takes %s that the document does not name",
+    "no path accepts %s unless the document says so",
     async (method) => {
       for (const path of new Set(documented.map((each) => each.split(" ")[1] ?? ""))) {
         const isTaken = documented.includes(`${method === "HEAD" ? "GET" : method} ${path}`);
@@ -155,7 +155,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
     },
   );
 
-  test("refresh=true is for who may poll", async () => {
+  test("refresh=true needs permission to poll", async () => {
     // A fleet without sites has no cutoff to wait for.
     const empty = await postgres.database();
     const roles = ["viewer", "operator"] as const;
@@ -189,7 +189,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
     }
   });
 
-  test("a site's key pushes for its site alone, and not once it is revoked", async () => {
+  test("a site's key pushes only for its site, and only until it is revoked", async () => {
     const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
     const other = madeUpSite("blr", key);
     const codeOf = async (response: Response) =>
@@ -217,7 +217,7 @@ describe.skipIf(!HAS_POSTGRES)("who may what at a hub", () => {
     expect(new Set(servers.map((each) => each.site))).toEqual(new Set(["muc"]));
   });
 
-  test("a push is told nothing of other sites, and brings nothing under a name that is no site's", async () => {
+  test("a push learns nothing about other sites, and can use only its own name", async () => {
     const answer = await site.sends(hub.url, site.push({ from: 31, to: 30, begins: false, hello: true }));
     expect(Object.keys(answer).sort()).toEqual(["commands", "cursor", "wanted"]);
     for (const name of ["MUC", "a b", "../muc", "muc:eda", "", "x".repeat(65), "'; DROP TABLE sites; --"]) {

@@ -102,7 +102,7 @@ const CASES: Case[] = [
   ],
 ];
 
-describe("what a hub watches", () => {
+describe("rules about sites", () => {
   test.each(CASES)("%s: %s", (name, _what, change, seen, message = /(?:)/, value = null) => {
     const rule = SITE_ALERT_RULES.find((each) => each.rule === name);
     const version = name === "site_version" ? WELL.version : "0.2.0";
@@ -115,7 +115,7 @@ describe("what a hub watches", () => {
     expect(found).toMatchObject({ severity: seen, message: expect.stringMatching(message), value });
   });
 
-  test("a row for each rule, and all is well with a site that is", () => {
+  test("a healthy site has no findings, and each rule has a row", () => {
     expect(SITE_ALERT_RULES.map(({ rule }) => rule)).toEqual([...SITE_RULES]);
     expect(SITE_ALERT_RULES.map(({ look }) => look(WELL, NOW, "0.2.0"))).toEqual(SITE_RULES.map(() => null));
   });

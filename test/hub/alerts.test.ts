@@ -55,7 +55,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       return rows.map(({ rule, resolved_at }) => `${rule} ${resolved_at === null ? "fires" : "over"}`);
     };
 
-    test("an outage is one alert, told after two minutes, whichever hub looks, and over with the next push", async () => {
+    test("an outage is one alert, sent after two minutes by either hub, and resolved by the next push", async () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await looks(judge, NOW, NOW + 120 * SECOND);
@@ -77,7 +77,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       });
     });
 
-    test("a hub that begins, or could not look for a while, is as patient as ever", async () => {
+    test("a hub that starts, or was unable to look, waits as long as before", async () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await looks(judge, NOW, NOW + 100 * SECOND);
@@ -88,7 +88,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(await own()).toEqual(["site_silent fires"]);
     });
 
-    test("a restart within two minutes fires nothing, and a stop that lasts is a warning", async () => {
+    test("a restart within two minutes fires nothing, and a lasting stop is a warning", async () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await set("muc", { stopped_at: NOW });
@@ -103,7 +103,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(row).toEqual({ severity: "warning", message: "muc was stopped at 2026-03-02T12:01:40.000Z" });
     });
 
-    test("a silence holds for the same trouble that comes again, and a site that is gone has no alerts", async () => {
+    test("a silence also applies when the trouble comes back, and a removed site has no alerts", async () => {
       await joins("muc");
       await pool`
         INSERT INTO refused (site, epoch, seq, at, reason, body) VALUES ('muc', 1, 5, ${NOW}, 'a bad fact', '\\x7b7d')`;
@@ -121,7 +121,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(await own()).toEqual(["site_refused over", "site_refused over"]);
     });
 
-    test("what changes is told as it is now, with an event for another severity alone", async () => {
+    test("a changed alert is updated, with an event only for a new severity", async () => {
       await joins("muc");
       const judge = createJudge("0.2.0");
       await set("muc", { stopped_at: NOW });
@@ -195,7 +195,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
         return (row.left === 0 && queue.left === 0) || undefined;
       });
 
-    test("alerts about sites are lines of the log", async () => {
+    test("alerts about sites are logged", async () => {
       clock.time = NOW;
       await joins("muc");
       await set("muc", { stopped_at: NOW - 60 * MINUTE, last_push_at: NOW - 60 * MINUTE });
@@ -272,7 +272,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(receiver.alerts).toMatchObject([{ kind: "fired", rule: "site_silent", server: null }]);
     });
 
-    test("what the site told while it was alone is not told again", async () => {
+    test("alerts that the site sent on its own are not sent again", async () => {
       clock.time = NOW;
       await joins("muc", "hub");
       await set("muc", { told_until: NOW });
@@ -288,7 +288,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       ]);
     });
 
-    test("reminders come until somebody knows of it, and what a silence held back comes when it is over", async () => {
+    test("reminders repeat until someone acknowledges, and silenced alerts are sent when the silence ends", async () => {
       clock.time = NOW;
       await joins("muc", "hub");
       await fires(1);
@@ -313,7 +313,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       ]);
     });
 
-    test("two hubs tell each once, also where the one that does it dies with messages under way", async () => {
+    test("two hubs send each message once, even if one dies while sending", async () => {
       clock.time = NOW;
       await joins("muc", "hub");
       const first = hubAlerts();
@@ -337,7 +337,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
       expect(new Set(features).size).toBe(60);
     });
 
-    test("a hub whose connection is cut takes up its duty again", async () => {
+    test("a hub whose connection is cut takes over again", async () => {
       clock.time = NOW;
       await joins("muc", "hub");
       const { log } = hubAlerts();
@@ -354,7 +354,7 @@ describe.skipIf(!HAS_POSTGRES)("alerts of a hub", () => {
   });
 
   test.skipIf(process.env.SLOW_TESTS !== "1")(
-    "a hub as a whole: a site that was killed is told of, its alert is acknowledged and silenced there",
+    "a whole hub alerts about a killed site, and the alert is acknowledged and silenced there",
     async () => {
       const receiver = createReceiver();
       const operator = await keyAt(database, { role: "operator", name: "olga" });

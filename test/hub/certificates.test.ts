@@ -12,7 +12,7 @@ import { keyAt, madeUpFacts, madeUpSite, open } from "./rig.ts";
 
 const DAY = 86_400_000;
 
-describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)("a hub that asks for certificates", () => {
+describe.skipIf(!HAS_POSTGRES || !HAS_OPENSSL)("client certificates of a hub", () => {
   let postgres: Postgres;
   let folder: string;
   let hub: ReturnType<typeof createHub>;
@@ -74,7 +74,7 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     return row.cursor;
   }
 
-  test("takes the pushes of a site that shows one of its authorities'", async () => {
+  test("accepts pushes of a site with a certificate of its authorities", async () => {
     expect(await push(pairs.site ?? null, pairs.hub?.cert ?? null)).toBe("taken");
     expect(await cursor()).toBe(1);
   });
@@ -83,7 +83,7 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     ["no certificate", null, "hub"],
     ["one of another authority", "stranger", "hub"],
     ["one that has expired", "expired", "hub"],
-  ])("refuses a site with %s, whatever its key is", async (_, name, authority) => {
+  ])("refuses a site with %s, regardless of its key", async (_, name, authority) => {
     const before = await cursor();
     expect(await push(name === null ? null : (pairs[name] ?? null), pairs[authority]?.cert ?? null)).toBe(
       "failed",
@@ -91,14 +91,14 @@ tls_client_ca = "${at("sites.pem")}"\n[log]\nlevel = "error"\n[hub]\ndatabase = 
     expect(await cursor()).toBe(before);
   });
 
-  test("and a site trusts no hub but that of its ca_file", async () => {
+  test("a site trusts only the hub of its ca_file", async () => {
     const before = await cursor();
     expect(await push(pairs.site ?? null, pairs.stranger?.cert ?? null)).toBe("failed");
     expect(await push(pairs.site ?? null, null)).toBe("failed");
     expect(await cursor()).toBe(before);
   });
 
-  test("refuses before HTTP: even what needs no key gets no answer", async () => {
+  test("refuses before HTTP, even for routes that need no key", async () => {
     const ca = await Bun.file(pairs.hub?.cert ?? "").text();
     const ask = (tls: object) =>
       fetch(`${url}/api/ping`, { tls: { ca, ...tls } }).then(

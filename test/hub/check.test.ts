@@ -37,7 +37,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
   const linesOf = (out: string, what: string) =>
     out.split("\n").filter((line) => line.includes(` ${what}: `) || line.startsWith("         fix"));
 
-  test("a hub that takes the site's key, and nothing is left there of the question", async () => {
+  test("a hub accepts the site's key, and the check stores nothing there", async () => {
     await using place = await createPlace();
     await fleetAt(place, hub.url, keys.muc);
     const { out } = await check(place);
@@ -46,7 +46,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     expect(await pool`SELECT 1 FROM sites`).toHaveLength(0);
   });
 
-  test("a key of pseudonyms that cannot be used is a problem; no key is a note", async () => {
+  test("an unusable key of pseudonyms is a problem; a missing one is a note", async () => {
     await using place = await createPlace();
     const file = join(place.folder, "key");
     const people = join(place.folder, "people.key");
@@ -79,19 +79,22 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     ["another site's key", () => keys.muc, "blr", /It answered 403: This key pushes for another site/],
     ["no key of it", () => `lmk_${"a".repeat(12)}_${"b".repeat(43)}`, "muc", /It answered 401/],
   ];
-  test.each(REFUSED)("%s is a problem whose fix makes one", async (_what, key, site, words) => {
-    await using place = await createPlace();
-    await fleetAt(place, hub.url, key(), site);
-    const { out, exitCode } = await check(place);
-    expect(exitCode).toBe(1);
-    const [problem = "", fix = ""] = linesOf(out, "fleet");
-    expect(problem).toStartWith("PROBLEM  fleet: ");
-    expect(problem).toMatch(words);
-    expect(fix).toContain(`licmond keys create --name ${site} --role site --site ${site}`);
-    expect(out).not.toContain(key());
-  });
+  test.each(REFUSED)(
+    "%s is a problem, and the suggested fix creates a key",
+    async (_what, key, site, words) => {
+      await using place = await createPlace();
+      await fleetAt(place, hub.url, key(), site);
+      const { out, exitCode } = await check(place);
+      expect(exitCode).toBe(1);
+      const [problem = "", fix = ""] = linesOf(out, "fleet");
+      expect(problem).toStartWith("PROBLEM  fleet: ");
+      expect(problem).toMatch(words);
+      expect(fix).toContain(`licmond keys create --name ${site} --role site --site ${site}`);
+      expect(out).not.toContain(key());
+    },
+  );
 
-  test("a hub that is not there, one that is none, and one with another time", async () => {
+  test("a hub that is unreachable, not a hub, or has another time", async () => {
     await using place = await createPlace();
     await fleetAt(place, "http://127.0.0.1:1", keys.muc);
     expect(linesOf((await check(place)).out, "fleet")[0]).toMatch(
@@ -109,7 +112,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     );
   });
 
-  test("the database of a hub: filled, empty, of a newer hub, away", async () => {
+  test("a hub's database: in use, empty, of a newer hub, unreachable", async () => {
     await using place = await createPlace();
     const at = async (url: string) => {
       await place.write(`[hub]\ndatabase = "${url}"`);
@@ -137,7 +140,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     );
   });
 
-  test("notify --test tells the targets of a hub", async () => {
+  test("notify --test sends to the targets of a hub", async () => {
     await using place = await createPlace();
     const got: unknown[] = [];
     using server = Bun.serve({

@@ -19,7 +19,7 @@ describe.skipIf(!HAS_POSTGRES)("a daemon as a site", () => {
   });
   afterAll(() => postgres?.[Symbol.asyncDispose]());
 
-  test("what is asked at the hub is done there, at once, and stands in both audit trails", async () => {
+  test("actions at the hub run at the site at once, and both audit trails record them", async () => {
     const database = await postgres.database();
     const operator = await keyAt(database, { role: "operator", name: "olga" });
     const admin = await keyAt(database, { role: "admin", name: "root" });

@@ -111,7 +111,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
   const alertId = async () => Number((await pool`SELECT id FROM alerts WHERE site_id = 7`)[0].id);
   const RESCAN = "/api/licenses/rescan";
 
-  test("a rescan reaches its site with who asked, and its outcome is the answer, whichever hub takes the push", async () => {
+  test("a rescan reaches its site with the caller's name, and its outcome is the answer, through either hub", async () => {
     const site = await joined("muc");
     await using second = await startHub(database);
     const asked = post(RESCAN, { servers: ["muc:eda"] });
@@ -177,7 +177,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     expect(failure.message).toMatch(message);
   });
 
-  test("begun is no outcome, and without one the answer is TIMEOUT with what will happen", async () => {
+  test("a begun command has no outcome yet; without an outcome the answer is TIMEOUT and says what happens next", async () => {
     const site = await joined("muc");
     const asked = post(RESCAN, { servers: ["muc:eda"] });
     const [command] = await site.fetched();
@@ -193,7 +193,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     expect((await site.push()).commands).toEqual([]);
   });
 
-  test("servers of several sites are asked at once; what one site cannot do stands in its rows", async () => {
+  test("several sites are asked at once, and each site's failure is in its rows", async () => {
     const muc = await joined("muc");
     const blr = await joined("blr");
     await joined("sjc", ["acknowledge"]);
@@ -232,7 +232,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     ]);
   });
 
-  test("a silent site is 503 at once, a site that does not allow it 403, and neither gets a command", async () => {
+  test("a silent site is 503 at once, a site that forbids the command 403, and neither gets it", async () => {
     await joined("muc", ["rescan"]);
     const execute = await failureOf(
       await post("/api/execute", { command: "reread", server: "muc:eda" }, keys.admin),
@@ -251,7 +251,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     expect(await pool`SELECT 1 FROM commands WHERE body NOT LIKE '%rescan%'`).toHaveLength(0);
   });
 
-  test("an alert is acknowledged at its site by its id there, and answered as it stands afterwards", async () => {
+  test("an alert is acknowledged at its site by the site's id, and the answer shows the new state", async () => {
     const site = await joined("muc");
     const id = await alertId();
     const asked = post(`/api/licenses/alerts/${id}/acknowledge`, { comment: "Ann <b>looks</b>" });
@@ -289,7 +289,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     });
   });
 
-  test("a silence takes its end along, and a site's word on the alert is the answer", async () => {
+  test("a silence is sent with its end, and the answer shows the site's alert", async () => {
     const site = await joined("muc");
     const id = await alertId();
     const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -326,7 +326,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     });
   });
 
-  test("a command runs at the site of its server, by the roles of the daemon", async () => {
+  test("a command runs at its server's site, with the roles of the daemon", async () => {
     const site = await joined("muc");
     const execute = (body: object, key = keys.admin) => post("/api/execute", body, key);
     const server = "muc:eda";
@@ -372,7 +372,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
     ]);
   });
 
-  test("refresh=true polls by the sites first", async () => {
+  test("refresh=true polls at the sites first", async () => {
     const site = await joined("muc");
     const asked = hub.get("/api/licenses?refresh=true&server=muc:eda", keys.operator);
     const [command] = await site.fetched();

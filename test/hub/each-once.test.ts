@@ -120,7 +120,7 @@ describe.skipIf(!HAS_POSTGRES)("each fact once", () => {
     await hub.stop();
   });
 
-  test.skipIf(!SLOW)("two hubs, either of which is killed, and PostgreSQL killed with kill -9", async () => {
+  test.skipIf(!SLOW)("two hubs that are killed in turn, and PostgreSQL after kill -9", async () => {
     const ports = [await freePort(), await freePort()];
     const hubs = await Promise.all(ports.map((port) => spawnHub(config, port)));
     await using relay = await startRelay(

@@ -115,7 +115,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
   const ofSite = (name: string, text: string) =>
     text.replaceAll(`"site":"${name}",`, "").replaceAll(`${name}:`, "");
 
-  test.each(QUESTIONS)("with site= the hub says what the site says: %s", async (path) => {
+  test.each(QUESTIONS)("with site= the hub's answer equals the site's: %s", async (path) => {
     for (const name of NAMES) {
       const own = await siteNamed(name).daemon.get(`/api/licenses/${atSite(path)}`);
       const said = await hub.get(atHub(path, name), viewer);
@@ -141,7 +141,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     rows.reduce((total, row) => total + Number(row[field] ?? 0), 0);
   const BOTH = "site=muc&site=blr";
 
-  test("what adds up over sites is the fleet's", async () => {
+  test("sums over sites are the fleet's", async () => {
     const plain = `limit=10000&${RANGES.week}`;
     for (const [path, plural, fields] of [
       [
@@ -178,7 +178,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
         );
   });
 
-  test("usage goes by site too, and one person at two sites is one", async () => {
+  test("usage groups by site, and one person at two sites counts once", async () => {
     const range = `limit=10000&${RANGES.week}&timezone=UTC&${BOTH}`;
     const bySite = await ask(`usage?group_by=site&${range}`);
     expect(new Set(bySite.groups?.map(({ site }) => site))).toEqual(new Set(NAMES));
@@ -197,13 +197,13 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     expect((await siteNamed("muc").daemon.get("/api/licenses/usage?group_by=site")).status).toBe(400);
   });
 
-  test("what features count, and what they share, is known of the past", async () => {
+  test("units and seat groups of the past are known", async () => {
     const { features = [] } = await ask(`stats?limit=10000&${RANGES.week}&site=muc`);
     expect(features.some(({ unit }) => unit === "tokens")).toBe(true);
     expect(features.some(({ seatGroup }) => seatGroup !== null)).toBe(true);
   });
 
-  test("an anonymized key sees no name, and finds people by the fleet's pseudonyms", async () => {
+  test("an anonymized key sees no name, and finds people by pseudonyms of the fleet", async () => {
     const path = `usage?group_by=user&limit=10000&sort=-sessions&${RANGES.week}&${BOTH}`;
     const [open, masked] = [await ask(path), await ask(path, anonymous)];
     const names = new Set(open.groups?.map(({ user }) => user));
@@ -219,7 +219,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     for (const name of names) expect(people).not.toContain(`"${name}"`);
   });
 
-  test("of a site that tells counts alone nobody is known, and that is not nobody", async () => {
+  test("for a site that sends only counts, people are unknown, not zero", async () => {
     const range = "start=2026-03-03&end=2026-03-04";
     const { features = [] } = await ask(`stats?limit=1000&${range}&site=sha`);
     const own = await siteNamed("sha").daemon.json<Rows>(`/api/licenses/stats?limit=1000&${range}`);
@@ -237,7 +237,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     expect(new Set(affected)).toEqual(new Set([null]));
   });
 
-  test("a silent site's past stays as it is, and nothing is said of the time since", async () => {
+  test("the past of a silent site stays, and the time since has no data", async () => {
     const path = `stats?limit=1000&${RANGES.day}&site=muc`;
     const before = await ask(path);
     now = NOW + 3 * 86_400_000;
@@ -250,7 +250,7 @@ describe.skipIf(!HAS_POSTGRES)("history at a hub", () => {
     expect(outages).toEqual([]);
   });
 
-  test("without its database the hub says so at once, and answers when it is back", async () => {
+  test("without its database the hub answers 503 at once, and recovers", async () => {
     await postgres.kill();
     const away = await hub.get("/api/licenses/heatmap?site=muc", viewer);
     expect(away.status).toBe(503);

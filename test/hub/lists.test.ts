@@ -195,7 +195,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
       expect(sum(of)).toBe(of(all as Totals));
   });
 
-  test("lists have a hundred rows unless told otherwise, and begin with the site's name", async () => {
+  test("lists have a hundred rows by default, and start with the site's name", async () => {
     const list = await hub.json<{ total: number; limit: number; users: object[] }>(
       "/api/licenses/users",
       keys.viewer,
@@ -210,7 +210,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect([all.servers.length, all.total]).toEqual([2, pictures.get("blr")?.length ?? 0]);
   });
 
-  test("a name that nobody knows is 404 with the closest", async () => {
+  test("an unknown name is 404 with the closest one", async () => {
     for (const [path, closest] of [
       ["features?site=mus", "muc"],
       ["features?server=muc:edaa", "muc:eda"],
@@ -244,7 +244,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect(await shownTo(keys.anonymous)).toEqual([false, false, false, false, true]);
   });
 
-  test("an anonymized key sees the pseudonyms of the fleet, finds people by them, and no name", async () => {
+  test("an anonymized key sees pseudonyms of the fleet and finds people by them, without names", async () => {
     type Users = {
       users: { user: string | null; host: string | null; startedAt: string | null }[];
       total: number;
@@ -268,7 +268,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect((await hub.json<Users>(`${path}&user=${[...names][0]}`, keys.anonymous)).total).toBe(0);
   });
 
-  test("the picture of a site is the site's, and that of a whole fleet is refused", async () => {
+  test("one site has a picture, a whole fleet has none", async () => {
     const of = async (text: unknown) =>
       JSON.parse(JSON.stringify(text).replaceAll(/"snapshot":\d+/g, '"snapshot":0'));
     for (const name of SITES) {
@@ -278,7 +278,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect((await hub.get("/api/picture", keys.viewer)).status).toBe(400);
   });
 
-  test("a difference of pictures changes what changed; one that does not fit is wanted whole", async () => {
+  test("a patch changes the picture; one that does not fit makes the hub ask for the whole picture", async () => {
     const site = sites.get("muc");
     const before = pictures.get("muc")?.[0] as ServerPicture;
     const after = simulatedPictures(1, AT + 600_000)[0] as ServerPicture;
@@ -305,7 +305,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     );
   });
 
-  test("a site has the figures that its lists have", async () => {
+  test("the figures of a site match its lists", async () => {
     type Row = Record<"available" | "total", number | null> &
       Record<"state" | "expiresOn" | "expiresAt", string>;
     const all = async (of: string, name: string) => {
@@ -342,7 +342,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     }
   });
 
-  test("people are found by a part of their name or host, pseudonyms by theirs", async () => {
+  test("people are found by part of their name or host, pseudonyms by part of theirs", async () => {
     interface Row {
       readonly user: string | null;
       readonly host: string | null;
@@ -362,7 +362,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect(await users(`&search=${encodeURIComponent(real)}`, keys.anonymous)).toEqual([]);
   });
 
-  test("what is silent is stale, is counted, and says so; with the next push it is fresh", async () => {
+  test("a silent site's data is marked and counted as stale, and fresh after its next push", async () => {
     type Sites = { sites: { site: string; state: string; lastPushAt: string }[] };
     const states = async () =>
       (await hub.json<Sites>("/api/fleet/sites", keys.viewer)).sites.map(({ state }) => state);
@@ -404,7 +404,7 @@ describe.skipIf(!HAS_POSTGRES)("lists from the live picture and from PostgreSQL"
     expect(await states()).toEqual(["connected", "connected"]);
   });
 
-  test("a server that a site no longer has is gone", async () => {
+  test("a server that its site removed is gone", async () => {
     const site = sites.get("blr");
     const rest = (pictures.get("blr") ?? []).slice(1);
     await site?.sends(hub.url, site.push({ sentAt: now, states: pictureStates(rest).slice(0, 1) }));

@@ -106,7 +106,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     expect(recent.logs.map(({ message }) => message)).toEqual(["Poll 48 failed", "Poll 49 failed"]);
   });
 
-  test("a line says its site, and its server by the hub's id; CSV has both", async () => {
+  test("a line has its site and the hub's server id, in CSV too", async () => {
     const { logs } = await lines("search?q=refused&site=blr");
     expect(logs).toMatchObject([{ site: "blr", source: "collector", metadata: { server: "blr:eda" } }]);
     const csv = await hubs[0].get("/api/logs/search?q=refused&site=blr&format=csv", keys.operator ?? "");
@@ -116,7 +116,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     expect((await hubs[0].get("/api/logs/search?site=nowhere", keys.viewer ?? "")).status).toBe(404);
   });
 
-  test("sources that a viewer may not see are in no answer for one", async () => {
+  test("sources that a viewer may not see are in none of its answers", async () => {
     const seen = await lines("search?limit=1000", "viewer");
     expect(new Set(seen.logs.map(({ source }) => source)).has("audit")).toBe(false);
     expect((await lines("search?sources=audit", "viewer")).total).toBe(0);
@@ -127,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     expect(Object.keys(stats.bySource)).not.toContain("audit");
   });
 
-  test("what is done at one hub stands in the trail at both, without the key", async () => {
+  test("an action at one hub is in the audit trail of both, without the key", async () => {
     const made = await fetch(`${hubs[0].url}/api/keys`, {
       method: "POST",
       headers: { "x-api-key": keys.admin ?? "", "content-type": "application/json" },
@@ -145,7 +145,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     }
   });
 
-  test("statistics count what the search finds", async () => {
+  test("statistics count the lines that a search finds", async () => {
     const stats = await hubs[0].json<Record<string, Record<string, number>> & { total: number }>(
       "/api/logs/stats",
       keys.operator ?? "",
@@ -155,7 +155,7 @@ describe.skipIf(!HAS_POSTGRES)("logs at a hub", () => {
     expect(stats.sizeBytes).toBeGreaterThan(1000);
   });
 
-  test("clearing deletes all but the trail, and says so in it", async () => {
+  test("clearing deletes everything but the audit trail, and is recorded there", async () => {
     const cleared = await fetch(`${hubs[1].url}/api/logs/clear`, {
       method: "POST",
       headers: { "x-api-key": keys.admin ?? "", "content-type": "application/json" },

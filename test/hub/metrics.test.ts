@@ -54,7 +54,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     (await fetch(`${hub.url}/metrics${query}`, { headers: { "x-api-key": viewer, accept } })).text();
   const samples = (text: string) => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-  test.each(SITES)("what %s has stands there as it says it itself, but for the site", async (name) => {
+  test.each(SITES)("metrics of %s equal the site's own, except for the label site", async (name) => {
     const servers = pictures.get(name) ?? [];
     const own = await createExposition().render({ version: 1, servers }, nothing, "text");
     const mine = samples(await scrape())
@@ -64,7 +64,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     expect(mine.length).toBeGreaterThan(100);
   });
 
-  test("each family stands together under one head, in both formats", async () => {
+  test("each family has one header, in both formats", async () => {
     for (const accept of ["text/plain", "application/openmetrics-text"]) {
       const heads = (await scrape("", accept)).match(/^# TYPE \S+/gm) ?? [];
       expect(new Set(heads).size).toBe(heads.length);
@@ -72,14 +72,14 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     expect(await scrape("", "application/openmetrics-text")).toEndWith("# EOF\n");
   });
 
-  test("site= narrows it to one site", async () => {
+  test("site= selects one site", async () => {
     const text = await scrape("?site=blr");
     expect(text).toContain('site="blr"');
     expect(text).not.toContain('site="muc"');
     expect((await hub.get("/metrics?site=nowhere", viewer)).status).toBe(404);
   });
 
-  test("says how each site stands to the hub, and what pushes came to", async () => {
+  test("reports the state of each site and the outcomes of pushes", async () => {
     const text = await scrape();
     for (const line of [
       'licmond_site_state{site="muc",state="connected"} 1',
@@ -98,7 +98,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     expect(samples(await scrape())).toContain('licmond_hub_pushes_total{outcome="conflict"} 1');
   });
 
-  test("the JSON has the seats of all sites, or of those named", async () => {
+  test("the JSON has the seats of all sites, or of the named ones", async () => {
     type Sample = { licenses: { total: number } };
     const { licenses } = await hub.json<Sample>("/api/metrics", viewer);
     const each = await Promise.all(
@@ -108,7 +108,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     expect(licenses.total).toBeGreaterThan(0);
   });
 
-  test("of a fleet that is too large it leaves out features first, then servers, and counts them", async () => {
+  test("for a very large fleet it leaves out features first, then servers, and counts them", async () => {
     const pool = open(database);
     const directory = createDirectory(pool, { now: () => now });
     await directory.renew();
@@ -127,7 +127,7 @@ describe.skipIf(!HAS_POSTGRES)("metrics of a hub", () => {
     await pool.close();
   });
 
-  test("no number of a silent site stands there, only its state", async () => {
+  test("a silent site has only its state", async () => {
     now = AT + 60_000;
     await until("the sites are silent", async () => /state="silent"\} 1/.test(await scrape()) || undefined);
     const text = await until("their servers are stale", async () => {

@@ -16,7 +16,7 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
 
   const open = (database: string) => openPool({ database, passwordFile: null, readDatabase: null }, 4);
 
-  test("eight hubs that start at once on an empty database make one schema", async () => {
+  test("eight hubs that start at once on an empty database create one schema", async () => {
     const database = await postgres.database();
     const pools = Array.from({ length: 8 }, () => open(database));
     await Promise.all(pools.map((pool) => migrate(pool)));
@@ -32,7 +32,7 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
     await pool.close();
   });
 
-  test("the secret that sites had is dropped, and pictures are wanted whole", async () => {
+  test("the secret of sites is dropped, and pictures are requested whole", async () => {
     const pool = open(await postgres.database());
     const [first] = MIGRATIONS as [(typeof MIGRATIONS)[0]];
     await pool.begin(async (tx) => {
@@ -53,7 +53,7 @@ describe.skipIf(!HAS_POSTGRES)("the hub's database", () => {
     await pool.close();
   });
 
-  test("partitions are made once for the days of rows, by several hubs at once, and dropped when they are over", async () => {
+  test("several hubs create each day's partition once, and drop it after retention", async () => {
     const database = await postgres.database();
     const pools = [open(database), open(database)];
     const [pool] = pools as [(typeof pools)[0]];

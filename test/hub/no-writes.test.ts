@@ -46,8 +46,8 @@ const TROUBLES = [
   },
 ] as const;
 
-describe.skipIf(!HAS_POSTGRES)("a database that takes nothing", () => {
-  test.each(TROUBLES)("$what: 503, nothing is acknowledged, and sites wait", async (trouble) => {
+describe.skipIf(!HAS_POSTGRES)("a database that refuses writes", () => {
+  test.each(TROUBLES)("$what: 503, no acknowledgement, and sites wait", async (trouble) => {
     const settings = ["fsync=off", "autovacuum=off"];
     await using postgres = await startPostgres(await freePort(), settings, trouble.through);
     const database = await postgres.database();

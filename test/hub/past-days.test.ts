@@ -7,7 +7,7 @@ import { keyAt, known, madeUpFacts, madeUpSite, open, startHub } from "./rig.ts"
 const NOW = Date.parse("2026-03-04T10:25:00Z");
 const TODAY = Math.floor(NOW / DAY_MS);
 
-test.skipIf(!HAS_POSTGRES)("days that retention would drop get no partition and no rows", async () => {
+test.skipIf(!HAS_POSTGRES)("days outside of retention get no partition and no rows", async () => {
   await using postgres = await startPostgres(await freePort(), ["fsync=off"]);
   const database = await postgres.database();
   const retention = '[retention]\nsessions = "70d"\nsamples = "70d"\nrollups = "140d"\n';

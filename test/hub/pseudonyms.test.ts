@@ -115,7 +115,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
   }
 
   test.skipIf(!SLOW)(
-    "of simulated sites there is none, and who is at two sites is one person",
+    "simulated sites send no names, and a person at two sites is one person",
     async () => {
       const database = await postgres.database();
       const viewer = await keyAt(database, { role: "viewer" });
@@ -146,7 +146,7 @@ describe.skipIf(!HAS_POSTGRES)("names in a hub's database", () => {
   );
 
   test.skipIf(!SLOW)(
-    "with counts there are no people at all, not even under pseudonyms",
+    "counts contain no people, not even pseudonyms",
     async () => {
       const database = await postgres.database();
       const viewer = await keyAt(database, { role: "viewer" });
@@ -254,7 +254,7 @@ ${peopleKeyFile === null ? "" : `people_key_file = "${peopleKeyFile}"`}`,
     ["pseudonyms", "of each site's own key"],
     ["counts", "without a key"],
   ])(
-    "of whole daemons there is none in seats, queues, reservations, denials and alerts: %s %s",
+    "whole daemons send no names in seats, queues, reservations, denials and alerts: %s %s",
     async (people, key) => {
       const keyFile = key === "of one key" ? await peopleKey() : null;
       const database = await postgres.database();

@@ -44,7 +44,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     return [response.status, code, details ?? null];
   };
 
-  test("a hello gets the cursor, no secret, and changes nothing", async () => {
+  test("a hello returns the cursor and no secret, and changes nothing", async () => {
     const hello = site.push({ hello: true });
     const first = await site.sends(hub.url, hello);
     expect(first).toEqual({ cursor: 0, commands: [], wanted: [] });
@@ -57,13 +57,13 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     ).toBe(3);
   });
 
-  test("a hub that lost a site's database says so", async () => {
+  test("a hub that lost a site's database asks for everything", async () => {
     const late = site.push({ from: 8, to: 8, begins: false, facts: madeUpFacts(8, 1, NOW) });
     expect(await errorOf(await site.send(hub.url, late))).toEqual([409, "CONFLICT", "epoch"]);
     expect((await site.sends(hub.url, { ...late, begins: true })).cursor).toBe(8);
   });
 
-  test("facts are stored once, however often they come, and a gap is a conflict that names the cursor", async () => {
+  test("repeated facts are stored once, and a gap is a conflict with the cursor", async () => {
     const push = site.push({ to: 300, facts: madeUpFacts(1, 300, NOW) });
     expect((await site.sends(hub.url, push)).cursor).toBe(300);
     const once = await counts();
@@ -79,7 +79,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await site.sends(hub.url, told)).cursor).toBe(452);
   });
 
-  test("a push that comes behind a later one undoes nothing of it", async () => {
+  test("a push that arrives after a later one reverts nothing", async () => {
     const openSession = madeUpFacts(1, 1, NOW)[0];
     const users = { table: "sessions", day: -1, part: 0, rows: [] };
     const early = site.push({ days: [users] as never });
@@ -92,7 +92,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await counts()).open).toBe(0);
   });
 
-  test("a session keeps the hub's id from its begin to its end", async () => {
+  test("a session keeps the hub's id until its end", async () => {
     await site.sends(hub.url, site.push({ to: 1, facts: madeUpFacts(1, 1, NOW) }));
     const [{ id }] = await pool`SELECT id FROM open_sessions`;
     await site.sends(hub.url, site.push({ from: 2, to: 2, facts: madeUpFacts(2, 1, NOW) }));
@@ -101,7 +101,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(await counts()).toMatchObject({ open: 0, ended: 1 });
   });
 
-  test("a session of somebody without a name is one, from its begin to its end", async () => {
+  test("a session without a user name is one session until its end", async () => {
     const facts = madeUpFacts(1, 2, NOW).map((fact) => ({ ...fact, user: null, host: null }));
     await site.sends(hub.url, site.push({ to: 1, facts: facts.slice(0, 1) }));
     expect(await counts()).toMatchObject({ open: 1, refused: 0 });
@@ -113,7 +113,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(sessions).toMatchObject([{ user: null, host: null }]);
   });
 
-  test("bad facts are set aside with their reasons, and do not stop the others", async () => {
+  test("invalid facts are set aside with their reasons, and do not stop the others", async () => {
     const facts = madeUpFacts(1, 9, NOW);
     const bad = [
       { ...facts[0], user: 5 },
@@ -131,7 +131,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(await counts()).toMatchObject({ open: 0, ended: 2 });
   });
 
-  test("names are opaque: quotes, direction marks, markup and formulas come back as they were", async () => {
+  test("names are opaque: quotes, direction marks, markup and formulas are stored unchanged", async () => {
     const names = [
       'O\'Neil "x"',
       "\u202Egnp.exe",
@@ -151,7 +151,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     );
   });
 
-  test("another process of the site is refused while the first one pushes, and another site's key always", async () => {
+  test("another process of the site is refused while the first one pushes; another site's key always", async () => {
     await site.sends(hub.url, site.push());
     const clone = await site.send(hub.url, { ...site.push(), instance: "0123456789abcdef" });
     expect(await errorOf(clone)).toEqual([409, "CONFLICT", "instance"]);
@@ -164,7 +164,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     ]);
   });
 
-  test("a key of a site can push and do nothing else, and no other key can push", async () => {
+  test("a site's key can only push, and other keys cannot push", async () => {
     const key = await known(hub, await keyAt(database, { role: "site", site: "blr" }));
     const admin = await known(hub, await keyAt(database, { role: "admin" }));
     const blr = madeUpSite("blr", key);
@@ -177,7 +177,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect((await pretender.send(hub.url, pretender.push())).status).toBe(403);
   });
 
-  test("bodies are bounded packed and unpacked, and must be whole", async () => {
+  test("bodies have a size limit, compressed and decompressed, and must be complete", async () => {
     const key = await known(hub, await keyAt(database, { role: "site", site: "muc" }));
     const post = (body: Uint8Array<ArrayBuffer>, encoding: string) =>
       fetch(`${hub.url}/api/fleet/push`, {
@@ -197,7 +197,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
   });
 
   test.each(["facts", "states", "days"])(
-    "a few bytes that unpack to millions of wrong %s get one short answer",
+    "a small body that decompresses to millions of wrong %s gets one short answer",
     async (list) => {
       const key = await known(hub, site.key);
       const json = JSON.stringify({ ...site.push(), [list]: "@" }).replace(
@@ -218,7 +218,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     },
   );
 
-  test("every other route of a hub that takes a body names the first of a million wrong elements", async () => {
+  test("every other route with a body reports the first of a million wrong elements", async () => {
     await using large = await startHub(database, undefined, "", { LICMOND_HTTP_MAX_BODY_BYTES: "16777216" });
     const admin = await known(large, await keyAt(database, { role: "admin" }));
     const document = (await (await fetch(`${large.url}/swagger/json`)).json()) as ApiDocument;
@@ -231,7 +231,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
       );
   });
 
-  test("a restored site has another epoch: its numbers begin anew and mean other rows", async () => {
+  test("a restored site has a new epoch: its numbers restart and mean other rows", async () => {
     await site.sends(hub.url, site.push({ to: 30, facts: madeUpFacts(1, 30, NOW) }));
     const restored = { epoch: "00000000000000ab" };
     const hello: Answer = await site.sends(hub.url, { ...site.push({ hello: true }), ...restored });
@@ -243,7 +243,7 @@ describe.skipIf(!HAS_POSTGRES)("a push", () => {
     expect(await counts()).toMatchObject({ ended: 20 });
   });
 
-  test("of very many pushes at once those beyond what may wait are told to come later", async () => {
+  test("when too many pushes wait, the others are asked to retry later", async () => {
     const { promise: isDone, resolve: done } = Promise.withResolvers<void>();
     const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
     const blocker = pool.begin(async (tx) => {

@@ -35,7 +35,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     return { pool, clocks, hubs, take, renew, [Symbol.asyncDispose]: () => pool.close() };
   }
 
-  test("add up, and what is refused is not counted", async () => {
+  test("add up, and refused requests do not count", async () => {
     await using site = await two();
     const { take, renew } = site;
     expect([take(0, 4), take(1, 4)]).toEqual([4, 4]);
@@ -52,7 +52,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     expect(take(1, 1, null, 13)).toBe(1);
   });
 
-  test("begin anew at midnight UTC, months with the first", async () => {
+  test("restart at midnight UTC, monthly ones on the first", async () => {
     await using site = await two();
     const { take, renew, clocks } = site;
     take(0, 10);
@@ -66,7 +66,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     expect(take(0, 1, null, 20)).toBe(1);
   });
 
-  test("are not given anew while one hub is over midnight and the other is not", async () => {
+  test("do not restart while only one hub has passed midnight", async () => {
     await using site = await two(MIDNIGHT - 1);
     const { take, renew, clocks } = site;
     clocks[0].time = MIDNIGHT + 1;
@@ -77,7 +77,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     expect(take(0, 100)).toBe(2);
   });
 
-  test("are given anew after a hub's clock was wrong by years", async () => {
+  test("restart after a hub's clock was wrong by years", async () => {
     await using site = await two(NOON);
     const { take, renew, clocks } = site;
     clocks[0].time = NOON + 900 * DAY;
@@ -90,7 +90,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     expect(take(0, 100)).toBe(9);
   });
 
-  test("stay counted while PostgreSQL is away, and are written once", async () => {
+  test("keep counting without PostgreSQL, and are written once", async () => {
     await using site = await two();
     const { take, renew, hubs, pool } = site;
     take(0, 3);
@@ -114,7 +114,7 @@ describe.skipIf(!HAS_POSTGRES)("quotas at two hubs", () => {
     expect(row).toEqual({ day: 10, month: 10 });
   });
 
-  test("hold over HTTP, at whichever hub", async () => {
+  test("apply over HTTP at either hub", async () => {
     const database = await postgres.database();
     const key = await keyAt(database, { role: "viewer", dailyQuota: 6 });
     const watcher = await keyAt(database, { role: "viewer" });

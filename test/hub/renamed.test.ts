@@ -8,7 +8,7 @@ import { keyAt, madeUpFacts, madeUpSite, open, startHub, type TestHub } from "./
 
 const AT = Date.now();
 
-describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
+describe.skipIf(!HAS_POSTGRES)("a hub's data of a site", () => {
   let postgres: Postgres;
   let database: string;
   let hub: TestHub;
@@ -47,7 +47,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
   };
   const silence = () => pool`UPDATE sites SET last_push_at = last_push_at - 31000`;
 
-  test("is its own under its new name, and it goes on where it was", async () => {
+  test("belongs to the site under its new name, and continues", async () => {
     await fill();
     const sessions = await named("sessions");
     const servers = await until(
@@ -69,7 +69,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
     expect(sites.map((each) => each.site)).toEqual(["muc"]);
   });
 
-  test("stays the old one's while that was heard of: then one is a copy", async () => {
+  test("stays with the old name while that site still pushes: then one is a copy", async () => {
     await fill();
     const refused = await site.send(hub.url, hello());
     expect([refused.status, ((await refused.json()) as { details: string }).details]).toEqual([
@@ -91,7 +91,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
     await until("it is there", async () => (await named("sessions?site=munich")) === 30 || undefined);
   });
 
-  test("stays as it is where the new name has facts already", async () => {
+  test("is not moved if the new name has facts already", async () => {
     await fill();
     await site.sends(hub.url, site.push({ to: 3, facts: madeUpFacts(1, 3, AT) }));
     await silence();
@@ -99,7 +99,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub has of a site", () => {
     await until("it is there", async () => (await named("sessions?site=munich")) === 30 || undefined);
   });
 
-  test("of kinds that it did not know is taken once it knows them, before what is newer", async () => {
+  test("includes facts of unknown kinds once the hub knows them, before newer facts", async () => {
     const [opened, ended] = [madeUpFacts(4, 1, AT)[0], madeUpFacts(5, 1, AT)[0]];
     const facts = [
       { ...opened, kind: "later", seq: 1 },

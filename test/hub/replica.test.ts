@@ -21,7 +21,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub with a read replica", () => {
     await primary?.[Symbol.asyncDispose]();
   });
 
-  test("reads lists and statistics there, and at the primary while it is behind or away", async () => {
+  test("reads lists and statistics from the replica, or the primary if the replica is behind or down", async () => {
     const database = await primary.database();
     const read = database.replace(String(primary.port), String(standby.port));
     const viewer = await keyAt(database, { role: "viewer" });

@@ -9,7 +9,7 @@ import { recordingLog } from "../store/recording-log.ts";
 import { HAS_POSTGRES, startPostgres } from "./postgres.ts";
 import { open } from "./rig.ts";
 
-test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and nothing else", async () => {
+test.skipIf(!HAS_POSTGRES)("drops rows older than the configured retention, and nothing else", async () => {
   await using postgres = await startPostgres(await freePort(), ["fsync=off"]);
   const pool = open(await postgres.database());
   await migrate(pool);
@@ -77,36 +77,33 @@ test.skipIf(!HAS_POSTGRES)("what is older than the config keeps is dropped, and 
   await pool.close();
 });
 
-test.skipIf(!HAS_POSTGRES)(
-  "rows that a clock far ahead brought do not keep the partition of their day from being made",
-  async () => {
-    await using postgres = await startPostgres(await freePort(), ["fsync=off"]);
-    const pool = open(await postgres.database());
-    await migrate(pool);
-    const day = 20_600;
-    const early = createPartitions(pool, () => day - 40);
-    await early.ensure({ sessions: [day], denials: [day], steps: [day], packed_days: [day] });
-    for (const at of [day * DAY_MS + 1, (day + 300) * DAY_MS]) {
-      await pool`INSERT INTO steps VALUES ('muc', 1, ${at}, 1, 1, 0, 0, false)`;
-      await pool`
+test.skipIf(!HAS_POSTGRES)("rows of a clock far ahead do not block the partition of their day", async () => {
+  await using postgres = await startPostgres(await freePort(), ["fsync=off"]);
+  const pool = open(await postgres.database());
+  await migrate(pool);
+  const day = 20_600;
+  const early = createPartitions(pool, () => day - 40);
+  await early.ensure({ sessions: [day], denials: [day], steps: [day], packed_days: [day] });
+  for (const at of [day * DAY_MS + 1, (day + 300) * DAY_MS]) {
+    await pool`INSERT INTO steps VALUES ('muc', 1, ${at}, 1, 1, 0, 0, false)`;
+    await pool`
       INSERT INTO sessions VALUES ('muc', 1, ${at}, ${at}, 'eda', 'd', 'f', 'ada', NULL, NULL, 1, NULL, NULL, 0, 0, 0, ${at},
         'checkin')`;
-      await pool`INSERT INTO packed_days VALUES ('muc', 'samples', ${Math.floor(at / DAY_MS)}, 1, ${Buffer.from("x")})`;
-    }
-    const partsOf = async (table: string) => {
-      const rows = await pool.unsafe(`SELECT tableoid::regclass::text AS part FROM ${table} ORDER BY 1`);
-      return rows.map(({ part }: { part: string }) => part);
-    };
-    const tables = ["steps", "sessions", "packed_days"];
-    for (const table of tables) expect(await partsOf(table)).toEqual([`${table}_rest`, `${table}_rest`]);
-    await createPartitions(pool, () => day).ensure({
-      sessions: [day],
-      denials: [day],
-      steps: [day],
-      packed_days: [day],
-    });
-    for (const table of tables)
-      expect((await partsOf(table)).filter((part: string) => part === `${table}_rest`).length).toBe(1);
-    await pool.close();
-  },
-);
+    await pool`INSERT INTO packed_days VALUES ('muc', 'samples', ${Math.floor(at / DAY_MS)}, 1, ${Buffer.from("x")})`;
+  }
+  const partsOf = async (table: string) => {
+    const rows = await pool.unsafe(`SELECT tableoid::regclass::text AS part FROM ${table} ORDER BY 1`);
+    return rows.map(({ part }: { part: string }) => part);
+  };
+  const tables = ["steps", "sessions", "packed_days"];
+  for (const table of tables) expect(await partsOf(table)).toEqual([`${table}_rest`, `${table}_rest`]);
+  await createPartitions(pool, () => day).ensure({
+    sessions: [day],
+    denials: [day],
+    steps: [day],
+    packed_days: [day],
+  });
+  for (const table of tables)
+    expect((await partsOf(table)).filter((part: string) => part === `${table}_rest`).length).toBe(1);
+  await pool.close();
+});

@@ -11,7 +11,7 @@ import { keyAt, known, madeUpFacts, madeUpSite, open, startHub, type TestHub } f
 const NOW = Date.now();
 const TODAY = Math.floor(NOW / DAY_MS);
 
-describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
+describe.skipIf(!HAS_POSTGRES)("data that a hub cannot store", () => {
   let postgres: Postgres;
   let database: string;
   let hub: TestHub;
@@ -136,7 +136,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
     },
   );
 
-  test("a server that a state names twice is one server", async () => {
+  test("a server listed twice in a state is one server", async () => {
     const muc = await newSite("twice");
     await muc.sends(hub.url, muc.push({ states: [{ ...site, servers: ["s1", "s2", "s1"] }] } as never));
     const rows = await pool`SELECT server, place FROM servers WHERE site = 'twice' ORDER BY place`;
@@ -147,7 +147,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
     expect(await refusedFacts("twice")).toBe(0);
   });
 
-  test("rows of a day that is set aside are gone all the same", async () => {
+  test("rows of a rejected day are removed", async () => {
     const muc = await newSite("days");
     const good = day({ rows: [{ ...OF, data: "AA==" }] });
     await muc.sends(hub.url, muc.push(good as never));
@@ -158,7 +158,7 @@ describe.skipIf(!HAS_POSTGRES)("what a hub cannot store", () => {
     expect(await rows()).toBe(0);
   });
 
-  test("a state that comes again and again is reported once, with its name alone", async () => {
+  test("a repeated bad state is reported once, by name", async () => {
     const muc = await newSite("again");
     const bad = { ...whole, features: [1, 2].flatMap(() => (whole as { features: object[] }).features) };
     for (let n = 0; n < 3; n++) await muc.sends(hub.url, muc.push({ states: [bad] } as never));

@@ -43,7 +43,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
   const codeOf = async (answer: Response) =>
     `${answer.status} ${((await answer.json()) as { code: string }).code}`;
 
-  test("either hub takes the cookie at once, whichever gave it", async () => {
+  test("either hub accepts the cookie at once", async () => {
     for (let round = 0; round < 20; round++) {
       const [first, second] = round % 2 === 0 ? hubs : hubs.toReversed();
       const cookie = await signIn(first as TestHub, { key: keys.viewer });
@@ -52,7 +52,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     }
   });
 
-  test("a link is good once, at either hub, for no more than the role of its maker", async () => {
+  test("a link works once, at either hub, with at most the role of its creator", async () => {
     const made = await post(
       hubs[0],
       "/api/signin/code",
@@ -80,13 +80,13 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     expect(await codeOf(more)).toBe("403 AUTH_INSUFFICIENT");
   });
 
-  test.each(["calendar", "site"])("a key of the role %s signs nobody in", async (role) => {
+  test.each(["calendar", "site"])("a key with role %s cannot sign in", async (role) => {
     expect(await codeOf(await post(hubs[0], "/api/signin", { key: keys[role] }, {}))).toBe(
       "403 AUTH_INSUFFICIENT",
     );
   });
 
-  test("who signs out at one hub is out at both, and the new sign-in ends the old one", async () => {
+  test("signing out at one hub signs out at both, and a new sign-in replaces the old one", async () => {
     const first = await signIn(hubs[0], { key: keys.viewer });
     const second = await signIn(hubs[1], { key: keys.viewer }, { cookie: first });
     await until("the old sign-in ends", async () => (await me(hubs[0], first)).status === 401 || undefined);
@@ -98,7 +98,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     );
   });
 
-  test("changes by cookie need the page's header", async () => {
+  test("changes with a cookie need the page's header", async () => {
     const cookie = await signIn(hubs[0], { key: keys.admin });
     const body = JSON.stringify({ name: "x", role: "viewer" });
     const headers = { cookie, "content-type": "application/json" };
@@ -120,7 +120,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     expect(await codeOf(await me(hubs[1], cookie))).toBe("401 AUTH_REVOKED");
   });
 
-  test("neither a cookie's secret nor a link's code is in the database", async () => {
+  test("neither the cookie's secret nor the link's code is in the database", async () => {
     const cookie = await signIn(hubs[0], { key: keys.viewer });
     const made = await post(hubs[0], "/api/signin/code", {}, { "x-api-key": keys.viewer ?? "" });
     const { code } = (await made.json()) as { code: string };
@@ -136,7 +136,7 @@ describe.skipIf(!HAS_POSTGRES)("browsers at two hubs", () => {
     }
   });
 
-  test("without the database a sign-in that is known goes on, and a new one is told to wait", async () => {
+  test("without the database a known sign-in works, and a new one is asked to wait", async () => {
     const cookie = await signIn(hubs[0], { key: keys.viewer });
     await me(hubs[0], cookie);
     await postgres.kill();

@@ -242,7 +242,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     }
   });
 
-  test("a fleet's list is its sites' together, and every row has numbers of its own", async () => {
+  test("a fleet's list combines its sites, and every row has the hub's own id", async () => {
     for (const plural of ["sessions", "denials", "alerts"]) {
       const all = await hub.json<List>(`/api/licenses/${plural}?limit=10000`, viewer);
       const { total } = await daemon.json<List>(`/api/licenses/${plural}?limit=1`);
@@ -252,7 +252,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     }
   });
 
-  test("an anonymized key finds people by the fleet's pseudonyms, and sees no name", async () => {
+  test("an anonymized key finds people by pseudonyms, and sees no name", async () => {
     for (const plural of ["sessions", "denials"]) {
       const text = await (await hub.get(`/api/licenses/${plural}?limit=1000`, anonymous)).text();
       for (const name of ["ada", "bob", "Ünal", "WS01", "no seats"]) expect(text).not.toContain(`"${name}"`);
@@ -264,7 +264,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
     }
   });
 
-  test("for an anonymized key lists stand in the order of the pseudonyms, or in none", async () => {
+  test("for an anonymized key lists are sorted by pseudonym or not at all", async () => {
     for (const plural of ["sessions", "denials"])
       for (const field of ["user", "host"] as const) {
         const list = await hub.json<Record<string, Record<string, string | null>[]>>(
@@ -279,7 +279,7 @@ describe.skipIf(!HAS_POSTGRES)("stored lists of a hub", () => {
       }
   });
 
-  test("what a hub cannot say yet is said", async () => {
+  test("answers that a hub does not have yet say so", async () => {
     expect((await hub.get("/api/licenses/sessions?site=nowhere", viewer)).status).toBe(404);
     expect((await hub.get("/api/licenses/sessions?feature=solvr", viewer)).status).toBe(404);
   });

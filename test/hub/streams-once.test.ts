@@ -104,7 +104,7 @@ describe.skipIf(!HAS_POSTGRES)("each event once", () => {
     await pool.close();
   });
 
-  test.skipIf(!SLOW)("hubs that are killed while they publish", async () => {
+  test.skipIf(!SLOW)("hubs that are killed while publishing", async () => {
     const database = await postgres.database();
     const folder = await mkdtemp(join(tmpdir(), "licmond-hub-"));
     const config = join(folder, "hub.toml");

@@ -108,7 +108,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     };
   };
 
-  test("a view of a site stays what the hub says, by patches alone", async () => {
+  test("patches keep a view of a site equal to the hub's answer", async () => {
     await using all = await rig(["muc", "blr"]);
     const { hubs, key, anonymous, push } = all;
     const [hub, other] = hubs;
@@ -192,7 +192,7 @@ describe.skipIf(!HAS_POSTGRES)("pictures in the stream of a hub", () => {
     expect(muc.refetched()).toBeLessThanOrEqual(1);
   });
 
-  test("a row has the site's key before the hub has its session", async () => {
+  test("a row has the site's key until the hub has its session", async () => {
     await using all = await rig(["muc"]);
     const { hubs, key, push } = all;
     const [before] = picturesAt(AT);

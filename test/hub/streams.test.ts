@@ -107,7 +107,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
   const refused = async () =>
     (await pool`SELECT reason FROM refused`).map(({ reason }: { reason: string }) => reason);
 
-  test("what a site published is told by both hubs, under the hub's own ids, with site", async () => {
+  test("both hubs publish a site's events, with the hub's ids and the site", async () => {
     await using one = await startHub(database);
     await using other = await startHub(database);
     const key = await keyAt(database, { role: "viewer" });
@@ -194,7 +194,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect(heard[9]?.data.metadata).toEqual({ server: "muc:eda", n: 1 });
   });
 
-  test("streams are narrowed by site, server, feature, user and label, over WebSockets too", async () => {
+  test("streams filter by site, server, feature, user and label, over WebSockets too", async () => {
     await using hub = await startHub(database);
     const key = await known(hub, await keyAt(database, { role: "viewer" }));
     const [muc, blr] = [pusher(await siteAt("muc"), hub), pusher(await siteAt("blr"), hub)];
@@ -258,7 +258,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
       expect([query, (await hub.get(query, key)).status]).toEqual([query, code]);
   });
 
-  test("an anonymized key hears pseudonyms and no log; a key of a site hears nothing", async () => {
+  test("an anonymized key gets pseudonyms and no log; a site's key gets nothing", async () => {
     await using hub = await startHub(database);
     const siteKey = await keyAt(database, { role: "site", site: "blr" });
     const key = await known(hub, await keyAt(database, { role: "viewer", anonymize: true }));
@@ -277,7 +277,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect((await hub.get("/stream/logs", key)).status).toBe(403);
   });
 
-  test("samples have the seats of all sites and ids of the same order, and their own resume", async () => {
+  test("samples include the seats of all sites, and resume by ids", async () => {
     await using hub = await startHub(database);
     const key = await known(hub, await keyAt(database, { role: "viewer" }));
     const push = pusher(await siteAt("muc"), hub);
@@ -301,7 +301,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect(streams).toEqual({ sse: 2, websocket: 0 });
   });
 
-  test("streams of a key are limited, and end with it", async () => {
+  test("streams of a key are limited, and end when it is revoked", async () => {
     await using hub = await startHub(database);
     const key = await known(hub, await keyAt(database, { role: "viewer" }));
     const admin = await known(hub, await keyAt(database, { role: "admin" }));
@@ -319,7 +319,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect(all[0]?.comments).toContain("the API key or the sign-in has ended");
   });
 
-  test("who resumes behind what retention deleted is told", async () => {
+  test("a client that resumes before the oldest event gets a notice", async () => {
     await using hub = await startHub(database);
     const key = await known(hub, await keyAt(database, { role: "viewer" }));
     const push = pusher(await siteAt("muc"), hub);
@@ -353,7 +353,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     ).toBe(true);
   });
 
-  test("without PostgreSQL a stream is refused, and one that is open goes on afterwards", async () => {
+  test("without PostgreSQL a new stream is refused, and an open one continues afterwards", async () => {
     await using own = await startPostgres(await freePort());
     database = await own.database();
     await using hub = await startHub(database);
@@ -380,7 +380,7 @@ describe.skipIf(!HAS_POSTGRES)("streams of a hub", () => {
     expect(second?.id).toBeGreaterThan(first?.id ?? 0);
   });
 
-  test("a client that comes from a hub that is ahead misses nothing and hears nothing twice", async () => {
+  test("a client that comes from a hub that is ahead gets each event once", async () => {
     const clock = { now: Date.now };
     const partitions = createPartitions(pool, () => Math.floor(Date.now() / DAY));
     const directory = createDirectory(pool, clock);

@@ -47,7 +47,7 @@ interval = "5s"
 const COLLECTOR = '[collector]\ninterval = "5s"\n';
 const PLAIN = COLLECTOR + serverToml("eda");
 
-describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => {
+describe.skipIf(BASE === undefined)("the unit's sandbox", () => {
   const machine = bootedMachine((fresh) => installed(fresh, PLAIN));
   let admin = "";
   beforeAll(async () => {
@@ -60,7 +60,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
   const advisedBy = (stdout: string) =>
     /^ {2}\[Service\]\n(?: {2}.*\n)+/m.exec(stdout)?.[0].replaceAll(/^ {2}/gm, "") ?? "";
 
-  test("a tool under /home: `check` names the line and the drop-in, with which it works", async () => {
+  test("a tool under /home: `check` names the setting and suggests a drop-in that works", async () => {
     const tool = "/home/vendor/bin/lmutil";
     await machine.write(tool, '#!/bin/sh\nexec /usr/local/bin/licmond simulate flexnet "$@"\n', 0o755);
     await configure(machine, PLAIN + serverToml("home", [tool]));
@@ -85,7 +85,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     await configure(machine, PLAIN);
   });
 
-  test("data elsewhere: `check` names the line and the drop-in, with which it starts", async () => {
+  test("storage elsewhere: `check` names the setting and suggests a drop-in that works", async () => {
     await machine.sh("install -d -o licmond -g licmond -m 0700 /srv/licmond");
     await configure(machine, `${PLAIN}[storage]\ndirectory = "/srv/licmond"\n`);
     await machine.sh("systemctl stop licmond; systemctl reset-failed licmond");
@@ -103,7 +103,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     await restart(machine);
   });
 
-  test("a log in /tmp, of a directory that is closed, and behind permissions: one drop-in opens what a unit can open", async () => {
+  test("a log in /tmp, in a closed directory, and without permission: one drop-in opens what a unit can open", async () => {
     await machine.sh(`groupadd -f flexlm; mkdir -p /var/log/flexnet /opt/closed
       echo >/var/log/flexnet/a.log; chgrp -R flexlm /var/log/flexnet; chmod 750 /var/log/flexnet; chmod 640 /var/log/flexnet/a.log
       echo >/tmp/b.log; echo >/opt/closed/c.log`);
@@ -134,7 +134,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     await configure(machine, PLAIN);
   });
 
-  test("the copy of the unit leaves nothing behind, and the running service alone", async () => {
+  test("the copy of the unit leaves no files, and does not affect the service", async () => {
     await restart(machine);
     const state = () =>
       machine.sh(`systemctl show licmond -p MainPID,InvocationID,NRestarts; systemctl --failed --no-legend
@@ -146,7 +146,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(await state()).toBe(before);
   });
 
-  test("secrets that only root can read: `check` says which the unit does not hand over yet, and the drop-in for all", async () => {
+  test("secrets that only root can read: `check` lists the missing credentials and suggests one drop-in", async () => {
     for (const [name, secret] of Object.entries(SECRETS))
       await machine.write(`/etc/licmond/secrets/${name}`, `${secret}\n`, 0o600);
     await configure(machine, SENDING);
@@ -160,7 +160,7 @@ describe.skipIf(BASE === undefined)("what the unit stands in the way of", () => 
     expect(tried.stdout).toContain("The secret_file is a credential");
   });
 
-  test("web hook, mail and remote write have theirs, over TLS that the host's own list of authorities vouches for", async () => {
+  test("webhook, mail and remote write get their secrets, over TLS with the host's authorities", async () => {
     await using takers = machine.inNetwork([process.execPath, join(import.meta.dir, "secret-takers.ts")]);
     const told = () =>
       takers

@@ -59,14 +59,14 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
   const makeKey = (name: string, role: string, more = "") =>
     machine.sh(`licmond keys create --config ${HUB_CONFIG} --name ${name} --role ${role} ${more}`);
 
-  test("without its config it does not start, and the journal says why", async () => {
+  test("does not start without a config, and the journal says why", async () => {
     expect(await machine.sh("systemd-analyze verify licmond-hub.service 2>&1")).toBe("");
     await machine.run("systemctl start licmond-hub");
     expect(await machine.sh("journalctl --sync; journalctl -u licmond-hub --no-pager")).toContain(HUB_CONFIG);
     await machine.sh("systemctl stop licmond-hub");
   });
 
-  test("`systemctl enable --now` returns when it answers", async () => {
+  test("`systemctl enable --now` returns when the hub answers", async () => {
     await secret(machine, "/etc/licmond/hub-database", "hunter2\n");
     await secret(machine, HUB_CONFIG, hubToml(DATABASE));
     expect(await machine.sh(`systemctl enable --now licmond-hub && ${ping}`)).toContain("pong");
@@ -74,7 +74,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
     admin = await makeKey("me", "admin");
   });
 
-  test("it is confined: an exposure of 2.0 or less, and what the site keeps is closed to it", async () => {
+  test("is confined: an exposure of at most 2.0, and no access to the site's files", async () => {
     const verdict = await machine.sh("systemd-analyze security --no-pager licmond-hub | tail -n 1");
     expect(
       Number(/exposure level for licmond-hub\.service: (\d+\.\d+)/.exec(verdict)?.[1]),
@@ -100,7 +100,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
     );
   });
 
-  test("a reload of a config that cannot be used fails, and the hub goes on", async () => {
+  test("a reload of an invalid config fails, and the hub keeps running", async () => {
     const good = await machine.read(HUB_CONFIG);
     await secret(machine, HUB_CONFIG, `${good}[hubb]\n`);
     expect((await machine.run("systemctl reload licmond-hub")).exitCode).not.toBe(0);
@@ -110,7 +110,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
     expect(await machine.sh(ping)).toContain("pong");
   });
 
-  test("it ends in time, restarts, and comes back after kill -9; the site catches up", async () => {
+  test("stops in time, restarts, and recovers after kill -9; the site catches up", async () => {
     await machine.sh("systemctl stop licmond-hub");
     // The service would exit with 1 after its own deadline of 10 s, and by a signal after that of systemd.
     expect([await show(machine, "Result"), await show(machine, "ExecMainStatus")]).toEqual(["success", "0"]);
@@ -125,7 +125,7 @@ describe.skipIf(BASE === undefined || !HAS_POSTGRES)("a hub, as a service", () =
     await caughtUp();
   });
 
-  test("a database that is away at the start is waited for", async () => {
+  test("waits for its database at startup", async () => {
     await machine.sh("systemctl stop licmond-hub");
     await postgres?.kill();
     await machine.run("systemctl start licmond-hub");

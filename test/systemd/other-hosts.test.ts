@@ -4,8 +4,8 @@ import { CONFIG, download, get } from "./service.ts";
 
 const IMAGE = "/mnt/image";
 
-describe.skipIf(BASE === undefined)("hosts of another kind", () => {
-  test("an image: `install --root`, and what it says to do besides: the service runs when the image has booted", async () => {
+describe.skipIf(BASE === undefined)("other kinds of hosts", () => {
+  test("an image: `install --root` prints the remaining steps, and the service runs after boot", async () => {
     await using machine = createMachine();
     await machine.boot();
     await download(machine);
@@ -27,7 +27,7 @@ describe.skipIf(BASE === undefined)("hosts of another kind", () => {
     );
   });
 
-  test("one without systemd-sysusers: `install` makes the same user by useradd, and the service runs", async () => {
+  test("without systemd-sysusers: `install` creates the same user with useradd", async () => {
     await using machine = createMachine();
     await machine.boot();
     await download(machine);

@@ -34,7 +34,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
 
   const apt = (command: string) => machine.sh(`apt-get -y -q ${command}`);
 
-  test("refuses where `licmond install` has been, and takes over after `uninstall`", async () => {
+  test("refuses to install over `licmond install`, and installs after `uninstall`", async () => {
     await download(machine);
     await machine.sh("./licmond install");
     const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./first.deb");
@@ -44,7 +44,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     await machine.sh("licmond uninstall");
   });
 
-  test("`apt install` starts it, enabled, with the config that was there", async () => {
+  test("`apt install` enables and starts it with the existing config", async () => {
     await apt("install ./first.deb");
     expect(await machine.sh("systemctl is-active licmond; systemctl is-enabled licmond")).toBe(
       "active\nenabled",
@@ -57,7 +57,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect(await machine.sh("systemd-analyze verify licmond.service 2>&1; dpkg --verify licmond")).toBe("");
   });
 
-  test("an upgrade to a version that does not take the config says so, and the old one runs on", async () => {
+  test("an upgrade to a version that rejects the config says so, and the old version keeps running", async () => {
     const pid = await mainPid(machine);
     await configure(machine, `${SERVERS}[nonsense]\n`);
     const { exitCode, stdout, stderr } = await machine.run("apt-get -y -q install ./second.deb");
@@ -70,7 +70,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     await allRead(machine, admin, ["eda"]);
   });
 
-  test("an upgrade restarts it and keeps config, keys and data", async () => {
+  test("an upgrade restarts the service and keeps config, keys and data", async () => {
     const pid = await mainPid(machine);
     await apt("install ./second.deb");
     expect(await mainPid(machine)).not.toBe(pid);
@@ -80,7 +80,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     await allRead(machine, admin, ["eda"]);
   });
 
-  test("an upgrade leaves a service stopped that its administrator has disabled", async () => {
+  test("an upgrade does not start a service that its administrator disabled", async () => {
     await machine.sh("systemctl disable --now licmond");
     await apt("install --reinstall ./second.deb");
     expect((await machine.run("systemctl is-active licmond; systemctl is-enabled licmond")).stdout).toBe(
@@ -100,7 +100,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect((await sessionIds(machine, admin)).length).toBeGreaterThanOrEqual(40);
   });
 
-  test("`apt purge` leaves nothing: no config, no data, no user", async () => {
+  test("`apt purge` removes config, data and user", async () => {
     await apt("purge licmond");
     expect((await get(machine, "/api/ping")).status).toBe(0);
     expect((await machine.run("id licmond")).exitCode).toBe(1);
@@ -108,7 +108,7 @@ describe.skipIf(BASE === undefined || Bun.which("dpkg-deb") === null)("the Debia
     expect(await leftOvers(machine)).toBe("");
   });
 
-  test("a first installation on an untouched host brings a config, and runs", async () => {
+  test("a first installation on a fresh host writes a config, and runs", async () => {
     await apt("install ./first.deb");
     expect(await machine.sh("systemctl is-active licmond")).toBe("active");
     expect(await machine.read(CONFIG)).toContain("[[servers]]");

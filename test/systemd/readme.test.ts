@@ -50,7 +50,7 @@ timezone = "Europe/Berlin"
 log_file = "/var/log/flexnet/siliqd.log"
 `;
 
-describe.skipIf(BASE === undefined)("an administrator who reads", () => {
+describe.skipIf(BASE === undefined)("an administrator who follows the documents", () => {
   const next = nextVersion();
 
   for (const file of new Set(claimed("host").map((block) => block.file)))

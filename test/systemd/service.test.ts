@@ -48,13 +48,13 @@ describe.skipIf(BASE === undefined)("the service", () => {
     return stream;
   };
 
-  test("after `install` and an edit, `check` finds nothing wrong", async () => {
+  test("after `install` and an edit, `check` finds no problem", async () => {
     // One host of the simulated triad is down, which a poll would report.
     expect(await machine.sh("sudo licmond check --no-poll")).toEndWith("No problems found.");
     expect(await machine.sh("systemd-analyze verify licmond.service 2>&1")).toBe("");
   });
 
-  test("`systemctl enable --now` returns when it answers", async () => {
+  test("`systemctl enable --now` returns when the daemon answers", async () => {
     const ping = "curl -fsS --max-time 30 http://127.0.0.1:8080/api/ping";
     expect(await machine.sh(`systemctl enable --now licmond && ${ping}`)).toContain("pong");
     admin = await createKey(machine, "admin");
@@ -66,7 +66,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     }
   });
 
-  test("`systemctl status` says how it is, and the journal knows how grave each line is", async () => {
+  test("`systemctl status` shows the state, and the journal has the priority of each line", async () => {
     const status = /^http:\/\/127\.0\.0\.1:8080, 2 servers: 1 up, 1 degraded, last poll .* UTC$/;
     await until("the status line has the servers", async () => {
       const { StatusText } = await show(machine, "StatusText");
@@ -83,7 +83,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(entries.filter(({ PRIORITY }) => Number(PRIORITY) <= 3)).toEqual([]);
   });
 
-  test("it is confined: an exposure of 2.0 or less, no privilege, a user of its own", async () => {
+  test("is confined: an exposure of at most 2.0, no privileges, its own user", async () => {
     const verdict = await machine.sh("systemd-analyze security --no-pager licmond | tail -n 1");
     const exposure = Number(/exposure level for licmond\.service: (\d+\.\d+)/.exec(verdict)?.[1]);
     expect(exposure).toBeLessThanOrEqual(2);
@@ -94,7 +94,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await machine.sh(`stat --format=%U /proc/${pid}`)).toBe("licmond");
   });
 
-  test("its sockets let root in as admin and the group as viewer, and no one else", async () => {
+  test("its sockets accept root as admin and the group as viewer, and no one else", async () => {
     const modes = "stat --format='%a %U:%G' /run/licmond /run/licmond/admin.sock /run/licmond/viewer.sock";
     expect(await machine.sh(modes)).toBe("750 licmond:licmond\n600 licmond:licmond\n660 licmond:licmond");
     const ask = (who: string, socket: string) =>
@@ -109,7 +109,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await ask(other, "viewer.sock")).toBe("000");
   });
 
-  test("`systemctl start` with a bad config fails, says why, and gives up soon", async () => {
+  test("`systemctl start` with an invalid config fails, says why, and gives up soon", async () => {
     await dropIn(machine, "test", "[Service]\nRestartSec=100ms");
     await configure(machine, `${SERVERS}[nonsense]\n`);
     const before = await mark(machine);
@@ -125,7 +125,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     await restart(machine);
   });
 
-  test("it is there again after a reboot of the host, with what it knew", async () => {
+  test("runs again after a reboot, with its data", async () => {
     await allRead(machine, admin, ["eda", "cae"]);
     await machine.reboot();
     await until("it answers", async () => (await get(machine, "/api/ping")).status === 200 || undefined);
@@ -134,7 +134,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect((await show(machine, "NRestarts")).NRestarts).toBe("0");
   });
 
-  test("`systemctl reload` takes a good config; process and streams stay", async () => {
+  test("`systemctl reload` applies a valid config; process and streams stay", async () => {
     const pid = await mainPid(machine);
     await using stream = await openStream("&events=server_status");
     await configure(machine, THREE_SERVERS);
@@ -147,7 +147,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await show(machine, "MainPID", "ActiveState", "NRestarts")).toEqual(state);
   });
 
-  test("`systemctl reload` with a bad config fails and says why; what runs stays", async () => {
+  test("`systemctl reload` with an invalid config fails and says why; the old config stays", async () => {
     const pid = await mainPid(machine);
     const before = await mark(machine);
     await configure(machine, THREE_SERVERS.replace('interval = "5s"', 'interval = "5 parsecs"'));
@@ -160,7 +160,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     await machine.sh("systemctl reload licmond");
   });
 
-  test("a process that stalls is killed by the watchdog and started again", async () => {
+  test("the watchdog kills and restarts a process that stalls", async () => {
     expect((await show(machine, "WatchdogUSec")).WatchdogUSec).toBe("30s");
     await dropIn(machine, "test", "[Service]\nWatchdogSec=10s\nRestartSec=100ms");
     await restart(machine);
@@ -182,7 +182,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     await restart(machine);
   });
 
-  test("after `kill -9` systemd starts it again, and nothing that was stored is lost", async () => {
+  test("systemd restarts it after `kill -9`, and no stored data is lost", async () => {
     await allRead(machine, admin, ["eda", "cae", "plm"]);
     const sessions = await sessionIds(machine, admin);
     expect(sessions.length).toBeGreaterThanOrEqual(40);
@@ -193,7 +193,7 @@ describe.skipIf(BASE === undefined)("the service", () => {
     expect(await show(machine, "Result", "NRestarts")).toEqual({ Result: "success", NRestarts: "1" });
   });
 
-  test("`systemctl stop` ends streams and tools that hang, within its time", async () => {
+  test("`systemctl stop` ends streams and hanging tools in time", async () => {
     const tool = "/usr/local/bin/hanging-tool";
     await machine.write(tool, "#!/bin/sh\nsleep 1000 & wait\n", 0o755);
     const toolHangs = () => machine.run("grep --no-messages --line-regexp sleep /proc/[0-9]*/comm");

@@ -44,7 +44,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     await allRead(machine, admin, ["eda"]);
   };
 
-  test("`install --start` runs at once; a second `install` changes nothing", async () => {
+  test("`install --start` starts it; a second `install` changes nothing", async () => {
     expect(await machine.sh("./licmond install --start")).toContain("Next:");
     await configure(machine, SERVERS);
     await machine.sh("systemctl reload licmond");
@@ -59,7 +59,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await machine.sh("systemctl is-enabled licmond")).toBe("enabled");
   });
 
-  test("an upgrade for which there is no room replaces nothing, and leaves the service alone", async () => {
+  test("an upgrade without enough space replaces nothing, and the service keeps running", async () => {
     const pid = await mainPid(machine);
     // Leave space for one more binary. An upgrade needs two: the new one, and the old one to roll back.
     await machine.sh(`size=$(($(stat -c %s ${INSTALLED}) * 5 / 2))
@@ -78,7 +78,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await mainPid(machine)).toBe(pid);
   });
 
-  test("an upgrade that does not start goes back to what ran", async () => {
+  test("an upgrade that does not start is rolled back", async () => {
     await dropIn(
       machine,
       "guard",
@@ -108,14 +108,14 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await machine.sh("licmond version")).toContain(NEXT_VERSION);
   });
 
-  test("`upgrade --rollback` is the way back", async () => {
+  test("`upgrade --rollback` restores the old version", async () => {
     await keeps(async () => {
       await machine.sh("licmond upgrade --rollback --allow-downgrade");
       expect(await runningVersion(machine, admin)).toBe(version);
     });
   });
 
-  test("a newer binary can be put in place while the old one runs, which goes on until the restart", async () => {
+  test("a newer binary can replace the file of a running one, which keeps running until the restart", async () => {
     await keeps(async () => {
       await machine.sh("./licmond-next install");
       expect(await runningVersion(machine, admin)).toBe(version);
@@ -124,7 +124,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     });
   });
 
-  test("`uninstall` takes away what runs, keeps config and data, and says so", async () => {
+  test("`uninstall` stops the service, keeps config and data, and says so", async () => {
     const config = await machine.read(CONFIG);
     const said = await machine.sh("licmond uninstall");
     for (const kept of ["/etc/licmond", "/var/lib/licmond"]) expect(said).toContain(kept);
@@ -143,7 +143,7 @@ describe.skipIf(BASE === undefined)("install, upgrade, uninstall", () => {
     expect(await machine.read(CONFIG)).toBe(config);
   });
 
-  test("`uninstall --purge` leaves nothing", async () => {
+  test("`uninstall --purge` removes everything", async () => {
     expect((await machine.run("licmond uninstall --purge")).exitCode).toBe(2);
     expect((await get(machine, "/api/ping")).status).toBe(200);
     await machine.sh("licmond uninstall --purge --yes");

@@ -32,8 +32,8 @@ async function collect(used: readonly string[], files: Readonly<Record<string, u
   return collectLicenses({ root, bun, paths, wanted: new Set(["MIT"]) });
 }
 
-describe("what is inside", () => {
-  test("each package used, once, with its texts; nothing of the others", async () => {
+describe("licenses of the binary", () => {
+  test("each used package once, with its license texts, and no other package", async () => {
     const within = ["b/dist/index.js", "b/dist/other.js", "@x/a/index.js", "@x/a/node_modules/b/index.js"];
     const text = await collect(["src/main.ts", ...within.map((path) => `node_modules/${path}`)], {
       "node_modules/b/package.json": manifest("b"),
@@ -53,7 +53,7 @@ describe("what is inside", () => {
     expect(text).not.toContain("unused");
   });
 
-  test("what a package bundled into a file: the notices beside it, and the names in its source map", async () => {
+  test("packages that a file was bundled from: notices next to it, and names in its source map", async () => {
     const text = await collect(["node_modules/ui/bundle.js"], {
       "node_modules/ui/package.json": manifest("ui"),
       "node_modules/ui/LICENSE": "text of ui",
@@ -72,7 +72,7 @@ describe("what is inside", () => {
     expect(text).not.toContain("not used");
   });
 
-  test("Bun's libraries, their texts, and how to link them again", async () => {
+  test("libraries of Bun, their licenses, and how to link them again", async () => {
     const text = await collect([], {});
     for (const part of [
       "(c) its people",
@@ -134,6 +134,6 @@ test.each<[string, Record<string, unknown>, string | RegExp, string?]>([
   await expect(collect(["node_modules/p/index.js"], files, bun)).rejects.toThrow(message);
 });
 
-test("refuses knowledge of a package that is not inside", async () => {
+test("refuses an entry for a package that is not in the bundle", async () => {
   await expect(collect([], known("MIT"))).rejects.toThrow("p, which is not in the bundle");
 });

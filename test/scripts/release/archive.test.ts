@@ -30,7 +30,7 @@ async function expectUnpacked(where: string): Promise<void> {
 test.each([
   ["tarGz", tarGz],
   ["zip", zip],
-])("%s: the order and the moment make no difference", async (_, pack) => {
+])("%s: order and time of the input do not matter", async (_, pack) => {
   const first = pack(FILES, EPOCH);
   await Bun.sleep(5);
   expect(pack([...FILES].reverse(), EPOCH)).toEqual(first);
@@ -58,6 +58,6 @@ test.skipIf(Bun.which("unzip") === null)("unzip unpacks it: modes, time, content
   await expectUnpacked("unzipped");
 });
 
-test.each(["", "a b", "ä", "x".repeat(100)])("%j is no name for a tar file", (path) => {
+test.each(["", "a b", "ä", "x".repeat(100)])("%j is not a valid name in a tar file", (path) => {
   expect(() => tarGz([{ path, content: new Uint8Array() }], EPOCH)).toThrow("is no name");
 });

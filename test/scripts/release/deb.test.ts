@@ -37,7 +37,7 @@ describe("packagedUnit", () => {
 });
 
 describe("elfNeeds", () => {
-  test.skipIf(Bun.which("readelf") === null)("agrees with readelf about the Bun that runs this", async () => {
+  test.skipIf(Bun.which("readelf") === null)("agrees with readelf about the running Bun", async () => {
     const needs = elfNeeds(await Bun.file(process.execPath).bytes());
     const printed = Bun.spawnSync(["readelf", "-d", "-V", "-W", process.execPath]).stdout.toString();
     const libraries = [...printed.matchAll(/\(NEEDED\).*\[(.*)\]/g)].map(([, name]) => name);
