@@ -5,7 +5,7 @@ import { type KeyPath, problemsOf, type SchemaProblem } from "../domain/schema-p
 import { closestWord } from "./closest-word.ts";
 import type { Finding } from "./problem.ts";
 
-/** A value from which everything that is wrong has been left out. */
+/** Type of a value whose wrong parts have been removed. */
 export type Partly<T> = T extends Date
   ? T
   : T extends readonly (infer Item)[]
@@ -15,8 +15,8 @@ export type Partly<T> = T extends Date
       : T;
 
 /**
- * Checks a value against a schema, finds every problem and returns what is right of it: a table without its wrong
- * keys (list positions stay), undefined when nothing is.
+ * Checks a value against a schema. Adds all problems to `found` and returns the valid part: a table without its wrong keys
+ * (list positions stay), or undefined if nothing is valid.
  */
 export function checkValue<S extends TSchema>(
   schema: S,
@@ -33,24 +33,25 @@ export function checkValue<S extends TSchema>(
 }
 
 function messageOf({ kind, path, value, schema, takes }: SchemaProblem): string {
-  if (kind === "missing") return `is missing: it takes ${takes}`;
+  if (kind === "missing") return `is required: ${takes}`;
   if (kind === "unknown") {
     if (schema.patternProperties !== undefined)
-      return "is no name: it takes letters, digits and _, no digit first";
+      return "is an invalid name: must be letters, digits and _, not starting with a digit";
     const known = takes.split(", ");
     const key = String(path.at(-1));
-    // Other monitors call a server's manager its type.
+    // Other monitors call the manager of a server its type.
     const meant = key === "type" && known.includes("manager") ? "manager" : closestWord(key, known);
-    return `is no known key${meant === null ? "" : `, did you mean ${meant}?`} (known here: ${takes})`;
+    return `unknown key "${key}"${meant === null ? "" : `; did you mean "${meant}"?`} (known keys: ${takes})`;
   }
-  if (isTable(value) && schema.items?.type === "object") return `takes ${takes}: write [[${path.join(".")}]]`;
+  if (isTable(value) && schema.items?.type === "object")
+    return `must be ${takes}: write [[${path.join(".")}]]`;
   const meant =
     typeof value === "string" && schema.enum !== undefined ? closestWord(value, schema.enum) : null;
   const hint = meant === null ? "" : ` (did you mean "${meant}"?)`;
-  return `takes ${takes}${hint}${mayShow(schema, value) ? `, not ${show(value)}` : ""}`;
+  return `must be ${takes}${hint}${mayShow(schema, value) ? `, not ${show(value)}` : ""}`;
 }
 
-/** A wrong value may hold a secret where the key is one, and where a table or list may hold keys of any name. */
+/** Reports whether a message may quote a value: keys may be secrets, and tables and lists may hold any keys. */
 function mayShow(schema: TSchema, value: unknown): boolean {
   const parts: readonly TSchema[] = [
     schema,
@@ -60,7 +61,7 @@ function mayShow(schema: TSchema, value: unknown): boolean {
   return parts.every(({ secret }) => secret !== true) && (typeof value !== "object" || value instanceof Date);
 }
 
-/** TypeBox takes a date of TOML, which is an object, for a table without keys. */
+/** Finds dates in place of tables: TypeBox accepts a TOML date, which is an object, as a table without keys. */
 function datesAsTables(schema: TSchema, value: unknown, path: KeyPath = []): SchemaProblem[] {
   if (schema.type !== "object" && schema.type !== "array") return [];
   if (value instanceof Date) {
@@ -75,7 +76,7 @@ function datesAsTables(schema: TSchema, value: unknown, path: KeyPath = []): Sch
   });
 }
 
-/** The value without what is wrong. Tables keep their place in a list; a list of anything else is wrong as a whole. */
+/** Removes the wrong parts of a value. Tables keep their place in a list; any other list is wrong as a whole. */
 function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unknown {
   if (wrong.has(JSON.stringify(path))) return undefined;
   if (Array.isArray(value)) {
@@ -91,7 +92,7 @@ function without(value: unknown, path: KeyPath, wrong: ReadonlySet<string>): unk
   );
 }
 
-/** A value of the file, for a message: cut, control characters escaped, anything like a key masked. */
+/** Formats a value of the file for a message: shortened, control characters escaped, keys masked. */
 export function show(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "an invalid date" : value.toISOString();
   if (typeof value !== "string") return String(value);

@@ -1,4 +1,4 @@
-/** The known word that was probably meant: at most a third of its letters away, or the same but for its end. Null when none is near. */
+/** Returns the known word that was probably meant: up to a third of the letters differ, or only the ending. Null if none is close. */
 export function closestWord(word: string, known: readonly string[]): string | null {
   if (word.length > 64) return null;
   const wanted = word.toLowerCase();
@@ -8,10 +8,7 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   return near?.name ?? known.find((name) => name.length >= 3 && wanted.startsWith(name)) ?? null;
 }
 
-/**
- * Returns at most three of the known names, the nearest first: names that contain the word, then names of which at most
- * half of the letters differ.
- */
+/** Returns up to three known names, closest first: names that contain the word, then names with up to half of the letters different. */
 export function closestNames(word: string, known: Iterable<string>): string[] {
   const wanted = word.slice(0, 64).toLowerCase();
   const distanceTo = (name: string) =>
@@ -22,7 +19,7 @@ export function closestNames(word: string, known: Iterable<string>): string[] {
     .map(({ name }) => name);
 }
 
-/** Returns a sentence with a leading space that lists the quoted names; empty if there are none. */
+/** Returns a sentence with a leading space that lists the quoted names; empty without names. */
 export function closestSentence(quoted: readonly string[]): string {
   if (quoted.length === 0) return "";
   const list = quoted.join(", ");
@@ -35,7 +32,7 @@ function byDistance(names: Iterable<string>, distanceTo: (name: string) => numbe
   );
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words (optimal string alignment). */
+/** Returns the edit distance of two words: insertions, deletions, replacements and swaps (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

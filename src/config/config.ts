@@ -8,18 +8,15 @@ import type { Environment } from "./environment.ts";
 import { parseStart } from "./forms.ts";
 import type { ConfigFile } from "./schema.ts";
 
-/**
- * The config as the daemon uses it: defaults applied, durations in milliseconds. `licmond init` writes what
- * each setting means; null = not set, where there is no default.
- */
+/** Config of the daemon: defaults applied, durations in milliseconds. `licmond init` explains each setting. Null = not set. */
 export type Config = Frozen<ReturnType<typeof buildConfig>>;
 
 type Section<Name extends keyof ConfigFile> = NonNullable<ConfigFile[Name]>;
 
-/** Where the data lies when nothing else is said. */
+/** Default data directory. */
 const STORAGE_DIRECTORY = "/var/lib/licmond";
 
-/** A checked file → the config that the daemon uses, every default applied here and nowhere else. */
+/** Builds the config from a checked file. All defaults are applied here. */
 export function buildConfig(file: ConfigFile, environment: Environment) {
   const { http = {}, storage = {}, log = {}, alerts = {}, limits = {}, execute = {} } = file;
   const collector = buildCollector(file.collector ?? {});
@@ -27,11 +24,11 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
   return {
     http: {
       host: http.host ?? "127.0.0.1",
-      /** Without the setting only this host can connect, which `serve` and `check` point out. */
+      /** Whether the config sets a host. `serve` and `check` point out that otherwise only this host can connect. */
       isHostSet: http.host !== undefined,
       /** 0 = any free port. */
       port: http.port ?? 8080,
-      /** Where people reach it; null = by its address. */
+      /** Public URL; null = the address of the request. */
       publicUrl: http.public_url ?? null,
       tls:
         cert === undefined || key === undefined
@@ -39,7 +36,7 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
           : {
               cert: pathOfFile(cert, environment),
               key: pathOfFile(key, environment),
-              // Authorities of which every client must show a certificate.
+              // Require client certificates of these authorities.
               ...(clientCa !== undefined && { clientCa: pathOfFile(clientCa, environment) }),
             },
       corsOrigins: (http.cors_origins ?? []).map((origin) => origin.toLowerCase()),
@@ -48,14 +45,14 @@ export function buildConfig(file: ConfigFile, environment: Environment) {
     },
     storage: {
       directory: storage.directory ?? stateDirectory(environment) ?? STORAGE_DIRECTORY,
-      /** A copy of the database is made before its schema is changed. */
+      /** Copy the database before migrating its schema. */
       backupBeforeUpgrade: storage.backup_before_upgrade ?? true,
-      /** Daily backups that are kept: of state.db alone, and of both databases; 0 = none are made. */
+      /** Number of daily backups to keep: of state.db only, and of both databases; 0 = off. */
       backups: { state: storage.backups?.state ?? 7, history: storage.backups?.history ?? 1 },
     },
     log: { level: log.level ?? "info", format: log.format ?? "auto" },
     collector,
-    /** The administrator's own, by what they wrote. */
+    /** Managers that the config defines. */
     managers: file.managers ?? [],
     servers: (file.servers ?? []).map((server) => ({
       ...buildServer(server, collector, environment),
@@ -125,17 +122,17 @@ function buildServer(
 
 function buildPage(page: Section<"page">) {
   return {
-    /** From which role the page and the API answer about one person. */
+    /** Minimum role for data about single users. */
     people: page.people ?? "viewer",
-    /** What everybody sees without a key. */
+    /** Data visible without a key. */
     public: page.public ?? "off",
-    /** Origins whose pages may show this one in a frame, as in a Content-Security-Policy. */
+    /** Origins that may embed the page in a frame, as in a Content-Security-Policy. */
     frameAncestors: (page.frame_ancestors ?? []).map((one) => (one === "self" ? "'self'" : one)),
-    /** The header by which a trusted proxy names who has signed in there; null = none does. */
+    /** Header with the user name from a trusted proxy; null = no single sign-on. */
     userHeader: page.user_header ?? null,
-    /** The header with a person's groups; null = `roles` goes by the name of the person. */
+    /** Header with the user's groups; null = `roles` maps user names. */
     roleHeader: page.role_header ?? null,
-    /** Roles by group, `*` for all others; null = the groups are roles, and without groups everybody is a viewer. */
+    /** Roles by group, `*` for all others; null = groups are roles, and users without groups are viewers. */
     roles: page.roles ?? null,
   };
 }
@@ -157,15 +154,15 @@ export const ALERT_DEFAULTS = {
   /** Percent. */
   usageWarning: 90,
   usageCritical: 100,
-  /** A feature of which all seats are in use is critical only when somebody waits or was denied. */
+  /** A full feature is critical only if a request is queued or was denied. */
   criticalNeedsDemand: false,
-  /** How long the seats of a feature must be short before their alert fires, and be enough before it ends. */
+  /** Time that a shortage must last before its alert fires, and end before it resolves. */
   forMs: ms("15m"),
-  /** Days before an expiry on which its alert fires. */
+  /** Days before an expiry on which an alert fires. */
   expiryDays: [30, 14, 7, 1] as readonly number[],
-  /** Polls in a row that must fail before an alert fires. */
+  /** Consecutive failed polls before an alert fires. */
   failures: 3,
-  /** Polls in a row that must be well before it resolves. */
+  /** Consecutive good polls before it resolves. */
   recoveries: 2,
   /** Hours after which a checkout counts as held too long; 0 = never. */
   heldHours: 0,
@@ -174,7 +171,7 @@ export const ALERT_DEFAULTS = {
 };
 export type AlertSettings = Readonly<typeof ALERT_DEFAULTS>;
 
-/** What is set, and nothing of what is not, so that it can be laid over something else. */
+/** Returns only the settings that are set, to merge them over others. */
 function alertSettings(alerts: Omit<Section<"alerts">, "overrides">): Partial<AlertSettings> {
   const settings = {
     usageWarning: alerts.usage_warning,
@@ -221,18 +218,18 @@ export type Notification = Config["notifications"][number];
 function buildNotification(notification: Section<"notifications">[number], environment: Environment) {
   const { type, url = null, smtp = "", from = "", to = [], argv = [] } = notification;
   const common = {
-    /** For logs, instead of the address. */
+    /** Name in logs, instead of the address. */
     name: notification.name ?? null,
-    /** The least that is sent. */
+    /** Minimum severity. */
     severity: notification.severity ?? "warning",
-    /** Rules, ids of servers and names of features, with `*` and `?`; null = all. */
+    /** Patterns of rules, server ids and feature names, with `*` and `?`; null = all. */
     rules: notification.rules ?? null,
     servers: notification.servers ?? null,
     features: notification.features ?? null,
-    /** Of the alert's server. */
+    /** Required labels of the alert's server. */
     labels: notification.labels ?? null,
     anonymize: notification.anonymize ?? false,
-    /** Alerts that come within this time go out as one message. */
+    /** Alerts within this time are sent as one message. */
     groupMs: ms(notification.group, "30s"),
   } as const;
   const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
@@ -259,7 +256,7 @@ function buildProduct(product: Section<"products">[number]): Product {
 export type ConfiguredReport = Config["reports"][number];
 
 function buildReport({ every, at = "Mon 07:00", target, labels = {} }: Section<"reports">[number]) {
-  /** `dueMs`: since Monday 00:00; the text has been checked. `target`: the name of a notification by mail. */
+  /** `dueMs`: since Monday 00:00. `target`: name of a notification of type email. */
   return { every, dueMs: parseMomentOfWeek(at) ?? Number.NaN, target, labels };
 }
 
@@ -278,7 +275,7 @@ function buildRemoteWrite(
   return {
     url: remote.url,
     tokenFile: remote.token_file === undefined ? null : pathOfFile(remote.token_file, environment),
-    /** The token is this user's password; null = it is sent as a bearer. */
+    /** User of `token`, which is then a password; null = the token is a bearer token. */
     username: remote.username ?? null,
     intervalMs: ms(remote.interval, "60s"),
     /** Added to every series. */
@@ -288,63 +285,63 @@ function buildRemoteWrite(
 
 export type FleetSettings = NonNullable<Config["fleet"]>;
 
-/** Null = this licmond is no site of a fleet. */
+/** Returns null if this licmond is not part of a fleet. */
 function buildFleet(fleet: ConfigFile["fleet"], environment: Environment) {
   if (fleet === undefined) return null;
   const fileOf = (file: string | undefined) => (file === undefined ? null : pathOfFile(file, environment));
   return {
     site: fleet.site,
-    /** Of the hub; pushes go to `api/fleet/push` below it. */
+    /** URL of the hub; pushes go to `api/fleet/push` below it. */
     url: fleet.url,
     apiKeyFile: pathOfFile(fleet.api_key_file, environment),
-    /** The authorities that may vouch for the hub; null = the system's. */
+    /** CA of the hub's certificate; null = the system's authorities. */
     caFile: fileOf(fleet.ca_file),
     certFile: fileOf(fleet.cert_file),
     certKeyFile: fileOf(fleet.cert_key_file),
-    /** What leaves the site of people. */
+    /** User data that is sent to the hub. */
     people: fleet.people ?? "names",
-    /** Key of the pseudonyms, the same at every site; null = the site's own. */
+    /** Key of the pseudonyms, shared by all sites; null = unique to this site. */
     peopleKeyFile: fileOf(fleet.people_key_file),
     allow: fleet.allow ?? (["rescan", "acknowledge"] as const),
-    /** Which daemon sends messages about this site's alerts: the site or the hub. */
+    /** Daemon that sends notifications about this site's alerts: the site or the hub. */
     notify: fleet.notify ?? "site",
-    /** Of what is sent after an outage. */
+    /** Rate limit for data that was queued during an outage. */
     bytesPerSecond: parseBytes(fleet.rate ?? "1MB") ?? 1e6,
-    /** Facts that wait for the hub may take so much; more are dropped, and their days sent instead. */
+    /** Size limit of the queue for the hub. Beyond it facts are dropped, and their days are sent instead. */
     outboxBytes: parseBytes(fleet.outbox_size ?? "256MB") ?? 256e6,
     labels: fleet.labels ?? {},
-    /** Audit lines, warnings and errors travel too. */
+    /** Also send audit lines, warnings and errors. */
     logs: fleet.logs ?? false,
-    /** Name that the site had before. */
+    /** Previous name of the site. */
     formerly: fleet.formerly ?? null,
   };
 }
 
-/** Null: this is no hub. */
+/** Returns null if this is not a hub. */
 function buildHub(hub: ConfigFile["hub"], environment: Environment) {
   if (hub === undefined) return null;
   const { database, database_password_file: file, read_database: readDatabase = null } = hub;
-  /** `readDatabase`: a replica that answers what lists and statistics ask; null = `database` does. */
+  /** `readDatabase`: replica for lists and statistics; null = `database`. */
   return { database, passwordFile: file === undefined ? null : pathOfFile(file, environment), readDatabase };
 }
 
-/** A unit with several state directories gets them joined by colons: the first is ours. */
+/** Returns the first state directory of the unit; systemd joins several with colons. */
 function stateDirectory(environment: Environment): string | undefined {
   return environment.STATE_DIRECTORY?.split(":")[0] || undefined;
 }
 
-/** The texts have been checked; the default is one of ours. */
+/** Parses a duration that has been checked. */
 function ms(text: string | undefined, otherwise = "0s"): number {
   return parseDuration(text ?? otherwise) ?? Number.NaN;
 }
 
-/** Read-only at every depth. */
+/** Makes a type read-only at every depth. */
 type Frozen<T> = T extends object ? { readonly [Key in keyof T]: Frozen<T[Key]> } : T;
 
-/** A file of one secret, by the setting that names it. */
+/** File of one secret, by its setting. */
 type SecretFile = readonly [setting: string, file: string];
 
-/** The files of secrets that a config names, credentials included; the TLS key is none of them. */
+/** Returns the secret files in a config, including credentials but not the TLS key. */
 export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }: Config): SecretFile[] {
   const named = [
     ...servers.map(({ id, secretFile }) => [`${id}: secret_file`, secretFile] as const),
@@ -360,7 +357,7 @@ export function secretFiles({ servers, notifications, remoteWrite, fleet, hub }:
   return named.flatMap(([setting, file]) => (file === null ? [] : [[setting, file] as const]));
 }
 
-/** Files that only the daemon may use: its config to write, its TLS key and secrets to read. */
+/** Returns files that only the daemon may access: its config for writing, its TLS key and secrets for reading. */
 export function guardedFiles(config: Config, configFile: string | null, environment: Environment) {
   const named: (readonly [setting: string, file: string | null, kind: "secret" | "config"])[] = [
     ["config", configFile, "config"],
@@ -368,7 +365,7 @@ export function guardedFiles(config: Config, configFile: string | null, environm
     ["fleet.cert_key_file", config.fleet?.certKeyFile ?? null, "secret"],
     ...secretFiles(config).map(([setting, file]) => [setting, file, "secret"] as const),
   ];
-  // systemd keeps what it hands over.
+  // systemd protects credentials.
   return named.flatMap(([setting, file, kind]) =>
     file === null || credentialOfPath(file, environment) !== null ? [] : [{ setting, file, kind }],
   );

@@ -13,7 +13,7 @@ import type { ConfigFile } from "./schema.ts";
 
 type Partial = Partly<ConfigFile>;
 
-/** Problems that no single value shows: looked for in the valid part of the file, and listed with the others. */
+/** Finds problems of settings that do not fit together, in the valid part of the file. */
 export function crossCheck(
   file: Partial,
   locate: Locate,
@@ -40,21 +40,21 @@ export function crossCheck(
 function* tls({ http }: Partial): Generator<Finding> {
   if (http === undefined) return;
   if (http.tls_client_ca !== undefined && http.tls_cert === undefined)
-    yield { path: ["http", "tls_client_ca"], message: "goes with tls_cert and tls_key, which are missing" };
+    yield { path: ["http", "tls_client_ca"], message: "requires tls_cert and tls_key" };
   if ((http.tls_cert === undefined) === (http.tls_key === undefined)) return;
   const [missing, given] = http.tls_cert === undefined ? ["tls_cert", "tls_key"] : ["tls_key", "tls_cert"];
-  yield { path: ["http", missing], message: `is missing: it goes with ${given}` };
+  yield { path: ["http", missing], message: `is required with ${given}` };
 }
 
-/** Single sign-on by a proxy. */
+/** Checks single sign-on through a proxy. */
 function* signOn({ http, page }: Partial): Generator<Finding> {
   if (page === undefined) return;
   const { user_header: user, role_header, roles } = page;
   if (user !== undefined && (http?.trusted_proxies ?? []).length === 0)
-    yield { path: ["page", "user_header"], message: "needs http.trusted_proxies: nobody else is believed" };
+    yield { path: ["page", "user_header"], message: "requires http.trusted_proxies" };
   for (const [key, value] of Object.entries({ role_header, roles }))
     if (value !== undefined && user === undefined)
-      yield { path: ["page", key], message: "goes with user_header" };
+      yield { path: ["page", key], message: "requires user_header" };
 }
 
 function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate): Generator<Finding> {
@@ -68,30 +68,33 @@ function* servers({ servers: list = [], managers = [] }: Partial, locate: Locate
     if (other !== undefined) {
       const line = locate(["servers", other, "id"]);
       const where = line === null ? `servers[${other}]` : `servers[${other}], line ${line}`;
-      yield { path: at("id"), message: `takes an id of its own: ${show(id)} is that of ${where}` };
+      yield { path: at("id"), message: `must be unique: ${show(id)} is also the id of ${where}` };
     } else if (id !== undefined) first.set(id, index);
     const asked = manager === undefined ? undefined : managerNamed(manager, managers);
     const parsed = address === undefined ? undefined : asked?.parseAddress(address);
     const isWindowsPath = /^(?:[A-Za-z]:[\\/]|\\\\)/.test(address ?? "");
     if (isWindowsPath && process.platform !== "win32")
-      yield { path: at("address"), message: `is a Windows path, and this host is not: ${show(address)}` };
+      yield {
+        path: at("address"),
+        message: `is a Windows path, but this host does not run Windows: ${show(address)}`,
+      };
     else if (parsed !== undefined && "problem" in parsed)
       yield { path: at("address"), message: parsed.problem };
     else if (secret_file === undefined && asked?.steps([""], address ?? "").some(needsSecret))
-      yield { path: at("secret_file"), message: `is missing: ${asked.title} is asked with a secret` };
-    // The form of a tool's list of arguments is that of its program.
+      yield { path: at("secret_file"), message: `is required for ${asked.title}` };
+    // In an argv list, the path rule applies to the program.
     for (const [key, argv] of Object.entries({ tool, log_command })) {
       const program = Array.isArray(argv) ? argv[0] : undefined;
       if (typeof program !== "string" || program.startsWith("/") || !program.includes("/")) continue;
-      const takes = "takes an absolute path, or a bare name that is looked for in $PATH";
+      const takes = "must be an absolute path, or a name to look up in $PATH";
       yield { path: at(key, 0), message: `${takes}, not ${show(program)}` };
     }
     if (log_file !== undefined && log_command !== undefined)
-      yield { path: at("log_command"), message: "does not go with log_file: a server has one log" };
+      yield { path: at("log_command"), message: "conflicts with log_file: a server has only one log" };
   }
 }
 
-/** Undefined where there is none, or where too much of it is wrong: other findings say so. */
+/** Returns undefined for a manager that is missing or invalid, which is reported elsewhere. */
 function managerNamed(name: string, own: NonNullable<Partial["managers"]>) {
   const usable = own.filter((profile): profile is Profile => profile !== undefined && isUsable(profile));
   const isKnown = MANAGERS.includes(name) || usable.some((profile) => profile.name === name);
@@ -112,12 +115,12 @@ function* thresholds({ alerts }: Partial): Generator<Finding> {
     const key = own?.usage_warning === undefined ? "usage_critical" : "usage_warning";
     yield {
       path: index === 0 ? ["alerts", key] : ["alerts", "overrides", index - 1, key],
-      message: `takes usage_warning (${warning}) up to usage_critical (${critical})`,
+      message: `must satisfy usage_warning (${warning}) <= usage_critical (${critical})`,
     };
   }
 }
 
-/** Names and labels of servers elsewhere: one that is misspelt would hold for none. */
+/** Checks names and labels of servers in other settings: a typo would match nothing. */
 function* namedServers(file: Partial): Generator<Finding> {
   const { servers = [], maintenance = [], notifications = [], reports = [] } = file;
   const ids = servers.map(({ id } = {}) => id);
@@ -125,10 +128,10 @@ function* namedServers(file: Partial): Generator<Finding> {
     for (const [index, table] of tables.entries()) {
       for (const [position, name] of (table?.servers ?? []).entries()) {
         if (/[*?]/.test(name) || ids.includes(name)) continue;
-        const takes = "takes ids of servers, in which * stands for any characters";
+        const takes = "must match a server id (* matches any characters)";
         yield {
           path: [section, index, "servers", position],
-          message: `${takes}; no server is ${show(name)}`,
+          message: `${takes}; found no server ${show(name)}`,
         };
       }
     }
@@ -138,13 +141,13 @@ function* namedServers(file: Partial): Generator<Finding> {
       for (const [name, value] of Object.entries(labels)) {
         if (servers.some((server) => server?.labels?.[name] === value)) continue;
         const path = [section, index, "labels", name];
-        yield { path, message: `takes a label that a server has; none has ${show(value)}` };
+        yield { path, message: `must be a label of a server; found none with ${show(value)}` };
       }
     }
   }
 }
 
-/** Which keys a type of notification needs, and which go with it. */
+/** Required and optional keys of each type of notification. */
 const KEYS_OF_TYPE: Readonly<Record<string, Readonly<Record<"needs" | "takes", readonly string[]>>>> = {
   webhook: { needs: [], takes: ["url", "url_file", "secret_file", "template"] },
   email: { needs: ["smtp", "from", "to"], takes: ["username", "secret_file"] },
@@ -160,16 +163,15 @@ function* notifications({ notifications: list = [] }: Partial): Generator<Findin
     const finding = (key: string, message: string) => ({ path: ["notifications", index, key], message });
     const { type, url, url_file } = notification;
     if (type === "webhook" && url === undefined && url_file === undefined)
-      yield finding("url", "is missing: type webhook needs it, or url_file");
+      yield finding("url", "or url_file is required for type webhook");
     if (url !== undefined && url_file !== undefined && type === "webhook")
-      yield finding("url_file", "does not go with url: one of them says where to");
+      yield finding("url_file", "conflicts with url; set only one");
     for (const key of needs) {
-      if (!Object.hasOwn(notification, key))
-        yield finding(key, `is missing: type ${notification.type} needs it`);
+      if (!Object.hasOwn(notification, key)) yield finding(key, `is required for type ${notification.type}`);
     }
     for (const key of Object.keys(notification)) {
       if (!COMMON_KEYS.includes(key) && !own.includes(key))
-        yield finding(key, `does not go with type ${notification.type}, which takes ${own.join(", ")}`);
+        yield finding(key, `does not apply to type ${notification.type}, which accepts ${own.join(", ")}`);
     }
   }
 }
@@ -179,10 +181,10 @@ function* products({ products: list = [] }: Partial): Generator<Finding> {
   for (const [index, { name, cost_per_seat_year: cost, currency } = {}] of list.entries()) {
     const finding = (key: string, message: string) => ({ path: ["products", index, key], message });
     if (name !== undefined && seen.has(name))
-      yield finding("name", `takes a name of its own: ${show(name)} is an earlier product's`);
+      yield finding("name", `must be unique: ${show(name)} is also the name of an earlier product`);
     if (name !== undefined) seen.add(name);
     if (cost !== undefined && currency === undefined)
-      yield finding("currency", "is missing: it goes with cost_per_seat_year");
+      yield finding("currency", "is required with cost_per_seat_year");
   }
 }
 
@@ -193,13 +195,13 @@ function* reports(file: Partial): Generator<Finding> {
   );
   for (const [index, { target } = {}] of list.entries()) {
     if (target === undefined || mails.includes(target)) continue;
-    const known = mails.length === 0 ? "none has one" : `there are ${mails.map(show).join(", ")}`;
-    const takes = `takes the name of one of [[notifications]] whose type is email (${known})`;
+    const known = mails.length === 0 ? "none found" : `one of ${mails.map(show).join(", ")}`;
+    const takes = `must be the name of a notification of type email (${known})`;
     yield { path: ["reports", index, "target"], message: `${takes}, not ${show(target)}` };
   }
 }
 
-/** Files that the unit should hand over, and does not. The message names no credential: a secret may stand there. */
+/** Finds credentials that the unit does not pass. The message does not name them, because the value may be a secret. */
 function* credentials(
   { http, servers: monitored = [], notifications: list = [], export: exported, fleet: site, hub }: Partial,
   hasCredential: (name: string) => boolean,
@@ -228,7 +230,7 @@ function* credentials(
     yield {
       path,
       message:
-        "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on",
+        "names a credential that the unit does not provide: add LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) and restart",
     };
   }
 }
@@ -238,17 +240,19 @@ function* executedCommands({ execute }: Partial): Generator<Finding> {
   for (const [index, { name, argv = [] } = {}] of (execute?.commands ?? []).entries()) {
     const at = (key: string): KeyPath => ["execute", "commands", index, key];
     if (name !== undefined && seen.has(name)) {
-      const whose = BUILT_IN_COMMANDS.some((each) => each === name) ? "built in" : "of an earlier command";
-      yield { path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` };
+      const whose = BUILT_IN_COMMANDS.some((each) => each === name)
+        ? "a built-in command"
+        : "an earlier command";
+      yield { path: at("name"), message: `must be unique: ${show(name)} is also the name of ${whose}` };
     }
     if (name !== undefined) seen.add(name);
     const list = PLACEHOLDERS.map((each) => `{${each}}`).join(", ");
     for (const word of new Set(placeholdersOf(argv))) {
       if (!PLACEHOLDERS.includes(word))
-        yield { path: at("argv"), message: `has the placeholder {${word}}; there are ${list}` };
+        yield { path: at("argv"), message: `has an unknown placeholder {${word}}; known ones are ${list}` };
     }
     if (argv[0]?.includes("{"))
-      yield { path: at("argv"), message: "takes a fixed program, no placeholder, first" };
+      yield { path: at("argv"), message: "must start with a fixed program, not a placeholder" };
   }
 }
 
@@ -256,11 +260,11 @@ function* remoteWrite({ export: section }: Partial): Generator<Finding> {
   const { url, username, token_file } = section?.remote_write ?? {};
   const at = (key: string): KeyPath => ["export", "remote_write", key];
   if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== "")) {
-    const message = "takes a URL without credentials: username and token_file are for these";
+    const message = "must be a URL without credentials; use username and token_file";
     yield { path: at("url"), message };
   }
   if (username !== undefined && token_file === undefined)
-    yield { path: at("token_file"), message: "is missing: username goes with it" };
+    yield { path: at("token_file"), message: "is required with username" };
 }
 
 function* fleet({ fleet: section }: Partial): Generator<Finding> {
@@ -277,22 +281,22 @@ function* fleet({ fleet: section }: Partial): Generator<Finding> {
   } = section;
   const at = (key: string): KeyPath => ["fleet", key];
   if (url !== undefined && (new URL(url).username !== "" || new URL(url).password !== ""))
-    yield { path: at("url"), message: "takes a URL without credentials: api_key_file is for these" };
+    yield { path: at("url"), message: "must be a URL without credentials; use api_key_file" };
   if ((cert_file === undefined) !== (cert_key_file === undefined)) {
     const [missing, given] =
       cert_file === undefined ? ["cert_file", "cert_key_file"] : ["cert_key_file", "cert_file"];
-    yield { path: at(missing), message: `is missing: it goes with ${given}` };
+    yield { path: at(missing), message: `is required with ${given}` };
   }
   if (logs && people !== "names")
     yield {
       path: at("logs"),
-      message: `does not go with people = ${show(people)}: log lines may name people`,
+      message: `conflicts with people = ${show(people)}: log lines may contain user names`,
     };
   if (people_key_file !== undefined && people !== "pseudonyms")
     yield {
       path: at("people_key_file"),
-      message: `does not go with people = ${show(people)}: it is the key of pseudonyms`,
+      message: `applies only to people = "pseudonyms", not ${show(people)}`,
     };
   if (formerly !== undefined && formerly === site)
-    yield { path: at("formerly"), message: "takes the name that the site had before, not the one it has" };
+    yield { path: at("formerly"), message: "must be the previous name of the site, not the current one" };
 }

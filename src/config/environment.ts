@@ -5,10 +5,10 @@ import { isTable } from "./check-value.ts";
 import { closestWord } from "./closest-word.ts";
 import { ConfigFile } from "./schema.ts";
 
-/** The environment, as `process.env` has it. */
+/** Environment variables, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that are read elsewhere. */
+/** Variables that other code reads. */
 const OTHERS = ["LICMOND_CONFIG", "LICMOND_URL", "LICMOND_API_KEY"];
 
 interface Scalar {
@@ -16,15 +16,15 @@ interface Scalar {
   readonly type: string;
 }
 
-/** Every scalar outside of lists, by the name of its variable: `http.port` is LICMOND_HTTP_PORT. */
+/** Scalars outside of lists by variable name: `http.port` is LICMOND_HTTP_PORT. */
 export const ENVIRONMENT_VARIABLES: ReadonlyMap<string, Scalar> = new Map(scalarsOf(ConfigFile, []));
 
 /**
- * Lays `LICMOND_HTTP_PORT=9000` style variables over the config. An empty variable counts as not set.
- * The tables given stay as they are. Texts that are no number or boolean where one belongs go through as they are: the check says what is wrong.
+ * Overrides settings with variables such as `LICMOND_HTTP_PORT=9000`. Ignores empty variables. Does not change `raw`.
+ * Texts that are not valid numbers or booleans are kept: the check reports them.
  */
 export function overrideFromEnvironment(raw: unknown, environment: Environment) {
-  /** Which variable a value came from, by printed key path. */
+  /** Variable of each overridden value, by printed key path. */
   const origins = new Map<string, string>();
   const warnings: string[] = [];
   let result = raw;
@@ -34,7 +34,7 @@ export function overrideFromEnvironment(raw: unknown, environment: Environment) 
     if (scalar === undefined) {
       const meant = closestWord(name, [...ENVIRONMENT_VARIABLES.keys(), ...OTHERS]);
       warnings.push(
-        `${escapeControls(name)} is no variable of licmond and is ignored${meant ? `; did you mean ${meant}?` : ""}`,
+        `ignoring unknown variable ${escapeControls(name)}${meant ? `; did you mean ${meant}?` : ""}`,
       );
       continue;
     }
@@ -47,7 +47,7 @@ export function overrideFromEnvironment(raw: unknown, environment: Environment) 
 function withValue(table: unknown, path: KeyPath, value: unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return value;
-  // Where the file has something else than a table, that is the problem to report.
+  // A value in place of a table is reported by the check.
   if (table !== undefined && !isTable(table)) return table;
   return { ...table, [key]: withValue(table?.[key], rest, value) };
 }

@@ -9,7 +9,7 @@ import { parseIp, parseNetwork } from "./ip-address.ts";
 
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::[0-5]\d(?:\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?$/;
 
-/** Start of a maintenance window as written: a TOML date-time, or the same as a text. Epoch ms, null when it is neither. Without a zone it is a time of this host's. */
+/** Parses the start of a maintenance window: a TOML date-time or a text, in local time without a zone. Epoch ms; null if invalid. */
 export function parseStart(value: Date | string): number | null {
   try {
     const text = typeof value === "string" ? value : value.toISOString();
@@ -21,26 +21,26 @@ export function parseStart(value: Date | string): number | null {
         : Temporal.Instant.from(text);
     return at.epochMilliseconds;
   } catch {
-    // No day or time of the calendar has this form.
+    // The text has the right form but is not a real date or time.
     return null;
   }
 }
 
-/** Texts of the config that have a form. */
+/** Rules for texts in the config. */
 
-export const someText = textRule("a text that is not empty", (text) => text.trim() !== "");
+export const someText = textRule("a non-empty string", (text) => text.trim() !== "");
 export const absolutePath = textRule("an absolute path", isAbsolutePath);
-/** A file with a secret or a certificate. */
+/** File with a secret or certificate. */
 export const handedFile = textRule(
-  "an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)",
+  "an absolute path, or credential:NAME for a credential of the unit (LoadCredential=NAME:/path)",
   (text) => (credentialName(text) ?? "") !== "" || isAbsolutePath(text),
 );
 export const program = textRule(
-  "an absolute path, or a bare name that is looked for in $PATH",
+  "an absolute path, or a name to look up in $PATH",
   (text) => text.trim() !== "" && !text.includes("\0") && (isAbsolute(text) || !text.includes("/")),
 );
 export const encoding = textRule(
-  'an encoding of texts, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le"',
+  'a text encoding, e.g. "euc-kr", "gbk", "shift_jis", "windows-1252" or "utf-16le"',
   isEncoding,
 );
 export const zone = textRule('an IANA time zone, e.g. "Europe/Berlin" or "UTC"', isZone);
@@ -49,18 +49,18 @@ export const listenHost = textRule(
   (text) => parseIp(text) !== null || HOST_NAME.test(text),
 );
 export const siteName = textRule(
-  'a name of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "muc"',
+  'a name of 1 to 64 characters a-z 0-9 . _ - starting with a letter or digit, e.g. "muc"',
   (name) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(name),
 );
 export const origin = textRule(
-  'an origin: scheme and host, with the port where it is not the scheme\'s own, e.g. "https://wall.example"',
+  'an origin (scheme, host and optional port), e.g. "https://wall.example"',
   (text) => webUrl(text)?.origin === text.toLowerCase(),
 );
 export const frameAncestor = textRule(
-  '"self", or the origin of pages that may show licmond\'s in a frame, e.g. "https://intranet.example"',
+  '"self", or an origin that may embed the page in a frame, e.g. "https://intranet.example"',
   (text) => text === "self" || webUrl(text)?.origin === text.toLowerCase(),
 );
-export const headerName = textRule('the name of a header, e.g. "X-Remote-User"', (text) =>
+export const headerName = textRule('a header name, e.g. "X-Remote-User"', (text) =>
   /^[A-Za-z][A-Za-z0-9-]{0,63}$/.test(text),
 );
 export const network = textRule(
@@ -76,22 +76,22 @@ export const smtp = textRule(
   'a mail server without credentials, e.g. "smtp://mail.example:587" or "mail.example"',
   (text) => SMTP.test(text),
 );
-export const mailAddress = textRule('a mail address, e.g. "licenses@company.example"', (text) =>
+export const mailAddress = textRule('an email address, e.g. "licenses@company.example"', (text) =>
   MAIL.test(text),
 );
 export const glob = textRule(
-  "a name, in which * stands for any characters and ? for one",
+  "a name (* matches any characters, ? matches one)",
   (text) => text !== "" && !/\p{Cc}/u.test(text),
 );
 
-/** `server/daemon/feature`: names of features may hold slashes. */
+/** Pattern `server/daemon/feature`. Names of features may contain slashes. */
 export const featureGlob = textRule(
-  'server/daemon/feature, each a name in which * stands for any characters and ? for one, e.g. "eda/snpslmd/VCS*"',
+  'server/daemon/feature (* matches any characters, ? matches one), e.g. "eda/snpslmd/VCS*"',
   (text) => /^[^/]+\/[^/]+\/.+$/su.test(text) && !/\p{Cc}/u.test(text),
 );
 
 export const momentOfWeek = textRule(
-  'a weekday and a time of this host, e.g. "Mon 07:00"',
+  'a weekday and a local time, e.g. "Mon 07:00"',
   (text) => parseMomentOfWeek(text) !== null,
 );
 
@@ -114,7 +114,7 @@ const HOST_NAME =
 const SMTP = /^(smtps?:\/\/)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$/;
 const MAIL = /^([^<>\p{Cc}]*<)?[^\s@<>\p{Cc}]+@[^\s@<>\p{Cc}]+>?$/u;
 
-/** By the names of the WHATWG's Encoding Standard. */
+/** Reports whether the WHATWG Encoding Standard has this label. */
 export function isEncoding(label: string): boolean {
   try {
     return decoderOf(label) !== null;
@@ -140,11 +140,11 @@ function webUrl(text: string): URL | null {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? new URL(text) : null;
 }
 
-/** What a command's argv may leave to the request, as typed arguments, or to the server. */
+/** Typed arguments of a request that argv templates may contain. */
 export const ARGUMENTS = ["feature", "user", "host", "display", "handle"] as const;
 export const PLACEHOLDERS: readonly string[] = ["address", "server", ...ARGUMENTS];
 
-/** A placeholder of an argv template. */
+/** Placeholder of an argv template. */
 export const PLACEHOLDER = /\{([a-z_]+)\}/g;
 
 export function placeholdersOf(argv: readonly string[]): readonly string[] {

@@ -12,13 +12,13 @@ import { type Environment, overrideFromEnvironment } from "./environment.ts";
 import { createLocator, type Finding, type Locate, type Problem } from "./problem.ts";
 import { ConfigFile, ServerDefaults } from "./schema.ts";
 
-/** The config file when no other is named. */
+/** Default config file. */
 export const DEFAULT_CONFIG_FILE = "/etc/licmond/licmond.toml";
 
-/** A config and the file it came from; null = there is none, and the defaults hold. */
+/** Loaded config with its file; null = no file, using defaults. */
 export type LoadedConfig = Interpreted & { readonly file: string | null };
 
-/** The file that would be read: `--config`, else $LICMOND_CONFIG, else the default place. */
+/** Returns the config file: `--config`, else $LICMOND_CONFIG, else the default. */
 export function configFile(
   named: string | undefined,
   environment: Environment,
@@ -29,10 +29,7 @@ export function configFile(
     : { file: resolve(chosen), named: true };
 }
 
-/**
- * Reads the config. A file that was named must be there; the default one may be missing.
- * Never throws: what cannot be read is a problem like any other.
- */
+/** Reads the config. A named file must exist; the default one may be missing. Never throws: read errors are problems. */
 export function loadConfig(named: string | undefined, environment: Environment): LoadedConfig {
   const { file, named: mustExist } = configFile(named, environment);
   const hasCredential = credentialFinder(environment, process.pid);
@@ -49,15 +46,15 @@ export function loadConfig(named: string | undefined, environment: Environment):
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    return { ...problem(file, "is not UTF-8, as TOML must be"), file };
+    return { ...problem(file, "is not valid UTF-8"), file };
   }
   return { ...interpretConfig(text, file, environment, hasCredential), file };
 }
 
 function unreadable(file: string, code: unknown, error: unknown): Interpreted {
   if (code === "ENOENT")
-    return problem(file, "there is no such file; `licmond init` with the same --config writes one");
-  if (code === "EACCES") return problem(file, "this user may not read it; use sudo");
+    return problem(file, "no such file; write one with `licmond init` and the same --config");
+  if (code === "EACCES") return problem(file, "permission denied; use sudo");
   if (code === "EISDIR") return problem(file, "is a directory, not a file");
   return problem(file, `cannot be read: ${messageOf(error)}`);
 }
@@ -70,15 +67,15 @@ function problem(file: string | null, message: string, line: number | null = nul
   };
 }
 
-/** What a config's text and the environment come to. `warnings` are printed and change nothing. */
+/** Result of interpreting a config. `warnings` are printed and change nothing. */
 type Interpreted =
   | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly string[] };
 
 /**
- * TOML text and environment → config, or every problem of it at once, in the order of the file.
- * Never throws, whatever the text. `file` is for the problems; null = there is none and the text is empty.
- * `hasCredential` says whether the unit hands over a credential of that name.
+ * Interprets TOML text and environment variables. Returns the config, or all problems in the order of the file. Never
+ * throws. `file`: name for problems; null = no file and empty text. `hasCredential`: reports whether the unit has a
+ * credential of that name.
  */
 export function interpretConfig(
   text: string,
@@ -104,7 +101,7 @@ export function interpretConfig(
   findings.push(...impossibleDates(checked, text, locate));
   if (findings.length > 0)
     return { ok: false, problems: place(findings, file, origins, locate, serverIds(raw)), warnings };
-  // Nothing was found, so nothing was left out.
+  // Without findings, `checked` is complete.
   return { ok: true, config: buildConfig(checked as ConfigFile, environment), warnings };
 }
 
@@ -112,14 +109,13 @@ export function interpretConfig(
 function reasonOf({ message, line, column }: TomlError, text: string): string {
   const [why = ""] = message.split("\n", 1);
   const isLineEnd = column > (text.split("\n")[line - 1] ?? "").replace(/\r$/, "").length;
-  if (why.includes("control characters are not allowed") && isLineEnd)
-    return "string is not closed at the end of the line";
+  if (why.includes("control characters are not allowed") && isLineEnd) return "unterminated string";
   return why.replace(/^Invalid TOML document: /, "");
 }
 
 /**
- * The tables with `[server_defaults]` laid under each server. What is wrong among the defaults is left out: it is told
- * once, where it stands. A server has one log, so its own `log_file` sets a common `log_command` aside, and vice versa.
+ * Merges `[server_defaults]` into each server, without wrong defaults, which are reported once. A server has one log, so
+ * its own `log_file` replaces a common `log_command`, and vice versa.
  */
 function withServerDefaults(raw: unknown): unknown {
   if (!isTable(raw) || !isTable(raw.server_defaults) || !Array.isArray(raw.servers)) return raw;
@@ -136,7 +132,7 @@ function withServerDefaults(raw: unknown): unknown {
   return { ...raw, servers };
 }
 
-/** The TOML parser turns a February 30 into March 2, so the dates of maintenance windows are looked up in the text. */
+/** Finds impossible dates in the text, because the TOML parser turns February 30 into March 2. */
 function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string, locate: Locate): Finding[] {
   const lines = text.split("\n");
   return maintenance.flatMap((window, index) => {
@@ -145,11 +141,11 @@ function impossibleDates({ maintenance = [] }: Partly<ConfigFile>, text: string,
     const written =
       line === null ? undefined : /\bstart\s*=\s*(\d{4}-\d\d-\d\d)/.exec(lines[line - 1] ?? "")?.[1];
     if (written === undefined || beginsWithDate(written)) return [];
-    return [{ path, message: `takes a day that the calendar has, not ${written}` }];
+    return [{ path, message: `must be a valid date, not ${written}` }];
   });
 }
 
-/** Returns the quoted ids of the `[[servers]]` as written; null where there is none. */
+/** Returns the quoted ids of the `[[servers]]` as written; null for servers without an id. */
 function serverIds(raw: unknown): (string | null)[] {
   const servers = isTable(raw) && Array.isArray(raw.servers) ? raw.servers : [];
   return servers.map((server) => (isTable(server) && typeof server.id === "string" ? show(server.id) : null));

@@ -22,15 +22,15 @@ import type { ConfigFile } from "./schema.ts";
 type Table = Partly<Profile>;
 type At = (...path: KeyPath) => KeyPath;
 
-/** What no single value of `[[managers]]` shows: how its keys go together, and whether its expressions compile. */
+/** Checks `[[managers]]`: combinations of keys, and whether the expressions compile. */
 export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<Finding> {
   const seen = new Set<string>(MANAGERS);
   for (const [index, profile = {}] of managers.entries()) {
     const at: At = (...path) => ["managers", index, ...path];
     const { name } = profile;
     if (name !== undefined && seen.has(name)) {
-      const whose = MANAGERS.includes(name) ? "one that licmond brings along" : "an earlier one's";
-      yield { path: at("name"), message: `takes a name of its own: ${show(name)} is ${whose}` };
+      const whose = MANAGERS.includes(name) ? "a built-in manager" : "an earlier manager";
+      yield { path: at("name"), message: `must be unique: ${show(name)} is also the name of ${whose}` };
     }
     if (name !== undefined) seen.add(name);
     yield* asking(profile, at);
@@ -40,7 +40,7 @@ export function* ownManagers({ managers = [] }: Partly<ConfigFile>): Generator<F
   }
 }
 
-/** Other names of a license manager: of its tools, its vendor or its best known product. */
+/** Other names of license managers: their tools, vendors and best known products. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   flexlm: "flexnet",
   lmgrd: "flexnet",
@@ -53,13 +53,13 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   sesinetd: "sidefx",
 };
 
-/** Checks that each server has a known manager; names the one that was probably meant. */
+/** Checks that each server has a known manager, and suggests a similar name. */
 export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
   const { managers = [], servers = [], server_defaults: defaults } = file;
   const names = [...MANAGERS, ...managers.flatMap(({ name } = {}) => name ?? [])];
   const named: [KeyPath, string | undefined][] = [
     [["server_defaults", "manager"], defaults?.manager],
-    // A mistake in the defaults is one finding, at the place of the mistake.
+    // Report a mistake in the defaults only once, where it is.
     ...servers.flatMap((server, index): [KeyPath, string | undefined][] =>
       server?.manager === defaults?.manager ? [] : [[["servers", index, "manager"], server?.manager]],
     ),
@@ -68,32 +68,33 @@ export function* knownManagers(file: Partly<ConfigFile>): Generator<Finding> {
     if (name === undefined || names.includes(name)) continue;
     const meant = OTHER_NAMES[name.toLowerCase()] ?? closestWord(name, names);
     const hint = meant === null ? "" : ` (did you mean "${meant}"?)`;
-    yield { path, message: `takes a license manager: ${names.join(", ")}${hint}, not ${show(name)}` };
+    yield { path, message: `must be one of ${names.join(", ")}${hint}, not ${show(name)}` };
   }
 }
 
-/** A command or a request, each with the keys that go with it. */
+/** Checks that a manager has either a command or a request, with matching keys. */
 function* asking(profile: Table, at: At): Generator<Finding> {
   const { argv, http, env, stdin, stream, login } = profile;
-  if (argv === undefined && http === undefined)
-    yield { path: at("argv"), message: "is missing: a manager has a command, argv, or a request, http" };
+  if (argv === undefined && http === undefined) yield { path: at("argv"), message: "or http is required" };
   if (argv !== undefined && http !== undefined)
-    yield { path: at("http"), message: "does not go with argv: one of them says what is asked" };
+    yield { path: at("http"), message: "conflicts with argv; set only one" };
   for (const [key, value] of Object.entries({ env, stdin, stream }))
     if (value !== undefined && http !== undefined)
-      yield { path: at(key), message: "does not go with http: it is for a command" };
-  if (login !== undefined && http === undefined)
-    yield { path: at("login"), message: "goes with http: it is asked before that" };
+      yield { path: at(key), message: "requires argv, not http" };
+  if (login !== undefined && http === undefined) yield { path: at("login"), message: "requires http" };
   for (const [key, request] of Object.entries({ http, login })) {
     const url = fillIn(request?.url ?? "http:x", { address: "x", host: "x", port: "1" });
     if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      yield { path: at(key, "url"), message: `takes an http:// or https:// URL, not ${show(request?.url)}` };
+      yield {
+        path: at(key, "url"),
+        message: `must be an http:// or https:// URL, not ${show(request?.url)}`,
+      };
   }
   const [program] = argv ?? [];
   if (program?.includes("{"))
-    yield { path: at("argv", 0), message: "takes a fixed program, no placeholder, first" };
+    yield { path: at("argv", 0), message: "must be a fixed program, not a placeholder" };
   else if (program !== undefined && (program === "" || (program.includes("/") && !program.startsWith("/")))) {
-    const takes = "takes an absolute path, or a bare name that is looked for in $PATH";
+    const takes = "must be an absolute path, or a name to look up in $PATH";
     yield { path: at("argv", 0), message: `${takes}, not ${show(program)}` };
   }
 }
@@ -109,15 +110,15 @@ function* formats(profile: Table, at: At): Generator<Finding> {
   const own = KEYS_OF_FORMAT[format];
   for (const key of Object.keys(profile) as (keyof Profile)[])
     if (!COMMON.includes(key) && !own.includes(key)) {
-      const takes = own.length === 0 ? "has no such keys" : `takes ${own.join(", ")}`;
-      yield { path: at(key), message: `does not go with format ${format}, which ${takes}` };
+      const takes = own.length === 0 ? "has no such keys" : `accepts ${own.join(", ")}`;
+      yield { path: at(key), message: `does not apply to format ${format}, which ${takes}` };
     }
   if (format === "lines" && match?.feature === undefined)
-    yield { path: at("match", "feature"), message: "is missing: it says which line is a feature" };
+    yield { path: at("match", "feature"), message: "is required: the expression for lines of features" };
   if (format === "json" && fields?.name === undefined)
-    yield { path: at("fields", "name"), message: "is missing: it says where a feature has its name" };
+    yield { path: at("fields", "name"), message: "is required: the path of a feature's name" };
   if (users !== undefined && user_fields === undefined)
-    yield { path: at("user_fields"), message: "is missing: it goes with users" };
+    yield { path: at("user_fields"), message: "is required with users" };
   for (const [key, patterns] of Object.entries(dates ?? {}))
     for (const pattern of listOf(patterns)) {
       const problem = whyNot(() => dateReader([pattern ?? ""]));
@@ -137,11 +138,11 @@ function* formats(profile: Table, at: At): Generator<Finding> {
     for (const path of each) {
       const isRight = isPath(key === "users" ? (path ?? "").replace(/^\//, "") : (path ?? ""));
       if (!isRight)
-        yield { path: at(...key.split(".")), message: `takes paths such as a.b[].c, not ${show(path)}` };
+        yield { path: at(...key.split(".")), message: `must be paths such as a.b[].c, not ${show(path)}` };
     }
 }
 
-/** What a line of that kind must find out, so that it can be taken. */
+/** Group that the expression of a line must capture. */
 const NEEDED: Readonly<Record<string, string>> = { feature: "name", member: "host" };
 
 function* expressions({ end, strip, match }: Table, at: At): Generator<Finding> {
@@ -149,15 +150,15 @@ function* expressions({ end, strip, match }: Table, at: At): Generator<Finding> 
   for (const { path, source } of expressionsOf(all)) {
     const problem = whyNot(() => compile(source));
     if (problem !== null) {
-      yield { path: at(...path), message: `is no regular expression: ${problem}` };
+      yield { path: at(...path), message: `is an invalid regular expression: ${problem}` };
       continue;
     }
     if (path[0] !== "match") continue;
     const groups = groupsOf(source);
     for (const group of groups)
       if (!FACTS.some((known) => known === group)) {
-        const there = `there are ${FACTS.join(", ")}`;
-        yield { path: at(...path), message: `has the group (?<${group}>…); ${there}` };
+        const there = `known ones are ${FACTS.join(", ")}`;
+        yield { path: at(...path), message: `has an unknown group (?<${group}>…); ${there}` };
       }
     const needed = NEEDED[String(path[1])];
     if (needed !== undefined && !groups.includes(needed))
@@ -169,7 +170,7 @@ function groupsOf(source: string): readonly string[] {
   return Object.keys(compile(`(?:${source})|`).exec("")?.groups ?? {});
 }
 
-/** Placeholders that are not there, and secrets where other processes or a log would see them. */
+/** Finds unknown placeholders, and secrets that other processes or logs would see. */
 function* places(profile: Table, at: At): Generator<Finding> {
   for (const { path, text } of templatesOf(profile)) {
     const [section, key] = path;
@@ -177,13 +178,16 @@ function* places(profile: Table, at: At): Generator<Finding> {
     for (const place of placesIn(text)) {
       const isSecret = SECRETS.some((each) => each === place);
       if (isSecret && isOpen) {
-        const where = "goes into stdin, a query, a header or a body: others can read it here";
+        const where = "is only allowed in stdin, a query, a header or a body: others could read it here";
         yield { path: at(...path), message: `{${place}} ${where}` };
       } else if (place === "token" && (section !== "http" || profile.login === undefined))
-        yield { path: at(...path), message: "{token} goes into the http that follows a login" };
+        yield { path: at(...path), message: "{token} is only allowed in http, after a login" };
       else if (!isSecret && !PLACES.some((each) => each === place)) {
         const there = [...PLACES, ...(isOpen ? [] : SECRETS)].map((each) => `{${each}}`).join(", ");
-        yield { path: at(...path), message: `has the placeholder {${place}}; there are ${there}` };
+        yield {
+          path: at(...path),
+          message: `has an unknown placeholder {${place}}; known ones are ${there}`,
+        };
       }
     }
   }

@@ -1,12 +1,11 @@
 import { type KeyPath, printPath } from "../domain/schema-problems.ts";
 
-/** Line (1-based) of a key path in a TOML text: of the key itself, else of the nearest table or key around it. */
+/** Returns the line (1-based) of a key path in a TOML text: of the key, or of the nearest enclosing table or key. */
 export type Locate = (path: KeyPath) => number | null;
 
 /**
- * Notes where the keys of a TOML text stand. The parser gives positions of syntax errors alone, so this walks the text
- * once more: headers and keys at the start of statements, with strings, comments and brackets skipped.
- * The text has been parsed before, so it is well formed; in doubt a line stays unknown.
+ * Finds the lines of the keys in a TOML text. The parser reports positions only for syntax errors, so this scans the text
+ * again for headers and keys at the start of statements. Expects well-formed text; in doubt the line is unknown.
  */
 export function createLocator(text: string): Locate {
   const lines = new Map<string, number>();
@@ -30,7 +29,7 @@ export function createLocator(text: string): Locate {
     remember(table, statement.line);
   }
 
-  /** `[a.b]` under `[[a]]` means the last of the tables in a. */
+  /** Resolves `[a.b]` below `[[a]]` to the last table in a. */
   function resolve(names: readonly string[]): (string | number)[] {
     const path: (string | number)[] = [];
     for (const [position, name] of names.entries()) {
@@ -60,11 +59,11 @@ export function createLocator(text: string): Locate {
   };
 }
 
-/** A string, whole; or a comment; or a bracket; or a line end. What is between them is of no interest. */
+/** Matches a whole string, a comment, a bracket or a line end. */
 const TOKEN =
   /"""(?:[^\\]|\\[\s\S])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/g;
 
-/** The text cut at the line ends that stand outside of strings and brackets. */
+/** Yields the parts of the text between line ends that are outside of strings and brackets. */
 function* statements(text: string) {
   let start = 0;
   let line = 1;
@@ -86,7 +85,7 @@ function* statements(text: string) {
 
 const KEY = /\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.?)/y;
 
-/** The dotted key that starts at `from`; null when there is none (a blank line, a comment). */
+/** Returns the dotted key that starts at `from`; null for blank lines and comments. */
 function keysAt(text: string, from: number): string[] | null {
   const names: string[] = [];
   KEY.lastIndex = from;
@@ -98,7 +97,7 @@ function keysAt(text: string, from: number): string[] | null {
   }
 }
 
-/** TOML's basic strings escape as JSON's do, but for `\U00000000`, which no key of ours has. */
+/** Unquotes a TOML basic string. JSON has the same escapes, except `\U00000000`, which our keys do not use. */
 function unquote(text: string): string {
   try {
     return String(JSON.parse(`"${text}"`));
@@ -107,35 +106,40 @@ function unquote(text: string): string {
   }
 }
 
-/** Something wrong in the config: what is allowed, and what was found where it may be shown. */
+/** Problem in the config. The message quotes the wrong value if it cannot be secret. */
 export interface Problem {
-  /** The config file, or null when the value is not from a file. */
+  /** Config file; null if the value is not from a file. */
   readonly file: string | null;
-  /** The variable of the environment that holds the value; null when the file does. */
+  /** Environment variable with the value; null if the file has it. */
   readonly variable: string | null;
   /** 1-based; null when unknown. */
   readonly line: number | null;
-  /** `servers[0].interval`; empty when the whole file is meant. */
+  /** Path such as `servers[0].interval`; empty for the whole file. */
   readonly path: string;
   readonly message: string;
   /** Quoted id of the server that the path is about; null for other paths and servers without an id. */
   readonly server: string | null;
 }
 
-/** A problem before its place is looked up. */
+/** Problem without its position. */
 export interface Finding {
   readonly path: KeyPath;
   readonly message: string;
 }
 
-/** `/etc/licmond/licmond.toml:12: servers[0].interval takes …`, one line. */
+/** Formats a problem as one line: `/etc/licmond/licmond.toml:12: servers[0].interval must be …`. */
 export function printProblem(problem: Problem): string {
   const place =
     problem.variable !== null
       ? `$${problem.variable}`
       : [problem.file, problem.line].filter((part) => part !== null).join(":");
   const server = problem.server === null ? "" : ` (server ${problem.server})`;
-  return [place, problem.path === "" ? problem.message : `${problem.path} ${problem.message}${server}`]
+  return [
+    place,
+    problem.path === ""
+      ? problem.message
+      : `${problem.path}${problem.message.startsWith("unknown") ? ":" : ""} ${problem.message}${server}`,
+  ]
     .filter((part) => part !== "")
     .join(": ");
 }

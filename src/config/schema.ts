@@ -31,13 +31,12 @@ import {
 } from "./forms.ts";
 
 /**
- * The config file, as it is written: durations and sizes are still texts.
- * Every key of every section stands here once; `check-value.ts` checks a file, `config.ts` applies the defaults.
- * `secret` marks values that no message may repeat.
+ * Schema of the config file, in which durations and sizes are texts. `check-value.ts` checks a file, `config.ts` applies
+ * the defaults. `secret` marks values that messages must not quote.
  */
 
 export const NOTIFICATION_TYPES = ["webhook", "email", "command"] as const;
-/** What a hub may have a site do. */
+/** Actions that a hub may request from a site. */
 export const FLEET_COMMANDS = ["rescan", "acknowledge", "execute"] as const;
 export const WEBHOOK_TEMPLATES = ["json", "slack", "teams", "ntfy"] as const;
 
@@ -57,19 +56,19 @@ const table = <T extends Record<string, TSchema>>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
 const section = <T extends Record<string, TSchema>>(properties: T) => optional(table(properties));
 const tables = <T extends Record<string, TSchema>>(properties: T) => optional(Type.Array(table(properties)));
-const LABEL = textRule("a text of at most 256 characters", (label) => label.length <= 256);
+const LABEL = textRule("a string of at most 256 characters", (label) => label.length <= 256);
 const labels = (pattern: string) =>
   optional(Type.Record(Type.String({ pattern }), text(LABEL), { additionalProperties: false }));
 
 const LABEL_NAME = "^[A-Za-z_][A-Za-z0-9_]{0,63}$";
 const MILLION = 1_000_000;
 
-const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern of them with * and ?`, (name) =>
+const RULE_NAMES = textRule(`one of ${ALERT_RULES.join(", ")}, or a pattern with * and ?`, (name) =>
   ALERT_RULES.some((rule) => globPattern(presentRule(name)).test(rule)),
 );
 const globs = optional(Type.Array(text(glob), { minItems: 1, uniqueItems: true }));
 
-/** What a server may say, and `[server_defaults]` for all that say nothing. */
+/** Settings of a server that `[server_defaults]` may also set. */
 const SERVER_SETTINGS = {
   tool: optional(Type.Union([text(program), Type.Array(text(someText), { minItems: 1 })])),
   timezone: optional(text(zone)),
@@ -83,22 +82,22 @@ const SERVER_SETTINGS = {
   log_file: optional(text(absolutePath)),
   log_command: optional(Type.Array(text(someText, SECRET), { minItems: 1 })),
 };
-/** Of those that there are, `own-managers.ts` knows: the config has some of its own. */
+/** Checked by `own-managers.ts`, because the config can define managers. */
 const MANAGER = text(someText);
 export const ServerDefaults = table({ manager: optional(MANAGER), ...SERVER_SETTINGS });
 
-/** What an override may change for the features it names. */
+/** Settings that an override may change. */
 const ALERT_SETTINGS = {
   usage_warning: percent,
   usage_critical: percent,
   critical_needs_demand: optional(Type.Boolean()),
-  /** `0s` = at the poll that sees it. */
+  /** `0s` = at the first poll. */
   for: duration("0s", "30d", "15m"),
   expiry_days: optional(Type.Array(Type.Integer({ minimum: 0, maximum: 3650 }), { uniqueItems: true })),
   failures: integer(1, 1000),
   recoveries: integer(1, 1000),
   held_hours: optional(Type.Number({ minimum: 0, maximum: 87_600 })),
-  /** `0s` = notify once only. */
+  /** `0s` = no reminders. */
   reminder: duration("0s", "1y", "24h"),
 };
 
@@ -131,7 +130,7 @@ export const ConfigFile = table({
   servers: tables({
     id: text(
       textRule(
-        'an id of 1 to 64 of the characters a-z 0-9 . _ - that starts with a letter or digit, e.g. "eda"',
+        'an id of 1 to 64 characters a-z 0-9 . _ - starting with a letter or digit, e.g. "eda"',
         (id) => /^[a-z0-9][a-z0-9._-]{0,63}$/.test(id),
       ),
     ),
@@ -170,7 +169,7 @@ export const ConfigFile = table({
     type: words(NOTIFICATION_TYPES),
     severity: optional(words(SEVERITIES)),
     name: optional(text(someText)),
-    /** `[]`: no alerts, only the reports that name it. */
+    /** `[]`: no alerts, only reports. */
     rules: optional(Type.Array(text(RULE_NAMES), { uniqueItems: true })),
     servers: globs,
     features: globs,
@@ -222,7 +221,7 @@ export const ConfigFile = table({
     commands: tables({
       name: text(
         textRule(
-          'a name of 1 to 64 of the characters a-z 0-9 _ - that starts with a letter or digit, e.g. "lmdiag"',
+          'a name of 1 to 64 characters a-z 0-9 _ - starting with a letter or digit, e.g. "lmdiag"',
           (name) => /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name),
         ),
       ),
@@ -256,7 +255,7 @@ export const ConfigFile = table({
     people_key_file: optional(text(handedFile, SECRET)),
     allow: optional(Type.Array(words(FLEET_COMMANDS), { uniqueItems: true })),
     notify: optional(words(["site", "hub"])),
-    /** A second. */
+    /** Per second. */
     rate: optional(text(sizeFrom("10kB", "1MB"))),
     outbox_size: optional(text(sizeFrom("1MB", "256MB"))),
     labels: labels(LABEL_NAME),

@@ -64,11 +64,11 @@ function problemOf(
     case ValueErrorType.ObjectAdditionalProperties:
       return { ...of, kind: "unknown", takes: Object.keys(schema.properties ?? {}).join(", ") };
     case ValueErrorType.ArrayMinItems:
-      return { ...of, kind: "wrong", takes: "a list that is not empty" };
+      return { ...of, kind: "wrong", takes: "a non-empty list" };
     case ValueErrorType.ArrayMaxItems:
       return { ...of, kind: "wrong", takes: `a list of ${schema.maxItems} at most` };
     case ValueErrorType.ArrayUniqueItems:
-      return { ...of, kind: "wrong", takes: "a list in which nothing occurs twice" };
+      return { ...of, kind: "wrong", takes: "a list without duplicates" };
     default:
       return { ...of, kind: "wrong", takes: takes(schema, table) };
   }

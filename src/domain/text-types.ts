@@ -33,7 +33,7 @@ export function text(rule: TextRule<unknown>, options: SchemaOptions = {}) {
 export function unicode(minLength: number, maxLength: number | null, description?: string) {
   const length = maxLength === null ? "" : ` of ${minLength} to ${maxLength} characters`;
   const rule = textRule(
-    `a text in valid Unicode${length}`,
+    `a string in valid Unicode${length}`,
     (value) =>
       value.isWellFormed() && value.length >= minLength && value.length <= (maxLength ?? value.length),
   );
@@ -67,7 +67,7 @@ function wordsFor(schema: Schema, table: "table" | "object"): string {
   const { [RULE]: rule, type, minimum, maximum, items, anyOf } = schema;
   if (rule !== undefined) return rule.takes;
   if (schema.enum !== undefined) return `one of ${schema.enum.join(", ")}`;
-  if (anyOf !== undefined) return anyOf.map((each) => (each.items ? "a list" : "a text")).join(" or ");
+  if (anyOf !== undefined) return anyOf.map((each) => (each.items ? "a list" : "a string")).join(" or ");
   const name = nameOf(type, table);
   if (type === "array") return `a list of ${nameOf(items?.type, table)}s`;
   if (type === "boolean") return "true or false";
@@ -78,5 +78,5 @@ function wordsFor(schema: Schema, table: "table" | "object"): string {
 
 function nameOf(type: string | undefined, table: "table" | "object"): string {
   if (type === "object") return table;
-  return type === "integer" ? "whole number" : type === "number" ? "number" : "text";
+  return type === "integer" ? "whole number" : type === "number" ? "number" : "string";
 }

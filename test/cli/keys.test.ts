@@ -118,8 +118,8 @@ test("a bad config is told whole", async () => {
   const { exitCode, err } = await run(["keys", "list", "--config", place.config]);
   expect(exitCode).toBe(1);
   expect(err.split("\n")).toEqual([
-    `${place.config}:7: log.level takes one of debug, info, warn, error, not 1`,
-    `${place.config}:8: log.levl is no known key, did you mean level? (known here: level, format)`,
+    `${place.config}:7: log.level must be one of debug, info, warn, error, not 1`,
+    `${place.config}:8: log.levl: unknown key "levl"; did you mean "level"? (known keys: level, format)`,
     "licmond: invalid config: 2 problems",
     "",
   ]);

@@ -114,7 +114,7 @@ describe("licmond check", () => {
     const { out, exitCode } = await check(OWN.replace("(?<used>", "((?<used>"));
     expect(exitCode).toBe(1);
     expect(out).toMatch(
-      /PROBLEM.*checked\.toml:9: managers\[0\]\.match\.feature is no regular expression: missing \)/,
+      /PROBLEM.*checked\.toml:9: managers\[0\]\.match\.feature is an invalid regular expression: missing \)/,
     );
   });
 

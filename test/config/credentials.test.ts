@@ -72,7 +72,7 @@ test("every file with a secret or a certificate may be one", () => {
 test("those that the unit does not hand over are told with their lines, the fix, and no name", () => {
   const result = interpretConfig(TOML, "/c.toml", INSIDE, (name) => name === "prometheus");
   const fix =
-    "names a credential that the unit does not hand over: LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) does, from the next restart on";
+    "names a credential that the unit does not provide: add LoadCredential=NAME:/path under [Service] in a drop-in (systemctl edit licmond) and restart";
   expect(result.ok ? [] : result.problems.map(printProblem)).toEqual([
     `/c.toml:3: http.tls_key ${fix}`,
     `/c.toml:7: notifications[0].secret_file ${fix}`,
@@ -87,6 +87,6 @@ test("what is neither a path nor a credential is told without the value", () => 
     {},
   );
   expect(result.ok ? [] : result.problems.map(printProblem)).toEqual([
-    "4: notifications[0].secret_file takes an absolute path, or credential:NAME for a file that the unit hands over (LoadCredential=NAME:/path)",
+    "4: notifications[0].secret_file must be an absolute path, or credential:NAME for a credential of the unit (LoadCredential=NAME:/path)",
   ]);
 });

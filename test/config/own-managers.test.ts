@@ -29,57 +29,63 @@ test("a manager of the config's own may be that of a server", () => {
 test("a server's manager is one of all", () => {
   const names = [...MANAGERS, "own"].join(", ");
   expect(problemsOf(`${LINES}[[servers]]\nid = "a"\nmanager = "ovn"\naddress = "lic"\n`)).toEqual([
-    `8: servers[0].manager takes a license manager: ${names} (did you mean "own"?), not "ovn"`,
+    `8: servers[0].manager must be one of ${names} (did you mean "own"?), not "ovn"`,
   ]);
   const defaults = `[server_defaults]\nmanager = "x"\n[[servers]]\nid = "a"\naddress = "lic"\n`;
   expect(problemsOf(defaults)).toHaveLength(1);
-  expect(problemsOf(defaults)[0]).toStartWith("2: server_defaults.manager takes a license manager:");
+  expect(problemsOf(defaults)[0]).toStartWith("2: server_defaults.manager must be one of flexnet");
 });
 
 /** A line to add to a manager that is right, or one to put in the place of its own; and what is said of it. */
 const MISTAKES: readonly [change: string, problem: RegExp][] = [
-  ['name = "Own"', /^2: managers\[0\]\.name takes a name of 1 to 32 of the characters/],
+  ['name = "Own"', /^2: managers\[0\]\.name must be a name of 1 to 32 of the characters/],
   [
     'name = "flexnet"',
-    /^2: managers\[0\]\.name takes a name of its own: "flexnet" is one that licmond brings along$/,
+    /^2: managers\[0\]\.name must be unique: "flexnet" is also the name of a built-in manager$/,
   ],
-  ['name = "lsdyna"', /"lsdyna" is one that licmond brings along$/],
-  ['format = "yaml"', /^4: managers\[0\]\.format takes one of licmond, xf-custom, json, lines, not "yaml"$/],
-  ["match = { feature = '(' }", /^5: managers\[0\]\.match\.feature is no regular expression: missing \)$/],
+  ['name = "lsdyna"', /"lsdyna" is also the name of a built-in manager$/],
+  [
+    'format = "yaml"',
+    /^4: managers\[0\]\.format must be one of licmond, xf-custom, json, lines, not "yaml"$/,
+  ],
+  [
+    "match = { feature = '(' }",
+    /^5: managers\[0\]\.match\.feature is an invalid regular expression: missing \)$/,
+  ],
   [
     "match = { feature = ['(?<name>.)', '(?<name>\\h)'] }",
-    /^5: managers\[0\]\.match\.feature\[1\] is no regular/,
+    /^5: managers\[0\]\.match\.feature\[1\] is an invalid regular/,
   ],
   ["match = { feature = '.' }", /^5: managers\[0\]\.match\.feature lacks the group \(\?<name>…\)$/],
   [
     "match = { feature = '(?<name>.)(?<seats>.)' }",
-    /has the group \(\?<seats>…\); there are name, version, /,
+    /has an unknown group \(\?<seats>…\); known ones are name, version, /,
   ],
   ["match = { feature = '(?<name>.)', member = '.' }", /match\.member lacks the group \(\?<host>…\)$/],
-  ["match = { ignore = '.' }", /match\.feature is missing: it says which line is a feature$/],
+  ["match = { ignore = '.' }", /match\.feature is required: the expression for lines of features$/],
   [
     "match = { feature = '(?<name>.)', featur = '.' }",
-    /match\.featur is no known key, did you mean feature\?/,
+    /match\.featur unknown key "featur"; did you mean "feature"\?/,
   ],
-  ["end = '['", /^6: managers\[0\]\.end is no regular expression: /],
-  ["strip = 'x'", /^6: managers\[0\]\.strip does not go with format lines, which takes end, group, /],
-  ["dates = { expires = 'KK' }", /^6: managers\[0\]\.dates\.expires has KK; there are yyyy /],
-  ['http = { url = "http://{host}/" }', /^6: managers\[0\]\.http does not go with argv: one of them says/],
+  ["end = '['", /^6: managers\[0\]\.end is an invalid regular expression: /],
+  ["strip = 'x'", /^6: managers\[0\]\.strip does not apply to format lines, which accepts end, group, /],
   [
-    'login = { url = "http://x/", token = "t" }',
-    /^6: managers\[0\]\.login goes with http: it is asked before that$/,
+    "dates = { expires = 'KK' }",
+    /^6: managers\[0\]\.dates\.expires contains unknown letters "KK"; known are yyyy /,
   ],
-  ['argv = ["{host}"]', /^3: managers\[0\]\.argv\[0\] takes a fixed program, no placeholder, first$/],
-  ['argv = ["bin/own"]', /^3: managers\[0\]\.argv\[0\] takes an absolute path, or a bare name/],
+  ['http = { url = "http://{host}/" }', /^6: managers\[0\]\.http conflicts with argv; set only one/],
+  ['login = { url = "http://x/", token = "t" }', /^6: managers\[0\]\.login requires http$/],
+  ['argv = ["{host}"]', /^3: managers\[0\]\.argv\[0\] must be a fixed program, not a placeholder$/],
+  ['argv = ["bin/own"]', /^3: managers\[0\]\.argv\[0\] must be an absolute path, or a name to look up/],
   [
     'argv = ["own", "-p", "{secret}"]',
-    /argv\[2\] \{secret\} goes into stdin, a query, a header or a body: others/,
+    /argv\[2\] \{secret\} is only allowed in stdin, a query, a header or a body: others/,
   ],
   [
     'argv = ["own", "{adress}"]',
-    /argv\[1\] has the placeholder \{adress\}; there are \{address\}, \{host\}, \{port\}$/,
+    /argv\[1\] has an unknown placeholder \{adress\}; known ones are \{address\}, \{host\}, \{port\}$/,
   ],
-  ['stdin = "{token}"', /stdin \{token\} goes into the http that follows a login$/],
+  ['stdin = "{token}"', /stdin \{token\} is only allowed in http, after a login$/],
 ];
 
 test.each(MISTAKES)("%s", (change, problem) => {
@@ -91,39 +97,36 @@ test.each(MISTAKES)("%s", (change, problem) => {
 });
 
 test.each([
-  ['format = "licmond"', /argv is missing: a manager has a command, argv, or a request, http$/],
-  ['format = "json"\nargv = ["x"]', /fields\.name is missing: it says where a feature has its name$/],
+  ['format = "licmond"', /argv or http is required$/],
+  ['format = "json"\nargv = ["x"]', /fields\.name is required: the path of a feature's name$/],
   [
     'format = "json"\nargv = ["x"]\nfields = { name = "a..b" }',
-    /fields\.name takes paths such as a\.b\[\]\.c, not "a\.\.b"$/,
+    /fields\.name must be paths such as a\.b\[\]\.c, not "a\.\.b"$/,
   ],
   [
     'format = "json"\nargv = ["x"]\nfields = { name = "a" }\nusers = "/b"',
-    /user_fields is missing: it goes with users$/,
+    /user_fields is required with users$/,
   ],
   [
     'format = "json"\nargv = ["x"]\nfields = { name = "a" }\nwhere = { "a[" = "x" }',
-    /where takes paths such as/,
+    /where must be paths such as/,
   ],
   [
     'format = "xf-custom"\nargv = ["x"]\nunit = "tokens"',
-    /unit does not go with format xf-custom, which has no such keys$/,
+    /unit does not apply to format xf-custom, which has no such keys$/,
   ],
   [
     'format = "licmond"\nhttp = { url = "http://{host}/?t={secret}" }',
-    /http\.url \{secret\} goes into stdin, a query/,
+    /http\.url \{secret\} is only allowed in stdin, a query/,
   ],
   [
     'format = "licmond"\nhttp = { url = "http://h/", headers = { A = "{token}" } }',
-    /\{token\} goes into the http/,
+    /\{token\} is only allowed in http/,
   ],
-  [
-    'format = "licmond"\nhttp = { url = "http://h/" }\nstdin = "x"',
-    /stdin does not go with http: it is for a command$/,
-  ],
+  ['format = "licmond"\nhttp = { url = "http://h/" }\nstdin = "x"', /stdin requires argv, not http$/],
   [
     'format = "licmond"\nhttp = { url = "file:///etc/passwd" }',
-    /http\.url takes an http:\/\/ or https:\/\/ URL, not/,
+    /http\.url must be an http:\/\/ or https:\/\/ URL, not/,
   ],
 ])("%j", (keys, problem) => {
   const found = problemsOf(`[[managers]]\nname = "own"\n${keys}\n`);
@@ -133,7 +136,7 @@ test.each([
 
 test("two of one name are told", () => {
   expect(problemsOf(`${LINES}${LINES}`)).toEqual([
-    `7: managers[1].name takes a name of its own: "own" is an earlier one's`,
+    `7: managers[1].name must be unique: "own" is also the name of an earlier manager`,
   ]);
 });
 

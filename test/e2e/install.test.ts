@@ -115,7 +115,7 @@ test("the user's own config is installed, never overwritten, and must be valid",
   for (const [text, words] of [
     [null, "mine.toml: there is no such file"],
     ["http]\n", "mine.toml:1: invalid TOML"],
-    ["[http]\nprot = 1\n", "mine.toml:2: http.prot is no known key"],
+    ["[http]\nprot = 1\n", 'mine.toml:2: http.prot: unknown key "prot"'],
   ] as const) {
     if (text !== null) await Bun.write(mine, text);
     const { exitCode, stderr } = await place.install("--config", mine);

@@ -88,15 +88,15 @@ const VIEWER = { name: "a", role: "viewer" };
 const RESCAN = "/api/licenses/rescan";
 
 test.each<[path: string, body: unknown, says: RegExp]>([
-  [KEYS, { role: "viewer" }, /^Field "name" is missing: it takes a text/],
-  [KEYS, { name: 7, role: "viewer" }, /^Field "name" must be a text/],
+  [KEYS, { role: "viewer" }, /^Field "name" is missing: it takes a string/],
+  [KEYS, { name: 7, role: "viewer" }, /^Field "name" must be a string/],
   [KEYS, { name: "a", role: "root" }, /^Field "role" must be one of calendar/],
   [KEYS, { ...VIEWER, expireAt: null }, /"expireAt" is not known .* closest one is "expiresAt"\.$/],
   [KEYS, { ...VIEWER, expiresAt: "2027-02-30T00:00:00Z" }, /"expiresAt" must be a time .* or null\.$/],
   [KEYS, { ...VIEWER, dailyQuota: 0 }, /"dailyQuota" must be a whole number of 1 or more or null\.$/],
   [KEYS, { ...VIEWER, anonymize: "true" }, /must be true or false/],
-  [RESCAN, { servers: [] }, /^Field "servers" must be a list that is not empty/],
-  [RESCAN, { servers: ["good", 7] }, /^Field "servers\[1\]" must be a text/],
+  [RESCAN, { servers: [] }, /^Field "servers" must be a non-empty list/],
+  [RESCAN, { servers: ["good", 7] }, /^Field "servers\[1\]" must be a string/],
   [RESCAN, [], /^The body must be an object\.$/],
   [RESCAN, null, /^The body must be an object\.$/],
   ["/api/execute", { command: "status", timeoutMs: 5 }, /from 1000 to 600000/],

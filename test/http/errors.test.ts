@@ -105,7 +105,7 @@ const CASES: Case[] = [
     "half a surrogate pair",
     KEYS,
     viewer('"name":"a\\ud800b"'),
-    /"name" must be a text in valid/,
+    /"name" must be a string in valid/,
   ],
   ["INVALID_FIELD", "an anonymized admin", KEYS, viewer('"role":"admin","anonymize":true'), /viewer/],
   ["INVALID_FIELD", "no servers", RESCAN, post('{"servers":[]}')],
