@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { messageOf } from "../../domain/error-code.ts";
 import { type Migration, STATE_MIGRATIONS } from "../migrations/migrations.ts";
 import { asStoreError, errorCode, StoreError } from "./store-error.ts";
@@ -84,16 +84,6 @@ function step(sqlite: Database, path: string, migration: Migration, version: num
       error,
     );
   }
-}
-
-/** Tables that a database has after so many migrations. */
-export function tablesAfter(migrations: readonly Migration[], version: number): string[] {
-  using memory = new Database(":memory:");
-  for (const { sql } of migrations.slice(0, version)) memory.run(sql);
-  const tables = memory
-    .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    .all();
-  return tables.map(({ name }) => name);
 }
 
 function pragma(sqlite: Database, name: "user_version" | "application_id"): number {

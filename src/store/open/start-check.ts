@@ -1,4 +1,4 @@
-import type { Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import {
   closeSync,
   existsSync,
@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { fileSize, makePrivateFile, pathsOf, refuseOther, requireWritable } from "../database/files.ts";
-import { assertOurs, schemaVersion, tablesAfter } from "../database/migrate.ts";
+import { assertOurs, schemaVersion } from "../database/migrate.ts";
 import { openImmutable, openReader, tableNames } from "../database/read-only.ts";
 import { asStoreError, corrupt, errorCode } from "../database/store-error.ts";
 import { MIGRATIONS, type Migration } from "../migrations/migrations.ts";
@@ -51,12 +51,16 @@ export function checkBeforeOpening(
   }
 }
 
-/** Throws StoreError `CORRUPT` when a table of the database's schema is not there. */
+/**
+ * Throws StoreError `CORRUPT` when a table of the newest schema is not there. In an older schema the migration that needs
+ * the table names it.
+ */
 function assertTables(sqlite: Database, path: string, migrations: readonly Migration[]): void {
+  if (schemaVersion(sqlite) !== migrations.length) return;
+  using fresh = new Database(":memory:");
+  for (const { sql } of migrations) fresh.run(sql);
   const names = tableNames(sqlite);
-  const missing = tablesAfter(migrations, schemaVersion(sqlite)).filter(
-    (name) => !name.startsWith("sqlite_") && !names.includes(name),
-  );
+  const missing = tableNames(fresh).filter((name) => !names.includes(name));
   if (missing.length > 0) throw corrupt(path, `${path} has no table ${missing.join(", ")}`);
 }
 
@@ -139,8 +143,8 @@ export function inspectDatabase(directory: string): DatabaseVersions | null {
     if (fileSize(path) === 0) return null;
     using sqlite = openImmutable(path);
     assertOurs(sqlite, path, MIGRATIONS);
-    assertTables(sqlite, path, MIGRATIONS);
     const isCurrent = fileSize(`${path}-wal`) === 0;
+    if (isCurrent) assertTables(sqlite, path, MIGRATIONS);
     return { schema: isCurrent ? schemaVersion(sqlite) : null, current: MIGRATIONS.length };
   } catch (error) {
     throw asStoreError(error, path) ?? error;

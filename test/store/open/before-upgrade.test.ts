@@ -34,7 +34,8 @@ describe("before an upgrade", () => {
       const directory = old(version);
       const log = recordingLog();
       const steps: string[] = [];
-      const store = open(directory, { log, now: () => NOW, onProgress: (step) => void steps.push(step) });
+      const onProgress = (step: string) => void steps.push(step);
+      const store = open(directory, { log, now: () => NOW, onProgress, damaged: "move-aside" });
       expect(store.schemaVersion).toBe(MIGRATIONS.length);
       const name = `licmond.db.schema-${version}-20260131T081530Z`;
       expect(copies(directory)).toEqual([name]);
