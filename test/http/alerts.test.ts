@@ -81,7 +81,7 @@ describe("the list", () => {
   });
 });
 
-test("the summary counts what fires, under a tag of its own", async () => {
+test("the summary counts firing alerts, and has its own tag", async () => {
   const first = await at.get("/api/licenses/summary");
   expect(await first.json()).toMatchObject({ alerts: { info: 0, warning: 2, critical: 0 } });
   const again = () =>
@@ -93,7 +93,7 @@ test("the summary counts what fires, under a tag of its own", async () => {
 });
 
 describe("acknowledge and silence", () => {
-  test("answer the alert, and stand in the trail", async () => {
+  test("answer with the alert, and are recorded in the audit trail", async () => {
     const done = await post("1/acknowledge", { comment: "Ann looks" });
     const acknowledgedBy = expect.stringContaining("operator");
     expect(await done.json()).toMatchObject({
@@ -143,7 +143,7 @@ describe("acknowledge and silence", () => {
   test.each([
     ["acknowledge", {}],
     ["silence", { durationSeconds: 5 }],
-  ])("what is resolved is a conflict, and a viewer may not: %s", async (what, body) => {
+  ])("a resolved alert is a conflict, and a viewer is forbidden: %s", async (what, body) => {
     rig.usage(1);
     const conflict = await post(`1/${what}`, body);
     expect([conflict.status, await conflict.json()]).toMatchObject([409, { code: "CONFLICT" }]);
@@ -151,7 +151,7 @@ describe("acknowledge and silence", () => {
   });
 });
 
-test("an anonymized key sees what and how long, and nobody", async () => {
+test("an anonymized key sees alerts and times, but no names", async () => {
   await post("2/acknowledge", { comment: "zq-ann is on holiday" });
   const everything = await (await at.get("/api/licenses/alerts", { key: at.keys.anonymous })).text();
   expect(everything).not.toContain("zq");
@@ -166,7 +166,7 @@ test("an anonymized key sees what and how long, and nobody", async () => {
   expect(told.map((event) => anonymousEvent(event, PSEUDONYMS)).join()).not.toContain("zq");
 });
 
-test("rows go through the store unchanged, and are forgotten when they are old", async () => {
+test("rows are stored unchanged, and deleted after retention", async () => {
   rig.usage(1);
   const alerts = createAlerts(rig.store);
   expect(alerts.retainStep(rig.now)).toBe(0);

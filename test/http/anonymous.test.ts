@@ -95,13 +95,13 @@ describe("pseudonyms", () => {
   });
 });
 
-describe("nothing that an anonymized key can get names anybody", () => {
+describe("no answer to an anonymized key contains a name", () => {
   const asked = [
     ...["", "?format=csv", "?sort=user", "?sort=-host", "?search=zq", "?user=zq-ada", "?host=ZQ-WS01"],
     ...["?feature=solver", "?limit=2&offset=1", "?kind=reservation", "?server=eda", "?refresh=true"],
   ];
 
-  test("whatever GET there is, before and after others have asked the same", async () => {
+  test("any GET route, before and after requests of others", async () => {
     const at = site();
     // Pages are equal for everyone, and their file names contain random letters.
     const isPage = ({ hooks }: (typeof at.app.routes)[number]) => hooks.detail?.hide === true;
@@ -125,7 +125,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
     expect(named).toBeGreaterThan(10);
   });
 
-  test("acting and what needs another role is refused without a word of them", async () => {
+  test("acting and routes of other roles are refused without names", async () => {
     const at = site();
     // Signing in and out is allowed for every key that reads, and reveals no people.
     const acting = at.app.routes.filter(({ method, path }) => method !== "GET" && !/\/api\/sign/.test(path));
@@ -138,7 +138,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
       expect([path, (await at.get(`/${path}`, { key: at.keys.anonymous })).status]).toEqual([path, 403]);
   });
 
-  test("errors of features have licmond's own words alone", async () => {
+  test("errors of features have only licmond's own messages", async () => {
     const unserved = { state: "partial", error: NOT_SERVED } as const;
     const at = site([
       picture("eda", { features: [feature("b", unserved), ...(populated()[0]?.features ?? [])] }),
@@ -150,7 +150,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
     expect(errors).toEqual(new Set([null, NOT_SERVED, "The tool reports an error"]));
   });
 
-  test("the summary counts what others see", async () => {
+  test("the summary counts as for others", async () => {
     const at = site();
     const [mine, theirs] = await Promise.all(
       [at.keys.anonymous, at.keys.viewer].map(async (key) =>
@@ -161,7 +161,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
     expect(mine).toMatchObject({ users: 5, hosts: 2 });
   });
 
-  test("the same answer has another tag, and the tag of one is none of the other's", async () => {
+  test("the same answer has another tag, which does not match others' tags", async () => {
     const at = site();
     const users = (key: string, tag = "") =>
       at.get("/api/licenses/users", { key, headers: { "if-none-match": tag } });
@@ -175,7 +175,7 @@ describe("nothing that an anonymized key can get names anybody", () => {
 });
 
 describe("pseudonyms work like names", () => {
-  test("rows carry them, and nothing else of a person", async () => {
+  test("rows have them, and nothing else about a person", async () => {
     const { users } = await usersOf(site(), "?kind=checkout&user=".concat(PSEUDONYMS.user("zqBob Smith")));
     expect(users).toHaveLength(3);
     const user = PSEUDONYMS.user("zqBob Smith");
@@ -183,12 +183,12 @@ describe("pseudonyms work like names", () => {
     expect(users.map(({ host }) => host)).toContain(PSEUDONYMS.host("zq-ws02.zqsite"));
   });
 
-  test("a host is found whatever its case", async () => {
+  test("a host is found regardless of case", async () => {
     const { total } = await usersOf(site(), `?host=${PSEUDONYMS.host("zq-ws01").toUpperCase()}`);
     expect(total).toBe(11);
   });
 
-  test("reservations for people and machines have them, for groups nothing", async () => {
+  test("reservations for people and machines have them, groups do not", async () => {
     const { users } = await usersOf(site(), "?kind=reservation");
     const names = users.map(({ reservedFor }) => [reservedFor?.type, reservedFor?.name]);
     const hidden = ["display", "other", "group", "host_group", "project"].map((type) => [type, "not shown"]);
@@ -209,7 +209,7 @@ describe("pseudonyms work like names", () => {
     limit: fc.constantFrom("", "1", "3"),
   });
 
-  test("a real name gives what a name gives that nobody has", async () => {
+  test("a real name matches as little as an unknown one", async () => {
     const at = site();
     await fc.assert(
       fc.asyncProperty(parameter, realName, fc.uuid(), query, async (name, real, nobody, rest) => {
@@ -228,7 +228,7 @@ describe("pseudonyms work like names", () => {
     );
   });
 
-  test("the order of rows is that of pseudonyms, whatever the order and the names of the real ones", async () => {
+  test("rows are sorted by pseudonyms, regardless of the real names", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.shuffledSubarray(PEOPLE, { minLength: 2 }),
@@ -351,7 +351,7 @@ describe("streams", () => {
     expect(alert).toMatchObject({ message: "The daemon acmed of eda is down" });
   });
 
-  test("a WebSocket gets the same, also after it has asked for everything", () => {
+  test("a WebSocket gets the same, even if it asks for everything", () => {
     const at = site();
     const memory = memoryOf(at);
     const { done, say } = socketOf(at, "anonymous", "combined", "events=metrics");

@@ -55,7 +55,7 @@ describe("ETag", () => {
     ["a", false],
   ])("If-None-Match: %s", (sent, expected) => expect(matches(sent, '"a"')).toBe(expected));
 
-  test("a change of one server leaves the others' parts as they were", async () => {
+  test("a change of one server keeps the other servers' parts", async () => {
     const at = bench();
     const [one, two] = [picture("one"), picture("two")];
     at.show(one, two);
@@ -68,9 +68,9 @@ describe("ETag", () => {
   });
 });
 
-describe("the buffer that is used again", () => {
+describe("the reused buffer", () => {
   test.each(["/api/licenses", "/api/licenses/features"])(
-    "%s: answers under way and parts keep their own bytes",
+    "%s: answers in progress and parts keep their bytes",
     async (path) => {
       const at = bench();
       const [one, two] = [picture("one"), picture("two", { features: [feature("x".repeat(5000))] })];
@@ -93,7 +93,7 @@ describe("the buffer that is used again", () => {
     },
   );
 
-  test("an answer that is kept survives another of the same snapshot with other alerts", async () => {
+  test("a kept answer stays the same after another one of the same snapshot with other alerts", async () => {
     let counts = { info: 0, warning: 1, critical: 2 };
     const { alerts } = bench().deps;
     // Alerts without a server, such as a full disk, count only in queries without a server.
@@ -139,7 +139,7 @@ describe("format", () => {
     expect(asked(format === undefined ? {} : { format }, accept)).toBe(expected),
   );
 
-  test("a byte-order mark is CSV's alone, however CSV was asked for", () => {
+  test("only CSV has a byte-order mark, however CSV was requested", () => {
     expect(asked({ format: "csv", bom: true }, null)).toBe("csv-bom");
     expect(asked({ bom: true }, "text/csv")).toBe("csv-bom");
     expect(asked({ bom: true }, null)).toBe("json");
@@ -148,7 +148,7 @@ describe("format", () => {
 });
 
 describe("CSV", () => {
-  test("columns: nested lists out, nested objects flat", () => {
+  test("columns: nested lists are left out, nested objects are flattened", () => {
     const headings = (schema: Parameters<typeof columnsOf>[0]) =>
       columnsOf(schema).map((path) => path.join("."));
     expect(headings(FeatureRecord)).not.toContain("pools");

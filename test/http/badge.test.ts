@@ -31,7 +31,7 @@ test.each<[string, Partial<FeaturePicture>, string, string]>([
   expect(svg).toContain(`fill="${fill}"`);
 });
 
-test("any name is text, and no wider than a line", async () => {
+test("any name is escaped, and no longer than a line", async () => {
   const at = named(feature(HOSTILE), feature("x".repeat(4096)));
   const svg = await (await at.get(`/badge.svg?feature=${encodeURIComponent(HOSTILE)}`)).text();
   expect([...svg.matchAll(/<\/?(\w+)/g)].map(([, tag]) => tag)).not.toContain("img");

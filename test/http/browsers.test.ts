@@ -66,7 +66,7 @@ describe("CORS", () => {
     }
   });
 
-  test("lets it read that it asks too often", async () => {
+  test("lets it read refusals for too many requests", async () => {
     const at = site({ corsOrigins: [WALL], limits: { ...PLENTY, burst: 1, requestsPerMinute: 1 } });
     await at.get("/api/licenses");
     const refused = await at.get("/api/licenses", { headers: { origin: WALL } });
@@ -83,7 +83,7 @@ describe("CORS", () => {
     "null",
     "*",
     "",
-  ])("an origin that is not listed gets nothing: %p", async (origin) => {
+  ])("an origin that is not listed gets no headers: %p", async (origin) => {
     const at = site({ corsOrigins: [WALL] });
     for (const [path, ask] of ASKS) {
       const response = await at.get(path, { ...ask, headers: { ...ask.headers, origin } });
@@ -130,7 +130,7 @@ describe("a preflight", () => {
     expect(response.headers.has("access-control-allow-credentials")).toBe(false);
   });
 
-  test("of a listed origin draws on no bucket: its requests carry a key", async () => {
+  test("of a listed origin uses no bucket, because its requests carry a key", async () => {
     const at = site({ corsOrigins: [WALL], limits: { ...PLENTY, burst: 1, anonymousPerMinute: 1 } });
     for (let n = 0; n < 3; n++) expect((await preflight(at, "/api/licenses")).status).toBe(204);
     expect((await at.get("/api/licenses", { key: null })).status).toBe(401);
@@ -182,7 +182,7 @@ describe("a WebSocket's Origin", () => {
     expect(await outcomeOf(serve(at), at.keys.viewer, headers)).toBe(outcome);
   });
 
-  test("behind a trusted proxy that took TLS off is the one the browser sees", async () => {
+  test("behind a trusted TLS proxy is compared with the browser's origin", async () => {
     const at = site({ trustedProxies: ["127.0.0.1"] });
     const door = serve(at);
     const secure = { Host: "lic", "X-Forwarded-Proto": "https" };
@@ -190,7 +190,7 @@ describe("a WebSocket's Origin", () => {
     expect(await outcomeOf(door, at.keys.viewer, { ...secure, Origin: "http://lic" })).toBe(REFUSED);
   });
 
-  test("is asked for behind the key and the role, and not of server-sent events", async () => {
+  test("is checked after the key and the role, and not for server-sent events", async () => {
     const at = site();
     const evil = { origin: "https://evil.example" };
     expect((await at.get("/ws/logs", { key: null, headers: evil })).status).toBe(401);
@@ -216,7 +216,7 @@ describe("headers of every answer", () => {
   ].map((path) => path.replaceAll(/:\w+/g, "eda"));
 
   test.each([...paths, "/api/nowhere"])(
-    "%s lets nothing be framed, sniffed, told on, or run",
+    "%s forbids framing, sniffing, referrers and scripts",
     async (path) => {
       for (const key of [undefined, null]) {
         const response = await site().get(path, key === null ? { key } : {});
@@ -251,7 +251,7 @@ describe("headers of every answer", () => {
     },
   );
 
-  test.skipIf(!HAS_OPENSSL)("over TLS, and only there, a browser is told to stay with it", async () => {
+  test.skipIf(!HAS_OPENSSL)("only over TLS, HSTS is set", async () => {
     const folder = mkdtempSync(join(tmpdir(), "licmond-tls-"));
     const pair = await selfSigned(folder, "own", Date.now() - 1_000, Date.now() + 86_400_000);
     const secure = serve(site(), readTls(pair));

@@ -31,7 +31,7 @@ function drive(rate: Rate, moves: readonly number[]) {
 }
 
 describe("a token bucket", () => {
-  test("allows no more than capacity + rate × time in any span, whatever the clock does", () => {
+  test("allows at most capacity + rate × time in any span, whatever the clock does", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
         const { draws } = drive(rate, moves);
@@ -49,7 +49,7 @@ describe("a token bucket", () => {
     );
   });
 
-  test("refuses nothing that capacity and rate would allow", () => {
+  test("refuses nothing that capacity and rate allow", () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 0, max: 3000 }), { maxLength: 200 }), (rate, moves) => {
         // Requests × 60,000, so that the model is exact too.
@@ -63,7 +63,7 @@ describe("a token bucket", () => {
     );
   });
 
-  test("tells no more than it holds: what remains is allowed at once, and one more is not", () => {
+  test("reports exactly what it holds: that many are allowed at once, and no more", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
         const { bucket, now } = drive(rate, moves);
@@ -74,7 +74,7 @@ describe("a token bucket", () => {
     );
   });
 
-  test("keeps what Retry-After and Reset promise, and promises no later than it must", () => {
+  test("keeps the times of Retry-After and Reset, and reports the earliest ones", () => {
     fc.assert(
       fc.property(rates, steps, (rate, moves) => {
         const { bucket, now } = drive(rate, moves);
@@ -92,7 +92,7 @@ describe("a token bucket", () => {
     );
   });
 
-  test("that was emptied before the clock went back by a year waits a second, not a year", () => {
+  test("emptied before the clock went back by a year waits a second, not a year", () => {
     const rate = { capacity: 3, perMinute: 60 };
     const now = 1_772_366_400_000;
     const bucket = fullBucket(rate, now);
@@ -102,7 +102,7 @@ describe("a token bucket", () => {
     expect(draw(bucket, rate, back + 1000).allowed).toBe(true);
   });
 
-  test("takes a new rate from now on", () => {
+  test("uses a new rate immediately", () => {
     const bucket = fullBucket({ capacity: 10, perMinute: 60 }, 0);
     expect(draw(bucket, { capacity: 2, perMinute: 60 }, 0)).toMatchObject({ remaining: 1 });
     expect(draw(bucket, { capacity: 10, perMinute: 600 }, 500)).toMatchObject({ remaining: 5 });
@@ -112,7 +112,7 @@ describe("a token bucket", () => {
 const ONE = { capacity: 1, perMinute: 1 };
 
 describe("many buckets", () => {
-  test("are each their own", () => {
+  test("are independent", () => {
     const buckets = createBuckets();
     expect(["a", "b", "a", "b"].map((id) => buckets.draw(id, ONE, 0).allowed)).toEqual([
       true,
@@ -122,7 +122,7 @@ describe("many buckets", () => {
     ]);
   });
 
-  test("never grow over the bound: 500,000 addresses", () => {
+  test("never exceed the bound: 500,000 addresses", () => {
     const buckets = createBuckets();
     const address = (n: number) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`;
     const flood = (from: number, to: number) => {
@@ -143,7 +143,7 @@ describe("many buckets", () => {
     expect((heapStats().heapSize - before) / 1e6).toBeLessThan(10);
   });
 
-  test("forget the longest unused first: whoever comes again and again stays", () => {
+  test("forget the least recently used first", () => {
     const buckets = createBuckets(100);
     buckets.draw("regular", ONE, 0);
     for (let n = 0; n < 10_000; n++) {

@@ -47,7 +47,7 @@ describe("one client", () => {
     );
   });
 
-  test("has a text of its own, whatever a header holds", () => {
+  test("has one text form, whatever a header contains", () => {
     // A slice of a header would keep the whole header in memory.
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (header) => {

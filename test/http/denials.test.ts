@@ -52,7 +52,7 @@ const minutesOf = (body: Body) =>
   body.denials.map(({ timestamp }) => (Date.parse(String(timestamp)) - minute(0)) / 60_000);
 
 describe("/api/licenses/denials", () => {
-  test("answers records, newest first, and which servers' denials can be seen", async () => {
+  test("returns records, newest first, and which servers report denials", async () => {
     const body = await ask(site());
     expect(body).toMatchObject({ total: 4, limit: 100, offset: 0 });
     expect(minutesOf(body)).toEqual([30, 20, 10, 0]);
@@ -92,7 +92,7 @@ describe("/api/licenses/denials", () => {
     expect(row).toContain(",solver,bob,ws02,1,'=No seats,-4,3,");
   });
 
-  test("an anonymized key sees pseudonyms, asks by them, and learns no order of names", async () => {
+  test("an anonymized key sees pseudonyms, filters by them, and cannot infer the order of names", async () => {
     const at = site();
     const key = at.keys.anonymous;
     const hidden = (query: string) => ask(at, query, key);
@@ -110,7 +110,7 @@ describe("/api/licenses/denials", () => {
     expect(sorted).toEqual(sorted.toSorted());
   });
 
-  test("whoever has which name, an anonymized key gets the same rows in the same order", async () => {
+  test("an anonymized key gets equal rows in equal order, regardless of the names", async () => {
     const NAMES = ["ada", "bob", "eve", "uma"];
     const sorts = DENIAL_SORTS.filter((field) => field !== "user" && field !== "host");
     const shownFor = async (names: readonly string[], sort: string) => {

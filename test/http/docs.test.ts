@@ -50,14 +50,14 @@ describe("the document", () => {
     expect(document).toMatchObject({ openapi: "3.0.3", info: { title: "licmond", version: "1.2.3" } });
   });
 
-  test("describes every route but its own page and the files of the web page", () => {
+  test("describes every route except its own page and the web page's files", () => {
     const routes = at.app.routes
       .filter(({ hooks }) => hooks.detail?.hide !== true)
       .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
     expect(operations.map(({ name }) => name).toSorted()).toEqual(routes.toSorted());
   });
 
-  test("has every record once, by its name", () => {
+  test("has each record once, by name", () => {
     const { schemas } = document.components;
     expect(Object.keys(schemas)).toEqual(
       expect.arrayContaining([
@@ -77,21 +77,21 @@ describe("the document", () => {
     expect(schemas.ErrorCode).toMatchObject({ enum: [...ERROR_CODES] });
   });
 
-  test("has each list of words once", () => {
+  test("has each enum once", () => {
     const lists = [...schemasIn(document)].flatMap((schema) =>
       Array.isArray(schema.enum) && schema.enum.length > 1 ? [JSON.stringify(schema.enum)] : [],
     );
     expect(lists.filter((list, at) => lists.indexOf(list) !== at)).toEqual([]);
   });
 
-  test("says of every body that it takes no other fields", () => {
+  test("forbids unknown fields in every body", () => {
     for (const { operation } of operations)
       for (const { schema } of Object.values(operation.requestBody?.content ?? {}))
         for (const inside of [...schemasIn({ schema })].filter(({ properties }) => properties !== undefined))
           expect(inside.additionalProperties).toBe(false);
   });
 
-  test("marks required parameters, and gives ids and times a pattern", () => {
+  test("marks required parameters, and has patterns for ids and times", () => {
     const parametersOf = (path: string, method: string) => document.paths[path]?.[method]?.parameters ?? [];
     const parameter = (path: string, name: string, method = "get") =>
       parametersOf(path, method).find((each) => each.name === name);
@@ -112,7 +112,7 @@ describe("the document", () => {
 });
 
 describe("the page", () => {
-  test("loads its parts from here, with no inline script", async () => {
+  test("loads its parts from the daemon, without inline scripts", async () => {
     const page = await at.get("/swagger", { key: null });
     const html = await page.text();
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -128,18 +128,18 @@ describe("the page", () => {
     expect(html).not.toMatch(/<script>|onload=|https?:\/\//);
   });
 
-  test("the plugin's own page is nowhere", async () => {
+  test("the plugin's own page is not served", async () => {
     for (const path of ["/page", "/document", "/swagger/page", "/docs"])
       expect((await at.get(path)).status).toBe(404);
   });
 });
 
-test("the document holds against the specification's own schema", async () => {
+test("the document is valid against the specification's schema", async () => {
   const { valid, errors } = await new Validator().validate(JSON.parse(source) as Record<string, unknown>);
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
-test("redocly's recommended rules find nothing", async () => {
+test("passes redocly's recommended rules", async () => {
   const folder = await mkdtemp(join(tmpdir(), "licmond-lint-"));
   const file = join(folder, "openapi.json");
   await Bun.write(file, source);
@@ -191,7 +191,7 @@ test.each(whole)("%s: every answer and parameter is described", (name, operation
   if (requestBody) expect(requestBody.content["application/json"]?.example).toBeDefined();
 });
 
-test("what may be sent again, and when, is what the specification says", () => {
+test("matches the specification about safe retries", () => {
   const retry = Object.fromEntries(ERROR_CODES.map((code) => [code, retryOf(code)]));
   expect(retry).toMatchObject({
     RATE_LIMIT_EXCEEDED: "retry-after",

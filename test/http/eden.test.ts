@@ -17,7 +17,7 @@ describe("the typed client", () => {
     expect(Value.Check(FeatureRecord, data?.features[0])).toBe(true);
   });
 
-  test("reads what has no list", async () => {
+  test("reads answers that are not lists", async () => {
     const client = bench().client();
     const { data: whole } = await client.api.licenses.get({ query: {} });
     const { data: one } = await client.api.licenses.servers({ id: "eda" }).get();

@@ -147,7 +147,7 @@ const CASES: Case[] = [
   ["TIMEOUT", "rescan: hangs", RESCAN, after(failing("TIMEOUT"), EDA)],
 ];
 
-describe("each error by its real condition", () => {
+describe("each error under its real condition", () => {
   test.each(CASES)("%s: %s", async (code, _, path, ask = {}, says = /./, details = "") => {
     const at = bench();
     const asked = typeof ask === "function" ? ask(at) : ask;
@@ -226,7 +226,7 @@ describe("each error by its real condition", () => {
   });
 });
 
-describe("a query that is refused", () => {
+describe("a query is refused", () => {
   test.each<[string, RegExp?, number?]>([
     ...[
       ..."alerts?severity=bad alerts?acknowledged=1 alerts?state=gone alerts?rule=x alerts?limit=0".split(

@@ -42,12 +42,12 @@ const ask = (at: Bench, value: object, key = at.keys.operator) => at.post("/api/
 const audited = (at: Bench) => at.linesOf("audit").map(({ fields }) => fields);
 const broken = { method: "POST", body: "{", headers: { "content-type": "application/json" } };
 
-describe("the commands that there are", () => {
+describe("the list of commands", () => {
   const list = async (at: Bench, key = at.keys.viewer) => {
     const response = await at.get("/api/execute", { key });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
-  test("an anonymized key may not see them", async () => {
+  test("is hidden from an anonymized key", async () => {
     const at = site();
     expect((await list(at, at.keys.anonymous)).status).toBe(403);
   });
@@ -66,7 +66,7 @@ describe("the commands that there are", () => {
     expect(at.linesOf("audit")).toEqual([]);
   });
 
-  test("say what they take, as JSON Schema by which a request can be checked", async () => {
+  test("has JSON Schemas that can validate a request", async () => {
     const { body } = await list(site());
     const byName = Object.fromEntries(
       (body.commands as { command: string }[]).map((one) => [one.command, one]),
@@ -89,15 +89,15 @@ describe("the commands that there are", () => {
       expect([command, args, takes(command, args)]).toEqual([command, args, taken]);
   });
 
-  test("are not told while execute is off", async () => {
+  test("is hidden while execute is off", async () => {
     const { status, body } = await list(site(null));
     expect([status, body.code]).toEqual([403, "AUTH_INSUFFICIENT"]);
     expect(body.message).toContain("execute.enabled = true");
   });
 });
 
-describe("a command that is run", () => {
-  test("answers what it said", async () => {
+describe("a command", () => {
+  test("returns its output", async () => {
     const at = site();
     const response = await ask(at, { command: "say", server: "eda", args: { feature: "$(id); 'x'" } });
     expect([response.status, await response.json()]).toEqual([
@@ -128,13 +128,13 @@ describe("a command that is run", () => {
     expect(JSON.stringify(at.logged)).not.toContain("hunter2");
   });
 
-  test("is not cut off by a long output, which is", async () => {
+  test("is not stopped by a long output, which is truncated", async () => {
     const response = await ask(site(), { command: "spam" });
     const answer = (await response.json()) as { stdout: string; truncated: boolean; exitCode: number };
     expect([answer.exitCode, answer.truncated, answer.stdout.length]).toEqual([0, true, 1024 * 1024]);
   });
 
-  test("a dry run runs nothing", async () => {
+  test("is not run by a dry run", async () => {
     const at = site(COMMANDS, () => Promise.reject(new Error("it was run")));
     const response = await ask(
       at,
@@ -152,7 +152,7 @@ describe("a command that is run", () => {
     expect(audited(at)).toMatchObject([{ command: "remove", outcome: "dry run", by: "key000000003" }]);
   });
 
-  test("past its timeout dies with all that it started", async () => {
+  test("is killed after its timeout, with its children", async () => {
     const mark = `LICMOND_EXECUTE_${process.pid}-end`;
     const fork = own("fork", ["/usr/bin/env", `MARK=${mark}`, join(tools, "fork-and-hang")]);
     const at = site([fork]);
@@ -165,14 +165,14 @@ describe("a command that is run", () => {
     expect(audited(at)).toMatchObject([{ outcome: "started" }, { outcome: "COMMAND_TIMEOUT" }]);
   });
 
-  test("is read in the encoding of its server", async () => {
+  test("is decoded by its server's encoding", async () => {
     const at = site([own("korean", ["/usr/bin/printf", "\\260\\241 %s", "{server}"])]);
     at.show(picture("eda", { server: monitored("eda", { encoding: "euc-kr" }) }));
     const response = await ask(at, { command: "korean", server: "eda" });
     expect(await response.json()).toMatchObject({ stdout: "가 eda" });
   });
 
-  test("no more than four at a time", async () => {
+  test("runs at most four at a time", async () => {
     const waiting: (() => void)[] = [];
     const at = site(COMMANDS, async (request) => {
       await new Promise<void>((resume) => void waiting.push(resume));
@@ -247,7 +247,7 @@ const REFUSED: readonly [what: string, code: ErrorCode, body: object, Expected?]
   ["a timeout", "COMMAND_TIMEOUT", { command: "hang", timeoutMs: 1000 }],
 ];
 
-describe("a command that is refused, or fails", () => {
+describe("a command that is refused or fails", () => {
   test.each(REFUSED)("%s: %s", async (_, code, body, expected = {}) => {
     const at = expected.site?.() ?? site();
     const response = await ask(at, body, at.keys[expected.as ?? "operator"]);
@@ -260,21 +260,21 @@ describe("a command that is refused, or fails", () => {
     expect(last).toMatchObject({ outcome: code, by, address: "local", ...expected.audit });
   });
 
-  test("a broken body is written down too", async () => {
+  test("a broken body is audited too", async () => {
     const at = site();
     expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(400);
     expect(audited(at)).toMatchObject([{ outcome: "INVALID_JSON" }]);
   });
 
-  test("without a key it is 401 before anything else, and off before the body", async () => {
+  test("without a key it is 401 first, and disabled before the body is read", async () => {
     const at = site(null);
     expect((await at.post("/api/execute", {}, null)).status).toBe(401);
     expect((await at.get("/api/execute", { ...broken, key: at.keys.admin })).status).toBe(403);
   });
 });
 
-describe("the trail", () => {
-  test("of rescans, keys and clearing names the key, the address and the request", async () => {
+describe("the audit trail", () => {
+  test("of rescans, keys and clearing has the key, the address and the request", async () => {
     const cleared: (number | null)[] = [];
     const at = bench({ logs: { clear: (before) => Promise.resolve(cleared.push(before)) } });
     const as = (method: string, path: string, body?: object) =>
@@ -304,7 +304,7 @@ describe("the trail", () => {
     expect(JSON.stringify(at.logged)).not.toContain(secret);
   });
 
-  test("of reloads, refused ones too", async () => {
+  test("of reloads, also of refused ones", async () => {
     for (const [outcome, problems, status, code] of [
       ["applied", [], 200, "ok"],
       ["refused", ["licmond.toml:3: http.port takes an integer"], 409, "CONFLICT"],
@@ -322,7 +322,7 @@ describe("the trail", () => {
     }
   });
 
-  test("a key that lacks a permission is noted", async () => {
+  test("records a key that lacks a permission", async () => {
     const at = bench();
     await at.get("/api/keys");
     expect(at.linesOf("auth")).toMatchObject([{ level: "warn", message: "API key lacks a permission" }]);

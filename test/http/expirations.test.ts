@@ -35,7 +35,7 @@ const rowsOf = async (at: Bench, query = "") =>
   (await at.json<{ expirations: ExpirationRecord[] }>(`/api/licenses/expirations${query}`)).expirations;
 
 describe("expirations", () => {
-  test("the soonest first, days left by the server's calendar", async () => {
+  test("are sorted by date, with days left by the server's calendar", async () => {
     const rows = await rowsOf(site());
     expect(rows.map(({ server, feature: name, daysLeft }) => [server, name, daysLeft])).toEqual([
       ["nz", "solver", -1],
@@ -69,7 +69,7 @@ describe("expirations", () => {
     expect((await rowsOf(site(), query)).map(({ daysLeft }) => daysLeft)).toEqual(days);
   });
 
-  test("with permanent=true the pools that never expire come last", async () => {
+  test("with permanent=true end with pools that never expire", async () => {
     const rows = await rowsOf(site(), "?permanent=true");
     expect(rows.map(({ feature: name }) => name)).toEqual(["solver", 'a;b, "c"\\d', "solver", "gui"]);
     expect(rows.at(-1)).toMatchObject({ expiresOn: null, expiresAt: null, daysLeft: null, permanent: true });
@@ -89,7 +89,7 @@ describe("expirations", () => {
 });
 
 describe("the calendar", () => {
-  test("has an all-day event for each date, its bytes the same while the snapshot is", async () => {
+  test("has an all-day event for each date, with equal bytes for a snapshot", async () => {
     const at = site();
     const first = await at.get("/api/licenses/expirations.ics", { key: at.keys.calendar });
     expect(first.headers.get("content-type")).toBe("text/calendar; charset=utf-8");
@@ -120,7 +120,7 @@ describe("the calendar", () => {
     expect(await uids()).toEqual(before);
   });
 
-  test("UIDs stay when a seat is taken: what names the pool then is in other lines of the tool", async () => {
+  test("UIDs stay when a checkout gives the pool its name elsewhere", async () => {
     const at = site();
     const days = ["2026-03-31", "2026-03-31", "2027-01-31"];
     const shown = async (ids: readonly string[], query = "") => {
@@ -137,7 +137,7 @@ describe("the calendar", () => {
     expect(await shown(["z", "y", "x"], "?start=2026-06-01")).toEqual(idle.slice(2));
   });
 
-  test("is all that its keys open, in the header or in the query", async () => {
+  test("is the only route that its keys can read, by header or query", async () => {
     const at = site();
     const key = at.keys.calendar;
     const of = async (path: string, given: string | null) => (await at.get(path, { key: given })).status;

@@ -10,7 +10,7 @@ const DEADLINE_MS = 60_000;
 /** Limit of the heap growth. Requests must leave nothing behind. */
 const GROWTH_BYTES = 24 * 1024 * 1024;
 
-test(`${REQUESTS} hostile requests get the answers that the document says, and leave nothing behind`, async () => {
+test(`${REQUESTS} hostile requests get documented answers and leave nothing behind`, async () => {
   // Nothing is created, because this tests the app and not the store.
   const at = bench();
   const keys: Readonly<Record<string, string | null>> = { ...at.keys, nobody: null };

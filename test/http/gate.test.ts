@@ -27,7 +27,7 @@ describe("the order of the checks", () => {
     expect((await bench().get(path, ask)).status).toBe(status);
   });
 
-  test("no byte of a body is asked for before the key holds", async () => {
+  test("no byte of a body is read before the key is valid", async () => {
     let pulled = 0;
     const body = new ReadableStream<Uint8Array>(
       {
@@ -94,7 +94,7 @@ describe("the key", () => {
     expect((await at.get("/api/licenses", { key: null, headers: headers(at.keys.viewer) })).status).toBe(200);
   });
 
-  test("an expired key is told so, and a use is noted", async () => {
+  test("an expired key is reported as such, and use is recorded", async () => {
     const at = bench();
     const made = at.deps.keys.create(plainKey({ name: "short", expiresAt: at.now + 1000 }));
     if (made.outcome !== "created") throw new Error("not made");
@@ -116,7 +116,7 @@ describe("headers of every answer", () => {
     ["/api/licenses/features?limit=x", {}],
     ["/swagger/assets/ui.css", {}],
   ];
-  test.each(PATHS)("%s %j has a request id of its own or the client's", async (path, ask) => {
+  test.each(PATHS)("%s %j has its own request id or the client's", async (path, ask) => {
     const at = bench();
     const own = (await at.get(path, ask)).headers.get("x-request-id") ?? "";
     expect(own).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
@@ -138,7 +138,7 @@ describe("headers of every answer", () => {
   });
 });
 
-test("the access log has the path and not the query", async () => {
+test("the access log has the path without the query", async () => {
   const at = bench();
   await at.get("/api/licenses/features?search=secret-project", { headers: { "x-request-id": "trace-3" } });
   const answered = { requestId: "trace-3", method: "GET", path: "/api/licenses/features", status: 200 };
@@ -148,7 +148,7 @@ test("the access log has the path and not the query", async () => {
 });
 
 test.each(["/api/ping", "/api/licenses/features", "/api/nowhere"])(
-  "a request for %s is known to have come, whatever the answer",
+  "a request for %s is counted as received, whatever the answer",
   async (path) => {
     let now = 5_000;
     const counters = createRequestCounters(() => now);

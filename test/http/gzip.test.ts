@@ -88,7 +88,7 @@ describe("large answers", () => {
     "/api/logs/search?format=csv",
     "/swagger/json",
     "/swagger/assets/ui.js",
-  ])("%s comes gzipped where that is taken, and as it is else", async (path) => {
+  ])("%s is gzipped if accepted, and plain otherwise", async (path) => {
     const at = site();
     const plain = await at.get(path);
     const zipped = await at.get(path, { headers: GZIP });
@@ -112,7 +112,7 @@ describe("large answers", () => {
     else expect(await unzipped(zipped)).toContain("license_feature_seats_used{");
   });
 
-  test("history, as the worker made it", async () => {
+  test("history, as made by the worker", async () => {
     const csv = `id,user\r\n${"1,ada\r\n".repeat(1_000)}`;
     const headers = { "content-type": "text/csv; charset=utf-8" };
     const made = { body: new TextEncoder().encode(csv), headers };
@@ -122,7 +122,7 @@ describe("large answers", () => {
     expect(await unzipped(answer)).toBe(csv);
   });
 
-  test("the words of a server's last poll", async () => {
+  test("the raw output of a server's last poll", async () => {
     const at = site();
     const raw = { ...(await at.deps.collector.raw("eda")), stdout: new Uint8Array(5_000).fill(65) };
     const loud = bench({ collector: { ...at.deps.collector, raw: () => raw as never } });
@@ -131,7 +131,7 @@ describe("large answers", () => {
     expect(JSON.parse(await unzipped(answer))).toMatchObject({ server: "eda", stdout: "A".repeat(5_000) });
   });
 
-  test("OpenMetrics, and /api/metrics where text is asked for", async () => {
+  test("OpenMetrics, and /api/metrics as text", async () => {
     const at = site();
     const accept = "application/openmetrics-text;version=1.0.0";
     for (const path of ["/metrics", "/api/metrics"]) {
@@ -142,7 +142,7 @@ describe("large answers", () => {
     }
   });
 
-  test("answers that fit into a packet stay as they are, errors too", async () => {
+  test("small answers stay plain, errors too", async () => {
     const at = site();
     for (const path of ["/api/ping", "/api/health", "/api/licenses/features?limit=1", "/api/nowhere"]) {
       const answer = await at.get(path, { headers: GZIP });
@@ -159,7 +159,7 @@ describe("large answers", () => {
     await answer.body?.cancel();
   });
 
-  test("with an origin that is listed they vary by it too", async () => {
+  test("with a listed origin they vary by it too", async () => {
     const settings = bench().deps.settings();
     const at = bench({ settings: () => ({ ...settings, corsOrigins: ["https://wall.example"] }) });
     at.show(many(40));
@@ -171,7 +171,7 @@ describe("large answers", () => {
 describe("tags", () => {
   const PATH = "/api/licenses/features";
 
-  test("other bytes have another strong tag, and either is good for a 304", async () => {
+  test("other bytes have another strong tag, and either gives a 304", async () => {
     const at = site();
     const tag = async (headers: Readonly<Record<string, string>>) =>
       (await at.get(PATH, { headers })).headers.get("etag") ?? "";
@@ -190,7 +190,7 @@ describe("tags", () => {
       expect((await at.get(PATH, { headers: { ...GZIP, "if-none-match": held } })).status).toBe(200);
   });
 
-  test("an answer that is being compressed stays that of its snapshot", async () => {
+  test("an answer that is being compressed belongs to one snapshot", async () => {
     const at = site();
     const told = await Promise.all(
       Array.from({ length: 30 }, async (_, n) => {

@@ -35,8 +35,8 @@ async function worker() {
 
 const textOf = ({ body }: { readonly body: Uint8Array }) => new TextDecoder().decode(body);
 
-describe("answers of the worker of history", () => {
-  test("come as bytes with their headers", async () => {
+describe("answers of the history worker", () => {
+  test("are bytes with their headers", async () => {
     const { client, asked } = await worker();
     const answer = await client.query("sessions", asked(false));
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
@@ -82,7 +82,7 @@ describe("answers of the worker of history", () => {
     },
   );
 
-  test("are made under the installation's pseudonyms for those who may not know names", async () => {
+  test("use the installation's pseudonyms for callers who may not see names", async () => {
     const { rig, client, asked } = await worker();
     const pseudonyms = createPseudonyms(installationSecret(rig.store));
     const hidden = textOf(await client.query("sessions", asked(true)));
@@ -96,7 +96,7 @@ describe("answers of the worker of history", () => {
     expect([await found(ann), await found("ann")]).toEqual([1, 0]);
   });
 
-  test("name nobody rather than somebody where there is no secret", async () => {
+  test("have no names if the secret is missing", async () => {
     const { client, asked } = await worker();
     await expect(client.query("sessions", asked(true))).rejects.toThrow("secret");
     expect(textOf(await client.query("sessions", asked(false)))).toContain("ann");

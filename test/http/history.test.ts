@@ -68,7 +68,7 @@ const json = <T>(at: Bench, path: string, key = at.keys.viewer) =>
 const iso = (after: number) => new Date(START + after).toISOString();
 
 describe("stats", () => {
-  test("of an uncounted feature sessions alone are known, where it is named", async () => {
+  test("of an uncounted feature have only its sessions, when named", async () => {
     const at = await site([FREE]);
     const free = feature("free", { daemon: "snpslmd", total: null, used: null, unlimited: true });
     at.show(picture("eda", { features: [free] }));
@@ -91,7 +91,7 @@ describe("stats", () => {
     expect(all.features.map((row) => row.feature)).toEqual(["compiler", "viewer, 64 bit"]);
   });
 
-  test("figures and a series where a feature is named", async () => {
+  test("of a named feature have figures and a series", async () => {
     const at = await site();
     const told = await json<{ features: StatsRecord[] }>(at, `stats?feature=compiler&${RANGE}`);
     const range = { interval: "5m", resolution: "exact", start: iso(0), end: iso(2 * HOUR) };
@@ -121,7 +121,7 @@ describe("stats", () => {
     expect(series[23]).toMatchObject({ used: 1, peakUsed: 1 });
   });
 
-  test("all features by default, without series, up to now", async () => {
+  test("cover all features by default, without series, up to now", async () => {
     const at = await site();
     const { features } = await json<{ features: StatsRecord[] }>(at, "stats");
     expect(features.map(({ feature, series }) => [feature, series])).toEqual([
@@ -132,7 +132,7 @@ describe("stats", () => {
     expect(features[0]?.coverage).toBeCloseTo(2 / 24, 2);
   });
 
-  test("gaps of a series are null, and times go by the zone asked for", async () => {
+  test("have null for gaps of a series, and use the requested time zone", async () => {
     const at = await site();
     const day = `start=2026-03-02&end=2026-03-02&feature=compiler&timezone=Asia/Kolkata`;
     const days = await json<{ features: StatsRecord[] }>(at, `stats?${day}&interval=1d`);
@@ -142,7 +142,7 @@ describe("stats", () => {
     ]);
   });
 
-  test("is sorted, cut, and written as CSV without series", async () => {
+  test("are sorted, paged, and written as CSV without series", async () => {
     const at = await site();
     const path = `stats?${RANGE}&sort=averageUsed&limit=1`;
     const sorted = await json<{ features: StatsRecord[]; total: number }>(at, path);
@@ -158,7 +158,7 @@ describe("stats", () => {
 });
 
 describe("sessions", () => {
-  test("the newest first, an open one up to where it was seen", async () => {
+  test("are sorted by start, newest first; an open one ends where it was last seen", async () => {
     const at = await site();
     const { sessions, total } = await json<{ sessions: SessionRecord[]; total: number }>(at, "sessions");
     expect(total).toBe(2);
@@ -193,7 +193,7 @@ describe("sessions", () => {
     expect(sessions.map(({ user }) => user)).toEqual(users);
   });
 
-  test("as CSV, with nothing a spreadsheet would run", async () => {
+  test("are safe in CSV", async () => {
     const at = await site();
     const csv = await at.get("/api/licenses/sessions?user=%3Dbob", { headers: { accept: "text/csv" } });
     expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
@@ -201,7 +201,7 @@ describe("sessions", () => {
   });
 });
 
-test("the heat map has the hours of the week in a zone", async () => {
+test("the heat map has the hours of the week in a time zone", async () => {
   const at = await site();
   const told = await json<{ cells: Record<string, unknown>[] }>(
     at,
@@ -217,7 +217,7 @@ test("the heat map has the hours of the week in a zone", async () => {
   expect(csv.split("\r\n").length).toBe(1 + 168 + 1);
 });
 
-test("efficiency tells each seat, and what others would have meant", async () => {
+test("efficiency has each seat, and the effect of other totals", async () => {
   const at = await site();
   const { features } = await json<{ features: EfficiencyRecord[] }>(
     at,
@@ -254,14 +254,14 @@ describe("demand beyond the seats", () => {
     return { at, path: `efficiency?${asked}`, row: features[0], stats, three };
   }
 
-  test("is none where the log was read and tells of none", async () => {
+  test("is zero if the log was read and has no denials", async () => {
     const { row, three, stats } = await logged(0, []);
     expect(row?.demand).toMatchObject({ deniedRequests: 0, queuedRequests: 0, knownFrom: "log" });
     expect(three).toEqual({ total: 3, saturatedSeconds: 0, affectedSessions: 0 });
     expect(stats?.queuedRequests).toBe(0);
   });
 
-  test("is not known where the log was read for a part of the time alone", async () => {
+  test("is unknown if the log was read only for part of the time", async () => {
     expect(await logged(60, [])).toMatchObject({
       row: { demand: { deniedRequests: null, knownFrom: "none" } },
       three: { total: 3, saturatedSeconds: null, affectedSessions: null },
@@ -269,7 +269,7 @@ describe("demand beyond the seats", () => {
     expect((await logged(5, [])).row?.demand.knownFrom).toBe("log");
   });
 
-  test("is what was denied for want of seats, and what more seats would still have missed", async () => {
+  test("counts denials for lack of seats, and what more seats would still have missed", async () => {
     const { row, three, stats } = await logged(0, [
       denied(10, { until: START + 12 * MINUTE, count: 2 }),
       denied(20),
@@ -287,7 +287,7 @@ describe("demand beyond the seats", () => {
     expect(stats?.queuedRequests).toBe(1);
   });
 
-  test("stands in every row of the CSV: one a seat, one a number of seats tried", async () => {
+  test("is in every row of the CSV: one for each seat and each tried total", async () => {
     const { at, path } = await logged(0, [denied(20)]);
     const [heading, ...rows] = (await (await at.get(`/api/licenses/${path}&format=csv`)).text())
       .trim()
@@ -348,7 +348,7 @@ describe("anonymized keys", () => {
     "/api/licenses/usage?group_by=user&sort=lastUsedAt&format=csv",
     "/api/licenses/stats?feature=compiler",
   ];
-  test.each(paths)("%s names nobody", async (path) => {
+  test.each(paths)("%s has no names", async (path) => {
     const at = await site();
     const named = await (await at.get(path)).text();
     const hidden = await (await at.get(path, { key: at.keys.anonymous })).text();
@@ -356,7 +356,7 @@ describe("anonymized keys", () => {
     expect(hidden.length).toBeGreaterThan(named.length / 2);
   });
 
-  test("get no number of an imported session, which is made of its user's name", async () => {
+  test("get no id of an imported session, because it derives from the user's name", async () => {
     const at = await site();
     const row = { daemon: "snpslmd", feature: "compiler", user: "ann", host: "ws1", version: null };
     const part = { handle: null, data: null, ordinal: 0, part: 0, count: 1, endReason: "checkin" } as const;
@@ -371,7 +371,7 @@ describe("anonymized keys", () => {
     expect(hidden).not.toEqual(named);
   });
 
-  test("get equal groups of usage by their pseudonyms, others by their names", async () => {
+  test("get usage with equal groups under pseudonyms", async () => {
     const people = Array.from({ length: 12 }, (_, index) => `user${String(index).padStart(2, "0")}`);
     const rows = people.map((user, index) =>
       a.checkout({ user, host: `h${user}`, handle: String(500 + index), startedAt: null }),
@@ -388,7 +388,7 @@ describe("anonymized keys", () => {
     }
   });
 
-  test("filter by pseudonyms, and real names mean nobody", async () => {
+  test("filter by pseudonyms, and real names match nothing", async () => {
     const at = await site();
     const asked = (query: string) =>
       json<{ sessions: SessionRecord[] }>(at, `sessions?${query}`, at.keys.anonymous);

@@ -8,7 +8,7 @@ function unescaped(text: string): string {
 }
 
 describe("lines", () => {
-  test("are folded at 75 octets, between characters, and unfold to what they were", () => {
+  test("are folded at 75 octets, between characters, and unfold to the original", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "ä", "€", "🔑", " ", "\t"), maxLength: 400 });
     fc.assert(
       fc.property(text, (line) => {
@@ -22,7 +22,7 @@ describe("lines", () => {
     );
   });
 
-  test("texts survive, and nothing in them can begin a line", () => {
+  test("texts survive, and cannot start a new line", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => {
         const escaped = escapeText(text);

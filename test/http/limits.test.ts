@@ -42,7 +42,7 @@ async function codeOf(response: Response): Promise<unknown> {
 afterEach(cleanUp);
 afterEach(closeDoors);
 
-test("X-RateLimit-* are the same, with the Unix time at which the bucket is full", async () => {
+test("X-RateLimit-* are equal, with the Unix time at which the bucket is full", async () => {
   const at = tight();
   at.now = Date.UTC(2026, 2, 1, 12, 0, 0, 400);
   const answers = [];
@@ -109,7 +109,7 @@ describe("the address's bucket", () => {
 
   const assets = ["ui.js", "ui.css", "init.js"].map((name) => `/swagger/assets/${name}`);
   test.each(["/api/health", "/api/ping", "/", "/swagger", "/swagger/json", ...assets])(
-    "lets %s pass, full or empty, and a wrong key does not matter there",
+    "does not limit %s, and a wrong key does not matter there",
     async (path) => {
       const at = tight();
       for (let n = 0; n < 5; n++) {
@@ -121,7 +121,7 @@ describe("the address's bucket", () => {
     },
   );
 
-  test("is not drawn on by a valid key, and does not keep it out when others have emptied it", async () => {
+  test("is not used by a valid key, and does not block it when others have emptied it", async () => {
     const at = tight();
     for (let n = 0; n < 5; n++) {
       // Enough time for the key's bucket, but not for that of the address.
@@ -137,7 +137,7 @@ describe("the address's bucket", () => {
     expect([valid.status, rateOf(valid)?.[0]]).toEqual([200, 2]);
   });
 
-  test("refuses wrong keys without a word to the log, so that a flood of them is none of lines", async () => {
+  test("refuses wrong keys without logging each of them", async () => {
     const at = tight();
     const guess = (n: number) =>
       at.get("/api/licenses", { key: `lmk_${"a".repeat(12)}_${String(n).padStart(43, "x")}` });
@@ -145,7 +145,7 @@ describe("the address's bucket", () => {
     expect(at.logged.filter(({ message }) => message === "API key refused")).toHaveLength(2);
   });
 
-  test("has a key checked once", async () => {
+  test("verifies a key once", async () => {
     let checks = 0;
     const at = limited({});
     const { verify } = at.deps.keys;
@@ -182,14 +182,14 @@ describe("over a real port", () => {
     return { at, from };
   }
 
-  test("a stranger's X-Forwarded-For makes no new client of it", async () => {
+  test("a client cannot choose its address by X-Forwarded-For", async () => {
     const { from } = proxied();
     expect([await from("203.0.113.1"), await from("203.0.113.2"), await from("203.0.113.3")]).toEqual([
       401, 401, 429,
     ]);
   });
 
-  test("a trusted proxy's clients have a bucket each; a reload takes the trust away", async () => {
+  test("clients of a trusted proxy have a bucket each, until a reload removes the trust", async () => {
     const { at, from } = proxied({ trustedProxies: ["127.0.0.0/8"] });
     for (const client of ["203.0.113.1", "2001:db8::1"]) {
       expect([await from(client), await from(client), await from(client)]).toEqual([401, 401, 429]);
@@ -262,7 +262,7 @@ describe("the key's bucket", () => {
     expect(rateOf(await at.get(SUMMARY))).toEqual([3, 2, 1]);
   });
 
-  test("is each key's own, with its own rate where it has one", async () => {
+  test("is separate for each key, with the key's own rate", async () => {
     const at = limited({ burst: 1, requestsPerMinute: 600 });
     const slow = keyWith(at, { requestsPerMinute: 6 });
     const retry = async (key: string) => {
@@ -274,7 +274,7 @@ describe("the key's bucket", () => {
     expect((await at.get(SUMMARY, { key: at.keys.admin })).status).toBe(200);
   });
 
-  test("never allows a key more at once than its own requests a minute", async () => {
+  test("never allows a key more at once than its requests a minute", async () => {
     const at = limited({ burst: 100, requestsPerMinute: 600 });
     const slow = keyWith(at, { requestsPerMinute: 5 });
     const seen = [];
@@ -289,7 +289,7 @@ describe("the key's bucket", () => {
     expect(rateOf(await at.get(SUMMARY, { key: fast }))?.[0]).toBe(100);
   });
 
-  test.each(ANSWERS)("is told on %s, which counts once", async (_, status, ask) => {
+  test.each(ANSWERS)("is reported on %s, which counts once", async (_, status, ask) => {
     const at = limited({ burst: 9, requestsPerMinute: 60 });
     const response = await ask(at);
     expect([response.status, rateOf(response)]).toEqual([status, [9, 8, 1]]);
@@ -297,7 +297,7 @@ describe("the key's bucket", () => {
     expect(used.reduce((sum, n) => sum + n)).toBe(1);
   });
 
-  test("is told on 101 too", async () => {
+  test("is reported on 101 too", async () => {
     const at = limited({ burst: 9, requestsPerMinute: 60 });
     const head = await handshake(serve(at).port, { Host: "lic", "X-API-Key": at.keys.viewer });
     expect(head).toStartWith("HTTP/1.1 101");
@@ -305,7 +305,7 @@ describe("the key's bucket", () => {
       expect(head).toMatch(header);
   });
 
-  test("takes a reload's limits from the next request on", async () => {
+  test("uses a reload's limits from the next request on", async () => {
     const at = limited({ burst: 1, requestsPerMinute: 60 });
     await at.get(SUMMARY);
     expect((await at.get(SUMMARY)).status).toBe(429);
@@ -358,7 +358,7 @@ describe("a quota", () => {
     });
   });
 
-  test("of the key beats the config's, and holds for it alone", async () => {
+  test("of the key overrides the config's, for this key only", async () => {
     const at = limited({ dailyQuota: 1 });
     const rich = keyWith(at, { dailyQuota: 3 });
     const poor = keyWith(at, { monthlyQuota: 2, dailyQuota: 9 });
@@ -370,7 +370,7 @@ describe("a quota", () => {
     expect([await passed(at.keys.viewer), await passed(rich), await passed(poor)]).toEqual([1, 3, 2]);
   });
 
-  test("that is changed beside the daemon holds from the next request on", async () => {
+  test("changed by the command line applies from the next request on", async () => {
     const at = limited({});
     const { verify } = at.deps.keys;
     let dailyQuota: number | null = 1;
@@ -386,7 +386,7 @@ describe("a quota", () => {
     expect(await status()).toBe(200);
   });
 
-  test("does not count 401, 429, what comes before the key, or what needs none", async () => {
+  test("does not count 401, 429, refusals before the key, or routes without a key", async () => {
     const at = limited({ burst: 2, requestsPerMinute: 1, dailyQuota: 1 });
     const used = () => at.quotas.used("key000000001").day;
     await at.get("/api/nowhere");

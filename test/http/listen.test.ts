@@ -52,7 +52,7 @@ describe("over a real port", () => {
     ["GET /API/keys HTTP/1.1", 404],
     ["PUT /api/keys HTTP/1.1", 405],
     ["GET /api/keys/ HTTP/1.1", 401],
-  ])("%s does not slip past the gate", async (line, status) => {
+  ])("%s does not bypass the gate", async (line, status) => {
     const answer = await raw(`${line}\r\nHost: lic\r\n\r\n`);
     expect(answer.slice(0, 12)).not.toBe("HTTP/1.1 200");
     expect([status, 404, 400]).toContain(Number(answer.slice(9, 12)));
@@ -65,7 +65,7 @@ describe("over a real port", () => {
     ["HTTP/1.1", "Host: a b<>\r\n"],
     ["HTTP/1.1", "Host: x/api/keys?\r\n"],
     ["HTTP/1.1", "Host: u:p@x\r\n"],
-  ])("%s with %j finds the same paths, behind the same gate", async (version, host) => {
+  ])("%s with %j reaches the same paths, behind the same gate", async (version, host) => {
     const ask = (path: string, more = "") => raw(`GET ${path} ${version}\r\n${host}${more}\r\n`);
     const key = `X-API-Key: ${at.keys.admin}\r\n`;
     expect(await ask("/api/ping")).toStartWith("HTTP/1.1 200");
@@ -98,13 +98,13 @@ describe("over a real port", () => {
     ["HTTP/3", "GET /api/ping HTTP/3.0\r\nHost: x\r\n\r\n", 505],
     ["no version", "GET /api/ping\r\n\r\n", 505],
     ["an unknown method", "BREW /api/ping HTTP/1.1\r\nHost: x\r\n\r\n", null],
-  ])("%s is refused with a bare status", async (_, text, status) => {
+  ])("%s is refused with a status only", async (_, text, status) => {
     const answer = await raw(text);
     if (status === null) expect(answer).toBe("");
     else expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^{]*\r\n\r\n$`));
   });
 
-  test("requests behind one that is answered at once are answered in order", async () => {
+  test("pipelined requests with immediate answers are answered in order", async () => {
     const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
     const answer = await raw(ask("/api/ping") + ask("/api/licenses") + ask("/api/nowhere"), /404.*\}$/s);
     const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
@@ -112,7 +112,7 @@ describe("over a real port", () => {
   });
 
   /** Bun does this. The OpenAPI document's description mentions it. */
-  test("a request behind one whose answer is still made closes the connection", async () => {
+  test("a pipelined request behind a pending answer closes the connection", async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     const { collector } = bench().deps;
     const site = bench({ collector: { ...collector, rescan: () => held.then(() => []) } });
@@ -123,7 +123,7 @@ describe("over a real port", () => {
     await door.stop(1000);
   });
 
-  test("up to that, headers and URLs may be long", async () => {
+  test("headers and URLs may be long up to that limit", async () => {
     const many = "A: b\r\n".repeat(190);
     expect(await raw(`GET /api/ping HTTP/1.1\r\nHost: x\r\n${many}\r\n`)).toStartWith("HTTP/1.1 200");
     const long = "a".repeat(15_000);
@@ -133,7 +133,7 @@ describe("over a real port", () => {
   test.each([
     ["a length", "Content-Length: 500\r\n\r\n{"],
     ["chunks", 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"nam'],
-  ])("a client that goes away in the middle of a body with %s is no error of ours", async (_, rest) => {
+  ])("a client that disconnects in the middle of a body with %s is not our error", async (_, rest) => {
     at.logged.length = 0;
     const usedBefore = at.deps.keys.list().find(({ role }) => role === "admin")?.lastUsedAt;
     at.now++;
@@ -154,12 +154,12 @@ describe("over a real port", () => {
     ]);
   });
 
-  test("/api/network says where we listen", async () => {
+  test("/api/network reports the address", async () => {
     const response = await fetch(`${base}/api/network`, { headers: admin() });
     expect(await response.json()).toMatchObject({ listening: [{ host: "127.0.0.1", port: listening.port }] });
   });
 
-  test("the access log knows the final status", async () => {
+  test("the access log has the final status", async () => {
     at.logged.length = 0;
     await fetch(`${base}/api/nowhere`);
     await fetch(`${base}/api/keys`);
@@ -172,13 +172,13 @@ describe("over a real port", () => {
 });
 
 describe("the port", () => {
-  test("that is taken is an error with the fix", () => {
+  test("in use is an error with a fix", () => {
     expect(() => listen(bench().app, { host: "127.0.0.1", port: listening.port })).toThrow(
       /Another program listens on .*http\.port/,
     );
   });
 
-  test("that this host has not is an error with the fix", () => {
+  test("of another host is an error with a fix", () => {
     expect(() => listen(bench().app, { host: "192.0.2.77", port: 0 })).toThrow(/http\.host|192\.0\.2\.77/);
   });
 

@@ -10,7 +10,7 @@ const of = (servers: string[], startsIn: number, hours: number, every: "day" | "
   every,
 });
 
-test("maintenance windows: those that run, and when each comes next", async () => {
+test("maintenance windows: the active ones, and the next start of each", async () => {
   const maintenance = [
     of(["ed*"], -1, 4),
     of(["*"], -48, 2, "day"),

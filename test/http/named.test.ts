@@ -81,7 +81,7 @@ describe("a name that two daemons have", () => {
     expect(body).toMatchObject({ [plural]: rows, total: rows.length });
   });
 
-  test("has a heat map and a calendar of one of them", async () => {
+  test("has a heat map and a calendar for one of them", async () => {
     const at = await site();
     const peaks = async (query: string) => {
       const { body } = await json(at, `heatmap?${RANGE}&feature=viewer${query}`);
@@ -95,7 +95,7 @@ describe("a name that two daemons have", () => {
     expect((await calendar.text()).match(/BEGIN:VEVENT/g)?.length).toBe(1);
   });
 
-  test("is two groups of usage, with the hosts as they are printed", async () => {
+  test("is two groups of usage, with hosts as printed", async () => {
     const at = await site();
     const { body } = await json(at, `usage?${RANGE}&group_by=feature&feature=viewer`);
     const of = { server: "eda", feature: "viewer", lastUsedAt: new Date(NOW).toISOString() };
@@ -111,7 +111,7 @@ describe("a name that two daemons have", () => {
   });
 });
 
-test("whatever takes a feature takes its daemon and server, and whatever takes a server a label, but for the pictures", async () => {
+test("every route with a feature accepts daemon and server, and every route with a server accepts a label, except pictures", async () => {
   const { paths } = (await bench().json<unknown>("/swagger/json")) as ApiDocument;
   const parameters = Object.entries(paths).flatMap(([path, { get }]) => {
     const names = get?.parameters?.map(({ name }) => name) ?? [];
@@ -131,7 +131,7 @@ const LISTS = "features users stats sessions usage heatmap efficiency denials ex
   " ",
 );
 
-describe("a name that nobody knows", () => {
+describe("an unknown name", () => {
   test.each([...LISTS, "expirations.ics"])("%s", async (list) => {
     const at = await site();
     for (const key of [at.keys.viewer, at.keys.anonymous]) {
@@ -149,13 +149,13 @@ describe("a name that nobody knows", () => {
     }
   });
 
-  test.each(LISTS)("%s of what is gone, or was only ever denied, is a plain answer", async (list) => {
+  test.each(LISTS)("%s of a removed or only denied feature is a normal answer", async (list) => {
     const at = await site();
     for (const name of ["compiler", "free&daemon=oldd", "never-issued"])
       expect((await json(at, `${list}?feature=${name}`)).status).toBe(200);
   });
 
-  test("is an empty list while one of the servers was never read", async () => {
+  test("is an empty list while a server has never been read", async () => {
     const at = await site();
     const fresh = picture("cad", { collectedAt: null, state: "failed", status: "unknown", features: [] });
     at.show(picture("eda"), fresh);

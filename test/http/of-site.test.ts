@@ -88,7 +88,7 @@ const withoutSite = (text: string) => text.replaceAll('"site":"blr",', "");
 
 describe("a daemon of a fleet", () => {
   test.each([...LISTS, ...OTHERS])(
-    "says its site in each record, and nothing else is another: %s",
+    "has its site in each record, and otherwise equal answers: %s",
     async (path) => {
       const [without, text] = await Promise.all(
         [plain, sited].map(async (at) => (await at.get(path, { key: at.keys.viewer })).text()),
@@ -101,7 +101,7 @@ describe("a daemon of a fleet", () => {
     },
   );
 
-  test.each(LISTS)("has the column in CSV, one without a fleet has not: %s", async (path) => {
+  test.each(LISTS)("has the column in CSV, unlike one without a fleet: %s", async (path) => {
     const [without, lines] = await Promise.all(
       [plain, sited].map(async (at) => {
         const answer = await at.get(path, { key: at.keys.viewer, headers: { accept: "text/csv" } });
@@ -117,14 +117,14 @@ describe("a daemon of a fleet", () => {
     for (const line of lines?.slice(1) ?? []) expect(line).toContain("blr");
   });
 
-  test("sorts by no site, and takes none: there is one", async () => {
+  test("does not sort or filter by site", async () => {
     for (const query of ["sort=site", "site=blr"]) {
       const answer = await sited.get(`/api/licenses/features?${query}`, { key: sited.keys.viewer });
       expect(answer.status).toBe(400);
     }
   });
 
-  test("says it in every event, under pseudonyms too, and stores it in none", () => {
+  test("has it in every event, also with pseudonyms, and stores it in none", () => {
     const event = { type: "log", id: "log-7", timestamp: "2026-03-01T12:00:00.000Z" } as const;
     const row = { id: 7, type: "log", level: null, source: null, json: JSON.stringify(event) } as const;
     const said = (site: string | null) => createEncoder(PSEUDONYMS, () => site).stored(row);

@@ -10,7 +10,7 @@ const get = (path: string, headers: Record<string, string> = {}, method = "GET")
 const html = await (await get("/")).text();
 const links = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, link = ""]) => link);
 
-test("each path of the page is the same document, without a key and whatever its query", async () => {
+test("each path of the page is the same document, without a key and with any query", async () => {
   for (const path of PAGE_PATHS)
     expect(await (await get(`/${path}?q=x&label=location:muc&whatever=1`)).text()).toBe(html);
   const head = await get("/features", {}, "HEAD");
@@ -24,7 +24,7 @@ test("each path of the page is the same document, without a key and whatever its
 });
 
 test.each(["/nope", "/feature/more", "/a/b/c"])(
-  "a browser gets a page with a way back for %s",
+  "a browser gets a page with a link back for %s",
   async (path) => {
     const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
     const answer = await get(path, browser);
@@ -50,7 +50,7 @@ test.each(["/nope", "/feature/more", "/a/b/c"])(
   },
 );
 
-test("nothing in it runs but its own files, by links that hold below any prefix", async () => {
+test("runs only its own files, by links that work below any prefix", async () => {
   const { headers } = await get("/");
   const policy = headers.get("content-security-policy");
   const inline = [...html.matchAll(/<script>(.*?)<\/script>/gs)].map(([, script = ""]) => script);
@@ -77,7 +77,7 @@ test.each([
   ["gzip, deflate", "gzip"],
   ["identity", null],
   ["", null],
-])("for Accept-Encoding %p it is %p, with a tag of its own", async (accept, encoding) => {
+])("Accept-Encoding %p gives %p, with its own tag", async (accept, encoding) => {
   const plain = await (await get("/stream-worker.js")).bytes();
   const answer = await get("/stream-worker.js", { "accept-encoding": accept });
   const { headers } = answer;
@@ -93,7 +93,7 @@ test.each([
   expect(again.headers.get("content-security-policy")).toBe(headers.get("content-security-policy"));
 });
 
-test("all of it is small, and names no other host", async () => {
+test("is small, and contacts no other host", async () => {
   let bytes = 0;
   for (const { name, forms } of await pageFiles()) {
     bytes += forms.br.size;
@@ -105,7 +105,7 @@ test("all of it is small, and names no other host", async () => {
   expect(bytes).toBeLessThanOrEqual(110 * 1024);
 });
 
-test("what a browser loads before it shows something is small", async () => {
+test("loads little before its first paint", async () => {
   let bytes = 0;
   for (const link of ["./", ...links.filter((link) => link !== "./swagger")])
     bytes += (await (await get(link.slice(1), { "accept-encoding": "br" })).bytes()).length;

@@ -88,7 +88,7 @@ describe("people", () => {
     );
   });
 
-  test("stand in the order that is asked for, and in CSV", async () => {
+  test("are sorted as requested, also in CSV", async () => {
     const at = await site();
     const { body } = await ask(at, "?limit=2&offset=1");
     expect(body).toEqual({
@@ -105,7 +105,7 @@ describe("people", () => {
     ]);
   });
 
-  test("have pseudonyms for anonymized keys, which alone are searched and sorted by", async () => {
+  test("have pseudonyms for anonymized keys, and only those are searched and sorted", async () => {
     const at = await site();
     const key = at.keys.anonymous;
     const [ann, bob] = ["ann", "Bob"].map(PSEUDONYMS.user);

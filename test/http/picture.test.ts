@@ -61,7 +61,7 @@ const PICTURE = fc
     return picture("eda", { ...fields, features });
   });
 
-test("whatever patches are lost, the reader ends with the picture that the daemon has", () => {
+test("the reader ends with the daemon's picture, whichever patches are lost", () => {
   const steps = fc.array(fc.tuple(PICTURE, fc.boolean(), fc.boolean()), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(PICTURE, steps, (first, rest) => {
@@ -86,7 +86,7 @@ test("whatever patches are lost, the reader ends with the picture that the daemo
 });
 
 describe("keys", () => {
-  test("are unique for names of any kind, and for equal lines", () => {
+  test("are unique for any names, and for equal lines", () => {
     const twins = [checkout("ada"), checkout("ada"), { ...checkout("ada"), session: 7 }];
     const features = [feature("c", { daemon: "a/b", checkouts: twins }), feature("b/c", { daemon: "a" })];
     const { features: kept, rows } = held(picture("eda", { features }), 1);
@@ -127,7 +127,7 @@ describe("keys", () => {
     expect([...rows.keys()][0]).toBe("5");
   });
 
-  test("a poll that finds the same sends its times alone", () => {
+  test("a poll without changes sends only its times", () => {
     const before = picture("eda");
     const later = { collectedAt: NOW, lastPollAt: NOW, nextPollAt: NOW + 60_000 };
     const features = before.features.map((each) => ({ ...each, collectedAt: NOW }));
@@ -145,7 +145,7 @@ describe("the event picture", () => {
   }
   const emptied = picture("eda", { features: [feature("solver", { used: 0, checkouts: [] })] });
 
-  test("makes the picture the next one; an answer of that time has its number", async () => {
+  test("turns the picture into the next one; an answer of that time has its number", async () => {
     const at = liveBench();
     const { next } = await open(at, "events=picture");
     await next();
@@ -165,7 +165,7 @@ describe("the event picture", () => {
     expect((await next())?.data).toMatchObject({ server: "cae", from: 1000, to: null });
   });
 
-  test("goes to whom names it alone, of the servers that they name, and is not replayed", async () => {
+  test("is sent only to clients that name it, for their servers, and is not replayed", async () => {
     const at = liveBench();
     const { next } = await open(at, "events=picture,checkout&server=cae&feature=solver");
     const others = await open(at, "interval=3600000");

@@ -69,7 +69,7 @@ async function ask(at: Bench, path: string, key = at.keys.viewer) {
 }
 
 describe("a product", () => {
-  test("is told by what was held at once, never by adding peaks", async () => {
+  test("has peaks of simultaneous use, never sums of peaks", async () => {
     const at = await site();
     const { body } = await ask(at, `stats?${RANGE}&${SIM}&product=Nothing`);
     // Peaks of 2 and 3, an hour apart.
@@ -96,7 +96,7 @@ describe("a product", () => {
     expect(nothing).toMatchObject({ features: 0, total: null, peakHeld: null, idleCost: null, coverage: 0 });
   });
 
-  test("has seats that are busy together", async () => {
+  test("has seats that are in use together", async () => {
     const at = await site();
     const { body } = await ask(at, `efficiency?${RANGE}&${SIM}`);
     const [sim] = body.products;
@@ -111,7 +111,7 @@ describe("a product", () => {
     expect([sim?.denials, sim?.queuedRequests]).toEqual([null, null]);
   });
 
-  test("has a feature once: the first that names it has it", async () => {
+  test("has each feature once: the first product wins", async () => {
     const at = await site();
     const { body } = await ask(at, `stats?${RANGE}&product=Rest`);
     expect(body.features).toMatchObject([{ server: "eda", feature: "viewer", peakUsed: 0 }]);
@@ -120,7 +120,7 @@ describe("a product", () => {
     expect([none.body.total, none.body.products]).toEqual([3, undefined as never]);
   });
 
-  test("that the config does not know is 404, with the closest", async () => {
+  test("that is unknown is 404, with the closest one", async () => {
     const at = await site();
     for (const path of ["stats", "efficiency"]) {
       const { status, body } = await ask(at, `${path}?product=Sim`);
@@ -156,7 +156,7 @@ test.each<[string, Record<string, unknown>[]]>([
 });
 
 test.each(["label:", "label", "products", "label:a,label:b,label:c"])(
-  "usage takes no group_by=%s",
+  "usage rejects group_by=%s",
   async (by) => {
     const { status, body } = await ask(await site(), `usage?group_by=${encodeURIComponent(by)}`);
     expect([status, body.code]).toEqual([400, "INVALID_QUERY"]);
@@ -164,7 +164,7 @@ test.each(["label:", "label", "products", "label:a,label:b,label:c"])(
   },
 );
 
-test("a label to group by that no server has is 404, with the closest", async () => {
+test("a label that no server has is 404, with the closest one", async () => {
   const { status, body } = await ask(await site(), "usage?group_by=label:constructor,label:note");
   expect([status, body.code]).toEqual([404, "NOT_FOUND"]);
   expect(body.message).toStartWith(
@@ -176,7 +176,7 @@ test.each([
   ["", ["sim_post", "sim_core", "viewer"]],
   ["&sort=-total", ["sim_post", "viewer", "sim_core"]],
   ["&sort=feature&limit=2", ["sim_core", "sim_post"]],
-])("efficiency%s is of %j", async (more, features) => {
+])("efficiency%s covers %j", async (more, features) => {
   const { body } = await ask(await site(), `efficiency?${RANGE}${more}`);
   expect(body.features).toMatchObject(features.map((feature) => ({ feature })));
 });
@@ -186,7 +186,7 @@ describe("label", () => {
     ...["features", "users", "servers", "expirations", "alerts", "denials", "sessions", "outages", "waits"],
     ...["stats", "efficiency", "usage?group_by=server&", "people"],
   ];
-  test.each(LISTS)("%s is of the servers that have it", async (path) => {
+  test.each(LISTS)("%s selects the servers that have it", async (path) => {
     const at = await site();
     const list = async (query: string, key = at.keys.viewer) => {
       const { status, body } = await ask(at, `${path}${path.includes("?") ? "" : "?"}${query}`, key);
@@ -210,7 +210,7 @@ describe("label", () => {
     expect(await list("label=location")).toMatchObject({ code: "INVALID_QUERY" });
   });
 
-  test("the snapshot, the heat map and the calendar are narrowed, too", async () => {
+  test("the snapshot, the heat map and the calendar are filtered too", async () => {
     const at = await site();
     const { body } = await ask(at, "?label=location:muc".replace("?", "../licenses?"));
     expect(body.servers).toMatchObject([{ id: "eda" }]);

@@ -12,7 +12,7 @@ const PROMETHEUS_3 =
   "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
 
-describe("what Accept makes of /api/metrics and of /metrics", () => {
+describe("Accept of /api/metrics and /metrics", () => {
   test.each([
     [null, "json", "text"],
     ["", "json", "text"],
@@ -47,7 +47,7 @@ describe("what Accept makes of /api/metrics and of /metrics", () => {
 });
 
 describe("/metrics", () => {
-  test("tells servers and the daemon, in the format that is asked for", async () => {
+  test("has servers and the daemon, in the requested format", async () => {
     const at = bench();
     await at.get("/api/licenses/servers/nowhere");
     const plain = await at.get("/metrics");
@@ -62,14 +62,14 @@ describe("/metrics", () => {
     expect((await at.get("/metrics/")).status).toBe(200);
   });
 
-  test("takes a key that may read, and none from the query", async () => {
+  test("needs a key that may read, not in the query", async () => {
     const at = bench();
     expect((await at.get("/metrics", { key: null })).status).toBe(401);
     expect((await at.get("/metrics", { key: at.keys.calendar })).status).toBe(403);
     expect((await at.get(`/metrics?api_key=${at.keys.viewer}`, { key: null })).status).toBe(401);
   });
 
-  test("tells an anonymized key the same, without labels of servers", async () => {
+  test("is equal for an anonymized key, without labels of servers", async () => {
     const at = bench();
     const seats = async (key: string) =>
       (await (await at.get("/metrics", { key })).text())
@@ -80,7 +80,7 @@ describe("/metrics", () => {
     expect(await seats(at.keys.anonymous)).toEqual(open.map((line) => line.replace(',label_site="muc"', "")));
   });
 
-  test("a part that fails is an error in JSON, and the next scrape is made anew", async () => {
+  test("a failing part is an error in JSON, and the next scrape starts again", async () => {
     let fails = true;
     const at = bench({
       meters: () => {
@@ -96,7 +96,7 @@ describe("/metrics", () => {
 });
 
 describe("/api/metrics", () => {
-  test("is JSON, and the same as /metrics where Accept names a text format", async () => {
+  test("is JSON, or equals /metrics if Accept asks for text", async () => {
     const at = bench();
     const json = await at.get("/api/metrics");
     expect(json.headers.get("content-type")).toStartWith("application/json");

@@ -75,7 +75,7 @@ describe("without a key", () => {
     if (needed !== "open") expect((await at.get(path, { key: "lmk_wrong" })).status).toBe(401);
   });
 
-  test.each(["POST", "DELETE"])("%s is for nobody", async (method) => {
+  test.each(["POST", "DELETE"])("%s always needs a key", async (method) => {
     const at = site({ public: "names" });
     for (const { method: own, path } of at.app.routes) {
       if (own !== method || path === "/api/signin") continue;
@@ -87,7 +87,7 @@ describe("without a key", () => {
     expect((await at.get("/api/licenses?refresh=true", { key: null })).status).toBe(403);
   });
 
-  test("counts: the picture has no rows, usage only things, the summary counts", async () => {
+  test("counts: pictures without rows, usage only of things, a summary of counts", async () => {
     const at = site({ public: "counts" });
     const ask = <T>(path: string) => at.json<T>(path, { key: null });
     const { servers } = await ask<{ servers: { features: unknown[]; rows: unknown[] }[] }>("/api/picture");
@@ -140,7 +140,7 @@ describe("without a key", () => {
     }
   });
 
-  test("counts: streams have no event about a person, and pictures without rows", async () => {
+  test("counts: streams without events about people, and pictures without rows", async () => {
     const at = site({ public: "counts" });
     const memory = at.deps.streams as MemoryStreams;
     const wanted = "/stream/combined?events=log,checkout,checkin,denial,server_status,picture";
@@ -169,7 +169,7 @@ describe("without a key", () => {
     memory.close();
   });
 
-  test("draws on its address's bucket, and has a part of the streams", async () => {
+  test("has a bucket per address, and a share of the streams", async () => {
     const at = site({ public: "counts" }, { limits: { ...PLENTY, burst: 2, anonymousPerMinute: 1 } });
     const ask = async () => (await at.get("/api/licenses/summary", { key: null })).status;
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
@@ -183,7 +183,7 @@ describe("without a key", () => {
     ]);
   });
 
-  test("the page asks who it is: nobody is no error, and a sign-in that has ended is forgotten", async () => {
+  test("the page asks for its caller: no key is no error, and an expired sign-in is forgotten", async () => {
     const headers = { "x-licmond": "page", cookie: "licmond_0123abcd=aaaaaaaaaaaa.b" };
     for (const [shows, status] of [
       ["off", 204],
@@ -201,7 +201,7 @@ describe("without a key", () => {
   });
 });
 
-describe("whom a proxy has signed in", () => {
+describe("a user signed in by a proxy", () => {
   const asked = (page: Partial<Page>, headers: Record<string, string>) => {
     try {
       const caller = proxyCaller(new Headers(headers), { ...PRIVATE, userHeader: "X-User", ...page });
@@ -237,7 +237,7 @@ describe("whom a proxy has signed in", () => {
   test.each([
     [["127.0.0.1"], "operator"],
     [["192.0.2.1"], null],
-  ] as const)("is believed of %j alone, and acts by the page's rule", async (trustedProxies, role) => {
+  ] as const)("is trusted from %j only, and has the role of the page", async (trustedProxies, role) => {
     const at = site({ userHeader: "X-User", roleHeader: "X-Groups" }, { trustedProxies });
     const url = `http://127.0.0.1:${serve(at).port}`;
     const headers = { "x-user": "anna", "x-groups": "operator" };

@@ -44,7 +44,7 @@ function refused(query: string): string {
   throw new Error(`${query} was taken`);
 }
 
-describe("what is taken", () => {
+describe("accepted queries", () => {
   test("nothing", () => {
     const { lines, offset, ...rest } = QUERY.parse("");
     expect([lines, offset, new Set(Object.values(rest))]).toEqual([10, 0, new Set([null])]);
@@ -67,13 +67,13 @@ describe("what is taken", () => {
     ["_=1769847330123", {}],
   ])("%s", (query, values) => expect(QUERY.parse(query)).toMatchObject(values));
 
-  test("a field to sort by, and its direction", () => {
+  test("a sort field and its direction", () => {
     expect(sortOf<"name">("name")).toEqual({ field: "name", descending: false });
     expect(sortOf<"used">("-used")).toEqual({ field: "used", descending: true });
     expect(sortOf(undefined)).toBeNull();
   });
 
-  test("a bare date as end takes in its day", () => {
+  test("a bare date as end includes its day", () => {
     const [start, end] = [Date.UTC(2026, 0, 31), Date.UTC(2026, 1, 1)];
     expect(openRange("2026-01-31", "2026-01-31", NOW)).toEqual({ start, end });
     expect(openRange(undefined, "2026-01-31T00:00", NOW)).toEqual({ start: null, end: start });
@@ -96,13 +96,13 @@ describe("what is taken", () => {
     ["-0s", NOW],
   ])("time %s", (value, at) => expect(parseTime(value, NOW)?.at).toBe(at));
 
-  test("a plus in a zone may come as it stands", () => {
+  test("a plus in a time zone need not be escaped", () => {
     const { start } = QUERY.parse("start=2026-01-31T08:15:30+02:00");
     expect(openRange(start ?? "", undefined, NOW).start).toBe(Date.UTC(2026, 0, 31, 6, 15, 30));
   });
 });
 
-describe("what is refused, and how", () => {
+describe("refused queries", () => {
   test.each([
     ["state=fine", '"state" got "fine"; it takes ok, stale'],
     ["state=ok,", '"state" got "ok,"; it takes ok, stale'],
@@ -139,7 +139,7 @@ describe("what is refused, and how", () => {
     ["start=2026-01-31T08:15:30+99:00", "ISO 8601"],
   ])("%s", (query, says) => expect(refused(query)).toContain(says));
 
-  test("start must lie before end", () => {
+  test("start must be before end", () => {
     const range = (start: string | undefined, end: string) => () => openRange(start, end, 0);
     expect(range("1772366400005", "1772366400005")).toThrow("must lie before");
     expect(range("2026-03-02", "2026-03-01")).toThrow(/000Z\. A date as "end" takes in its whole day\.$/);
@@ -147,7 +147,7 @@ describe("what is refused, and how", () => {
     expect(range(undefined, "1772366400005")).not.toThrow();
   });
 
-  test("values are cut, control characters escaped, keys masked", () => {
+  test("values are truncated, control characters escaped, keys masked", () => {
     const long = refused(`limit=${"9".repeat(42)},${"8 ".repeat(500)}`);
     expect(long.length).toBeLessThan(220);
     expect(shown("a\nb\u0000\u202e")).toBe('"a\\u000ab\\u0000\\u202e"');
@@ -158,7 +158,7 @@ describe("what is refused, and how", () => {
   });
 });
 
-describe("whatever is sent", () => {
+describe("any input", () => {
   const PATHS = ["licenses", "licenses/features", "licenses/users", "licenses/servers", "keys"];
   const NAMES = [
     ...["server", "feature", "daemon", "search", "state", "sort", "limit", "offset", "min_utilization"],

@@ -72,7 +72,7 @@ const indexes = ({ logs }: List) => logs.map(({ timestamp }) => (Date.parse(time
 const at = (index: number) => new Date(T + index * MINUTE).toISOString();
 
 describe("GET /api/logs/recent", () => {
-  test("answers log events as the streams tell them, the oldest first", async () => {
+  test("returns log events as streams send them, oldest first", async () => {
     const answer = await list("/api/logs/recent");
     expect(indexes(answer)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     const second = line("warn", "collector", "server does not answer", { server: "eda", code: "X" });
@@ -80,7 +80,7 @@ describe("GET /api/logs/recent", () => {
     expect(answer).toMatchObject({ total: 8, limit: 100, offset: 0 });
   });
 
-  test("takes the last `lines` of what matches, and says how many match in all", async () => {
+  test("returns the last `lines` matches, and the number of all", async () => {
     const two = await list("/api/logs/recent?lines=2");
     expect([indexes(two), two.total, two.limit, two.offset]).toEqual([[6, 7], 8, 2, 0]);
     const one = await list("/api/logs/recent?lines=1&sources=collector");
@@ -89,7 +89,7 @@ describe("GET /api/logs/recent", () => {
 });
 
 describe("GET /api/logs/search", () => {
-  test("answers the newest first, a page of it, and how many there are in all", async () => {
+  test("returns the newest first, one page, and the total", async () => {
     const answer = await list("/api/logs/search?limit=3&offset=2");
     expect(indexes(answer)).toEqual([5, 4, 3]);
     expect(answer).toMatchObject({ total: 8, limit: 3, offset: 2 });
@@ -125,7 +125,7 @@ describe("GET /api/logs/search", () => {
 
   const twenty = Array.from({ length: 20 }, (_, n) => `w${n}`).join("+");
 
-  test.each([`${twenty}+w20`, `${twenty}+.`])("q=%s is INVALID_QUERY: 20 are the most", async (q) => {
+  test.each([`${twenty}+w20`, `${twenty}+.`])("q=%s is INVALID_QUERY: the limit is 20", async (q) => {
     for (const path of ["search", "recent"]) {
       const response = await as("viewer", `/api/logs/${path}?q=${q}`);
       const { code, message } = (await response.json()) as { code: string; message: string };
@@ -134,7 +134,7 @@ describe("GET /api/logs/search", () => {
     }
   });
 
-  test("only different words count", async () => {
+  test("only distinct words count", async () => {
     expect(indexes(await list(`/api/logs/search?q=${twenty}`))).toEqual([]);
     expect(indexes(await list(`/api/logs/search?q=${Array(1000).fill("server+SERVER").join("+")}`))).toEqual([
       7, 2, 1,
@@ -142,8 +142,8 @@ describe("GET /api/logs/search", () => {
   });
 });
 
-describe("who may see what", () => {
-  test("a viewer sees nothing of auth, audit and http, whatever it asks for", async () => {
+describe("access by role", () => {
+  test("a viewer sees nothing of auth, audit and http, with any filter", async () => {
     expect(indexes(await list("/api/logs/recent", "viewer"))).toEqual([0, 1, 2, 3, 7]);
     expect(indexes(await list("/api/logs/recent?sources=auth,audit,http", "viewer"))).toEqual([]);
     expect(await list("/api/logs/search?q=refused", "viewer")).toMatchObject({ logs: [], total: 0 });
@@ -162,7 +162,7 @@ describe("who may see what", () => {
     expect(indexes(await list("/api/logs/recent"))).toHaveLength(8);
   });
 
-  test("a key for calendars may see none of it", async () => {
+  test("a calendar key sees nothing", async () => {
     for (const path of ["/api/logs/recent", "/api/logs/search", "/api/logs/stats"]) {
       expect((await as("calendar", path)).status).toBe(403);
     }
@@ -170,7 +170,7 @@ describe("who may see what", () => {
 });
 
 describe("GET /api/logs/stats", () => {
-  test("counts by level, source and hour, with the ends and the size", async () => {
+  test("counts by level, source and hour, with first, last and size", async () => {
     const stats: unknown = await (await as("operator", "/api/logs/stats")).json();
     const bytes = LINES.map((fields, index) =>
       JSON.stringify({ type: "log", id: `log-${T + index * MINUTE}`, timestamp: at(index), ...fields }),
@@ -191,7 +191,7 @@ describe("CSV", () => {
   test.each([
     ["format=csv", {}],
     ["", { accept: "text/csv" }],
-  ])("?%s with %p is a table with a name, its count, and harmless cells", async (query, headers) => {
+  ])("?%s with %p is a named CSV with its count and safe cells", async (query, headers) => {
     const response = await as("operator", `/api/logs/search?sources=collector&limit=2&${query}`, { headers });
     expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(response.headers.get("content-disposition")).toContain("licmond-logs.csv");
@@ -208,7 +208,7 @@ describe("CSV", () => {
 describe("POST /api/logs/clear", () => {
   const clear = (body: object) => site.post("/api/logs/clear", body);
 
-  test("deletes everything but the audit trail, and says so in it", async () => {
+  test("deletes everything except the audit trail, and is recorded there", async () => {
     const response = await clear({});
     expect([response.status, await response.json()]).toEqual([200, { cleared: 7 }]);
     expect(indexes(await list("/api/logs/recent"))).toEqual([5]);
@@ -216,7 +216,7 @@ describe("POST /api/logs/clear", () => {
     expect(site.linesOf("audit").at(-1)).toMatchObject({ message: "Logs were cleared", fields });
   });
 
-  test("deletes what is older than `before`", async () => {
+  test("deletes lines older than `before`", async () => {
     expect(await (await clear({ before: at(3) })).json()).toEqual({ cleared: 3 });
     expect(indexes(await list("/api/logs/recent"))).toEqual([3, 4, 5, 6, 7]);
     expect(await (await clear({ before: String(T + 4 * MINUTE) })).json()).toEqual({ cleared: 1 });

@@ -83,7 +83,7 @@ const CHANGED: readonly [asked: string, body: object, status: number][] = [
   ["logs/clear", {}, 200],
 ];
 
-describe("answers are what the document says", () => {
+describe("answers match the document", () => {
   test.each([
     ...READ.map((path) => [path, 200] as const),
     ["keys/nobody", 404] as const,
@@ -97,7 +97,7 @@ describe("answers are what the document says", () => {
     expect((await site().post(`/api/${path}`, body)).status).toBe(status);
   });
 
-  test("every documented path is tried above", () => {
+  test("every documented path is tested above", () => {
     const tried = [...READ, "signins/nobody", ...CHANGED.map(([path]) => path)].map(
       (path) => `/api/${path.split("?", 1)[0]}`,
     );
@@ -130,7 +130,7 @@ describe("health", () => {
     expect(await json(at, "/api/health")).toMatchObject({ status });
   });
 
-  test("names no server and asks the checks once a second", async () => {
+  test("names no server and runs the checks at most once a second", async () => {
     let asked = 0;
     const fine = { status: "healthy" as const, message: "fine" };
     const health = () => {
@@ -167,7 +167,7 @@ describe("features", () => {
     expect(column(body.features, "name")).toEqual(names);
   });
 
-  test("total counts the matches before limit and offset", async () => {
+  test("total counts all matches, before limit and offset", async () => {
     const page = async (query: string) => {
       const { total, limit, offset } = await json(site(), `/api/licenses/features${query}`);
       return [total, limit, offset];
@@ -176,7 +176,7 @@ describe("features", () => {
     expect(await page("")).toEqual([3, null, 0]);
   });
 
-  test("sorted with nulls last both ways, ties by identity", async () => {
+  test("sorted with nulls last in both directions, ties by identity", async () => {
     const order = async (sort: string) => {
       const { features } = await json(site(), `/api/licenses/features?sort=${sort}`);
       return (features as Record<string, unknown>[]).map(({ server, name }) => `${server}/${name}`);
@@ -187,15 +187,12 @@ describe("features", () => {
   });
 });
 
-test.each(["features", "users"])(
-  "%s from parts kept by server are as those written at once",
-  async (list) => {
-    const at = site();
-    const kept = await (await at.get(`/api/licenses/${list}`)).text();
-    const built = await (await at.get(`/api/licenses/${list}?limit=10000`)).text();
-    expect(kept).toBe(built.replace('"limit":10000', '"limit":null'));
-  },
-);
+test.each(["features", "users"])("%s from parts kept by server equal those made at once", async (list) => {
+  const at = site();
+  const kept = await (await at.get(`/api/licenses/${list}`)).text();
+  const built = await (await at.get(`/api/licenses/${list}?limit=10000`)).text();
+  expect(kept).toBe(built.replace('"limit":10000', '"limit":null'));
+});
 
 describe("users", () => {
   test("by start, unknown starts last; every kind", async () => {
@@ -212,7 +209,7 @@ describe("users", () => {
     ]);
   });
 
-  test("who waits is told since when we see it, which is no start", async () => {
+  test("a queued user has the time since we see it, and no start", async () => {
     const { users } = await json(site(), "/api/licenses/users?kind=queued");
     expect(users).toMatchObject([
       { startedAt: null, firstSeenAt: new Date(NOW - 90_000).toISOString(), durationSeconds: 85 },
@@ -230,14 +227,14 @@ describe("users", () => {
     expect(await json(site(), `/api/licenses/users${query}`)).toMatchObject({ total });
   });
 
-  test("ages are measured when they were read", async () => {
+  test("ages are measured at the time of the reading", async () => {
     const { users } = await json(site(), "/api/licenses/users?user=bob");
     expect(users).toMatchObject([
       { durationSeconds: 7195, startedAt: "2026-03-01T10:00:00.000Z", borrowed: true },
     ]);
   });
 
-  test("hostile names come back as data", async () => {
+  test("hostile names are returned unchanged", async () => {
     const plain = ["__proto__", "=1+1", "'; DROP TABLE keys", "名前", "%00"];
     const names = ['</script><b>"', "a\u0000b", "\r\nX: y", ...plain];
     const at = bench();
@@ -256,7 +253,7 @@ describe("users", () => {
 });
 
 describe("servers", () => {
-  test("one record, its error without the tool's words", async () => {
+  test("one record, its error without the tool's output", async () => {
     expect(await json(site(), "/api/licenses/servers/cad")).toMatchObject({
       id: "cad",
       status: "down",
@@ -272,7 +269,7 @@ describe("servers", () => {
     });
   });
 
-  test("its seats in use are those of its total: what unlimited features hold is in neither", async () => {
+  test("its seats in use match its total: unlimited features are in neither", async () => {
     const at = bench();
     const free = feature("free", { total: null, used: 7, unlimited: true });
     at.show(picture("eda", { features: [feature("solver"), free] }));
@@ -291,13 +288,13 @@ describe("servers", () => {
     expect(column((await json(site(), `/api/licenses/servers${query}`)).servers, "id")).toEqual(ids);
   });
 
-  test("a manager that there is not", async () => {
+  test("an unknown manager", async () => {
     const answer = await site().get("/api/licenses/servers?manager=flexnet,rlmm");
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({ code: "INVALID_QUERY" });
   });
 
-  test("raw: what was run, what it said, what no rule knew", async () => {
+  test("raw: the command, its output, and unparsed lines", async () => {
     expect(await json(site(), "/api/licenses/servers/eda/raw")).toEqual({
       server: "eda",
       polledAt: "2026-03-01T11:59:55.000Z",
@@ -314,7 +311,7 @@ describe("servers", () => {
 });
 
 describe("licenses", () => {
-  test("servers with their features, and the totals of those shown", async () => {
+  test("servers with their features, and totals of those shown", async () => {
     const whole = await json(site(), "/api/licenses");
     expect(whole).toMatchObject({
       summary: { servers: { up: 2, down: 1, unknown: 1 }, features: 3, staleFeatures: 1 },
@@ -341,7 +338,7 @@ describe("licenses", () => {
 describe("rescan", () => {
   const rescan = (at: Bench, body: object) => at.post("/api/licenses/rescan", body, at.keys.operator);
 
-  test("several: a failure stands in its row", async () => {
+  test("several: a failure is in its row", async () => {
     const at = site();
     at.fail("cad", REFUSED);
     const response = await rescan(at, { servers: ["eda", "cad", "eda"] });
@@ -360,7 +357,7 @@ describe("rescan", () => {
     expect(at.rescans).toEqual([["eda", "cad"]]);
   });
 
-  test("an empty body means every enabled server, whatever its type says", async () => {
+  test("an empty body means every enabled server, with any content type", async () => {
     const at = site();
     const ask = { key: at.keys.operator, method: "POST", headers: { "content-type": "text/plain" } };
     const response = await at.get("/api/licenses/rescan", ask);
@@ -369,7 +366,7 @@ describe("rescan", () => {
     });
   });
 
-  test("no server at all is no failure", async () => {
+  test("no servers is no failure", async () => {
     const at = bench();
     at.show();
     expect(await (await rescan(at, {})).json()).toEqual({ results: [] });
@@ -377,7 +374,7 @@ describe("rescan", () => {
 });
 
 describe("keys", () => {
-  test("made, used, read, revoked, gone", async () => {
+  test("created, used, read, revoked, gone", async () => {
     const at = bench();
     const wanted = { name: "wall", role: "viewer", dailyQuota: null };
     const made = await at.post("/api/keys", { ...wanted, expiresAt: "2026-04-01T00:00:00+02:00" });
@@ -399,7 +396,7 @@ describe("keys", () => {
     expect(JSON.stringify(at.logged)).not.toContain(key);
   });
 
-  test("listed without secrets, a hundred at most unless told otherwise", async () => {
+  test("listed without secrets, a hundred by default", async () => {
     const at = bench();
     const body = await json(at, "/api/keys");
     expect(body).toMatchObject({ total: 5, limit: 100, offset: 0 });

@@ -113,7 +113,7 @@ describe("signing in", () => {
     expect(await outcome(answer)).toBe(expected);
   });
 
-  test("again in the same browser takes the place of the sign-in before", async () => {
+  test("again in the same browser replaces the sign-in", async () => {
     const at = bench();
     const first = await signIn(at, at.keys.viewer);
     await attempt(at, { key: at.keys.operator }, first);
@@ -121,7 +121,7 @@ describe("signing in", () => {
     expect(at.deps.signIns.list()).toMatchObject([{ caller: { role: "operator" } }]);
   });
 
-  test("nothing of it is in a log, and the trail has who and where", async () => {
+  test("no secret is in a log, and the audit trail has the caller and address", async () => {
     const at = bench();
     const { cookie } = await signIn(at, at.keys.operator);
     await at.get("/api/licenses?limit=x", by({ cookie }));
@@ -137,7 +137,7 @@ describe("signing in", () => {
   });
 });
 
-describe("a request by cookie", () => {
+describe("a request with a cookie", () => {
   const OWN = "http://lic";
   const PORT = "http://lic:9090";
   const REFUSED = "403 AUTH_INSUFFICIENT";
@@ -212,7 +212,7 @@ describe("a request by cookie", () => {
     );
   });
 
-  test("is the key's where a key is sent too", async () => {
+  test("uses the key if one is sent too", async () => {
     const at = bench();
     const cookie = await signIn(at, at.keys.viewer);
     const me = async (ask: Ask) => at.json("/api/me", ask);
@@ -223,7 +223,7 @@ describe("a request by cookie", () => {
   });
 
   test.each(["", "x", ".", "a.b.c", "%00", "licmond_0123abcd", "=".repeat(9000), "\u00e9", '"'])(
-    "with the hostile cookie %p is as one without",
+    "ignores the hostile cookie %p",
     async (value) => {
       const at = bench();
       await signIn(at, at.keys.viewer);
@@ -233,7 +233,7 @@ describe("a request by cookie", () => {
   );
 });
 
-describe("managing keys by cookie asks for the key again", () => {
+describe("managing keys with a cookie asks for the key again", () => {
   const KEY = { name: "wall display", role: "viewer" };
   const sent = (who: Headers, method: string, body: object): Ask =>
     by({ ...who, ...PAGE, "content-type": "application/json" }, { method, body: JSON.stringify(body) });
@@ -263,7 +263,7 @@ describe("managing keys by cookie asks for the key again", () => {
     expect(await outcome(answer)).toBe("401 AUTH_INVALID");
   });
 
-  test("a wrong key draws on the bucket of the address and is logged without the key", async () => {
+  test("a wrong key counts against the address and is logged without the key", async () => {
     const at = site({ limits: { ...PLENTY, burst: 2, anonymousPerMinute: 1 } });
     const admin = await signIn(at, at.keys.admin);
     at.now += HOUR;
@@ -278,7 +278,7 @@ describe("managing keys by cookie asks for the key again", () => {
     expect(JSON.stringify(at.logged)).not.toContain("nonsense");
   });
 
-  test("a request by key needs no confirmation", async () => {
+  test("a request with a key needs no confirmation", async () => {
     const at = bench();
     expect((await at.post("/api/keys", KEY, at.keys.admin)).status).toBe(201);
     const revoke = await at.get("/api/keys/key000000001", { key: at.keys.admin, method: "DELETE" });
@@ -355,7 +355,7 @@ describe("a sign-in", () => {
     expect(await outcome(await at.get("/api/licenses", by(cookie)))).toBe(expected);
   });
 
-  test("ends when its key expires, and says when", async () => {
+  test("ends when its key expires, and shows when", async () => {
     const at = bench();
     const made = at.deps.keys.create(plainKey({ name: "short", expiresAt: at.now + HOUR }));
     if (made.outcome !== "created") throw new Error("not made");
@@ -367,7 +367,7 @@ describe("a sign-in", () => {
     expect(await outcome(await at.get("/api/me", by(cookie)))).toBe("401 AUTH_EXPIRED");
   });
 
-  test("has a bucket of its own and counts in no quota; a wrong key draws on the address's", async () => {
+  test("has its own bucket and no quota; a wrong key counts against the address", async () => {
     const limits = { ...PLENTY, burst: 3, requestsPerMinute: 60, anonymousPerMinute: 6, dailyQuota: 1 };
     const settings = { ...bench().deps.settings(), limits };
     const quotas = createQuotas({ store: open(temporaryDirectory()), clock: { now: () => at.now } });
@@ -385,7 +385,7 @@ describe("a sign-in", () => {
     expect((await attempt(at, { key: at.keys.operator })).status).toBe(204);
   });
 
-  test("has 8 streams at most, which are none of its key's", async () => {
+  test("has at most 8 streams, separate from those of its key", async () => {
     const at = bench();
     const [first, second] = [await signIn(at, at.keys.viewer), await signIn(at, at.keys.viewer)];
     const opened = await Promise.all(Array.from({ length: 8 }, () => at.get("/stream/metrics", by(first))));
@@ -402,7 +402,7 @@ describe("a sign-in", () => {
 });
 
 describe("a link", () => {
-  test("is good once, for 10 minutes, with no more than it was made for", async () => {
+  test("works once, for 10 minutes, with the rights it was made for", async () => {
     const at = bench();
     const code = await codeFor(at, at.keys.admin, { role: "viewer", forSeconds: 3600 });
     const answers = [await attempt(at, { code, stay: true }), await attempt(at, { code })];

@@ -144,7 +144,7 @@ test("a checkout of a component counts once, with its package", async () => {
   expect(sumOf(rows.filter(({ feature }) => feature.endsWith("drafting")))).toBe(1);
 });
 
-test("what is waited for and kept is added up of seats alone", () => {
+test("queued and reserved seats are summed only over seats", () => {
   const queue = [{ ...checkout({ count: 5 }), count: 5 }];
   const reservations = [{ type: "user", name: "ada", count: 3, pool: null }] as const;
   const more = { queue, reservations };
@@ -152,7 +152,7 @@ test("what is waited for and kept is added up of seats alone", () => {
   expect(summaryRecord({ version: 1, servers }, NO_ALERTS)).toMatchObject({ queued: 5, reserved: 3 });
 });
 
-test("Prometheus tells the unit and the group of each feature, and tokens in a family of their own", async () => {
+test("Prometheus has the unit and group of each feature, and tokens in their own family", async () => {
   const servers = site([...crash.slice(0, 1), ...tokens.slice(0, 1), plain]);
   const told = parseText(
     new TextDecoder().decode(await createExposition().render({ version: 1, servers }, () => {}, "text")),

@@ -22,7 +22,7 @@ describe.skipIf(!HAS_OPENSSL)("the files of the certificate", () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  test("a pair is read, with its dates", () => {
+  test("an error names the setting, the file and the fix", () => {
     expect(readTls(good)).toMatchObject({
       cert: expect.stringContaining("BEGIN CERTIFICATE"),
       key: expect.stringContaining("PRIVATE KEY"),
@@ -68,7 +68,7 @@ test.each([
   [TO, "expired on 2026-06-01"],
   [FROM, null],
   [FROM - 1, "holds only from 2026-01-01 on"],
-])("at %d an administrator hears %p", (now, told) => {
+])("at %d days an administrator sees %p", (now, told) => {
   const warning = certificateWarning({ validFrom: FROM, validTo: TO }, now);
   if (told === null) expect(warning).toBeNull();
   else expect(warning).toContain(told);

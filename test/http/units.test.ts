@@ -96,7 +96,7 @@ async function ask<Body>(at: Bench, path: string, key?: string | null): Promise<
 type Stats = { features: StatsRecord[]; products: ProductRecord[] };
 
 describe("units and seat groups in the statistics", () => {
-  test("stand in the figures of each feature", async () => {
+  test("are in the figures of each feature", async () => {
     const { at } = await site();
     const { features } = await ask<Stats>(at, `stats?${RANGE}`);
     expect(features.map((row) => [row.feature, row.total, row.peakUsed, row.unit, row.seatGroup])).toEqual([
@@ -110,7 +110,7 @@ describe("units and seat groups in the statistics", () => {
     expect(seats.map(({ unit }) => unit)).toEqual(["seats", "seats", "seats", "tokens", "tokens"]);
   });
 
-  test("a product has the seats of a group once, and no tokens", async () => {
+  test("a product counts a group once, and no tokens", async () => {
     const { at } = await site();
     const { products } = await ask<Stats>(at, `stats?${RANGE}&product=Crash&product=Tokens`);
     expect(products).toMatchObject([
@@ -158,7 +158,7 @@ describe("units and seat groups in the statistics", () => {
     expect(rig.feature("post")).toMatchObject({ unit: "credits", seatGroup: null });
   });
 
-  test("usage adds up seats, and tells of one feature in its unit", async () => {
+  test("usage adds up seats, and one feature in its unit", async () => {
     const { at } = await site();
     const groups = async (query: string) =>
       (await ask<{ groups: UsageRecord[] }>(at, `usage?${RANGE}&${query}`)).groups;
@@ -254,8 +254,8 @@ test("a seat of a package counts once in usage, products and heat maps", async (
   expect(heat.cells.flatMap(({ peakUsed }) => peakUsed ?? [])).toEqual([2, 2]);
 });
 
-describe("a holder whose user is not known", () => {
-  test("is null in what is live, and nobody's name", async () => {
+describe("a holder without a known user", () => {
+  test("is null in live data", async () => {
     const { at } = await site();
     const { users } = await ask<{ users: UserRecord[] }>(at, "users?feature=post");
     expect(users.map(({ user, host }) => [user, host])).toEqual([[null, "ws7"]]);
@@ -266,7 +266,7 @@ describe("a holder whose user is not known", () => {
     expect([count, hosts]).toEqual([3, 2]);
   });
 
-  test("has sessions of its own, over a restart and beside somebody of the name null", async () => {
+  test("has its own sessions, over a restart and next to a user called null", async () => {
     const { at } = await site();
     const { sessions } = await ask<{ sessions: SessionRecord[] }>(
       at,
@@ -286,7 +286,7 @@ describe("a holder whose user is not known", () => {
     expect(named.sessions.map(({ user }) => user)).toEqual(["null"]);
   });
 
-  test("is a row of its own in usage, counts as nobody, and is no person", async () => {
+  test("has its own row in usage, and is no person", async () => {
     const { at } = await site();
     const { groups } = await ask<{ groups: UsageRecord[] }>(at, `usage?${RANGE}&group_by=user&feature=post`);
     expect(groups.map(({ user, sessions, uniqueUsers }) => [user, sessions, uniqueUsers])).toEqual([
@@ -302,7 +302,7 @@ describe("a holder whose user is not known", () => {
     expect(people.map(({ name }) => name)).toEqual(["dyna0", "dyna1", "eve", "mpp0", "null"]);
   });
 
-  test("stays so under pseudonyms", async () => {
+  test("stays null under pseudonyms", async () => {
     const { at } = await site();
     const { anonymous } = at.keys;
     const { sessions } = await ask<{ sessions: SessionRecord[] }>(
@@ -319,10 +319,10 @@ describe("a holder whose user is not known", () => {
   });
 });
 
-describe("people to whom a feature is assigned", () => {
+describe("people with an assigned feature", () => {
   const assigned = { kind: "assigned", session: null, count: 1, durationSeconds: null, handle: null };
 
-  test("are rows of their kind and a count of the feature, and hold nothing by that", async () => {
+  test("have their own kind of rows and a count, and hold no seat", async () => {
     const { at } = await site();
     const { features } = await ask<{ features: FeatureRecord[] }>(at, "features");
     expect(features.map(({ name, assigned: count }) => [name, count])).toEqual([
@@ -346,7 +346,7 @@ describe("people to whom a feature is assigned", () => {
     expect(sessions).toEqual([]);
   });
 
-  test("are named like others", async () => {
+  test("have names like others", async () => {
     const { at } = await site();
     const { users } = await ask<{ users: UserRecord[] }>(
       at,

@@ -29,8 +29,8 @@ const ask = (socket: string, path: string, init: BunFetchRequestInit = {}) =>
   fetch(`http://localhost${path}`, { unix: join(directory, socket), ...init });
 const JSON_BODY = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };
 
-describe("who may open a socket needs no key", () => {
-  test("modes are those of root and of the group, and nothing else is left in the directory", async () => {
+describe("a client that can open a socket needs no key", () => {
+  test("modes are those of root and of the group, and the directory has nothing else", async () => {
     const sockets = open();
     expect(readdirSync(directory).sort()).toEqual(["admin.sock", "viewer.sock"]);
     const modes = ["admin.sock", "viewer.sock"].map((name) => statSync(join(directory, name)).mode & 0o777);
@@ -54,13 +54,13 @@ describe("who may open a socket needs no key", () => {
     if (status === 403) expect(await response.text()).toContain("this socket's role is viewer");
   });
 
-  test("a key beats the socket's role, and its quota holds", async () => {
+  test("a key overrides the socket's role, and its quota applies", async () => {
     open();
     const response = await ask("viewer.sock", "/api/keys", { headers: { "x-api-key": at.keys.admin } });
     expect(response.status).toBe(429);
   });
 
-  test("the trail says that it was by the socket", async () => {
+  test("the audit trail shows the socket", async () => {
     open();
     await ask("admin.sock", "/api/licenses/rescan", JSON_BODY);
     expect(at.linesOf("audit").map(({ fields }) => fields)).toMatchObject([
@@ -68,7 +68,7 @@ describe("who may open a socket needs no key", () => {
     ]);
   });
 
-  test("a socket has a bucket, as a key has", async () => {
+  test("a socket has a bucket, like a key", async () => {
     const limits = { ...PLENTY, burst: 2, requestsPerMinute: 1 };
     const settings = { ...at.deps.settings(), limits };
     open(bench({ settings: () => settings }));
@@ -78,7 +78,7 @@ describe("who may open a socket needs no key", () => {
     expect((await ask("admin.sock", "/api/picture")).status).toBe(200);
   });
 
-  test("streams go the same way", async () => {
+  test("streams work too", async () => {
     open();
     const { next } = readFrames(await ask("viewer.sock", "/stream/combined?events=server_status"));
     expect(await next()).toEqual({ retry: 3000 });
@@ -115,8 +115,8 @@ describe("who may open a socket needs no key", () => {
   });
 });
 
-describe("what is in the way", () => {
-  test("a socket of a crash is replaced, and so is a file", async () => {
+describe("obstacles", () => {
+  test("a stale socket and a file are replaced", async () => {
     const left = Bun.listen({ unix: join(directory, "admin.sock"), socket: { data() {} } });
     writeFileSync(join(directory, "viewer.sock"), "no socket");
     const stale = join(directory, "stale");
@@ -129,7 +129,7 @@ describe("what is in the way", () => {
     expect((await ask("viewer.sock", "/api/picture")).status).toBe(200);
   });
 
-  test("without its directory the daemon goes on by its port", async () => {
+  test("without its directory the daemon still serves its port", async () => {
     const nowhere = join(directory, "nowhere");
     opened.push(listenOnSockets(at.app, nowhere, at.deps.log("http")));
     expect(at.linesOf("http").map(({ level, fields }) => [level, fields.path])).toEqual([

@@ -3,7 +3,7 @@ import type { ApiDocument } from "./document.ts";
 import { bench, executor } from "./make.ts";
 import { expectRefused, wrongBodies } from "./wrong-bodies.ts";
 
-test("every route that takes a body names the first of a million wrong elements", async () => {
+test("every route with a body reports the first of a million wrong elements", async () => {
   const { deps } = bench();
   const settings = () => ({ ...deps.settings(), maxBodyBytes: 16_777_216 });
   const at = bench({ settings, execute: executor([]) });

@@ -34,7 +34,7 @@ function rig(...members: ReturnType<typeof reader>[]) {
   return { cuts, turn, sent: budget.sent };
 }
 
-test("the readers that took nothing for the longest time are cut, until three quarters of the budget wait", () => {
+test("readers that read nothing for the longest time are cut, until three quarters of the budget remain", () => {
   const { cuts, turn, sent } = rig(
     reader("busy", 900, 60),
     reader("stalled", 100, 30),
@@ -47,7 +47,7 @@ test("the readers that took nothing for the longest time are cut, until three qu
   expect(cuts).toEqual([{ names: ["stalled", "slow"], bytes: 120 }]);
 });
 
-test("bytes that were taken by the next turn do not count", () => {
+test("bytes that are read by the next turn do not count", () => {
   const keepsUp = reader("keeps up", 0, 0);
   const { cuts, turn, sent } = rig(keepsUp);
   keepsUp.bytes = 500;
@@ -56,7 +56,7 @@ test("bytes that were taken by the next turn do not count", () => {
   expect([turn(), cuts]).toEqual([1, []]);
 });
 
-test("readers are counted only when enough was sent to use up the budget", () => {
+test("readers are counted only if enough was sent to use up the budget", () => {
   const { turn, sent } = rig(reader("slow", 0, 80));
   sent(90);
   expect(turn()).toBe(0);

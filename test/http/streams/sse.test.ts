@@ -37,7 +37,7 @@ async function open(path: string, headers: Record<string, string> = {}, role: ke
 const resume = (path: string, id: number | string) => open(path, { "Last-Event-ID": String(id) });
 
 describe("a log stream", () => {
-  test("opens as an event stream that no proxy holds back, with a request id", async () => {
+  test("opens as an event stream that proxies do not buffer, with a request id", async () => {
     const { response, next } = await open("/stream/logs");
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -49,7 +49,7 @@ describe("a log stream", () => {
     expect(await next()).toEqual({ retry: 3000 });
   });
 
-  test("sends each event as log, and errors and warnings once more directly behind with the same id", async () => {
+  test("sends each event as log, and errors and warnings again with the same id", async () => {
     const { take } = await open("/stream/logs");
     streams.log("plain");
     streams.log("broken", { level: "error" });
@@ -73,7 +73,7 @@ describe("a log stream", () => {
     ["events=error_log", ["b"]],
     ["events=log", ["a", "b", "c", "d"]],
     ["level=error&events=log", ["b"]],
-  ])("?%s lets through %p", async (query, messages) => {
+  ])("?%s selects %p", async (query, messages) => {
     const { take } = await open(`/stream/logs?${query}`);
     streams.log("a");
     streams.log("b", { level: "error", source: "store", metadata: { server: "cae" } });
@@ -110,7 +110,7 @@ describe("a log stream", () => {
     expect(frames.every(({ id, data }) => data?.id === `log-${id}`)).toBe(true);
   });
 
-  test("shows a sign of life as a comment, or with heartbeat=event as an event without an id", async () => {
+  test("sends heartbeats as comments, or with heartbeat=event as events without an id", async () => {
     const hidden = await open("/stream/logs");
     const shown = await open("/stream/logs?heartbeat=event");
     for (const { next } of [hidden, shown]) await next();
@@ -122,14 +122,14 @@ describe("a log stream", () => {
     expect(HEARTBEAT_MS).toBe(15_000);
   });
 
-  test("keeps data on one line and free of frames of its own, whatever the message holds", async () => {
+  test("keeps data on one line without new frames, whatever the message contains", async () => {
     const hostile = 'x\n\nevent: evil\r\nid: 1\ndata: {}\u2028\u0000"\\';
     const { take } = await open("/stream/logs");
     streams.log(hostile, { metadata: { server: "a\nb" } });
     expect((await take(2))[1]?.data).toMatchObject({ message: hostile, metadata: { server: "a\nb" } });
   });
 
-  test("shows a viewer nothing of auth, audit and http", async () => {
+  test("sends a viewer nothing of auth, audit and http", async () => {
     const { take } = await open("/stream/logs", {}, "viewer");
     for (const source of ["auth", "audit", "http", "collector"] as const) streams.log(source, { source });
     expect((await take(2))[1]?.data).toMatchObject({ message: "collector" });
@@ -173,7 +173,7 @@ describe("domain events", () => {
     expect(told).toEqual([...wanted, "between", ...wanted, "last"]);
   });
 
-  test("are chosen by pseudonyms where the key is anonymized", () => {
+  test("are selected by pseudonyms if the key is anonymized", () => {
     const event = {
       id: 1,
       type: "checkout",
@@ -191,7 +191,7 @@ describe("domain events", () => {
     expect([parts("ada", true), parts(PSEUDONYMS.user("ada"), true)]).toEqual([NONE, SECOND]);
   });
 
-  test("of a server that is not there are refused", async () => {
+  test("of an unknown server are refused", async () => {
     expect((await open("/stream/combined?server=nope")).response.status).toBe(404);
     expect((await open("/stream/combined?label=location:nope")).response.status).toBe(404);
   });
@@ -204,7 +204,7 @@ describe("resuming", () => {
     return streams.stored.map(({ id }) => id);
   };
 
-  test("starts with the resume line, and sends what follows, once, then what is live", async () => {
+  test("starts with a resume comment, sends missed events once, then live ones", async () => {
     const [first = 0, , third = 0] = past(5);
     const { take } = await resume("/stream/logs", first);
     const frames = await take(6);
@@ -228,7 +228,7 @@ describe("resuming", () => {
     expect(await next()).toEqual({ comment: `resume from ${second}` });
   });
 
-  test("says when older events are gone, when there is a hole, and when it is ahead", async () => {
+  test("reports missing old events, gaps, and an id that is ahead", async () => {
     const ids = past(4);
     const [first = 0, second = 0] = ids;
     streams.forget(second);
@@ -249,7 +249,7 @@ describe("resuming", () => {
     expect((await resume("/stream/logs", id)).response.status).toBe(400);
   });
 
-  test("says what has gone missing while it read, before it goes live", async () => {
+  test("reports events that were deleted while it read, before it goes live", async () => {
     const [first = 0] = past(250);
     const { page } = streams.history;
     Object.assign(streams.history, {
@@ -274,7 +274,7 @@ describe("resuming", () => {
     expect(note).toEqual({ comment: `event ${second} is damaged in the database and missing` });
   });
 
-  test("is not cut off for the size of a page that it reads as it comes", async () => {
+  test("is not cut for large pages that it reads as they come", async () => {
     const [first = 0] = past(1);
     for (let index = 0; index < 150; index++) streams.log("x".repeat(10_000));
     streams.flush();
@@ -287,7 +287,7 @@ describe("resuming", () => {
     expect(await next()).toEqual({ retry: 3000 });
   });
 
-  test("loses and doubles nothing while events keep coming", async () => {
+  test("loses and repeats nothing while events keep coming", async () => {
     const [first = 0] = past(2_000);
     const writer = setInterval(() => {
       for (let index = 0; index < 10; index++) streams.log("more");
@@ -301,7 +301,7 @@ describe("resuming", () => {
 });
 
 describe("a metrics stream", () => {
-  test("sends a first event at once and then one per interval", async () => {
+  test("sends an event at once and then one per interval", async () => {
     const start = performance.now();
     const { take } = await open("/stream/metrics?interval=250");
     const frames = (await take(4)).slice(1);
@@ -318,7 +318,7 @@ describe("a metrics stream", () => {
     expect(took).toBeGreaterThan(250);
   });
 
-  test("holds what include asks for", async () => {
+  test("has the parts of include", async () => {
     const fields = async (include: string) => {
       const [, frame] = await (await open(`/stream/metrics?include=${include}`)).take(2);
       return Object.keys(frame?.data ?? {}).join(" ");
@@ -327,13 +327,13 @@ describe("a metrics stream", () => {
     expect(await fields("system")).toBe("type id timestamp cpu memory system");
   });
 
-  test("gives all clients of the moment one sample with one id", async () => {
+  test("gives all current clients one sample with one id", async () => {
     const readers = await Promise.all([1, 2, 3].map(() => open("/stream/metrics")));
     const ids = await Promise.all(readers.map(async ({ take }) => (await take(2))[1]?.id));
     expect(new Set(ids).size).toBe(1);
   });
 
-  test("gets the newest alone of several samples in one group", () => {
+  test("keeps only the newest of several samples of a group", () => {
     const { hub } = streams;
     const sent: string[] = [];
     const send = (chunk: Chunk) => sent.push(...chunk.texts());
@@ -352,7 +352,7 @@ describe("a metrics stream", () => {
 });
 
 describe("the combined stream", () => {
-  test("sends every event but pictures as message where events=message", async () => {
+  test("with events=message sends every event except pictures as message", async () => {
     const { take } = await open("/stream/combined?events=message");
     await take(2);
     streams.log("one");
@@ -377,7 +377,7 @@ describe("the combined stream", () => {
     expect(frames[1]?.data?.id).toBe(`server_status-${frames[1]?.id}`);
   });
 
-  test("resumes with what is stored, and then a current sample", async () => {
+  test("resumes with stored events, and then a current sample", async () => {
     streams.log("one");
     streams.flush();
     const { take } = await resume("/stream/combined", "1");
@@ -387,7 +387,7 @@ describe("the combined stream", () => {
 });
 
 describe("the end of a stream", () => {
-  test("a client that goes leaves nothing behind", async () => {
+  test("a client that disconnects leaves nothing behind", async () => {
     const { cancel, next } = await open("/stream/metrics");
     await next();
     expect(streams.hub.counts()).toEqual({ sse: 1, websocket: 0 });
@@ -396,7 +396,7 @@ describe("the end of a stream", () => {
     expect(streams.hub.heldBy((id) => id === "any")).toBe(0);
   });
 
-  test("too many are refused with a time to come back", async () => {
+  test("too many are refused with a retry time", async () => {
     streams.limit = { streams: 1, perKey: 5 };
     await open("/stream/logs");
     const { response } = await open("/stream/logs");
@@ -409,7 +409,7 @@ describe("the end of a stream", () => {
     expect((await open("/stream/logs", {}, "viewer")).response.status).toBe(200);
   });
 
-  test("a shutdown says goodbye in a comment", async () => {
+  test("a shutdown sends a comment", async () => {
     const { rest, next } = await open("/stream/logs");
     await next();
     streams.hub.close();
@@ -425,7 +425,7 @@ describe("the end of a stream", () => {
     expect(KEY_CHECK_MS).toBeLessThan(5_000);
   });
 
-  test("a reader that stalls is cut off, keeps no memory, and delays nobody", async () => {
+  test("a stalled reader is cut, keeps no memory, and delays no one", async () => {
     const stalled = await open("/stream/logs");
     await stalled.next();
     const swift = await open("/stream/logs?events=log");
@@ -473,7 +473,7 @@ describe("stalled replays", () => {
     return client;
   }
 
-  test("hold little each, and the slowest are cut off when the budget of all streams is used up", async () => {
+  test("hold little each, and the slowest are cut when the budget of all streams is used up", async () => {
     past(400, 10_000);
     streams.limit = { streams: 100, perKey: 100 };
     streams.bufferBytes = 1024 * 1024;
@@ -493,7 +493,7 @@ describe("stalled replays", () => {
     expect((await swift.next())?.data?.message).toBe("still here");
   });
 
-  test("take turns with requests: one page in a turn of the event loop", async () => {
+  test("alternate with requests: one page per turn of the event loop", async () => {
     past(60, 1_000);
     const { page } = streams.history;
     let turn = 0;

@@ -43,7 +43,7 @@ async function open(path: string, role: keyof Bench["keys"] = "admin") {
 }
 
 describe("a WebSocket", () => {
-  test("gets each log event once, as the object that server-sent events carry", async () => {
+  test("gets each log event once, as the object of server-sent events", async () => {
     const { next } = await open("/ws/logs");
     streams.log("broken", { level: "error" });
     streams.log("plain");
@@ -51,7 +51,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ type: "log", message: "plain" });
   });
 
-  test("takes the parameters of the streams", async () => {
+  test("accepts the parameters of the streams", async () => {
     const { next } = await open(
       "/ws/combined?level=warn&events=warning_log,metrics&include=licenses&interval=250",
     );
@@ -81,7 +81,7 @@ describe("a WebSocket", () => {
     }
   });
 
-  test("resumes: says so first, then sends what is stored, then what is live", async () => {
+  test("resumes: a notice first, then stored events, then live ones", async () => {
     for (const message of ["a", "b", "c"]) streams.log(message);
     streams.flush();
     const [first] = streams.stored;
@@ -92,7 +92,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "live" });
   });
 
-  test("answers ping, changes its filter, and says what it does not understand", async () => {
+  test("answers ping, changes its filter, and rejects unknown messages", async () => {
     const { next, send, socket } = await open("/ws/logs");
     send({ type: "ping" });
     expect(await next()).toEqual({ type: "pong" });
@@ -138,7 +138,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "still open" });
   });
 
-  test("takes messages by action, whose filter replaces the one before", async () => {
+  test("accepts messages by action, whose filter replaces the previous one", async () => {
     const { next, send } = await open("/ws/logs?events=log&sources=store");
     send({ action: "ping" });
     expect(await next()).toEqual({ type: "pong" });
@@ -161,7 +161,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ message: "all" });
   });
 
-  test("server_ids chooses the log events about these servers", async () => {
+  test("server_ids selects log events about these servers", async () => {
     const { next } = await open("/ws/combined?events=log&server_ids=eda,cae");
     streams.log("none");
     streams.log("other", { metadata: { server: "plm" } });
@@ -188,7 +188,7 @@ describe("a WebSocket", () => {
     expect(JSON.stringify(site.logged)).not.toContain(site.keys.viewer.slice(17));
   });
 
-  test("an anonymized key cannot choose by label, which would reveal labels", async () => {
+  test("an anonymized key cannot filter by label, which would reveal labels", async () => {
     const { next, send } = await open("/ws/combined?events=checkout", "anonymous");
     send({ type: "subscribe", label: "site:muc" });
     expect(await next()).toMatchObject({ type: "error", code: "AUTH_INSUFFICIENT" });
@@ -196,7 +196,7 @@ describe("a WebSocket", () => {
     expect(await next()).toMatchObject({ type: "subscribed", server: ["eda"] });
   });
 
-  test("subscribe changes whose seats it hears of, and knows the servers", async () => {
+  test("subscribe changes the servers of checkouts, and checks their names", async () => {
     const { next, send } = await open("/ws/combined?events=checkout&user=nobody");
     send({ type: "subscribe", server: "nope" });
     expect(await next()).toMatchObject({ type: "error", code: "NOT_FOUND" });
@@ -216,7 +216,7 @@ describe("a WebSocket", () => {
       expect(Object.keys(await next())).toEqual(["type", "id", "timestamp", "licenses"]);
   });
 
-  test("metrics carry the ids of their order, by which a client resumes", async () => {
+  test("metrics have ordered ids, by which a client resumes", async () => {
     const { next } = await open("/ws/metrics?interval=250");
     const ids = [];
     for (let count = 0; count < 3; count++) ids.push(String((await next()).id));
@@ -226,7 +226,7 @@ describe("a WebSocket", () => {
     expect(await resumed.next()).toMatchObject({ type: "resume", from: Number(ids[0]?.slice(8)) });
   });
 
-  test("no message of a stranger breaks it", async () => {
+  test("no client message breaks it", async () => {
     const { next, socket } = await open("/ws/combined?events=log");
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.string({ unit: "binary" }), fc.json()), async (text) => {
@@ -249,14 +249,14 @@ describe("the handshake", () => {
     ["a wrong key", "/ws/logs?api_key=lmk_x", 401, "AUTH_INVALID"],
     ["a wrong parameter", "/ws/metrics?interval=1&api_key=", 400, "INVALID_QUERY"],
     ["a plain GET", "/ws/logs?api_key=", 400, "INVALID_FIELD"],
-  ])("%s is the error of HTTP", async (_, path, status, code) => {
+  ])("%s is an HTTP error", async (_, path, status, code) => {
     const response = await get(path.endsWith("api_key=") ? `${path}${site.keys.admin}` : path);
     expect(response.status).toBe(status);
     expect(response.headers.get("x-request-id")).toBeTruthy();
     expect(await response.json()).toMatchObject({ code });
   });
 
-  test("an upgrade that is no handshake is refused", async () => {
+  test("an upgrade without a handshake is refused", async () => {
     const response = await get(`/ws/logs?api_key=${site.keys.admin}`, { upgrade: "websocket" });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ code: "INVALID_FIELD" });
@@ -283,7 +283,7 @@ describe("the close", () => {
     expect((await closed).code).toBe(1009);
   });
 
-  test("is 1013 for a client that asks and never reads: our answers wait for it no more than events do", () => {
+  test("is 1013 for a client that sends requests and never reads", () => {
     const { done, held, say } = socketOf(site, "admin", "logs", "");
     say({ type: "ping" });
     held.bytes = 2 * 1024 * 1024;
@@ -292,7 +292,7 @@ describe("the close", () => {
     expect(done).toEqual(['{"type":"pong"}', 1013]);
   });
 
-  test("of the client leaves nothing behind", async () => {
+  test("by the client leaves nothing behind", async () => {
     const { socket, closed } = await open("/ws/combined");
     socket.close(1000);
     await closed;
@@ -306,7 +306,7 @@ describe("the close", () => {
   });
 });
 
-test("a change of the picture is made once an audience, for 200 readers", () => {
+test("a picture event is encoded once per audience, for 200 readers", () => {
   streams.limit = { streams: 500, perKey: 500 };
   const readers = (["viewer", "anonymous"] as const).flatMap((role) =>
     Array.from({ length: 100 }, () => socketOf(site, role, "combined", "events=picture").done),
