@@ -1,25 +1,22 @@
 /**
- * Metrics before they are written: families, and samples that are handed to their writer one by one.
- * Names and units follow https://prometheus.io/docs/practices/naming/: base units, `_total` on counters alone.
+ * Family of metrics. Samples are passed to a writer one by one. Names and units follow
+ * https://prometheus.io/docs/practices/naming/: base units, `_total` only for counters.
  */
 export interface Family {
-  /** With `_total` where it is a counter. */
+  /** Includes `_total` for counters. */
   readonly name: string;
   readonly type: "gauge" | "counter" | "histogram";
-  /** One line, without a backslash or a quote: the two text formats escape it differently. */
+  /** One line without backslashes or quotes, which the two text formats escape differently. */
   readonly help: string;
 }
 
-/** Names and values, the names in any order and none twice. An empty value is the same as no label. */
+/** Labels in any order, with unique names. An empty value equals no label. */
 export type Labels = readonly (readonly [name: string, value: string])[];
 
-/** The suffix of a histogram's name; nothing for gauges and counters. */
+/** Suffix of a histogram's sample; absent for gauges and counters. */
 type Suffix = "_bucket" | "_sum" | "_count";
 
-/**
- * Takes one sample. The samples of a family may come in any order and between those of others; no two of one family
- * have the same labels. Unknown is no sample at all, never 0.
- */
+/** Receives one sample. Samples of families may be interleaved; labels are unique within a family. Unknown values have no sample, never 0. */
 export type Emit = (family: Family, labels: Labels, value: number, suffix?: Suffix) => void;
 
 export const NO_LABELS: Labels = [];
@@ -35,12 +32,12 @@ export const gauge = familyOf("gauge");
 export const counter = familyOf("counter");
 export const histogram = familyOf("histogram");
 
-/** Emits what is known. */
+/** Emits a value if it is known. */
 export function emitKnown(emit: Emit, family: Family, labels: Labels, value?: number | null): void {
   if (value !== null && value !== undefined) emit(family, labels, value);
 }
 
-/** Emits 1 for the word that holds and 0 for the others, each with the word in `label`. */
+/** Emits 1 for the current word and 0 for the others, with the word in `label`. */
 export function emitOneOf<Word extends string>(
   emit: Emit,
   family: Family,
@@ -52,12 +49,12 @@ export function emitOneOf<Word extends string>(
   for (const word of words) emit(family, [...labels, [label, word]], word === now ? 1 : 0);
 }
 
-/** Milliseconds as seconds: Prometheus knows base units alone. */
+/** Converts milliseconds to seconds, Prometheus' base unit. */
 export function seconds<Ms extends number | null>(ms: Ms): Ms {
   return (ms === null ? null : ms / 1000) as Ms;
 }
 
-/** The text formats that scrapers ask for. Their samples are the same, their heads differ. */
+/** Text formats of scrapers. Samples are the same, heads differ. */
 export type TextFormat = "text" | "openmetrics";
 
 export const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
@@ -66,21 +63,21 @@ export const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
 };
 
 /**
- * The lines before a family's samples. Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ (0.0.4) and
- * https://prometheus.io/docs/specs/om/open_metrics_spec/ (1.0), in which a counter's family has no `_total`.
+ * Returns the lines before a family's samples. Formats: https://prometheus.io/docs/instrumenting/exposition_formats/
+ * (0.0.4) and https://prometheus.io/docs/specs/om/open_metrics_spec/ (1.0), where a counter's family has no `_total`.
  */
 export function head({ name, type, help }: Family, format: TextFormat): string {
   const family = format === "openmetrics" && type === "counter" ? name.replace(/_total$/, "") : name;
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
 }
 
-/** `name{label="value"} 1` with its line end. `braced` is {@link braces} of its labels. */
+/** Returns `name{label="value"} 1` with its line end. `braced`: {@link braces} of the labels. */
 export function line({ name }: Family, braced: string, value: number, suffix: Suffix | "" = ""): string {
   const text = Number.isFinite(value) ? String(value) : value > 0 ? "+Inf" : value < 0 ? "-Inf" : "NaN";
   return `${name}${suffix}${braced} ${text}\n`;
 }
 
-/** Labels in braces; nothing when there are none. Empty values are left out: they mean the same. */
+/** Returns labels in braces, without empty values; empty if there are none left. */
 export function braces(labels: Labels): string {
   let text = "";
   for (const [name, value] of labels) {
@@ -90,7 +87,7 @@ export function braces(labels: Labels): string {
   return text === "" ? "" : `${text}}`;
 }
 
-/** A label's value may be any UTF-8; these three alone are escaped. Half a surrogate pair is no UTF-8. */
+/** Escapes a label's value. Replaces half surrogate pairs, which are not valid UTF-8. */
 function escaped(value: string): string {
   const text = value.toWellFormed();
   if (!/[\\"\n]/.test(text)) return text;

@@ -1,19 +1,19 @@
 import type { FleetStatus } from "../domain/service/status.ts";
 import { counter, type Emit, emitKnown, gauge, seconds } from "./family.ts";
 
-/** Families about what a site of a fleet pushes to its hub; none of them is there where the config has no fleet. */
+/** Families about pushes of a site to its hub; absent without a fleet in the config. */
 export const FLEET = {
-  connected: gauge("licmond_fleet_connected", "1 while the hub takes pushes, 0 while it does not."),
+  connected: gauge("licmond_fleet_connected", "1 while the hub accepts pushes, otherwise 0."),
   contact: gauge(
     "licmond_fleet_last_contact_timestamp_seconds",
-    "Time of the last push that the hub took; absent before the first.",
+    "Time of the last accepted push; absent before the first.",
   ),
-  waitingFacts: gauge("licmond_fleet_waiting_facts", "Facts that the hub does not have yet."),
-  waitingBytes: gauge("licmond_fleet_waiting_bytes", "What these facts take on the disk, about."),
-  daysLeft: gauge("licmond_fleet_history_pending", "Days of the past that the hub does not have yet."),
-  sentFacts: counter("licmond_fleet_sent_facts_total", "Facts that the hub took."),
-  sentBytes: counter("licmond_fleet_sent_bytes_total", "Bytes of pushes that the hub took, compressed."),
-  failures: counter("licmond_fleet_failures_total", "Pushes that were not taken and are tried again."),
+  waitingFacts: gauge("licmond_fleet_waiting_facts", "Facts that are waiting for the hub."),
+  waitingBytes: gauge("licmond_fleet_waiting_bytes", "Approximate disk space of these facts."),
+  daysLeft: gauge("licmond_fleet_history_pending", "Days of history that are waiting for the hub."),
+  sentFacts: counter("licmond_fleet_sent_facts_total", "Facts accepted by the hub."),
+  sentBytes: counter("licmond_fleet_sent_bytes_total", "Compressed bytes accepted by the hub."),
+  failures: counter("licmond_fleet_failures_total", "Failed pushes, which are retried."),
 } as const;
 
 export function emitFleet(status: FleetStatus | null, emit: Emit): void {

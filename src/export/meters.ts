@@ -19,13 +19,10 @@ import {
 
 export type Histogram = ReturnType<typeof createHistogram>;
 
-/**
- * Counts observations by upper bound. `bounds` ascend and are finite; the bucket `+Inf` comes by itself. Buckets are
- * cumulative, as Prometheus wants.
- */
+/** Creates a histogram with cumulative buckets. `bounds` ascend and are finite; the bucket `+Inf` is added. */
 export function createHistogram(bounds: readonly number[]) {
   const counts = bounds.map(() => 0);
-  // OpenMetrics 1.0 wants a point in every bound; the older text takes any spelling. One for both is one series.
+  // OpenMetrics 1.0 requires a decimal point; the older format accepts any spelling. Use one for both.
   const names = bounds.map((bound) => (Number.isInteger(bound) ? bound.toFixed(1) : String(bound)));
   let count = 0;
   let sum = 0;
@@ -52,7 +49,7 @@ export function createHistogram(bounds: readonly number[]) {
 export const DENIALS = {
   denials: counter(
     "license_denials_total",
-    "Denied requests since the start of licmond; a user who tries again within minutes counts once.",
+    "Denied requests since licmond started; repeated attempts of a user within minutes count once.",
   ),
 } as const;
 
@@ -61,10 +58,10 @@ type DenialFields = Pick<
   "server" | "daemon" | "feature" | "user" | "host" | "attempts" | "outcome"
 >;
 
-/** A log may name features without end; what does not fit is counted without its feature. */
+/** Maximum number of series, because logs may name any features. Further ones are counted without their feature. */
 const MAX_SERIES = 10_000;
 
-/** Counts denials as they are published. Granted and queued requests are none. */
+/** Counts published denials. Granted and queued requests are ignored. */
 export function createDenialMeter(maxSeries: number = MAX_SERIES) {
   const counts = new Map<string, { readonly labels: Labels; count: number }>();
   return {
@@ -76,7 +73,7 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
         labels: labelsOf({ server, daemon, feature: isCounted ? (feature ?? "") : "" }),
         count: 0,
       }));
-      // Where the manager only counts, one event stands for many.
+      // If the manager only counts, one event stands for several denials.
       entry.count += user === null && host === null ? attempts : 1;
     },
     emit(emit: Emit): void {
@@ -86,9 +83,9 @@ export function createDenialMeter(maxSeries: number = MAX_SERIES) {
 }
 
 export const POLLS = {
-  polls: counter("licmond_polls_total", "Polls by server and by what came of them."),
-  durations: histogram("licmond_poll_duration_seconds", "How long polls took, whatever came of them."),
-  unparsed: counter("licmond_unparsed_lines_total", "Lines of the tools that no rule knew."),
+  polls: counter("licmond_polls_total", "Polls by server and outcome."),
+  durations: histogram("licmond_poll_duration_seconds", "Duration of polls of any outcome."),
+  unparsed: counter("licmond_unparsed_lines_total", "Unrecognized lines in the output of tools."),
 } as const;
 
 const OUTCOME_OF = {
@@ -98,7 +95,7 @@ const OUTCOME_OF = {
   TIMEOUT: "timeout",
 } as const satisfies Record<PollErrorCode, string>;
 
-/** Seconds: tools answer in a tenth, and may be given ten minutes. */
+/** Bounds in seconds: tools answer in a tenth, and may take up to ten minutes. */
 const BOUNDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Counts polls since the start. */
@@ -111,7 +108,7 @@ export function createPollMeter() {
       entry.durations.observe(durationMs / 1000);
       entry.unparsed += reading?.unparsedLines ?? 0;
     },
-    /** Servers of the config: each is there from its start on, those that are gone no more. */
+    /** Emits the servers of the config, each from the start, without removed ones. */
     emit(emit: Emit, servers: readonly string[]): void {
       for (const server of new Set(entries.keys()).difference(new Set(servers))) entries.delete(server);
       for (const server of servers) {
@@ -132,31 +129,31 @@ function newEntry() {
 
 /** Families about licmond itself. */
 export const SERVICE = {
-  build: gauge("licmond_build_info", "Always 1; version, commit and Bun of the binary that runs."),
-  alerts: gauge("licmond_alerts_firing", "Alerts that fire now, by rule and severity."),
-  polling: gauge("licmond_polls_running", "Polls under way."),
+  build: gauge("licmond_build_info", "Always 1; version, commit and Bun of the running binary."),
+  alerts: gauge("licmond_alerts_firing", "Firing alerts by rule and severity."),
+  polling: gauge("licmond_polls_running", "Running polls."),
   streams: gauge("licmond_stream_clients", "Open streams by kind."),
   lag: gauge("licmond_event_loop_lag_seconds", "Longest delay of the event loop in the last ten seconds."),
-  database: gauge("licmond_database_size_bytes", "Size of the database with its log."),
-  disk: gauge("licmond_storage_used_ratio", "Share of the file system of the storage that is used, 1 = all."),
+  database: gauge("licmond_database_size_bytes", "Size of the database including its write-ahead log."),
+  disk: gauge("licmond_storage_used_ratio", "Used share of the storage file system, 1 = full."),
   reloaded: gauge(
     "licmond_config_last_reload_successful",
-    "1 when the last reload was applied, 0 when it was refused; absent before the first.",
+    "1 if the last reload was applied, 0 if it was rejected; absent before the first.",
   ),
   reloadedAt: gauge("licmond_config_last_reload_timestamp_seconds", "Time of the last reload."),
 } as const;
 
-/** Families of every process that is watched by Prometheus, under the names that its clients give them. */
+/** Families of processes, under the standard names of Prometheus clients. */
 export const PROCESS = {
   cpu: counter("process_cpu_seconds_total", "User and system CPU time of the daemon."),
   memory: gauge("process_resident_memory_bytes", "Resident memory of the daemon."),
   virtual: gauge("process_virtual_memory_bytes", "Virtual memory of the daemon."),
   fds: gauge("process_open_fds", "Open file descriptors."),
-  maxFds: gauge("process_max_fds", "File descriptors that may be open."),
-  started: gauge("process_start_time_seconds", "Start of the daemon."),
+  maxFds: gauge("process_max_fds", "Maximum number of open file descriptors."),
+  started: gauge("process_start_time_seconds", "Start time of the daemon."),
 } as const;
 
-/** What is known of the daemon at one moment; null where the host does not say. */
+/** Current state of the daemon; null values are unknown. */
 export interface ServiceView {
   readonly build: BuildInfo;
   readonly firing: readonly { readonly rule: AlertRule; readonly severity: Severity }[];

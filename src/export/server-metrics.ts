@@ -5,33 +5,33 @@ import { DATA_STATES, PART_STATUSES, SERVER_STATUSES } from "../domain/words.ts"
 import { counter, type Emit, emitKnown, emitOneOf, gauge, type Labels, seconds } from "./family.ts";
 
 /**
- * Families about features and their pools. Those of seats are of features of seats alone, so that no sum over them adds up
- * tokens; a sum over features still counts a seat group once for each of its members.
+ * Families about features and their pools. Seat metrics exclude features that count tokens, so sums do not mix units. A
+ * sum over features counts a seat group once per member.
  */
 export const FEATURE = {
   info: gauge(
     "license_feature_info",
-    "Always 1; unit (seats, tokens, credits), and seat_group, the set of seats that features of the server share.",
+    "Always 1; unit (seats, tokens, credits), and seat_group, a set of seats shared by features of the server.",
   ),
   issued: gauge("license_feature_seats_issued", "Seats issued; absent when unlimited, unknown or stale."),
   used: gauge(
     "license_feature_seats_used",
-    "Seats in use as the tool says it, reservations included; absent when unknown or stale.",
+    "Seats in use as reported by the tool, including reservations; absent when unknown or stale.",
   ),
   available: gauge(
     "license_feature_seats_available",
-    "Seats left, below 0 when more are in use than issued; absent when unlimited, unknown or stale.",
+    "Free seats, below 0 when more are in use than issued; absent when unlimited, unknown or stale.",
   ),
-  reserved: gauge("license_feature_seats_reserved", "Seats kept by reservations."),
-  queued: gauge("license_feature_seats_queued", "Seats asked for by requests that wait."),
+  reserved: gauge("license_feature_seats_reserved", "Reserved seats."),
+  queued: gauge("license_feature_seats_queued", "Seats of queued requests."),
   unitsIssued: gauge(
     "license_feature_units_issued",
-    "Tokens or credits that there are, where a feature counts no seats; absent when unlimited, unknown or stale.",
+    "Tokens or credits issued, for features that do not count seats; absent when unlimited, unknown or stale.",
   ),
   unitsUsed: gauge("license_feature_units_used", "Tokens or credits in use; absent when unknown or stale."),
   utilization: gauge(
     "license_feature_utilization_ratio",
-    "Seats in use by seats issued, 1 = all; absent when unlimited, unknown or stale.",
+    "Seats in use divided by seats issued, 1 = full; absent when unlimited, unknown or stale.",
   ),
   unlimited: gauge(
     "license_feature_unlimited",
@@ -39,7 +39,7 @@ export const FEATURE = {
   ),
   state: gauge(
     "license_feature_state",
-    "Always 1, with the state of the numbers: ok, partial, stale (not read by the last poll) or failed.",
+    "Always 1; state of the data: ok, partial, stale (not read by the last poll) or failed.",
   ),
   collected: gauge(
     "license_feature_collected_timestamp_seconds",
@@ -49,14 +49,14 @@ export const FEATURE = {
     "license_pool_seats_issued",
     "Seats of the pool; absent when unlimited, unknown or stale.",
   ),
-  poolUsed: gauge("license_pool_seats_used", "Seats of the pool in use; absent where the tool prints none."),
+  poolUsed: gauge("license_pool_seats_used", "Seats of the pool in use; absent if not reported by the tool."),
   poolExpiry: gauge(
     "license_pool_expiry_timestamp_seconds",
-    "End of the last day on which the pool is valid; absent when permanent or unknown.",
+    "End of the pool's last valid day; absent when permanent or unknown.",
   ),
 } as const;
 
-/** Hands out one feature. Its expiry dates stay while its numbers are stale: a date is no measurement. */
+/** Emits one feature. Expiry dates are emitted even if the numbers are stale. */
 function emitFeature(server: Labels, feature: FeaturePicture, emit: Emit): void {
   const labels: Labels = [...server, ["daemon", feature.daemon], ["feature", feature.name]];
   const fresh = isFresh(feature);
@@ -88,7 +88,7 @@ function emitFeature(server: Labels, feature: FeaturePicture, emit: Emit): void 
 }
 
 const ofDaemon = (name: string, what: string) =>
-  counter(name, `${what} since the start of the daemon, as it counts them itself (RLM).`);
+  counter(name, `${what} since the start of the daemon, counted by the daemon itself (RLM).`);
 
 /** Families about servers, their members and their daemons. */
 export const SERVER = {
@@ -97,50 +97,50 @@ export const SERVER = {
     "Always 1; name, manager and the labels of the config, each as label_<name>.",
   ),
   enabled: gauge("license_server_enabled", "1 while the server is polled, 0 while the config disables it."),
-  status: gauge("license_server_status", "1 for the reachability that holds, 0 for the others."),
+  status: gauge("license_server_status", "1 for the current status, 0 for the others."),
   dataState: gauge("license_server_data_state", "1 for the outcome of the last poll, 0 for the others."),
   collected: gauge(
     "license_server_collected_timestamp_seconds",
     "Time of the last good reading; absent before the first.",
   ),
-  polled: gauge("license_server_last_poll_timestamp_seconds", "Time of the last poll, whatever came of it."),
-  pollDuration: gauge("license_server_last_poll_duration_seconds", "How long the last poll took."),
+  polled: gauge("license_server_last_poll_timestamp_seconds", "Time of the last poll of any outcome."),
+  pollDuration: gauge("license_server_last_poll_duration_seconds", "Duration of the last poll."),
   issued: gauge(
     "license_server_seats_issued",
-    "Seats issued of all features with a limit that are fresh, each seat group once; no tokens, no credits.",
+    "Seats issued by all limited features with current data, each seat group once, without tokens and credits.",
   ),
   used: gauge("license_server_seats_used", "Seats in use of those features."),
-  features: gauge("license_server_features", "Features of the server by the state of their numbers."),
+  features: gauge("license_server_features", "Features of the server by state of their data."),
   checkouts: gauge(
     "license_server_checkouts",
-    "Checkouts in the last good reading, while it is fresh. Components of a package are left out.",
+    "Checkouts in the last good reading, while it is current; without components of packages.",
   ),
-  unparsed: gauge("license_server_unparsed_lines", "Lines of the last output that no rule knew."),
+  unparsed: gauge("license_server_unparsed_lines", "Unrecognized lines in the last output."),
   memberStatus: gauge(
     "license_member_status",
-    "1 for the status that holds of a member host, 0 for the others.",
+    "1 for the current status of a member host, 0 for the others.",
   ),
-  memberMaster: gauge("license_member_master", "1 for the member that serves, 0 for the others."),
+  memberMaster: gauge("license_member_master", "1 for the master, 0 for the other members."),
   memberReachable: gauge(
     "license_member_reachable",
-    "1 when the member took a TCP connection at the last poll.",
+    "1 if the member accepted a TCP connection at the last poll.",
   ),
-  memberConnect: gauge("license_member_connect_seconds", "How long that connection took."),
+  memberConnect: gauge("license_member_connect_seconds", "Duration of that connection attempt."),
   daemonStatus: gauge(
     "license_daemon_status",
-    "1 for the status that holds of a vendor daemon or ISV server, 0 for the others.",
+    "1 for the current status of a vendor daemon or ISV server, 0 for the others.",
   ),
   daemonCheckouts: ofDaemon("license_daemon_checkouts_total", "Checkouts"),
   daemonDenials: ofDaemon("license_daemon_denials_total", "Denials"),
   daemonRemovals: ofDaemon("license_daemon_removals_total", "Removals"),
 } as const;
 
-/** A generator that visits a server of thousands of features stops this often, for others to have their turn. */
+/** Number of features between pauses, in which other work can run. */
 const FEATURES_A_STEP = 50;
 
 /**
- * Hands out everything there is to measure of one server; every step is short. What is not fresh is not handed out:
- * a number that repeats looks fresh. States, times of reading and expiry dates always are. `of`: labels of every sample.
+ * Emits all metrics of one server in short steps. Omits data that is not current, because a repeated number looks fresh;
+ * states, times and expiry dates are always emitted. `of`: labels of every sample.
  */
 export function* emitServer(picture: ServerPicture, emit: Emit, of: Labels = []): Generator<void> {
   const { server, features, status, state } = picture;
@@ -204,7 +204,7 @@ function emitParts(picture: ServerPicture, server: Labels, emit: Emit): void {
   }
 }
 
-/** The first of each name: a tool may print a part twice, and two samples of one series are an error. */
+/** Returns the first part of each name: tools may print a part twice, and a duplicate series is an error. */
 function byName<Part extends { readonly host: string; readonly port: number | null }>(
   parts: readonly Part[],
 ): Map<string, Part> {

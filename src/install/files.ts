@@ -15,13 +15,13 @@ import { basename, dirname, join } from "node:path";
 import { syncToDisk } from "../store/database/files.ts";
 import type { FileRights, Run } from "./host.ts";
 
-/** Puts a text in place as a whole: what was there stays whole until the new one is on the disk. */
+/** Writes a text atomically: the old file stays until the new one is on disk. */
 export function writeWhole(path: string, text: string, rights: FileRights): void {
-  // Not writeSync: on a disk that fills up it writes a part, and says so in a number alone.
+  // Not writeSync: on a full disk it writes only a part and reports that only by its return value.
   inPlaceOf(path, rights, (fresh) => writeFileSync(fresh, text, { mode: 0o600, flag: "wx" }));
 }
 
-/** The same with the bytes of another file. A program that runs from `path` goes on with what it has. */
+/** Like {@link writeWhole}, with the bytes of another file. A program that runs from `path` keeps its old file. */
 export function copyWhole(source: string, path: string, rights: FileRights): void {
   inPlaceOf(path, rights, (fresh) =>
     copyFileSync(source, fresh, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE),
@@ -34,10 +34,7 @@ export function makeDirectory(path: string, { mode, owner }: FileRights): void {
   if (owner !== null) chownSync(path, owner.uid, owner.gid);
 }
 
-/**
- * Keeps the installed binary as `previous` and puts another in its place, which may be the previous one itself. One of
- * the two is in place at any moment.
- */
+/** Keeps the installed binary as `previous` and replaces it, possibly by the previous one. One of the two is always in place. */
 export function replaceBinary(source: string, file: string, previous: string, rights: FileRights): void {
   if (lstatSync(previous, { throwIfNoEntry: false })?.isFile() === false)
     throw new Error(`${previous} is not a regular file: move it away`);
@@ -53,7 +50,7 @@ export function replaceBinary(source: string, file: string, previous: string, ri
 
 function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: string) => void): void {
   mkdirSync(dirname(path), { recursive: true });
-  // Always the same name: what a power cut leaves goes the next time.
+  // A fixed name, so that the next run removes what a power failure leaves.
   const fresh = join(dirname(path), `.${basename(path)}.tmp`);
   rmSync(fresh, { force: true });
   try {
@@ -69,32 +66,32 @@ function inPlaceOf(path: string, { mode, owner }: FileRights, make: (fresh: stri
   }
 }
 
-/** What stands at the end of every executable that Bun has compiled. */
+/** Last bytes of every executable that Bun has compiled. */
 const TRAILER = "\n---- Bun! ----\n";
-/** The name under which the build embeds its entry file. */
+/** Name of the embedded entry file. */
 const ENTRY = "/$bunfs/root/licmond";
 
-/** Whether a file is a licmond executable, by its content: it is not run, because it may be any program. */
+/** Reports whether a file is a licmond executable, by its content: it may be any program, so it is not run. */
 export function isLicmondBinary(path: string): boolean {
   const bytes = readFileSync(path);
   return bytes.includes(TRAILER) && bytes.includes(ENTRY);
 }
 
-/** True when both files hold the same bytes. */
+/** Reports whether both files have the same bytes. */
 export function sameBytes(one: string, other: string): boolean {
   const [a, b] = [statSync(one), statSync(other)];
   if (a.dev === b.dev && a.ino === b.ino) return true;
   return a.size === b.size && readFileSync(one).equals(readFileSync(other));
 }
 
-/** `licmond 1.2.3 (commit)`, as every version prints it. */
+/** Output of `--version`: `licmond 1.2.3 (commit)`. */
 const VERSION_LINE = /^licmond (\d+\.\d+\.\d+\S*) \((\S+)\)$/m;
 const VERSION_TIMEOUT_MS = 10_000;
 
-/** Asks a licmond executable which one it is, and so whether it runs on this host. */
+/** Asks a licmond executable for its version, which also shows whether it runs on this host. */
 export async function versionOf(run: Run, binary: string) {
   const { ok, stdout, words } = await run([binary, "version"], VERSION_TIMEOUT_MS);
   const [line, version] = VERSION_LINE.exec(stdout) ?? [];
   if (ok && line !== undefined && version !== undefined) return { ok: true, version, line } as const;
-  return { ok: false, why: words === "" ? "it does not print its version" : words } as const;
+  return { ok: false, why: words === "" ? "it printed no version" : words } as const;
 }

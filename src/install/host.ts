@@ -5,11 +5,11 @@ import { locate } from "../collector/tool.ts";
 import { codeOf } from "../domain/error-code.ts";
 import { SERVICE_NAME, UNIT_NAME } from "./layout.ts";
 
-/** A program that was run: `words` is what it said, for a message. */
+/** Result of a program. `words`: its output, for messages. */
 export interface Ran {
-  /** It ended with exit code 0. */
+  /** Exited with code 0. */
   readonly ok: boolean;
-  /** Null when it did not start, or a signal ended it. */
+  /** Null if it did not start or was killed by a signal. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly words: string;
@@ -19,16 +19,16 @@ export type Run = (argv: readonly string[], timeoutMs?: number) => Promise<Ran>;
 
 export type Host = ReturnType<typeof createHost>;
 
-/** The system that is installed on: this host, or a directory that holds (or will hold) one. */
+/** Creates the system to install on: this host, or a directory with the files of one. */
 export function createHost(root: string | null, uid: number, run: Run) {
   const base = root === null ? null : resolve(root);
   const refuse: Run = (argv) => Promise.reject(new Error(`${argv[0]} is not run for a system below ${base}`));
   return {
-    /** Null = this host. Else files are laid below this directory, and nothing is run. */
+    /** Null = this host. Otherwise install below this directory and run nothing. */
     root: base,
     /** Numeric id of the installing user. */
     uid,
-    /** Where a path of the host lies. */
+    /** Returns the real path of a path of the host. */
     at: (path: string) => (base === null ? path : join(base, path)),
     run: base === null ? run : refuse,
   };
@@ -36,7 +36,7 @@ export function createHost(root: string | null, uid: number, run: Run) {
 
 export type FileKind = "missing" | "file" | "directory" | "symlink" | "other";
 
-/** What lies there; a link is not followed. */
+/** Returns the kind of a file. Links are not followed. */
 export function kindOf(path: string): FileKind {
   try {
     const stats = lstatSync(path);
@@ -49,7 +49,7 @@ export function kindOf(path: string): FileKind {
   }
 }
 
-/** Why nothing can be written at a path of the host, and what helps; null = it can, once missing directories are made. */
+/** Returns why a path of the host is not writable, with a fix; null if it is, possibly after creating directories. */
 export function obstacle(host: Host, path: string): readonly [why: string, fix: string] | null {
   let above = dirname(host.at(path));
   while (kindOf(above) === "missing" && above !== dirname(above)) above = dirname(above);
@@ -59,9 +59,9 @@ export function obstacle(host: Host, path: string): readonly [why: string, fix: 
   } catch (error) {
     return [`${above} cannot be followed (${codeOf(error)})`, "move that link away"];
   }
-  // In an image, a link to /etc means the image's /etc; followed from here it would be this host's.
+  // In an image, a link to /etc means the image's /etc; from here it would lead to this host's.
   if (host.root !== null && isBelow(above, host.root) && !isBelow(real, realpathSync(host.root)))
-    return [`${above} leads to ${real}, out of ${host.root}`, "put a directory in its place"];
+    return [`${above} leads to ${real}, outside of ${host.root}`, "put a directory in its place"];
   if (!lstatSync(real).isDirectory()) return [`${above} is not a directory`, "move it away"];
   try {
     accessSync(real, constants.W_OK | constants.X_OK);
@@ -77,7 +77,7 @@ function isBelow(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === sep ? sep : `${directory}${sep}`);
 }
 
-/** Numeric owner; null = as it comes, when the installing user is not root. */
+/** Numeric owner; null = unchanged, if the installing user is not root. */
 type Owner = { readonly uid: number; readonly gid: number } | null;
 
 export interface FileRights {
@@ -85,48 +85,48 @@ export interface FileRights {
   readonly owner: Owner;
 }
 
-/** Owner of a file, in chown(1)'s words. */
+/** Owner of a file, as for chown(1). */
 export type OwnerName = "root:root" | "root:licmond" | "licmond:licmond";
 
 const ROOT = { uid: 0, gid: 0 };
 
-/** Root's, with this mode; when another user installs below a root: that user's. */
+/** Returns rights with owner root, or with the installing user if that is not root. */
 export function rootsOwn(host: Host, mode: number): FileRights {
   return { mode, owner: host.uid === 0 ? ROOT : null };
 }
 
 /**
- * The uid and gid of a name; null = ownership is not set, because only root can. Below a root without the user, root
- * stands in: tmpfiles.d(5) puts it right when the system boots.
+ * Returns the uid and gid of a name; null if this user cannot set them. Root replaces a user that is missing in an image;
+ * tmpfiles.d(5) corrects it at boot.
  */
 export async function ownerOf(host: Host, name: OwnerName): Promise<Owner> {
   if (host.uid !== 0) return null;
   if (name === "root:root") return ROOT;
   const account = await serviceAccount(host);
   if (account === null && host.root !== null) return ROOT;
-  if (account === null) throw new Error(`there is no user ${SERVICE_NAME} on this host`);
+  if (account === null) throw new Error(`user ${SERVICE_NAME} does not exist on this host`);
   return name === "root:licmond" ? { uid: 0, gid: account.gid } : account;
 }
 
-/** The service's user and group: of passwd(5) and group(5), else of what getent(1) finds; null = none yet. */
+/** Returns uid and gid of the service, from passwd(5) and group(5), or from getent(1); null if missing. */
 export async function serviceAccount(host: Host): Promise<NonNullable<Owner> | null> {
   const uid = await idOf(host, "passwd");
   const gid = await idOf(host, "group");
   return uid === null || gid === null ? null : { uid, gid };
 }
 
-/** The third field of both tables is the number. */
+/** Returns the id, which is the third field in both files. */
 async function idOf(host: Host, table: "passwd" | "group"): Promise<number | null> {
   const lines = textOf(host.at(`/etc/${table}`)).split("\n");
   let line = lines.find((each) => each.startsWith(`${SERVICE_NAME}:`));
-  // Users of a directory service are in no file.
+  // Users of a directory service are only found with getent(1).
   if (line === undefined && host.root === null)
     line = (await host.run(["getent", table, SERVICE_NAME])).stdout;
   const number = line?.split(":")[2] ?? "";
   return /^\d+$/.test(number) ? Number(number) : null;
 }
 
-/** Empty when there is no such file. */
+/** Returns the text of a file; empty if it does not exist. */
 export function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -136,16 +136,13 @@ export function textOf(path: string): string {
   }
 }
 
-/**
- * Whether systemd runs this host and can be reached. sd_booted(3) alone looks for the directory, which a container may
- * have without it.
- */
+/** Reports whether systemd runs this host and answers. A container may have sd_booted(3)'s directory without systemd. */
 export async function isSystemdHost(run: Run): Promise<boolean> {
   if (!existsSync("/run/systemd/system")) return false;
   return (await run(["systemctl", "show", "--property=Version"])).ok;
 }
 
-/** What systemd knows of the service; a unit that is not there is neither active nor enabled. Throws when it is not reached. */
+/** Returns the state of the service. A missing unit is neither active nor enabled. Throws if systemd does not answer. */
 export async function serviceState(run: Run, unit = UNIT_NAME) {
   const asked = "--property=ActiveState,UnitFileState,NeedDaemonReload";
   const { ok, stdout, words } = await run(["systemctl", "show", asked, unit]);
@@ -154,40 +151,40 @@ export async function serviceState(run: Run, unit = UNIT_NAME) {
   return {
     isActive: ["active", "activating", "reloading"].includes(value("ActiveState")),
     isEnabled: value("UnitFileState") === "enabled",
-    /** Files of the unit changed since systemd read them. */
+    /** The unit's files changed since systemd read them. */
     needsReload: value("NeedDaemonReload") === "yes",
   };
 }
 
-/** How long systemd may take: the unit's own bounds (a start that migrates years of history) end before. */
+/** Time limit for systemd; longer than the unit's own limits, which allow to migrate years of history. */
 export const SERVICE_TIMEOUT_MS = 17 * 60_000;
 
-/** Runs a command line, whose words with blanks stand in single quotes. Throws with its words when it fails. */
+/** Runs a command line, with single quotes around words with blanks. Throws with the command's output if it fails. */
 export async function must(run: Run, line: string, timeoutMs?: number): Promise<void> {
   const argv = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
   const { ok, words } = await run(argv, timeoutMs);
-  if (!ok) throw new Error(words === "" ? "it failed" : words);
+  if (!ok) throw new Error(words === "" ? "the command failed" : words);
 }
 
-/** The journal's last lines of a unit, for a message; empty when there are none. */
+/** Returns the unit's last lines of the journal, for messages. */
 export async function lastWords(run: Run, unit: string): Promise<string> {
   const { stdout } = await run(["journalctl", "--no-pager", "-o", "cat", "-n", "15", "-u", unit]);
   return stdout.trimEnd();
 }
 
-/** Starts the service, or starts it again. Throws with what systemd and the service said. */
+/** Starts or restarts the service. Throws with the output of systemd and the service. */
 export async function restartService(run: Run, unit = UNIT_NAME): Promise<void> {
-  // Attempts from before must not count against this one; it fails when there is nothing to reset.
+  // Reset the start limit; fails if there is nothing to reset.
   await run(["systemctl", "reset-failed", unit]);
   const { ok, words } = await run(["systemctl", "restart", unit], SERVICE_TIMEOUT_MS);
-  if (!ok) throw new Error(`${words}\nits last words:\n${await lastWords(run, unit)}`);
+  if (!ok) throw new Error(`${words}\nlast log lines:\n${await lastWords(run, unit)}`);
 }
 
-/** Where the system's own programs lie, whatever the caller's $PATH says: they are run as root. */
+/** Directories of system programs, independent of the caller's $PATH: they run as root. */
 const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const RUN_TIMEOUT_MS = 30_000;
 
-/** Runs programs of this host, with nothing of the caller's environment. */
+/** Runs programs of this host without the caller's environment. */
 export function systemRun(): Run {
   const runner = createCommandRunner({ path: SYSTEM_PATH, home: "/" });
   return async (argv, timeoutMs = RUN_TIMEOUT_MS) => {
@@ -196,13 +193,13 @@ export function systemRun(): Run {
     if (!result.started) return { ...failed, stdout: "", words: result.failure.message };
     const stdout = new TextDecoder().decode(result.stdout);
     const stderr = new TextDecoder().decode(result.stderr);
-    if (result.timedOut) return { ...failed, stdout, words: `it took longer than ${timeoutMs / 1000} s` };
+    if (result.timedOut) return { ...failed, stdout, words: `timed out after ${timeoutMs / 1000} s` };
     const words = (stderr.trim() || stdout.trim()).slice(-2000);
     return { ok: result.exitCode === 0, exitCode: result.exitCode, stdout, words };
   };
 }
 
-/** Whether the system has a program. */
+/** Reports whether the system has a program. */
 export function hasProgram(program: string): boolean {
   return locate(program, SYSTEM_PATH) !== null;
 }

@@ -30,25 +30,25 @@ import {
 import { fileAt, mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface InstallWanted {
-  /** The new binary. */
+  /** Path of the new binary. */
   readonly binary: string;
   readonly version: string;
-  /** The config to write where there is none. */
+  /** Text of the config to write if there is none. */
   readonly configText: string;
-  /** licmond(1). */
+  /** Text of licmond(1). */
   readonly manPage: string;
-  /** Binary and config alone. */
+  /** Install only the binary and the config. */
   readonly withoutSystemd: boolean;
-  /** Start the service, now and at every boot. */
+  /** Start the service, now and at boot. */
   readonly start: boolean;
   /** The host has systemd-sysusers. */
   readonly hasSysusers: boolean;
 }
 
-/** Everything that `licmond install` does, in order. */
+/** Runs all steps of `licmond install`. */
 export async function install(pass: Pass, wanted: InstallWanted): Promise<void> {
   const { binary, version, configText } = wanted;
-  // Directories of the system that are missing are open to all.
+  // Create missing system directories with the usual mode.
   process.umask(0o022);
   await layBinary(pass, binary, version);
   if (wanted.withoutSystemd) return layConfig(pass, configText, 0o644, "root:root");
@@ -63,7 +63,7 @@ export async function install(pass: Pass, wanted: InstallWanted): Promise<void> 
   if (wanted.start) await startService(pass);
 }
 
-/** Copies the binary to its place. The one that it replaces is kept beside it. */
+/** Installs the binary. Keeps the replaced one. */
 async function layBinary(pass: Pass, source: string, version: string): Promise<void> {
   const path = LAYOUT.binary;
   const file = pass.at(path);
@@ -73,25 +73,25 @@ async function layBinary(pass: Pass, source: string, version: string): Promise<v
   if (kind === "missing")
     return pass.change(path, `copy licmond ${version} from ${source}`, () => copyWhole(source, file, rights));
   if (sameBytes(source, file)) {
-    if ((lstatSync(file).mode & 0o7777) === rights.mode) return pass.fine(path, "is this licmond");
-    return pass.change(path, "make it executable for all", () => chmodSync(file, rights.mode));
+    if ((lstatSync(file).mode & 0o7777) === rights.mode) return pass.fine(path, "up to date");
+    return pass.change(path, "make it executable", () => chmodSync(file, rights.mode));
   }
   if (!isLicmondBinary(file))
-    return pass.refuse(path, `${file} is not a licmond`, `move it away: mv ${file} ${file}.bak`);
-  // Below a root it is not run.
+    return pass.refuse(path, `${file} is not a licmond binary`, `move it away: mv ${file} ${file}.bak`);
+  // Binaries of an image are not run.
   const installed = pass.root === null ? await versionOf(pass.run, file) : null;
   if (installed?.ok && Bun.semver.order(version, installed.version) < 0)
     return pass.refuse(
       path,
-      `${file} is licmond ${installed.version}, and this one is older (${version})`,
-      "`licmond upgrade --allow-downgrade` goes back; a database that the newer one has changed stays with it",
+      `${file} is licmond ${installed.version}, newer than this one (${version})`,
+      "downgrade with `licmond upgrade --allow-downgrade`; the older version may reject the database",
     );
-  const was = installed?.ok ? `licmond ${installed.version}` : "the licmond that is there";
-  const what = `replace ${was} by ${version} from ${source}; the old one is kept as ${LAYOUT.previousBinary}`;
+  const was = installed?.ok ? `licmond ${installed.version}` : "the installed licmond";
+  const what = `replace ${was} by ${version} from ${source}; keep the old one as ${LAYOUT.previousBinary}`;
   await pass.change(path, what, () => replaceBinary(source, file, pass.at(LAYOUT.previousBinary), rights));
 }
 
-/** Lays a text of ours down. One that was changed by hand stays, and a newer one is laid beside it. */
+/** Installs one of our texts. Keeps a changed file and writes the new text next to it. */
 async function layText(pass: Pass, { path, text, changeBy }: InstalledText, version: string): Promise<void> {
   const file = pass.at(path);
   const write = (to: string) => () => writeWhole(to, withMark(text, version), rootsOwn(pass, 0o644));
@@ -99,14 +99,14 @@ async function layText(pass: Pass, { path, text, changeBy }: InstalledText, vers
   if (kind === null) return;
   if (kind === "missing") return pass.change(path, "write it", write(file));
   const origin = originOf(readFileSync(file, "utf8"), text);
-  if (origin.kind === "same") return pass.fine(path, "is as it should be");
+  if (origin.kind === "same") return pass.fine(path, "up to date");
   if (origin.kind === "ours")
-    return pass.change(path, `replace the one of licmond ${origin.version}`, write(file));
+    return pass.change(path, `replace the file of licmond ${origin.version}`, write(file));
   if (origin.kind === "foreign") {
-    const fix = `look what it is for, and move it away: mv ${file} ${file}.bak`;
-    return pass.refuse(path, `${file} is not from licmond`, fix);
+    const fix = `check its purpose and move it away: mv ${file} ${file}.bak`;
+    return pass.refuse(path, `${file} was not installed by licmond`, fix);
   }
-  const stays = "was changed by hand and stays";
+  const stays = "changed by hand; kept";
   if (!origin.outdated) return pass.keep(path, stays, changeBy);
   const beside = `${file}.new`;
   const there = kindOf(beside);
@@ -117,48 +117,47 @@ async function layText(pass: Pass, { path, text, changeBy }: InstalledText, vers
 }
 
 const MAKE_USER = `systemd-sysusers ${LAYOUT.sysusers}`;
-/** For systems without systemd-sysusers: useradd(8), the same user. */
+/** Creates the same user with useradd(8), for systems without systemd-sysusers. */
 const USERADD = `useradd --system --user-group --no-create-home --home-dir ${LAYOUT.data} --shell /usr/sbin/nologin --comment 'License monitoring daemon' ${SERVICE_NAME}`;
 
 async function makeUser(pass: Pass, line: string): Promise<void> {
-  if ((await serviceAccount(pass)) !== null) return pass.fine(line, `the user ${SERVICE_NAME} is there`);
-  await runStep(pass, line, `make the user ${SERVICE_NAME}`);
+  if ((await serviceAccount(pass)) !== null) return pass.fine(line, `user ${SERVICE_NAME} exists`);
+  await runStep(pass, line, `create the user ${SERVICE_NAME}`);
 }
 
 /**
- * Makes a directory where there is none. One that is there gets its owner from tmpfiles.d(5), and the data, with all
- * that lies in it, from the unit's StateDirectory= when the service starts.
+ * Creates a missing directory. tmpfiles.d(5) sets the owner of an existing one; the unit's StateDirectory= sets the owner
+ * of the data and its contents when the service starts.
  */
 async function layDirectory(pass: Pass, path: string, mode: number, owner: OwnerName): Promise<void> {
   const place = pass.at(path);
   if (!mayWrite(pass, path)) return;
   const kind = kindOf(place);
   if (kind === "missing")
-    return pass.change(path, `make it, for ${owner}, mode 0${mode.toString(8)}`, async () =>
+    return pass.change(path, `create it for ${owner}, mode 0${mode.toString(8)}`, async () =>
       makeDirectory(place, { mode, owner: await ownerOf(pass, owner) }),
     );
-  // Administrators put data on another disk by a link, and systemd does for units with DynamicUser=.
+  // Links are normal: administrators move data to another disk, and systemd links it for DynamicUser=.
   const isLink = kind === "symlink";
-  if (leadsTo(place) === "directory")
-    return pass.fine(path, isLink ? "is a link to a directory" : "is there");
-  if (isLink) pass.refuse(path, `${place} is a link to no directory`, "correct or remove the link");
+  if (leadsTo(place) === "directory") return pass.fine(path, isLink ? "is a link to a directory" : "exists");
+  if (isLink) pass.refuse(path, `${place} is not a link to a directory`, "correct or remove the link");
   else pass.refuse(path, `${place} is not a directory`, "move it away");
 }
 
-/** Writes a config where there is none. The content of one that is there is never touched. */
+/** Writes a missing config. Never changes the content of an existing one. */
 async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerName): Promise<void> {
   const path = LAYOUT.config;
   const file = pass.at(path);
-  const stays = "is there and stays as it is";
-  // Configs that are kept elsewhere, e.g. under version control, are linked.
+  const stays = "exists; kept";
+  // Configs under version control are often linked.
   if (kindOf(file) === "symlink" && leadsTo(file) === "file") return pass.fine(path, stays);
   const kind = fileAt(pass, path);
   if (kind === null) return;
   if (kind === "missing") {
-    // An image that does not know the group yet: its closed directory decides which users may read it.
+    // If the image does not know the group yet, the mode of its directory protects the file.
     const canGive = pass.root === null || (pass.uid === 0 && (await serviceAccount(pass)) !== null);
     const [whose, rights] = canGive ? [owner, mode] : (["root:root", 0o644] as const);
-    const what = `write a commented config, for ${whose}, mode 0${rights.toString(8)}`;
+    const what = `write a commented config for ${whose}, mode 0${rights.toString(8)}`;
     return pass.change(path, what, async () =>
       writeWhole(file, text, { mode: rights, owner: await ownerOf(pass, whose) }),
     );
@@ -167,45 +166,45 @@ async function layConfig(pass: Pass, text: string, mode: number, owner: OwnerNam
   const isRootsAlone = uid === 0 && gid === 0 && (has & 0o004) === 0;
   if (pass.root !== null || owner === "root:root" || !isRootsAlone || pass.uid !== 0)
     return pass.fine(path, stays);
-  await pass.change(path, `let the group ${SERVICE_NAME} read it; its content stays as it is`, async () => {
+  await pass.change(path, `make it readable for group ${SERVICE_NAME}`, async () => {
     const now = await ownerOf(pass, owner);
     if (now !== null) lchownSync(file, now.uid, now.gid);
     chmodSync(file, (has & 0o777) | 0o040);
   });
 }
 
-/** What a path leads to, through links. */
+/** Returns the kind of a path's target, through links. */
 function leadsTo(path: string): "file" | "directory" | null {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() ? "file" : stats?.isDirectory() ? "directory" : null;
 }
 
-/** As every boot will; also those that an installation that broke off has laid down. */
+/** Applies tmpfiles.d(5) like every boot, also for files of an interrupted installation. */
 async function applyTmpfiles(pass: Pass): Promise<void> {
   const line = `systemd-tmpfiles --create ${LAYOUT.tmpfiles}`;
   if (!pass.changed(LAYOUT.tmpfiles) && kindOf(pass.at(LAYOUT.secrets)) !== "missing")
     return pass.fine(line, "nothing new to apply");
-  await runStep(pass, line, "apply it, as every boot will");
+  await runStep(pass, line, "create the directories, as at every boot");
 }
 
 async function reloadManager(pass: Pass): Promise<void> {
   const line = "systemctl daemon-reload";
   const isChanged = pass.changed(LAYOUT.unit) || pass.changed(LAYOUT.hubUnit);
   const isKnown = !isChanged && !(await serviceState(pass.run)).needsReload;
-  if (isKnown) return pass.fine(line, "systemd knows the units");
-  await runStep(pass, line, "let systemd read the units");
+  if (isKnown) return pass.fine(line, "systemd has loaded the units");
+  await runStep(pass, line, "reload the units in systemd");
 }
 
-/** Now and at every boot. A service that runs with something older is restarted. */
+/** Enables and starts the service. Restarts one that runs something older. */
 async function startService(pass: Pass): Promise<void> {
   const { isActive, isEnabled } = await serviceState(pass.run);
   const enable = `systemctl enable ${UNIT_NAME}`;
-  if (isEnabled) pass.fine(enable, "it is enabled");
-  else await runStep(pass, enable, "start it at every boot");
+  if (isEnabled) pass.fine(enable, "enabled");
+  else await runStep(pass, enable, "start it at boot");
 
   const restart = `systemctl restart ${UNIT_NAME}`;
   const isCurrent = !pass.changed(LAYOUT.binary) && !pass.changed(LAYOUT.unit);
-  if (isActive && isCurrent) return pass.fine(restart, "it runs with what is installed");
-  const what = isActive ? "restart it with what is installed now" : "start it";
+  if (isActive && isCurrent) return pass.fine(restart, "already running the installed version");
+  const what = isActive ? "restart it with the installed version" : "start it";
   await pass.change(restart, what, () => restartService(pass.run));
 }

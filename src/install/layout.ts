@@ -8,12 +8,12 @@ import trialLines from "../../systemd/licmond.trial.conf" with { type: "text" };
 import hubUnit from "../../systemd/licmond-hub.service" with { type: "text" };
 
 /**
- * Where an installation by the administrator lies (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)): /usr/lib belongs to
- * packages, and /usr/local/lib/sysusers.d is not read by the systemd of every distribution in use; /etc is.
+ * Paths of an administrator's installation (file-hierarchy(7), sysusers.d(5), tmpfiles.d(5)). Files are in /etc: /usr/lib
+ * belongs to packages, and not every distribution's systemd reads /usr/local/lib/sysusers.d.
  */
 export const LAYOUT = {
   binary: "/usr/local/bin/licmond",
-  /** The binary that the last upgrade replaced. */
+  /** Binary that the last upgrade replaced. */
   previousBinary: "/usr/local/bin/licmond.previous",
   unit: "/etc/systemd/system/licmond.service",
   hubUnit: "/etc/systemd/system/licmond-hub.service",
@@ -21,19 +21,19 @@ export const LAYOUT = {
   tmpfiles: "/etc/tmpfiles.d/licmond.conf",
   configDirectory: "/etc/licmond",
   config: "/etc/licmond/licmond.toml",
-  /** Root's alone; the tmpfiles make it. */
+  /** Owned by root; created by tmpfiles. */
   secrets: "/etc/licmond/secrets",
   data: "/var/lib/licmond",
   manPage: "/usr/local/share/man/man1/licmond.1",
 } as const;
 
-/** The unit, its user and the user's group all have this name. */
+/** Name of the unit, its user and its group. */
 export const SERVICE_NAME = "licmond";
 export const UNIT_NAME = "licmond.service";
-/** Laid down with the other, and started where an administrator enables it. */
+/** Installed with the other unit; started only if an administrator enables it. */
 export const HUB_UNIT_NAME = "licmond-hub.service";
 
-/** What a copy of the unit has in the place of its own lines while its sandbox is tried. */
+/** Lines that replace the unit's own in the copy that `check` starts. */
 export const TRIAL_LINES: string = trialLines;
 
 export interface InstalledText {
@@ -42,51 +42,48 @@ export interface InstalledText {
   readonly changeBy: string;
 }
 
-/** Scripts for shells. */
+/** Completion scripts by shell. */
 export const COMPLETIONS: Readonly<Record<string, string>> = { bash, zsh, fish };
 
 const completion = (place: string, text: string): InstalledText => ({
   path: `/usr/local/share/${place}`,
   text,
-  changeBy: "put one of your own into your home directory",
+  changeBy: "use your own in your home directory",
 });
 
-/**
- * Texts that are installed under a mark, in the order in which they are laid down. `changeBy`: how an administrator changes
- * one without changing the file.
- */
+/** Texts that are installed with a mark, in order. `changeBy`: how to customize one without changing the file. */
 export const TEXTS: readonly InstalledText[] = [
   {
     path: LAYOUT.sysusers,
     text: sysusers,
-    changeBy: "put lines of your own into another file of /etc/sysusers.d",
+    changeBy: "add your lines to another file in /etc/sysusers.d",
   },
   {
     path: LAYOUT.tmpfiles,
     text: tmpfiles,
-    changeBy: "put lines of your own into another file of /etc/tmpfiles.d",
+    changeBy: "add your lines to another file in /etc/tmpfiles.d",
   },
-  { path: LAYOUT.unit, text: unit, changeBy: "put changes into a drop-in: systemctl edit licmond" },
+  { path: LAYOUT.unit, text: unit, changeBy: "use a drop-in: systemctl edit licmond" },
   {
     path: LAYOUT.hubUnit,
     text: hubUnit,
-    changeBy: "put changes into a drop-in: systemctl edit licmond-hub",
+    changeBy: "use a drop-in: systemctl edit licmond-hub",
   },
   completion("bash-completion/completions/licmond", bash),
   completion("fish/vendor_completions.d/licmond.fish", fish),
   completion("zsh/site-functions/_licmond", zsh),
 ];
 
-/** licmond(1); an installed one is known by its mark, whatever its text. */
+/** Returns licmond(1); an installed one is recognized by its mark. */
 export const manPageOf = (text: string): InstalledText => ({
   path: LAYOUT.manPage,
   text,
-  changeBy: "keep one of your own under another name",
+  changeBy: "keep yours under another name",
 });
 
 /**
- * The first line of a text that licmond installed; the second where zsh wants another one first. Its hash of everything
- * else shows later whether an administrator changed the file, whichever version wrote it.
+ * First line of an installed text; the second if zsh needs another one first. The hash of all other lines shows whether an
+ * administrator changed the file, independent of the version that wrote it.
  */
 const MARK = /^(?:#|\.\\") Installed by licmond (\S+); sha256 of the lines below: ([0-9a-f]{64})\.\n/m;
 
@@ -97,9 +94,9 @@ export function withMark(text: string, version: string): string {
 }
 
 /**
- * Compares a file's content with the text that we would install: `same` = it says that (with any mark, or with none),
- * `ours` = an earlier version's, untouched; `changed` = ours, edited since; `foreign` = not from us.
- * `outdated`: what we would write now differs from what we wrote then.
+ * Compares a file with the text to install: `same` = equal except for the mark, `ours` = an unchanged text of another
+ * version, `changed` = ours, edited; `foreign` = not ours. `outdated`: the text to install differs from the one that was
+ * installed.
  */
 export function originOf(content: string, text: string) {
   const mark = MARK.exec(content);

@@ -4,27 +4,27 @@ import { dirname } from "node:path";
 import { codeOf, messageOf } from "../domain/error-code.ts";
 import { type Host, kindOf, must, obstacle } from "./host.ts";
 
-/** What one step found or did. */
+/** Result of one step. */
 export interface Finding {
-  /** A path on the host, or a command line. */
+  /** Path on the host, or a command line. */
   readonly subject: string;
-  /** `keep`: the administrator's own file stays. */
+  /** `keep`: the administrator's own file is kept. */
   readonly kind: "nothing" | "do" | "keep" | "refuse";
   readonly words: string;
-  /** What the administrator can do about it. */
+  /** Advice for the administrator. */
   readonly advice: string | null;
 }
 
 type Apply = () => unknown;
 
 /**
- * One walk through the steps of `install`, `upgrade` or `uninstall` on a host. Each verb is a plain function that is
- * walked twice: the first pass only looks, and collects what would change and what is refused; the second pass acts.
+ * One run through the steps of `install`, `upgrade` or `uninstall`. Each command is a plain function that runs twice: the
+ * first pass collects changes and refusals, the second one applies the changes.
  */
 export type Pass = ReturnType<typeof createPass>;
 export type Verb = (pass: Pass) => Promise<void>;
 
-/** Calls `tell` with each step when it is done. An acting pass throws StepError at the first step that fails. */
+/** Calls `tell` after each step. An acting pass throws StepError at the first step that fails. */
 export function createPass(host: Host, acts: boolean, tell: (finding: Finding) => void = () => {}) {
   const found: Finding[] = [];
   let work = false;
@@ -45,30 +45,30 @@ export function createPass(host: Host, acts: boolean, tell: (finding: Finding) =
   return {
     ...host,
     found,
-    /** Everything is as it should be. */
+    /** Nothing to do. */
     fine: (subject: string, why: string) => note(subject, "nothing", why),
     async change(subject: string, what: string, apply: Apply) {
       await run(subject, apply);
       note(subject, "do", what);
     },
-    /** `beside` lays something beside the file that stays. */
+    /** Keeps a file. `beside` writes another one next to it. */
     async keep(subject: string, why: string, advice: string, beside?: Apply) {
       if (beside !== undefined) await run(subject, beside);
       note(subject, "keep", why, advice);
     },
-    /** Nothing at all is changed while one step refuses. */
+    /** Refuses the step. A single refusal prevents all changes. */
     refuse(subject: string, why: string, fix: string) {
       if (acts) throw new StepError(subject, why);
       note(subject, "refuse", why, fix);
     },
-    /** This pass has changed the subject, or would have. */
+    /** Reports whether this pass changes the subject. */
     changed: (subject: string) => found.some((each) => each.subject === subject && each.kind === "do"),
-    /** Some step has something to do. */
+    /** Reports whether any step has work. */
     hasWork: () => work,
   };
 }
 
-/** A step that failed half-way. What was done before it stays done; a second run goes on from there. */
+/** A step failed. Earlier steps stay done; the next run continues from there. */
 export class StepError extends Error {
   override readonly name = "StepError";
   constructor(subject: string, why: string, cause?: unknown) {
@@ -76,46 +76,43 @@ export class StepError extends Error {
   }
 }
 
-/** A step that is a command line. */
+/** Runs a command line as a step. */
 export function runStep(pass: Pass, line: string, what: string, timeoutMs?: number): Promise<void> {
   return pass.change(line, what, () => must(pass.run, line, timeoutMs));
 }
 
-/** Whether something can be written at a path of the host; refuses when not. */
+/** Reports whether a path of the host is writable; refuses the step if not. */
 export function mayWrite(pass: Pass, path: string): boolean {
   const hindered = obstacle(pass, path);
   if (hindered !== null) pass.refuse(path, ...hindered);
   return hindered === null;
 }
 
-/** What lies where a regular file belongs; null when nothing can be written there or something else lies there: refused. */
+/** Returns what is at the path of a regular file; null after a refusal, if it is something else or not writable. */
 export function fileAt(pass: Pass, path: string): "missing" | "file" | null {
   if (!mayWrite(pass, path)) return null;
   const file = pass.at(path);
   const kind = kindOf(file);
   if (kind === "missing" || kind === "file") return kind;
   const isUnit = path.endsWith(".service");
-  const release = isUnit
-    ? "; a masked unit is let go by `systemctl unmask licmond`"
-    : ", and remove the link";
+  const release = isUnit ? "; unmask a masked unit with `systemctl unmask licmond`" : ", and remove the link";
   const [what, fix] =
     kind === "symlink"
-      ? ["a symbolic link", `look where it leads (readlink)${release}`]
+      ? ["a symbolic link", `check its target (readlink)${release}`]
       : [kind === "directory" ? "a directory" : "not a regular file", "move it away"];
   pass.refuse(path, `${file} is ${what}`, fix);
   return null;
 }
 
-/** On the host it is gone with the next boot; below a root it lies where nothing is looked for. */
+/** Returns the path of the lock. On the host it disappears at boot. */
 export function lockPath(host: Host): string {
   return host.at(host.root === null ? "/run/licmond-install.db" : "/.licmond-install.db");
 }
 
 /**
- * Makes one process the only one to change an installation: two upgrades at once would keep the new binary as the
- * previous one. The lock is a write transaction on an empty database, which the kernel drops with the process; its
- * `user_version` is the id of the `holder`, and what the holder itself has started (`upgrade` runs the new binary's
- * `install`) works under its lock. Throws the system's error when the file cannot be written.
+ * Locks the installation: two upgrades at once would keep the new binary as the previous one. The lock is a write
+ * transaction on an empty database, which the kernel releases with the process; `user_version` is the pid of the `holder`.
+ * Processes that the holder starts (`upgrade` runs the new binary's `install`) share its lock. Throws file system errors.
  */
 export function lockInstallation(path: string, parent = process.ppid) {
   mkdirSync(dirname(path), { recursive: true });

@@ -16,13 +16,13 @@ import {
 import { mayWrite, type Pass, runStep } from "./pass.ts";
 
 export interface UninstallWanted {
-  /** Config, data and user, too. */
+  /** Also delete config, data and user. */
   readonly purge: boolean;
-  /** Also texts that were changed by hand. */
+  /** Also remove changed texts. */
   readonly force: boolean;
-  /** systemd runs on the host and can be asked. */
+  /** systemd runs on the host and answers. */
   readonly withSystemd: boolean;
-  /** A storage directory of the config that is not the default one; it is never deleted. */
+  /** Storage directory of the config if it is not the default; never deleted. */
   readonly otherData: string | null;
 }
 
@@ -30,9 +30,9 @@ const UNITS = [
   [UNIT_NAME, LAYOUT.unit],
   [HUB_UNIT_NAME, LAYOUT.hubUnit],
 ] as const;
-/** By it a unit is enabled. */
+/** Returns the link that enables a unit. */
 const enabledLink = (unit: string) => `/etc/systemd/system/multi-user.target.wants/${unit}`;
-/** What is not ours: its path, its name, and what is in it. */
+/** The administrator's files: path, name and content. */
 const ADMINISTRATORS = [
   [`${LAYOUT.unit}.d`, "your drop-ins", "your drop-ins"],
   [`${LAYOUT.hubUnit}.d`, "your drop-ins", "your drop-ins"],
@@ -40,7 +40,7 @@ const ADMINISTRATORS = [
   [LAYOUT.data, "the database", "the database, with its history and keys"],
 ] as const;
 
-/** Everything that `licmond uninstall` does, in order. */
+/** Runs all steps of `licmond uninstall`. */
 export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<void> {
   const { purge, force, withSystemd, otherData } = wanted;
   for (const [unit, path] of UNITS) {
@@ -57,29 +57,29 @@ export async function uninstall(pass: Pass, wanted: UninstallWanted): Promise<vo
   if (otherData !== null) await leave(pass, otherData, "the database");
 }
 
-/** Stops the service and its start at boot. A package's unit of that name is not ours to stop. */
+/** Stops and disables the service, unless the unit belongs to a package. */
 async function stopService(pass: Pass, unit: string, path: string): Promise<void> {
   const line = `systemctl disable --now ${unit}`;
-  if (kindOf(pass.at(path)) !== "file") return pass.fine(line, `there is no ${path}`);
+  if (kindOf(pass.at(path)) !== "file") return pass.fine(line, `${path} does not exist`);
   const { isActive, isEnabled } = await serviceState(pass.run, unit);
-  if (!isActive && !isEnabled) return pass.fine(line, "it neither runs nor is enabled");
-  const what = isActive ? "stop it, now and at boot" : "start it no more at boot";
+  if (!isActive && !isEnabled) return pass.fine(line, "not running and not enabled");
+  const what = isActive ? "stop and disable it" : "disable it";
   await runStep(pass, line, what, SERVICE_TIMEOUT_MS);
 }
 
-/** Lets systemd forget the unit, and that it ever failed. */
+/** Makes systemd forget the unit and its failures. */
 async function forgetUnit(pass: Pass): Promise<void> {
   const line = "systemctl daemon-reload";
   const removed = UNITS.filter(([, path]) => pass.changed(path));
   if (removed.length === 0) return pass.fine(line, "no unit was removed");
-  await pass.change(line, "let systemd forget the units", async () => {
+  await pass.change(line, "reload systemd without the units", async () => {
     await must(pass.run, line);
-    // It fails when there is nothing to reset.
+    // Fails if there is nothing to reset.
     for (const [unit] of removed) await pass.run(["systemctl", "reset-failed", unit]);
   });
 }
 
-/** Removes what lies there when it is ours; anything else stays, and is not `what` it should be. */
+/** Removes a file if it is ours; keeps anything else. */
 async function removeOurs(
   pass: Pass,
   path: string,
@@ -90,26 +90,26 @@ async function removeOurs(
 ): Promise<void> {
   const file = pass.at(path);
   const kind = kindOf(file);
-  if (kind === "missing") return pass.fine(path, "is not there");
+  if (kind === "missing") return pass.fine(path, "does not exist");
   if (!mayWrite(pass, path)) return;
-  if (!isOurs(file, kind)) return pass.keep(path, `is not ${what} and stays`, `look what it is for: ${file}`);
+  if (!isOurs(file, kind)) return pass.keep(path, `not ${what}; kept`, `check its purpose: ${file}`);
   await pass.change(path, how, () => apply(file));
 }
 
-/** A text that was changed by hand goes only by force, one that is not ours never; and what was laid beside it. */
+/** Removes a text and the copy next to it. A changed text needs `force`; one that is not ours is never removed. */
 async function removeText(pass: Pass, { path, text }: InstalledText, force: boolean) {
   const file = pass.at(path);
   const origin = kindOf(file) === "file" ? originOf(readFileSync(file, "utf8"), text).kind : "foreign";
-  const how = origin === "changed" ? "remove it, with your changes" : "remove it";
+  const how = origin === "changed" ? "remove it with your changes" : "remove it";
   if (origin === "changed" && !force)
-    await pass.keep(path, "was changed by hand and stays", `--force removes it, or: rm ${file}`);
+    await pass.keep(path, "changed by hand; kept", `remove it with --force, or: rm ${file}`);
   else await removeOurs(pass, path, "from licmond", () => origin !== "foreign", how);
   await removeOurs(pass, `${path}.new`, "", () => true);
 }
 
 const isBinary = (file: string, kind: FileKind) => kind === "file" && isLicmondBinary(file);
 
-/** Deletes a directory with everything in it. A link is not followed; a mount point stays, empty. */
+/** Deletes a directory tree. Does not follow links; an emptied mount point stays. */
 function deleteTree(pass: Pass, path: string, what: string): Promise<void> {
   const isOwn = (_: string, kind: FileKind) => kind === "directory";
   return removeOurs(pass, path, "a directory of its own", isOwn, what, (directory) => {
@@ -123,20 +123,20 @@ function deleteTree(pass: Pass, path: string, what: string): Promise<void> {
   });
 }
 
-/** Says that something stays, and how to delete it: below a root the host's own path would delete the host's. */
+/** Reports a file that is kept, with the command that deletes it, which in an image names the image's path. */
 async function leave(pass: Pass, path: string, what: string): Promise<void> {
-  if (kindOf(pass.at(path)) === "missing") pass.fine(path, "is not there");
-  else await pass.keep(path, `${what}: stays`, `delete it: rm -r ${pass.at(path)}`);
+  if (kindOf(pass.at(path)) === "missing") pass.fine(path, "does not exist");
+  else await pass.keep(path, `${what}; kept`, `delete it: rm -r ${pass.at(path)}`);
 }
 
 async function settleUser(pass: Pass, purge: boolean): Promise<void> {
   const line = `userdel ${SERVICE_NAME}`;
   const subject = purge ? line : `user ${SERVICE_NAME}`;
-  if ((await serviceAccount(pass)) === null) return pass.fine(subject, "there is no such user");
-  if (!purge) return pass.keep(subject, "stays: the data belongs to it", `delete it: ${line}`);
+  if ((await serviceAccount(pass)) === null) return pass.fine(subject, "user does not exist");
+  if (!purge) return pass.keep(subject, "kept as the owner of the data", `delete it: ${line}`);
   await pass.change(subject, "delete the user and its group", async () => {
     await must(pass.run, line);
-    // userdel takes the group with it where login.defs says so.
+    // Depending on login.defs, userdel also deletes the group.
     const { ok } = await pass.run(["getent", "group", SERVICE_NAME]);
     if (ok) await must(pass.run, `groupdel ${SERVICE_NAME}`);
   });

@@ -5,30 +5,30 @@ import { type Host, must, restartService, rootsOwn, SERVICE_TIMEOUT_MS, serviceS
 import { HUB_UNIT_NAME, LAYOUT, UNIT_NAME } from "./layout.ts";
 import { fileAt, type Pass, runStep } from "./pass.ts";
 
-/** `none`: no unit of ours, or no systemd to ask. */
+/** State of the service. `none`: no unit of ours, or no systemd. */
 export type ServiceNow = "runs" | "stopped" | "none";
 
 export interface UpgradeWanted {
-  /** The new binary. */
+  /** Path of the new binary. */
   readonly file: string;
   readonly allowDowngrade: boolean;
-  /** Where the database lies that must go back with the binary; null = it stays as it is. */
+  /** Directory of the database to roll back with the binary; null = keep the database. */
   readonly rollBackIn: string | null;
   readonly service: ServiceNow;
 }
 
-/** `check --config-only` of a version that does not know the option. */
+/** Exit code of `check --config-only` in versions without the option. */
 const EXIT_USAGE = 2;
-/** A database is exchanged while no daemon works on it. */
+/** Stops the daemon before its database is replaced. */
 export const STOP = `systemctl stop ${UNIT_NAME}`;
 
-/** Everything that `licmond upgrade` does, in order. When a step after the first fails, {@link goBack} undoes it. */
+/** Runs all steps of `licmond upgrade`. If a step after the first fails, {@link goBack} undoes it. */
 export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> {
   const { file, service, rollBackIn } = wanted;
   const fresh = await assess(pass, file, wanted.allowDowngrade);
   if (fresh !== null) {
     if (rollBackIn !== null) await putDatabaseBack(pass, file, rollBackIn, service);
-    const what = `replace ${fresh.was} by ${fresh.line}; the old one is kept as ${LAYOUT.previousBinary}`;
+    const what = `replace ${fresh.was} by ${fresh.line}; keep the old one as ${LAYOUT.previousBinary}`;
     await pass.change(LAYOUT.binary, what, () =>
       replaceBinary(file, pass.at(LAYOUT.binary), pass.at(LAYOUT.previousBinary), rootsOwn(pass, 0o755)),
     );
@@ -40,13 +40,11 @@ export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> 
     pass.fine(layDownLine, "nothing was replaced");
     return pass.fine(restartLine, "nothing was replaced");
   }
-  const brings = "lay down what its version brings: unit, user, directories";
+  const brings = "install the files of its version: unit, user, directories";
   await pass.change(layDownLine, brings, () => layDown(pass));
-  if (service === "stopped")
-    pass.fine(restartLine, `it does not run; start it: systemctl start ${UNIT_NAME}`);
+  if (service === "stopped") pass.fine(restartLine, `not running; start it: systemctl start ${UNIT_NAME}`);
   else {
-    const waits =
-      "restart it and wait until it answers; a database of an older schema is backed up and migrated first";
+    const waits = "restart it and wait until it answers; an older database is backed up and migrated first";
     await pass.change(restartLine, waits, () => restartService(pass.run));
   }
   if (!(await hubRuns(pass))) return;
@@ -54,7 +52,7 @@ export async function upgrade(pass: Pass, wanted: UpgradeWanted): Promise<void> 
   await pass.change(`systemctl restart ${HUB_UNIT_NAME}`, hub, () => restartService(pass.run, HUB_UNIT_NAME));
 }
 
-/** What the new binary is and what it replaces; null when there is nothing to replace, or it is refused. */
+/** Describes the new binary and the one it replaces; null if there is nothing to replace, or after a refusal. */
 async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const path = LAYOUT.binary;
   const installedFile = pass.at(path);
@@ -65,32 +63,32 @@ async function assess(pass: Pass, file: string, allowDowngrade: boolean) {
   const kind = fileAt(pass, path);
   if (kind === null) return null;
   if (kind === "missing" || !isLicmondBinary(installedFile))
-    return refuse(`${installedFile} is not a licmond`, "`licmond install` installs one");
+    return refuse(`${installedFile} is not a licmond binary`, "install it with `licmond install`");
   const whole =
-    "name the licmond binary that you downloaded, unpacked; `sha256sum -c SHA256SUMS` shows whether the download is complete";
-  if (!isLicmondBinary(file)) return refuse(`${file} is not a licmond, or not the whole of one`, whole);
+    "pass the downloaded licmond binary, unpacked; check the download with `sha256sum -c SHA256SUMS`";
+  if (!isLicmondBinary(file)) return refuse(`${file} is not a complete licmond binary`, whole);
   if (sameBytes(file, installedFile)) {
-    pass.fine(path, `is ${file} already`);
+    pass.fine(path, `already is ${file}`);
     return null;
   }
   const fresh = await versionOf(pass.run, file);
-  const other = "take the build for this system (chmod +x)";
+  const other = "use the build for this system (chmod +x)";
   if (!fresh.ok) return refuse(`${file} does not run on this host: ${fresh.why}`, other);
-  // An installed one that does not run is a reason to replace it.
+  // An installed binary that does not run is replaced.
   const installed = await versionOf(pass.run, installedFile);
   if (installed.ok && Bun.semver.order(fresh.version, installed.version) < 0 && !allowDowngrade)
     return refuse(
       `${file} is licmond ${fresh.version}, older than the installed ${installed.version}`,
-      "--allow-downgrade installs it all the same; it refuses a database that a newer one has changed",
+      "downgrade with --allow-downgrade; the older version may reject the database",
     );
-  // The new version must take the config, before the old one is stopped.
+  // Check that the new version accepts the config before the old one is stopped.
   const { ok, exitCode, stdout, words } = await pass.run([file, "check", "--config-only"]);
-  const why = `the new version does not take the config:\n${stdout.trim() || words}`;
+  const why = `the new version rejects the config:\n${stdout.trim() || words}`;
   if (!ok && exitCode !== EXIT_USAGE) return refuse(why, `correct ${LAYOUT.config}`);
-  return { line: fresh.line, was: installed.ok ? installed.line : "the licmond that is there" };
+  return { line: fresh.line, was: installed.ok ? installed.line : "the installed licmond" };
 }
 
-/** The older binary refuses a database that the newer one has migrated: the copy from before takes its place. */
+/** Restores the copy of the database from before the migration, because the older version rejects the migrated one. */
 async function putDatabaseBack(
   pass: Pass,
   binary: string,
@@ -102,15 +100,15 @@ async function putDatabaseBack(
   if (way.kind === "lost")
     return pass.refuse(
       way.database,
-      `${way.database} was migrated since, and there is no copy from before`,
-      "put a backup from before the upgrade in its place (`licmond restore`), or stay with this version",
+      `${way.database} was migrated since, and no earlier copy exists`,
+      "restore a backup from before the upgrade (`licmond restore`), or keep this version",
     );
-  if (service === "runs") await runStep(pass, STOP, "stop it: its database is exchanged", SERVICE_TIMEOUT_MS);
-  const what = `put ${way.copy}, from before the upgrade, in its place; what was collected since stays in licmond.db.replaced-* beside it`;
+  if (service === "runs") await runStep(pass, STOP, "stop it to replace its database", SERVICE_TIMEOUT_MS);
+  const what = `restore ${way.copy} from before the upgrade; later data is kept in licmond.db.replaced-*`;
   await pass.change(way.database, what, () => restoreCopy(way));
 }
 
-/** Asks a binary whether it would take up the database, by an empty one of the same schema. */
+/** Asks a binary whether it accepts the database, with an empty one of the same schema. */
 function databaseFor(host: Host, binary: string, directory: string): Promise<WayBack> {
   return wayBack(host.at(directory), async (file) => {
     const { exitCode } = await host.run([binary, "restore", "--verify", file]);
@@ -118,13 +116,10 @@ function databaseFor(host: Host, binary: string, directory: string): Promise<Way
   });
 }
 
-/** The new binary brings its own unit, sysusers and tmpfiles. */
+/** Installs the unit, sysusers and tmpfiles of the new binary. */
 const layDown = (host: Host) => must(host.run, `${host.at(LAYOUT.binary)} install`);
 
-/**
- * Puts the previous binary back, with the unit that it brings and the database that it understands, and starts what
- * ran. Throws with the words of what failed.
- */
+/** Restores the previous binary with its unit and a database that it accepts, and starts the service if it was running. Throws with the output of a failed step. */
 export async function goBack(host: Host, service: ServiceNow, directory: string | null): Promise<void> {
   const previous = host.at(LAYOUT.previousBinary);
   if (service === "runs" && directory !== null) {

@@ -14,31 +14,31 @@ import { waitsQuery } from "../history/statistics/waits.ts";
 import { type SessionFilter, sessionCondition } from "../store/conditions.ts";
 import type { Period } from "./period.ts";
 
-/** What a report is to be about. */
+/** Request of a report. */
 export interface ReportRequest {
   readonly period: Period;
-  /** Epoch ms: a period that is not over ends here. */
+  /** Epoch ms. An unfinished period ends here. */
   readonly now: number;
-  /** IANA zone of all its times. */
+  /** IANA zone of all times. */
   readonly zone: string;
-  /** All servers of the config, in its order. */
+  /** All servers in the order of the config. */
   readonly servers: readonly ServerPicture[];
   readonly products: readonly Product[];
-  /** Only servers that have all of these. */
+  /** Only servers with all of these labels. */
   readonly labels: Labels;
   readonly anonymize: boolean;
-  /** `http.public_url`, where the page is. */
+  /** `http.public_url`, the URL of the page. */
   readonly publicUrl: string | null;
 }
 
-/** What is asked of history. */
+/** Query to the history. */
 interface ReportAsked extends Range, Asked, Pick<ReportRequest, "products" | "anonymize"> {
   readonly filter: SessionFilter & { readonly servers: readonly string[] };
 }
 
 const ALL = { interval: null, timezone: "UTC", series: false, sort: null, limit: null, offset: 0 };
 const LONGEST = 10;
-/** Rows of any other table; the rest is counted. */
+/** Maximum number of rows of other tables; the remaining ones are counted. */
 export const MOST = 30;
 const LONGEST_OUTAGE = {
   statuses: ["down", "unknown"],
@@ -48,7 +48,7 @@ const LONGEST_OUTAGE = {
 } as const;
 const BY_FULL = { field: "fullSeconds", descending: true } as const;
 
-/** What the worker of history answers for reports. */
+/** Queries of reports in the history worker. */
 export const REPORT_QUERIES = {
   async report(read: Reader, asked: ReportAsked) {
     const { start, end, products, anonymize } = asked;
@@ -58,20 +58,20 @@ export const REPORT_QUERIES = {
     const product = products.map(({ name }) => name);
     return {
       rows,
-      /** Share of the time in which the log of a server was read. */
+      /** Share of the time in which a server's log was read. */
       logged: new Map(logged),
       products: await productFigures(read, { ...asked, product }),
       waits: await waitsQuery(read, { ...asked, sort: BY_FULL, limit: MOST, offset: 0 }),
       unnamed: unnamedDenials(read, asked),
       availability: servers.map((id) => outagesAt(read, id, asked)),
-      /** Null: the report names no people. */
+      /** Null if the report names no users. */
       holders: anonymize ? null : longestHolders(read, asked),
     };
   },
 };
 export type ReportQueries = typeof REPORT_QUERIES;
 
-/** How available a server was and how long degraded; when it was not available: how often, and the longest time. */
+/** Returns the availability of a server, its degraded time, and number and length of its outages. */
 function outagesAt(read: Reader, server: string, { start, end }: Range) {
   const { rows, total } = outagesOf(read, { ...LONGEST_OUTAGE, start, end, servers: [server] });
   const degradedMs = statusMs(read, server, { start, end }).degraded;
@@ -79,7 +79,7 @@ function outagesAt(read: Reader, server: string, { start, end }: Range) {
   return { ...known, degradedMs, outages: total, longest: rows[0] ?? null };
 }
 
-/** By daemon: denials that a license server only counted, without the name of a feature. */
+/** Returns denials by daemon that the license server counted without a feature. */
 function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
   return read
     .all<{ server: string; daemon: string; denials: number }>(
@@ -91,7 +91,7 @@ function unnamedDenials(read: Reader, { start, end, filter }: ReportAsked) {
     .filter(({ server }) => filter.servers.includes(server));
 }
 
-/** Who held seats longest, up to the end of the range; a list, and so SQL. */
+/** Returns the longest checkouts up to the end of the range. */
 function longestHolders(read: Reader, asked: ReportAsked) {
   const { start, end, now } = asked;
   const { sql, values } = overlapping(SESSION_COLUMNS, sessionCondition(asked.filter), start, end, now);
@@ -100,8 +100,8 @@ function longestHolders(read: Reader, asked: ReportAsked) {
     ...values,
     end,
     end,
-    // Sorted by the stored times. A session whose end was not seen counts to its server's last reading, which is looked up
-    // below and may lie before the range.
+    // Sorted by stored times. An unfinished session ends at its server's last reading, which is looked up below and may be
+    // before the range, hence the larger limit.
     LONGEST * 10,
   );
   const { holdingOf, shownBegin } = holdingsAt(read.lastReadings(), asked);
@@ -118,7 +118,7 @@ function longestHolders(read: Reader, asked: ReportAsked) {
 
 export type ReportFigures = Awaited<ReturnType<typeof readFigures>>;
 
-/** Reads what a report says, of the servers that it is about; `ask` has history answer. Rejects as history does. */
+/** Reads the data of a report through `ask`. Rejects like the history. */
 export async function readFigures(
   ask: (asked: ReportAsked) => ReturnType<ReportQueries["report"]>,
   { products, labels, anonymize, ...request }: ReportRequest,
@@ -130,7 +130,7 @@ export async function readFigures(
   const intervals = Object.fromEntries(servers.map(({ server }) => [server.id, server.intervalMs]));
   const [start, end] = [period.start, Math.min(period.end, now)];
   const known = await ask({ start, end, now, intervals, filter, products, anonymize });
-  // A product of other servers is none of this report.
+  // Skip products of other servers.
   const isOfAll = Object.keys(labels).length === 0;
   const own = known.products.filter(({ features }) => isOfAll || features > 0);
   return { ...request, labels, end, servers, ...known, products: own };

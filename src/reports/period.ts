@@ -1,10 +1,10 @@
 import { DAY_MS } from "../domain/time/clock.ts";
 
-/** A whole week or month that a report is about, in the host's zone. */
+/** Whole week or month of a report, in the host's zone. */
 export interface Period {
-  /** `2026-10`, or `2026-W43` for a week of ISO 8601. */
+  /** `2026-10`, or `2026-W43` for an ISO 8601 week. */
   readonly name: string;
-  /** For people: `October 2026`, `Week 43 of 2026`. */
+  /** Title: `October 2026`, `Week 43 of 2026`. */
   readonly title: string;
   /** [start, end), epoch ms. */
   readonly start: number;
@@ -17,7 +17,7 @@ const STEP = { week: { days: 7 }, month: { months: 1 } } as const;
 
 function periodOf(every: Every, first: Temporal.PlainDate, zone: string): Period {
   const at = (day: Temporal.PlainDate) => day.toZonedDateTime(zone).epochMilliseconds;
-  // The Thursday of a week says which year's it is (ISO 8601).
+  // A week belongs to the year of its Thursday (ISO 8601).
   const { yearOfWeek, weekOfYear = 0 } = first;
   const isWeek = every === "week";
   return {
@@ -34,21 +34,18 @@ const mondayOf = (day: Temporal.PlainDate) => day.subtract({ days: day.dayOfWeek
 const onClocks = (epochMs: number, zone: string) =>
   Temporal.Instant.fromEpochMilliseconds(epochMs).toZonedDateTimeISO(zone).toPlainDateTime();
 
-/** `2026-10` or `2026-W43` as a period; null when it is neither, or the year has no such week. */
+/** Parses `2026-10` or `2026-W43`; null if invalid, also for a week that the year does not have. */
 export function parsePeriod(text: string, zone: string): Period | null {
   const [, year, month, week] = /^(\d{4})-(?:(0[1-9]|1[0-2])|W(\d\d))$/.exec(text) ?? [];
   if (year === undefined) return null;
   if (month !== undefined) return periodOf("month", Temporal.PlainDate.from(`${text}-01`), zone);
-  // January 4 is in the first week.
+  // January 4 is always in the first week.
   const first = mondayOf(Temporal.PlainDate.from(`${year}-01-04`)).add({ weeks: Number(week) - 1 });
   const period = periodOf("week", first, zone);
   return period.name === text ? period : null;
 }
 
-/**
- * The whole week or month before the time at which a report was due last: `dueMs` after Monday 00:00, of a month after
- * its first such weekday.
- */
+/** Returns the week or month before the latest due time: `dueMs` after Monday 00:00; for months after the first such weekday. */
 export function lastDue(every: Every, dueMs: number, zone: string, now: number): Period {
   const today = onClocks(now, zone).toPlainDate();
   const [weekday, plainTime] = [Math.floor(dueMs / DAY_MS), onClocks(dueMs, "UTC").toPlainTime()];

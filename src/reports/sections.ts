@@ -8,18 +8,18 @@ import { dateTime } from "../domain/time/zone.ts";
 import type { Unit } from "../domain/words.ts";
 import { MOST, type ReportFigures } from "./figures.ts";
 
-/** A table of a report. Its cells are plain text of any names, which the writer makes harmless. */
+/** Table of a report. Cells are plain text, which the writer escapes. */
 export interface Section {
   readonly title: string;
-  /** What the numbers are, and of which time. */
+  /** Description of the numbers and their time. */
   readonly about: string;
-  /** `>` before a head: a column of numbers. */
+  /** Column heads; `>` marks a column of numbers. */
   readonly heads: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
   readonly notes: readonly string[];
 }
 
-/** A text, with what is less important, and where the page shows it; `share` 0–1 is drawn as a bar. */
+/** Text of a cell, with a secondary text and a link to the page; `share` 0–1 is drawn as a bar. */
 export type Cell =
   | string
   | {
@@ -32,7 +32,7 @@ export type Cell =
 const EXPIRY_DAYS = 90;
 const UNKNOWN = "–";
 
-/** The tables of a report, in their order. */
+/** Returns the tables of a report in order. */
 export function sectionsOf(figures: ReportFigures): Section[] {
   const context = contextOf(figures);
   return [
@@ -58,7 +58,7 @@ function contextOf(figures: ReportFigures) {
   const units = new Map(rows.map((row) => [keyOf(row), row.unit]));
   return {
     ...figures,
-    /** The time of the numbers, in words. */
+    /** Time range of the numbers in words. */
     during: `${dateTime(zone, period.start)} to ${dateTime(zone, end)}, ${zone}.`,
     at: (epochMs: number) => dateTime(zone, epochMs),
     nameOf,
@@ -66,15 +66,15 @@ function contextOf(figures: ReportFigures) {
       const link = placeLink(figures.publicUrl, { server, daemon, feature });
       return { main: feature, beside: `${nameOf(server)}, ${daemon}`, link };
     },
-    /** What stands in place of no rows, unless nothing is known. */
+    /** Returns the text for a table without rows. */
     ofCounts: (none: string) => (rows.some(({ coverage }) => coverage > 0) ? none : "No counts were read."),
-    /** What a feature's counts count. */
+    /** Returns the unit of a feature. */
     unitOf: (feature: FeatureId): Unit => units.get(keyOf(feature)) ?? "seats",
     coverageOf: (feature: FeatureId) => percent(coverage.get(keyOf(feature)) ?? 0),
   };
 }
 
-/** A section of the first rows of a list, `none` in place of no rows; a remark stands below. `total`: of a list that is cut. */
+/** Creates a section with the first rows of a list, or `none` without rows, and a note below. `total`: length of the full list. */
 function table<Row>(
   title: string,
   about: string,
@@ -85,7 +85,7 @@ function table<Row>(
   remark = "",
   total = list.length,
 ): Section {
-  const more = total > MOST ? `${total - MOST} more are not shown.` : "";
+  const more = total > MOST ? `${total - MOST} more not shown.` : "";
   const notes = [list.length === 0 ? none : more, remark].filter(Boolean);
   return { title, about, heads: heads.split("|"), rows: list.slice(0, MOST).map(cells), notes };
 }
@@ -98,7 +98,7 @@ function productSection({ products, during }: Context): Section {
   });
   return table(
     "Products",
-    `${during} All features of a product together: the seats that people held at once, and the hours for which seats were idle.`,
+    `${during} All features of a product combined: seats held at the same time, and idle seat hours.`,
     "Product|>Seats|>Peak held|>Average|>Idle hours|>Idle cost|>Coverage",
     products,
     (one) => [
@@ -111,7 +111,7 @@ function productSection({ products, during }: Context): Section {
       percent(one.coverage),
     ],
     "",
-    sums.length === 0 ? "" : `Idle seats cost ${sums.join(" and ")} in the time that was covered.`,
+    sums.length === 0 ? "" : `Idle seats cost ${sums.join(" and ")} in the covered time.`,
   );
 }
 
@@ -119,7 +119,7 @@ function peakSection({ rows, during, featureCell }: Context): Section {
   const fullness = (row: (typeof rows)[number]) => row.peakUtilization ?? -1;
   return table(
     "Peaks against seats",
-    `${during} Seats in use, reservations included; the fullest first.`,
+    `${during} Seats in use, reservations included; fullest first.`,
     "Feature|>Seats|>Peak|>Average|>Hours full|>Users|>Coverage",
     rows.toSorted(
       (a, b) => fullness(b) - fullness(a) || (b.saturatedSeconds ?? 0) - (a.saturatedSeconds ?? 0),
@@ -145,7 +145,7 @@ function denialSection({ rows, unnamed, logged, servers, during, featureCell }: 
   const unlogged = servers.filter(({ server }) => (logged.get(server.id) ?? 0) === 0);
   return table(
     "Denials",
-    `${during} Requests that got no seat, and requests that were queued, as the debug logs tell. A license server that only counts its denials names no feature.`,
+    `${during} Denied and queued requests in the debug logs. License servers that only count denials report no feature.`,
     "Feature|>Denied|>Queued|>Coverage",
     denied.toSorted((a, b) => asked(b) - asked(a)),
     (row) => [
@@ -154,7 +154,7 @@ function denialSection({ rows, unnamed, logged, servers, during, featureCell }: 
       whole(row.queuedRequests),
       percent(logged.get(row.server) ?? 0),
     ],
-    unlogged.length < servers.length ? "What was read tells of none." : "",
+    unlogged.length < servers.length ? "No denials in the logs that were read." : "",
     unknownOf("no debug log was read", unlogged),
   );
 }
@@ -163,7 +163,7 @@ function waitSection({ waits: { rows, total }, during, featureCell, ofCounts }: 
   const hours = (seconds: number | null) => decimal(seconds === null ? null : seconds / 3600);
   return table(
     "Waits",
-    `${during} How often each feature was full (a gap of up to an hour in the readings does not end such a time), and after how many hours a request at such a time would have had a seat: half of them, 80 %, and the longest; – with fewer than 30 times.`,
+    `${during} How often each feature was full, ignoring gaps in the readings of up to an hour, and how many hours a request would have waited for a seat: median, 80th percentile, and maximum; – with fewer than 30 such times.`,
     "Feature|>Times full|>Hours full|>Half (h)|>80 % (h)|>Longest (h)|>Coverage",
     rows,
     (row) => [
@@ -190,7 +190,7 @@ function expirySection({ servers, now, featureCell, at }: Context): Section {
     return { ...pool, left, readAt: picture?.collectedAt ?? null };
   });
   return table(
-    `What expires within ${EXPIRY_DAYS} days`,
+    `Expiring within ${EXPIRY_DAYS} days`,
     `As of ${at(now)}, by the last good reading of each server.`,
     "Feature|>Seats|>Expires on|>Days left|>Last read",
     pools.filter(({ left }) => left <= EXPIRY_DAYS),
@@ -201,29 +201,29 @@ function expirySection({ servers, now, featureCell, at }: Context): Section {
       pool.left < 0 ? "expired" : whole(pool.left),
       pool.readAt === null ? UNKNOWN : at(pool.readAt),
     ],
-    "Nothing does, of what was read.",
+    "Nothing expires, according to the available data.",
     unknownOf("never read", unread),
   );
 }
 
 function unusedSection({ rows, during, featureCell, ofCounts }: Context): Section {
-  // A seat that is reserved and held by nobody is not used; where sessions are gone the counts tell.
+  // A reserved seat without a holder is unused. If sessions have been deleted, use the counts.
   const isUnused = (row: (typeof rows)[number]) =>
     row.coverage > 0 && (row.sessions === null ? row.peakUsed === 0 : row.sessions === 0);
   return table(
-    "What nobody used",
-    `${during} No session was seen in the time that was covered.`,
+    "Unused features",
+    `${during} No sessions in the covered time.`,
     "Feature|>Seats|>Coverage",
     rows.filter(isUnused).toSorted((a, b) => (b.total ?? 0) - (a.total ?? 0)),
     (row) => [featureCell(row), amount(row.total, row.unit), percent(row.coverage)],
-    ofCounts("Every feature with counts was used."),
+    ofCounts("All features with data were used."),
   );
 }
 
 function holderSection({ holders, end, at, featureCell, coverageOf, unitOf }: Context): Section {
   return table(
-    "Who held longest",
-    `Checkouts that were open in the period, counted from their beginning to ${at(end)} at the latest.`,
+    "Longest checkouts",
+    `Checkouts that were open in the period, from their start until ${at(end)} at most.`,
     "User|Feature|>Seats|>Since|>Until|>Hours|>Coverage",
     holders ?? [],
     (one) => [
@@ -235,21 +235,21 @@ function holderSection({ holders, end, at, featureCell, coverageOf, unitOf }: Co
       decimal(one.ms / HOUR_MS),
       coverageOf(one),
     ],
-    holders === null ? "This report names no people." : "No checkout was seen.",
+    holders === null ? "This report contains no user names." : "No checkouts.",
   );
 }
 
 function availabilitySection({ availability, now, during, nameOf, at }: Context): Section {
   return table(
-    "Availability of the license servers",
-    `${during} Percent of the covered time in which a server answered; for how long of it the server was degraded, without some of its parts; how often it did not answer, and the longest such time, as a whole, with its first day.`,
+    "Availability of license servers",
+    `${during} Share of the covered time in which a server answered; hours of it in which some parts of the server were down (degraded); number of outages, and the longest one, in full length, with its first day.`,
     "Server|>Available|>Degraded (h)|>Outages|>Longest (h)|>Coverage",
     availability.toSorted((a, b) => (a.availability ?? -1) - (b.availability ?? -1)),
     ({ server, availability: percentage, degradedMs, outages, longest, coverage }) => [
       nameOf(server),
       percentage === null ? UNKNOWN : percent(percentage / 100),
       decimal(coverage === 0 ? null : degradedMs / HOUR_MS),
-      // Of a time in which no poll was made nothing is known.
+      // Without polls nothing is known.
       whole(coverage === 0 && outages === 0 ? null : outages),
       longest === null
         ? UNKNOWN
@@ -259,20 +259,20 @@ function availabilitySection({ availability, now, during, nameOf, at }: Context)
           },
       percent(coverage),
     ],
-    "No server is in the report.",
+    "The report contains no servers.",
   );
 }
 
 function unknownOf(why: string, servers: ReportFigures["servers"]): string {
   const names = servers.map(({ server }) => server.name).join(", ");
-  return servers.length === 0 ? "" : `Not known, because ${why}: ${names}.`;
+  return servers.length === 0 ? "" : `Unknown, because ${why}: ${names}.`;
 }
 
 function whole(value: number | null): string {
   return value === null ? UNKNOWN : Math.round(value).toLocaleString("en-US");
 }
 
-/** A count with its unit, unless that is seats, as the head says. */
+/** Formats a count with its unit, except seats, which the head names. */
 function amount(value: number | null, unit: Unit): string {
   return value === null || unit === "seats" ? whole(value) : `${whole(value)} ${unit}`;
 }

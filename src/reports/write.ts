@@ -4,7 +4,7 @@ import { dateTime } from "../domain/time/zone.ts";
 import type { ReportFigures } from "./figures.ts";
 import { type Cell, percent, type Section, sectionsOf } from "./sections.ts";
 
-/** Writes a report out, as it is sent or written to a file. */
+/** Formats a report for mail or a file. */
 export function writeReport(figures: ReportFigures) {
   const { period, servers, rows, now, zone, labels, publicUrl } = figures;
   const sections = sectionsOf(figures);
@@ -12,12 +12,12 @@ export function writeReport(figures: ReportFigures) {
   const named = Object.entries(labels).map(([name, value]) => `, ${plain(name)} ${plain(value)}`);
   const title = `License report: ${period.title}${named.join("")}`;
   const head = [
-    ...(now < period.end ? ["This period is not over: the numbers go as far as now."] : []),
-    `${countOf(servers.length, "license server")}, ${countOf(rows.length, "feature")}. Coverage ${percent(coverage)}: the share of the time for which licmond could read the numbers. A – stands for what is not known.`,
-    `Made ${dateTime(zone, now)}, ${zone}.`,
+    ...(now < period.end ? ["This period is not over yet: data until now."] : []),
+    `${countOf(servers.length, "license server")}, ${countOf(rows.length, "feature")}. Coverage ${percent(coverage)}: the share of the time with data. – means unknown.`,
+    `Created ${dateTime(zone, now)}, ${zone}.`,
   ];
   const live = pageLink(publicUrl, "");
-  const more = live === null ? [] : [`How it is now: ${live}`];
+  const more = live === null ? [] : [`Live view: ${live}`];
   return {
     subject: `[licmond] ${title}`,
     text: `${[wrapped(title), ...head.map(wrapped), ...more, ...sections.map(textOf)].join("\n\n")}\n`,
@@ -25,12 +25,12 @@ export function writeReport(figures: ReportFigures) {
   };
 }
 
-/** A cell is cut at so many characters: names may be of any length. */
+/** Maximum width of a cell. */
 const WIDEST = 80;
-/** Columns of the text: what mail programs show without wrapping. */
+/** Columns of the text that mail programs show without wrapping. */
 const TEXT_WIDTH = 72;
 
-/** A name in which nothing acts on who reads it, and of a length that leaves the table a table. */
+/** Escapes a name and shortens it. */
 function plain(text: string): string {
   return cutText(escapeControls(text), WIDEST);
 }
@@ -40,7 +40,7 @@ const isNumber = (head = "") => head.startsWith(">");
 const nameOf = (head: string) => head.replace(/^>/, "");
 const wrapped = (text: string) => Bun.wrapAnsi(escapeControls(text), TEXT_WIDTH, { hard: true });
 
-/** A row is two lines, so that tables of any width fit: the names, and below them the numbers in their columns. */
+/** Formats each row as two lines, so that tables of any width fit: names, and below them the numbers in columns. */
 function textOf({ title, about, heads, rows, notes }: Section): string {
   const cells = rows.map((row) =>
     row.map(partsOf).map(({ main, beside }) => plain(main) + (beside ? ` (${plain(beside)})` : "")),
@@ -96,14 +96,14 @@ td:not(.n){min-width:90px}small{display:block;color:#57606a;font-size:11px}.n sm
   tr,p{break-inside:avoid}h2,.about{break-after:avoid}.bar,.bar div{print-color-adjust:exact}}
 @page{margin:15mm}`;
 
-/** One file that needs nothing else: no script, no picture, and a policy that lets none in. Links lead to the page alone. */
+/** Returns a self-contained page without scripts or pictures, with a policy that forbids them. Links lead only to the page. */
 function page(
   title: string,
   head: readonly string[],
   live: string | null,
   sections: readonly Section[],
 ): string {
-  const now = live === null ? "" : `<p>How it is now: <a href="${html(live)}">${html(live)}</a></p>\n`;
+  const now = live === null ? "" : `<p>Live view: <a href="${html(live)}">${html(live)}</a></p>\n`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">

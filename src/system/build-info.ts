@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" };
 
-/** Set by the build (`--define`); not there when licmond runs from its sources. */
+/** Set by the build (`--define`); undefined when licmond runs from its sources. */
 declare const BUILD_VERSION: string | undefined;
 declare const BUILD_COMMIT: string | undefined;
 
@@ -16,7 +16,7 @@ export function buildInfo() {
   };
 }
 
-/** `licmond 0.1.0 (commit)`; from source, `dev` stands for the commit. */
+/** Returns `licmond 0.1.0 (commit)`, with `dev` as the commit of sources. */
 export function versionLine({ version, commit }: BuildInfo): string {
   return `licmond ${version} (${commit ?? "dev"})`;
 }

@@ -11,12 +11,12 @@ import {
 } from "node:os";
 import { type ReadFile, readSystemFile } from "./host-metrics.ts";
 
-/** timedatectl answers within milliseconds; where D-Bus hangs, the caller does not wait for it. */
+/** Time limit of timedatectl, which answers within milliseconds unless D-Bus hangs. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Whether a time service keeps the kernel's clock synchronised, by what systemd says of it (`adjtimex`, which would say
- * so directly, is forbidden under `ProtectClock=`). False too where there is no systemd to ask.
+ * Reports whether a time service keeps the clock in sync, according to systemd (`adjtimex` is forbidden under
+ * `ProtectClock=`). False without systemd.
  */
 export async function isClockSynchronised(path: string | undefined): Promise<boolean> {
   const program = Bun.which("timedatectl", { PATH: path ?? "" });
@@ -30,34 +30,34 @@ export async function isClockSynchronised(path: string | undefined): Promise<boo
     });
     return (await new Response(child.stdout).text()).trim() === "yes";
   } catch {
-    // It could not be started: nothing confirms the clock.
+    // Nothing confirms the clock.
     return false;
   }
 }
 
 export type HostInfo = ReturnType<typeof hostInfo>;
 
-/** What does not change while licmond runs. */
+/** Returns facts that do not change while licmond runs. */
 export function hostInfo(readFile: ReadFile = readSystemFile) {
-  // Inside a sandbox without /proc these calls throw instead of returning nothing.
+  // In a sandbox without /proc these calls throw.
   const processors = attempt(cpus) ?? [];
   const model = processors[0]?.model.replace(/\s+/g, " ").trim() ?? "";
   return {
     hostname: hostname(),
-    /** For people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
+    /** Name for people, e.g. `Debian GNU/Linux 12 (bookworm)`. */
     os: osName(readFile("/etc/os-release") ?? readFile("/usr/lib/os-release")) ?? `${type()} ${release()}`,
     /** e.g. `6.1.0-18-amd64` */
     kernel: release(),
-    /** As Node.js calls it: `x64`, `arm64`. */
+    /** As in Node.js: `x64`, `arm64`. */
     arch: arch() as string,
-    // Virtual and ARM machines often have no name for their CPU.
+    // Virtual and ARM machines often have no CPU name.
     cpuModel: model === "" || model.toLowerCase() === "unknown" ? null : model,
     cpuCount: Math.max(1, processors.length || (attempt(availableParallelism) ?? 1)),
     memoryBytes: totalmem(),
   };
 }
 
-/** `PRETTY_NAME` of an os-release(5) file; null when it has none. */
+/** Returns `PRETTY_NAME` of an os-release(5) file; null if missing. */
 export function osName(osRelease: string | null): string | null {
   const form = /^PRETTY_NAME=(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|(\S+))\s*$/m;
   const [, double, single, bare] = form.exec(osRelease ?? "") ?? [];
@@ -68,13 +68,13 @@ export type NetworkInterface = ReturnType<typeof networkInterfaces>[number];
 
 type Address = Pick<NetworkInterfaceInfo, "address" | "cidr"> & { readonly family: string };
 
-/** Every interface of the host, those without an address included, in the order of their names. */
+/** Returns all interfaces of the host by name, including those without an address. */
 export function networkInterfaces(
   readFile: ReadFile = readSystemFile,
   addressesOf: () => Readonly<Record<string, readonly Address[] | undefined>> = osInterfaces,
 ) {
   const counters = parseNetDev(readFile("/proc/net/dev") ?? "");
-  // Without leave to ask the kernel (RestrictAddressFamilies= without AF_NETLINK) no address is known.
+  // Without AF_NETLINK in RestrictAddressFamilies= the addresses are unknown.
   const addresses = attempt(addressesOf) ?? {};
   const names = new Set([...counters.keys(), ...Object.keys(addresses)]);
   return [...names].sort().map((name) => ({
@@ -84,13 +84,13 @@ export function networkInterfaces(
       family: family === "IPv6" ? ("IPv6" as const) : ("IPv4" as const),
       prefixLength: cidr === null ? null : Number(cidr.split("/")[1]),
     })),
-    /** Since the interface came up; null where the system does not say. */
+    /** Bytes since the interface came up; null if unknown. */
     receivedBytes: counters.get(name)?.received ?? null,
     sentBytes: counters.get(name)?.sent ?? null,
   }));
 }
 
-/** Lines of /proc/net/dev, `eth0: 735 16 0 0 0 0 0 0 914 8 …`: bytes received are the first number, sent the ninth. */
+/** Parses /proc/net/dev, `eth0: 735 16 0 0 0 0 0 0 914 8 …`: received bytes are the first number, sent bytes the ninth. */
 export function parseNetDev(text: string): Map<string, { received: number; sent: number }> {
   const counters = new Map<string, { received: number; sent: number }>();
   for (const line of text.split("\n")) {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statfsSync } from "node:fs";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
 
-/** A small text file of /proc, /sys or /etc; null when it is not there or may not be read. */
+/** Reads a small text file in /proc, /sys or /etc; null if missing or unreadable. */
 export type ReadFile = (path: string) => string | null;
 
 export const readSystemFile: ReadFile = (path) => {
@@ -12,14 +12,13 @@ export const readSystemFile: ReadFile = (path) => {
   }
 };
 
-/** Blocks of a file system, as statfs(2) gives them; throws when it cannot. */
+/** Blocks of a file system from statfs(2). Throws on errors. */
 export type StatFs = (path: string) => Record<"blocks" | "bfree" | "bavail" | "bsize", number>;
 
 /**
- * CPU, memory and disk of the host, or of the container where it is limited to less than the host has: /proc, and the
- * root of the cgroup tree (kernel: admin-guide/cgroup-v2), which is the container's own in a container and without
- * limits on a host. A limit that systemd sets for our unit says nothing about the host. `directory`: where licmond
- * stores, on the file system to watch.
+ * Measures CPU, memory and disk of the host, or of a container with lower limits. Reads /proc and the root of the cgroup
+ * tree (kernel: admin-guide/cgroup-v2), which in a container is the container's own. Ignores limits of our own unit, which
+ * are no facts of the host. `directory`: storage directory, on the file system to measure.
  */
 export function createHostMetrics(
   directory: string,
@@ -29,16 +28,13 @@ export function createHostMetrics(
 ) {
   const cpu = createCpuMeter(readFile, clock);
   return {
-    /**
-     * Percentages 0–100 with two decimals; null where the host does not say. Reads half a dozen small files: well below
-     * a millisecond. Each call begins the time of the next `cpu`.
-     */
+    /** Returns percentages 0–100 with two decimals, null if unknown. Takes well below a millisecond. `cpu` covers the time since the previous call. */
     sample: () => ({
-      /** Share of CPU time since the last sample. */
+      /** CPU time in use since the last sample. */
       cpu: cpu(),
-      /** Share of memory that could not be given to a new process. */
+      /** Memory that is not available to new processes. */
       memory: readMemory(readFile),
-      /** Share of the file system of the directory, as df counts it: without the blocks kept for root. */
+      /** Used space of the file system as df counts it: without blocks reserved for root. */
       disk: readDisk(statFs, directory),
     }),
   };
@@ -49,9 +45,9 @@ export type HostSample = ReturnType<ReturnType<typeof createHostMetrics>["sample
 const CGROUP = "/sys/fs/cgroup";
 
 /**
- * Share of CPU time in use over the time since the last call (the first: since creation). A call so soon that no tick of
- * the clock lies between repeats the last answer; when there is none yet, it is the average since boot. In a container
- * that may use fewer CPUs than the host has, it is the share of those.
+ * Creates a meter of the CPU share since the last call, or since creation. Repeats the last answer if no clock tick has
+ * passed; without one returns the average since boot. In a container with fewer CPUs than the host, the share refers to
+ * those.
  */
 function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
   let before = readCpu(readFile, clock);
@@ -62,14 +58,14 @@ function createCpuMeter(readFile: ReadFile, clock: Clock): () => number | null {
     const isSameClock = before?.ofContainer === now.ofContainer && now.all >= before.all;
     if (before !== null && isSameClock && now.all === before.all)
       return last ?? (now.ofContainer ? null : percent(now.busy, now.all));
-    // A clock set back or counters that begin again give no share; the next call has a fresh beginning.
+    // No share if the clock or the counters were reset; the next call starts afresh.
     last = before !== null && isSameClock ? percent(now.busy - before.busy, now.all - before.all) : null;
     before = now;
     return last;
   };
 }
 
-/** Time since some beginning in any one unit: all of it, and the part in which a CPU worked. */
+/** Returns total and busy CPU time since some point in time, in any unit. */
 function readCpu(readFile: ReadFile, clock: Clock) {
   const stat = readFile("/proc/stat") ?? "";
   const [quota, period] = (readFile(`${CGROUP}/cpu.max`) ?? "").trim().split(/\s+/).map(Number);
@@ -80,14 +76,14 @@ function readCpu(readFile: ReadFile, clock: Clock) {
   }
   // The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice` (proc(5)).
   const fields = /^cpu +(.*)/.exec(stat)?.[1]?.trim().split(/\s+/) ?? [];
-  // guest and guest_nice are part of user and nice already.
+  // guest and guest_nice are included in user and nice.
   const times = fields.slice(0, 8).map(Number);
   if (times.length < 4 || !times.every(Number.isFinite)) return null;
   const all = times.reduce((sum, time) => sum + time, 0);
   return { ofContainer: false, all, busy: all - (times[3] ?? 0) - (times[4] ?? 0) };
 }
 
-/** Of a container: without the file cache that the kernel can drop at once (`inactive_file`). */
+/** Returns the memory share. In a container it excludes file cache that the kernel can drop at once (`inactive_file`). */
 function readMemory(readFile: ReadFile): number | null {
   const meminfo = readFile("/proc/meminfo");
   const kilobytes = fieldIn(meminfo, "MemTotal");
@@ -107,7 +103,7 @@ function readDisk(statFs: StatFs, directory: string): number | null {
     const used = blocks - bfree;
     return percent(used, used + bavail);
   } catch {
-    // The directory is not there (yet) or its file system reports nothing: unknown.
+    // The directory does not exist yet, or its file system reports no size.
     return null;
   }
 }
@@ -117,7 +113,7 @@ function percent(part: number, whole: number): number | null {
   return Math.round(Math.min(1, Math.max(0, part / whole)) * 10_000) / 100;
 }
 
-/** The number after a name in lines of `name value` or `Name:  value kB`; null when it is not there. */
+/** Returns the number after a name in lines of `name value` or `Name:  value kB`; null if missing. */
 function fieldIn(text: string | null, name: string): number | null {
   const found = new RegExp(`^${name}:?\\s+(\\d+)`, "m").exec(text ?? "");
   return found === null ? null : Number(found[1]);
@@ -125,10 +121,7 @@ function fieldIn(text: string | null, name: string): number | null {
 
 export type ProcessMetrics = ReturnType<typeof readProcessMetrics>;
 
-/**
- * What the system says of this process; null where it does not (no /proc). Reads three small things of /proc/self
- * (proc(5)): below a millisecond. `list` throws when it cannot read a directory.
- */
+/** Reads metrics of this process from /proc/self (proc(5)); null without /proc. Takes below a millisecond. `list` throws if a directory is unreadable. */
 export function readProcessMetrics(
   readFile: ReadFile = readSystemFile,
   list: (path: string) => readonly string[] = readdirSync,
@@ -137,7 +130,7 @@ export function readProcessMetrics(
   const virtualKilobytes = fieldIn(readFile("/proc/self/status"), "VmSize");
   let openFds: number | null = null;
   try {
-    // Without the one that reading the directory takes.
+    // Minus the descriptor that reads the directory.
     openFds = list("/proc/self/fd").length - 1;
   } catch {
     // No /proc: unknown.

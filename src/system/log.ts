@@ -5,7 +5,7 @@ import { escapeControls, maskSecrets } from "../domain/plain-text.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
 import { LOG_LEVELS, type LogLevel, type LogSource } from "../domain/words.ts";
 
-/** One line of licmond's own log, secrets masked. */
+/** Line of licmond's own log, with secrets masked. */
 export interface LogLine {
   /** Epoch ms. */
   readonly at: number;
@@ -15,14 +15,14 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** Takes lines somewhere: a terminal, the store, the streams. Called in the order of the lines; must not block. */
+/** Receives log lines in order, e.g. for a terminal, the store or streams. Must not block. */
 export type LogSink = (line: LogLine) => void;
 
 export type Logging = ReturnType<typeof createLogging>;
 
 /**
- * The one logger. Not a library: those tried keep their sinks in a registry of the whole process, where two daemons
- * (tests, `demo`) would write into each other, and read braces in a message as a template.
+ * Creates the logger. Log libraries keep their sinks in a process-wide registry, where two daemons (tests, `demo`) would
+ * mix their logs, and treat braces in messages as templates.
  */
 export function createLogging(level: LogLevel, clock: Clock, sinks: readonly LogSink[]) {
   const taken = new Set(sinks);
@@ -36,8 +36,8 @@ export function createLogging(level: LogLevel, clock: Clock, sinks: readonly Log
       } catch (error) {
         if (broken.has(sink)) continue;
         broken.add(sink);
-        // The others get this line once: a sink that fails would fail with it too.
-        write(lineOf("error", "system", "A log sink fails", { error: String(error) }));
+        // Sent to the other sinks only: a failing sink would fail again.
+        write(lineOf("error", "system", "Log sink failed", { error: String(error) }));
       }
     }
   };
@@ -55,17 +55,17 @@ export function createLogging(level: LogLevel, clock: Clock, sinks: readonly Log
       const at = (level: LogLevel) => {
         const rank = LOG_LEVELS.indexOf(level);
         return (message: string, fields: LogFields = {}) => {
-          // The audit trail does not depend on how much else is wanted.
+          // Audit lines are written at every level.
           if (rank >= lowest || source === "audit") write(lineOf(level, source, message, fields));
         };
       };
       return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
     }) satisfies LogOf,
-    /** Lines below this level go nowhere, but for those of source `audit`. */
+    /** Drops lines below this level, except those of source `audit`. */
     setLevel: (next: LogLevel) => {
       lowest = LOG_LEVELS.indexOf(next);
     },
-    /** Gives further lines to this sink too, until the answer is called. */
+    /** Adds a sink until the returned function is called. */
     addSink(sink: LogSink): () => void {
       taken.add(sink);
       return () => void taken.delete(sink);
@@ -81,14 +81,14 @@ function plainFields(fields: LogFields): LogLine["fields"] {
   );
 }
 
-/** How lines are written: for people, for programs, for journald. */
+/** Output format: for people, for programs, for journald. */
 type LogFormat = "text" | "json" | "journal";
 
 /** https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html: `<priority>` before a line. */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 const COLOURS = { error: "red", warn: "yellow", info: "green", debug: "dim" } as const;
 
-/** One line, without its end. No value of it can bring a second one, or move a cursor. */
+/** Formats a line without its end. Escapes line ends and control characters in all values. */
 export function formatLine(line: LogLine, format: LogFormat, colour: boolean): string {
   const { at, level, source, message, fields } = line;
   const timestamp = new Date(at).toISOString();
@@ -99,7 +99,7 @@ export function formatLine(line: LogLine, format: LogFormat, colour: boolean): s
   }
   const words = Object.entries(fields).map(([name, value]) => `${escapeControls(name)}=${shown(value)}`);
   const said = escapeControls(message);
-  // journald notes the time itself.
+  // journald records the time.
   if (format === "journal") return [`<${PRIORITIES[level]}>${source}: ${said}`, ...words].join(" ");
   const paint = (how: (typeof COLOURS)[LogLevel], text: string) =>
     colour ? styleText(how, text, { validateStream: false }) : text;
@@ -108,7 +108,7 @@ export function formatLine(line: LogLine, format: LogFormat, colour: boolean): s
   return (words.length === 0 ? parts : [...parts, paint("dim", words.join(" "))]).join(" ");
 }
 
-/** Values with blanks or quotes stand in quotes, so that a line can be taken apart again. */
+/** Quotes values with blanks or quotes, so that a line can be parsed. */
 function shown(value: string | number | boolean | null): string {
   if (typeof value !== "string") return String(value);
   return /^[^\s"=]+$/.test(value) && escapeControls(value) === value
@@ -117,8 +117,8 @@ function shown(value: string | number | boolean | null): string {
 }
 
 /**
- * What `format = "auto"` means here: the journal's when stderr is what journald reads, else text. The streams are
- * `<device>:<inode>`: what $JOURNAL_STREAM says, and stderr's, null when it cannot be found out.
+ * Resolves `format = "auto"`: `journal` if stderr goes to journald, else `text`. Streams are `<device>:<inode>`:
+ * $JOURNAL_STREAM, and that of stderr, null if unknown.
  */
 export function chooseLogFormat(
   wanted: "auto" | "text" | "json",
@@ -130,7 +130,7 @@ export function chooseLogFormat(
   return !isTerminal && journalStream !== undefined && journalStream === stderrStream ? "journal" : "text";
 }
 
-/** The log of this process, on stderr, in the form that suits its reader there. */
+/** Creates the log of this process on stderr. */
 export function processLogging(
   { level, format }: { readonly level: LogLevel; readonly format: "auto" | "text" | "json" },
   { JOURNAL_STREAM, NO_COLOR = "", TERM }: Readonly<Record<string, string | undefined>>,
@@ -142,7 +142,7 @@ export function processLogging(
   return createLogging(level, systemClock, [sink]);
 }
 
-/** As systemd writes it into $JOURNAL_STREAM; null when it cannot be found out. */
+/** Returns `<device>:<inode>` of a descriptor, like $JOURNAL_STREAM; null if unknown. */
 function streamOf(descriptor: number): string | null {
   try {
     const { dev, ino } = fstatSync(descriptor);

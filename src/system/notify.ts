@@ -1,6 +1,6 @@
 import type { dlopen as Dlopen } from "bun:ffi";
 
-/** The socket of the service manager: systemd's, or that of another program with its protocol, sd_notify(3). */
+/** Socket of the service manager: systemd's, or another one with the protocol sd_notify(3). */
 export type NotifySocket = Awaited<ReturnType<typeof openNotifySocket>>;
 
 const AF_UNIX = 1;
@@ -9,24 +9,24 @@ const SOCK_CLOEXEC = 0o2000000;
 const MSG_DONTWAIT = 0x40;
 const MSG_NOSIGNAL = 0x4000;
 const CLOCK_MONOTONIC = 1;
-/** `sun_path` of unix(7), its end mark included. */
+/** Size of `sun_path` in unix(7), including the terminating zero. */
 const MAX_PATH_BYTES = 108;
 
 /**
- * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract name space. Bun has no UNIX datagram sockets, so libc's own
- * are called; bun:ffi is experimental and not small, so it is loaded here and only when there is such a socket.
- * Throws an Error that says why nothing can be sent to the service manager.
+ * Opens `$NOTIFY_SOCKET`: a path, or `@name` in the abstract namespace. Calls libc, because Bun has no UNIX datagram
+ * sockets. bun:ffi is experimental and large, so it is loaded only if there is such a socket. Throws an Error if the
+ * service manager cannot be reached.
  */
 export async function openNotifySocket(name: string) {
   const address = unixAddress(name);
-  if (address === null) throw new Error("takes a path, or @ and a name, of at most 107 bytes");
+  if (address === null) throw new Error("must be a path, or @ and a name, of at most 107 bytes");
   const { dlopen, ptr } = await import("bun:ffi");
   const { socket, sendto, close, clock_gettime: gettime } = openLibc(dlopen);
   const descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) throw new Error("the system gives no socket");
+  if (descriptor < 0) throw new Error("cannot create a socket");
   let open = true;
   return {
-    /** One datagram of `NAME=value` lines. False when it was not taken: no process listens, or the queue is full. Never waits. */
+    /** Sends `NAME=value` lines in one datagram. Returns false if there is no reader or the queue is full. Never blocks. */
     send(lines: readonly string[]): boolean {
       if (!open) return false;
       const bytes = new TextEncoder().encode(lines.join("\n"));
@@ -34,9 +34,9 @@ export async function openNotifySocket(name: string) {
       const sent = sendto(descriptor, ptr(bytes), bytes.length, flags, ptr(address), address.length);
       return Number(sent) === bytes.length;
     },
-    /** CLOCK_MONOTONIC, which a reload under `Type=notify-reload` must name; null when it cannot be read. */
+    /** Returns CLOCK_MONOTONIC, required for reloads under `Type=notify-reload`; null if unknown. */
     monotonicMicroseconds(): bigint | null {
-      // `struct timespec` of a 64-bit system: seconds and nanoseconds, eight bytes each.
+      // `struct timespec` on 64-bit systems: seconds and nanoseconds, eight bytes each.
       const time = new BigInt64Array(2);
       if (gettime(CLOCK_MONOTONIC, ptr(time)) !== 0) return null;
       const [seconds = 0n, nanoseconds = 0n] = time;
@@ -49,7 +49,7 @@ export async function openNotifySocket(name: string) {
   };
 }
 
-/** `struct sockaddr_un`; null when the name is none. An abstract name begins with a zero byte and has no end mark. */
+/** Builds `struct sockaddr_un`; null for an invalid name. Abstract names begin with a zero byte and are not terminated. */
 export function unixAddress(name: string): Uint8Array | null {
   const abstract = name.startsWith("@");
   if ((!abstract && !name.startsWith("/")) || name.includes("\0")) return null;

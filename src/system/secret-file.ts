@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { codeOf } from "../domain/error-code.ts";
 import { readSystemFile } from "./host-metrics.ts";
 
-/** A file that users other than its owner, root and the daemon can get at. */
+/** File that other users than its owner, root and the daemon can access. */
 export type Exposure = NonNullable<ReturnType<typeof exposureOf>>;
 
 const READ = 4;
@@ -11,9 +11,9 @@ const WRITE = 2;
 const SEARCH = 1;
 
 /**
- * Whether others can read or write a secret, or write a config. `groups`: the daemon's own, whose members may; so may
- * root's, and a user's own group, which has the user's number and no other member. Null when nothing is wrong, and for a
- * file that is not there. Access control lists are not known here.
+ * Checks whether others can read or write a secret, or write a config. Allowed are root's group, the daemon's own `groups`,
+ * and a user's private group, which has the user's number and no other members. Returns null if the file is safe or
+ * missing. Ignores access control lists.
  */
 export function exposureOf(file: string, kind: "secret" | "config", groups: readonly number[]) {
   const stats = statOf(file);
@@ -26,7 +26,7 @@ export function exposureOf(file: string, kind: "secret" | "config", groups: read
   const byGroup = !isTrusted && reaches(file, gid) ? (mode >> 3) & wanted : 0;
   if ((byAll | byGroup) === 0) return null;
   const mended = mode & ~wanted & ~(isTrusted ? 0 : wanted << 3);
-  // A daemon that could read the secret only because all can goes on by its group.
+  // The daemon keeps access through its group if it could only read the secret as one of all users.
   const [own] = groups;
   const isReadable = kind === "config" || own === undefined || groups.includes(gid) || uid === ownUser();
   const fix = isReadable
@@ -38,17 +38,17 @@ export function exposureOf(file: string, kind: "secret" | "config", groups: read
     may: ({ [READ]: "read", [WRITE]: "written" } as const)[byAll | byGroup] ?? "read and written",
     /** `every user`, or `the group staff`. */
     who: byAll === 0 ? `the group ${groupName(gid)}` : "every user",
-    /** The command that mends it. */
+    /** Command that fixes the mode. */
     fix,
   };
 }
 
-/** In words that go on from the setting's name. */
+/** Describes an exposure, as a continuation of the setting's name. */
 export function exposureWords({ file, mode, may, who, fix }: Exposure): string {
   return `${file} (mode ${mode}) can be ${may} by ${who} (fix: ${fix})`;
 }
 
-/** The groups of the daemon: those of this process; root stands for the user licmond, if there is one. */
+/** Returns the daemon's groups: those of this process; for root, those of the user licmond. */
 export function daemonGroups(): readonly number[] {
   if (process.getuid?.() !== 0) return [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])];
   return groupLines().flatMap(([name, , gid, members]) =>
@@ -56,12 +56,12 @@ export function daemonGroups(): readonly number[] {
   );
 }
 
-/** Null for root, who is not the daemon. */
+/** Returns null for root, because the daemon does not run as root. */
 function ownUser(): number | null {
   return process.getuid?.() || null;
 }
 
-/** Whether a user without more than this group gets as far as the file: through every directory above it. */
+/** Reports whether a user with only this group can reach the file through all directories above it. */
 function reaches(file: string, group: number | null): boolean {
   const path = realpathSync(file);
   for (let above = dirname(path), last = path; above !== last; last = above, above = dirname(above)) {
@@ -84,23 +84,23 @@ function octal(mode: number): string {
   return mode.toString(8).padStart(4, "0");
 }
 
-/** By the host's own list; a number serves as well. */
+/** Returns the name of a group in the host's /etc/group, or its number. */
 export function groupName(gid: number): string {
   return groupLines().find(([, , number]) => number === String(gid))?.[0] ?? String(gid);
 }
 
-/** `flexlm:x:1005:anna,ben` */
+/** Returns lines such as `flexlm:x:1005:anna,ben`, split. */
 function groupLines(): string[][] {
   return (readSystemFile("/etc/group") ?? "").split("\n").map((line) => line.split(":"));
 }
 
-/** What a file of one secret holds. `problem` follows the name of the setting, and holds neither path nor content. */
+/** Content of a secret file. `problem` continues the name of the setting, without path or content. */
 export type SecretRead = { readonly text: string } | { readonly problem: string };
 
-/** Where systemd keeps what units are handed over (LoadCredential=), for as long as they run. */
+/** Directory in which systemd keeps credentials of running units (LoadCredential=). */
 const CREDENTIALS = "/run/credentials/";
 
-/** Reads a secret at each use, so that a changed one holds at once; a line end after it is not part of it. */
+/** Reads a secret, without a trailing line end. Called at each use, so that changes apply immediately. */
 export async function readSecretFile(file: string): Promise<SecretRead> {
   let text: string;
   try {
@@ -108,8 +108,7 @@ export async function readSecretFile(file: string): Promise<SecretRead> {
   } catch (error) {
     const code = codeOf(error);
     const isCredential = code === "ENOENT" && file.startsWith(CREDENTIALS);
-    const starts =
-      "is a credential, which the unit hands over while the service runs: start or restart it first";
+    const starts = "is a credential, available only while the service runs: start or restart it first";
     return { problem: isCredential ? starts : `cannot be read (${code})` };
   }
   const secret = text.replace(/\r?\n$/, "");

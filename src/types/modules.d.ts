@@ -1,4 +1,4 @@
-/** Migrations, and what lies in `systemd/`: text inside the binary. */
+/** Text files inside the binary: migrations and the contents of `systemd/`. */
 declare module "*.sql" {
   const text: string;
   export default text;
@@ -12,13 +12,13 @@ declare module "*.conf" {
   export default text;
 }
 
-/** Imported with `{ type: "file" }`: their path on disk or inside the binary. */
+/** Paths of files imported with `{ type: "file" }`, on disk or inside the binary. */
 declare module "swagger-ui-dist/*" {
   const path: string;
   export default path;
 }
 
-/** Only what is used of it. The package has no declarations of its own. */
+/** Declares the functions in use; the package has no declarations. */
 declare module "snappyjs" {
   export function compress(bytes: Uint8Array): Uint8Array<ArrayBuffer>;
   export function uncompress(bytes: Uint8Array, maxLength?: number): Uint8Array<ArrayBuffer>;

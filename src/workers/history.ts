@@ -3,7 +3,7 @@ import { serveHistory, sqliteBackend } from "../history/serve.ts";
 import { historyAnswers, storedPseudonyms } from "../http/history-answers/answers.ts";
 import { REPORT_QUERIES } from "../reports/figures.ts";
 
-// The worker that reads history: see `history/client.ts` for its other side.
+// Worker that reads history; `history/client.ts` is the other side.
 declare const self: Worker;
 
 const queries = { ...DAY_QUERIES, ...REPORT_QUERIES, ...historyAnswers(storedPseudonyms()) };

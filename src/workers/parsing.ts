@@ -1,6 +1,6 @@
 import { createParsingService, type ParseOrder } from "../managers/profiles/serve.ts";
 
-// The worker that reads by profiles: see `collector/parse-apart.ts` for its other side.
+// Worker that parses with profiles; `collector/parse-apart.ts` is the other side.
 declare const self: Worker;
 
 const serve = createParsingService((answer) => self.postMessage(answer));

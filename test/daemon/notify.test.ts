@@ -141,7 +141,7 @@ describe("the surroundings", () => {
       {
         level: "warn",
         message: "The service manager cannot be notified",
-        fields: { socket: "vsock:2:1", error: expect.stringContaining("takes a path") },
+        fields: { socket: "vsock:2:1", error: expect.stringContaining("must be a path") },
       },
     ]);
   });

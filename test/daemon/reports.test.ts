@@ -92,7 +92,7 @@ test("a daemon that was down sends the last one, once", async () => {
   await reports.look();
   await at.start().look();
   expect(at.mail.mails).toHaveLength(1);
-  expect(at.mail.mails[0]?.parts.get("text/plain")).toContain("This report names no people.");
+  expect(at.mail.mails[0]?.parts.get("text/plain")).toContain("This report contains no user names.");
 });
 
 test("a clock that was far ahead keeps no report away", async () => {

@@ -120,7 +120,7 @@ describe("texts that lie there already", () => {
     await rig.write(LAYOUT.hubUnit, withMark(HUB_UNIT, "1.2.0"));
     const plan = (await runAll(rig, await steps(rig))).get(LAYOUT.unit);
     expect(plan?.kind).toBe(kind as "do");
-    if (kind === "do") expect(plan?.words).toBe("replace the one of licmond 0.9.0");
+    if (kind === "do") expect(plan?.words).toBe("replace the file of licmond 0.9.0");
     else expect(plan?.advice).toContain("systemctl edit licmond");
     expect(rig.ran.includes("systemctl daemon-reload")).toBe(kind === "do");
     const both = () => rig.tree().filter((line) => line.includes("licmond.service"));
@@ -155,14 +155,14 @@ describe("what it does not understand it refuses, and then does nothing at all",
   const { binary, unit, config, configDirectory, data } = LAYOUT;
   test.each<[string, (rig: Rig) => unknown, string, string]>([
     ["another program's file", text(binary, "#!/bin/sh\n"), binary, "not a licmond"],
-    ["a unit of another origin", text(unit, "[Unit]\n"), unit, "is not from licmond"],
+    ["a unit of another origin", text(unit, "[Unit]\n"), unit, "was not installed by licmond"],
     ["a masked unit", link(unit, "/dev/null"), unit, "symbolic link"],
     ["a link for the binary", link(binary, "/bin/true"), binary, "symbolic link"],
     ["a directory for the binary", directory(binary), binary, "is a directory"],
     ["a directory for the config", directory(config), config, "is a directory"],
     ["a file for /etc/licmond", text(configDirectory, ""), configDirectory, "not a directory"],
     ["a file for the data", text(data, ""), data, "is not a directory"],
-    ["a link to nothing for the data", link(data, "/nowhere"), data, "link to no directory"],
+    ["a link to nothing for the data", link(data, "/nowhere"), data, "is not a link to a directory"],
     ["a file for /usr/local", text("/usr/local", ""), binary, "is not a directory"],
     ["a dangling /etc", link("/etc", "/nowhere"), unit, "cannot be followed"],
   ])("%s", async (_name, make, subject, words) => {

@@ -100,9 +100,19 @@ describe("refuses, and changes nothing", () => {
   test.each<[string, string, (rig: Rig) => unknown, string]>([
     ["an older version", "1.0.9", () => {}, "older than the installed 1.1.0"],
     ["a pre-release of what is installed", "1.1.0-rc.1", () => {}, "older than the installed 1.1.0"],
-    ["a file that is no licmond", "1.2.0", download(() => "PK"), "is not a licmond"],
-    ["a download that broke off", "1.2.0", download((all) => all.slice(0, -5)), "or not the whole of one"],
-    ["nothing installed", "1.2.0", (rig) => rig.write(LAYOUT.binary, "#!"), "is not a licmond"],
+    ["a file that is no licmond", "1.2.0", download(() => "PK"), "is not a complete licmond binary"],
+    [
+      "a download that broke off",
+      "1.2.0",
+      download((all) => all.slice(0, -5)),
+      "is not a complete licmond binary",
+    ],
+    [
+      "nothing installed",
+      "1.2.0",
+      (rig) => rig.write(LAYOUT.binary, "#!"),
+      "is not a complete licmond binary",
+    ],
     [
       "a binary for another machine",
       "1.2.0",
@@ -113,7 +123,7 @@ describe("refuses, and changes nothing", () => {
       "a config that the new one does not take",
       "1.2.0",
       answers("check --config-only", refuses),
-      "does not take the config:\nPROBLEM  config: x",
+      "rejects the config:\nPROBLEM  config: x",
     ],
   ])("%s", async (_name, version, make, words) => {
     await using rig = await upgradable();
@@ -150,7 +160,7 @@ test("a restart that fails tells the journal's last words; going back puts the o
     return line.startsWith("journalctl") ? { stdout: "the port is taken\n" } : undefined;
   };
   await expect(runAll(rig, await steps(rig, "1.2.0"))).rejects.toThrow(
-    /Job for licmond.service failed\nits last words:\nthe port is taken/,
+    /Job for licmond.service failed\nlast log lines:\nthe port is taken/,
   );
   rig.answer = () => undefined;
   rig.ran.length = 0;
@@ -217,7 +227,10 @@ describe("the database goes back with the binary", () => {
       if (name.includes(".schema-")) rmSync(join(dirname(path), name));
     const before = rig.tree();
     const refused = (await runAll(rig, rollback(rig, STORAGE))).get(path);
-    expect(refused).toMatchObject({ kind: "refuse", words: expect.stringContaining("no copy from before") });
+    expect(refused).toMatchObject({
+      kind: "refuse",
+      words: expect.stringContaining("no earlier copy exists"),
+    });
     expect(rig.tree()).toEqual(before);
   });
 

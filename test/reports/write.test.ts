@@ -68,7 +68,7 @@ async function figures(products: readonly Product[] = [], anonymize = false, mon
 test("names are text, whatever they hold, and nothing is fetched", async () => {
   const written = writeReport(await figures([COST]));
   const { text, subject } = written;
-  expect(text).toContain("\n\nHow it is now: https://lic.example/eda/\n\n");
+  expect(text).toContain("\n\nLive view: https://lic.example/eda/\n\n");
   // Links lead to the page alone, and have no name as it is.
   const link = /<a href="https:\/\/lic\.example\/eda\/(?:feature\?[\w=&;%+.*-]*)?">/g;
   expect(written.html.match(link)?.length).toBeGreaterThan(3);
@@ -94,13 +94,13 @@ test("names are text, whatever they hold, and nothing is fetched", async () => {
 
 test("each table says its time and each row its coverage; unknown is no number", async () => {
   const { text } = writeReport(await figures([COST]));
-  expect(text).toContain("This period is not over: the numbers go as far as now.");
+  expect(text).toContain("This period is not over yet: data until now.");
   const during = "2026-03-01 00:00 to 2026-03-02 13:00, UTC.";
   expect(text.split(during)).toHaveLength(7);
   // 60 minutes of the 37 hours so far.
   expect(text).toMatch(/^idle \(.*\)\n +3 +2\.7 %$/m);
   expect(text).toMatch(/^<b>All<\/b>\n +17 +7 \(41\.18 %\) +7\.0 +10 +10 EUR +2\.7 %$/m);
-  expect(text).toContain("Idle seats cost 10 EUR in the time that was covered.");
+  expect(text).toContain("Idle seats cost 10 EUR in the covered time.");
   expect(text).toMatch(/^feature unknown \(<script>.*, snpslmd\)\n +5 +– +2\.7 %$/m);
   expect(text).toMatch(/^<script>alert\(1\)<\/script>\n +100 % +0\.5 +0 +– +2\.7 %$/m);
   expect(text).toMatch(/^=cmd\(\) \(.*snpslmd\)\n +2 +2026-03-20 +18 +2026-03-02 13:00$/m);
@@ -111,12 +111,12 @@ test("each table says its time and each row its coverage; unknown is no number",
 test("without products there is no table of them, and anonymized nobody is named", async () => {
   const { text } = writeReport(await figures([], true));
   expect(text).not.toContain("PRODUCTS");
-  expect(text).toContain("WHO HELD LONGEST");
-  expect(text).toContain("This report names no people.");
+  expect(text).toContain("LONGEST CHECKOUTS");
+  expect(text).toContain("This report contains no user names.");
 });
 
 test("who was last seen before the period held nothing in it", async () => {
-  expect(writeReport(await figures([], false, "2026-04")).text).toContain("No checkout was seen.");
+  expect(writeReport(await figures([], false, "2026-04")).text).toContain("No checkouts.");
 });
 
 test("a site without history and readings says so", async () => {
@@ -134,9 +134,9 @@ test("a site without history and readings says so", async () => {
   // Of peaks, waits and what nobody used.
   expect(text.split("No counts were read.")).toHaveLength(4);
   for (const words of [
-    "Not known, because never read: EDA tools.",
-    "Not known, because no debug log was read: EDA tools.",
-    "No checkout was seen.",
+    "Unknown, because never read: EDA tools.",
+    "Unknown, because no debug log was read: EDA tools.",
+    "No checkouts.",
   ])
     expect(text).toContain(words);
   const { subject, html } = writeReport({ ...made, labels: { location: "<muc>" } });

@@ -54,7 +54,7 @@ test("sinks come and go, and one that fails is told once and harms no other", ()
   const log = logging.logOf("system");
   log.info("one");
   log.info("two");
-  expect(lines.map(({ message }) => message)).toEqual(["one", "A log sink fails", "two"]);
+  expect(lines.map(({ message }) => message)).toEqual(["one", "Log sink failed", "two"]);
   expect(lines[1]).toMatchObject({ level: "error", fields: { error: "Error: disk full" } });
   remove();
   log.info("three");

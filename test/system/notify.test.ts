@@ -59,6 +59,6 @@ test.each(["", "@", "run/notify", "vsock:2:1234", "/a\0b", `/${"x".repeat(107)}`
   "no address: %j",
   async (name) => {
     expect(unixAddress(name)).toBeNull();
-    await expect(openNotifySocket(name)).rejects.toThrow("takes a path");
+    await expect(openNotifySocket(name)).rejects.toThrow("must be a path");
   },
 );

@@ -18,6 +18,6 @@ test.each([
 test("one that is not there: a credential is told from a file, and neither path is said", async () => {
   expect(await readSecretFile("/no/such/HUSH")).toEqual({ problem: "cannot be read (ENOENT)" });
   expect(await readSecretFile("/run/credentials/no-such.service/HUSH")).toEqual({
-    problem: "is a credential, which the unit hands over while the service runs: start or restart it first",
+    problem: "is a credential, available only while the service runs: start or restart it first",
   });
 });

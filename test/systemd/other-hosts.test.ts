@@ -33,7 +33,7 @@ describe.skipIf(BASE === undefined)("other kinds of hosts", () => {
     await download(machine);
     await machine.sh("mv $(command -v systemd-sysusers) /root/away");
     expect(await machine.sh("./licmond install --start")).toMatch(
-      /^done {3}useradd --system .*: make the user licmond$/m,
+      /^done {3}useradd --system .*: create the user licmond$/m,
     );
     expect((await get(machine, "/api/ping")).status).toBe(200);
     expect(await machine.sh("licmond check | tail -n 1; ./licmond install | tail -n 1")).toBe(

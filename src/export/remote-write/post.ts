@@ -2,30 +2,30 @@ import { codeOf } from "../../domain/error-code.ts";
 import { escapeControls, maskSecrets } from "../../domain/plain-text.ts";
 import { readSecretFile, type SecretRead } from "../../system/secret-file.ts";
 
-/** Where to write to. */
+/** Receiver of remote write. */
 export interface WriteTarget {
   readonly url: string;
-  /** With it, the token is the password of basic authentication. */
+  /** User of basic authentication, with the token as its password. */
   readonly username: string | null;
   readonly tokenFile: string | null;
 }
 
-/** What came of a request. `why` holds no secret. */
+/** Outcome of a request. `why` contains no secrets. */
 export type Posted =
   | { readonly outcome: "taken" }
-  /** The receiver will never take it: it must not be sent again. */
+  /** Rejected permanently: do not retry. */
   | { readonly outcome: "refused"; readonly status: number; readonly why: string }
-  /** It may be taken later. */
+  /** May succeed later. */
   | { readonly outcome: "failed"; readonly why: string; readonly retryAfterMs: number | null };
 
-/** Longest time that a receiver may ask to be left alone. */
+/** Maximum pause that a receiver may request. */
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
-/** Of a refusal's words. */
+/** Maximum length of a quoted error answer. */
 const MAX_WORDS = 200;
 
 /**
- * Sends one compressed WriteRequest as remote write 1.0 says it: 2xx is taken, 5xx and 429 are tried again, any other 4xx
- * is not. Redirects are not followed, and certificates are verified whatever the environment says. Never rejects.
+ * Sends one compressed WriteRequest with remote write 1.0: 2xx is success, 5xx and 429 are retried, other 4xx are not.
+ * Does not follow redirects, and always verifies certificates. Never rejects.
  */
 export async function post(
   { url, username, tokenFile }: WriteTarget,
@@ -56,7 +56,7 @@ export async function post(
       tls: { rejectUnauthorized: true },
     });
   } catch (error) {
-    // The words of the error may quote the URL.
+    // The error message may quote the URL.
     return failed(signal.aborted ? "It did not answer in time" : `It cannot be reached (${codeOf(error)})`);
   }
   const { status, headers } = response;
@@ -69,14 +69,14 @@ export async function post(
   return failed(why, retryAfter(headers.get("retry-after"), now()));
 }
 
-/** A header takes no more than that. */
+/** Reads the token, which must fit a header. */
 async function readToken(file: string): Promise<SecretRead> {
   const read = await readSecretFile(file);
   if ("problem" in read || !/[^\x21-\x7e]/.test(read.text)) return read;
-  return { problem: "holds something else than one token" };
+  return { problem: "must contain exactly one token" };
 }
 
-/** The beginning of what a receiver says of a refusal: Prometheus names the sample that it did not like. */
+/** Returns the start of an error answer: Prometheus names the rejected sample. */
 async function wordsOf(response: Response, token: string | null): Promise<string> {
   try {
     const reader = response.body?.getReader();
@@ -90,7 +90,7 @@ async function wordsOf(response: Response, token: string | null): Promise<string
   }
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). */
+/** Parses Retry-After: seconds or a date (RFC 9110, 10.2.3). */
 function retryAfter(header: string | null, now: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;

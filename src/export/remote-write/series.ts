@@ -3,7 +3,7 @@ import type { Emit, Labels } from "../family.ts";
 import { emitServer } from "../server-metrics.ts";
 
 /**
- * The message of Prometheus remote write 1.0 in protocol buffers' wire format, written by hand: three kinds of fields.
+ * Encodes messages of Prometheus remote write 1.0 in the protocol buffers wire format, which needs three kinds of fields:
  * https://prometheus.io/docs/specs/prw/remote_write_spec/ and https://protobuf.dev/programming-guides/encoding/
  *
  *   WriteRequest { repeated TimeSeries timeseries = 1; }
@@ -15,24 +15,21 @@ const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH = 2;
 
-/**
- * Bytes as a text with one character for each. A site has tens of thousands of series, and as keys of a set these take
- * a quarter of what arrays of bytes would.
- */
+/** Bytes as a string with one character per byte. As keys of a set, tens of thousands of series take a quarter of the memory of byte arrays. */
 type ByteText = string;
 
-/** Says that a series has ended: the one NaN that Prometheus distinguishes from all others, by its bits (0x7ff0000000000002). */
+/** Marks the end of a series: Prometheus recognizes this NaN by its bits (0x7ff0000000000002). */
 export const STALE = Symbol("stale");
 const STALE_BYTES: ByteText = "\x02\0\0\0\0\0\xf0\x7f";
 
-/** A series with its sample. */
+/** Series with its sample. */
 export interface SeriesSample {
-  /** The labels' fields, sorted by name: see {@link encodeLabel}. */
+  /** Encoded labels, sorted by name: see {@link encodeLabel}. */
   readonly labels: ByteText;
   readonly value: number | typeof STALE;
 }
 
-/** A WriteRequest of samples of one moment, epoch ms. */
+/** Encodes a WriteRequest with samples of one time, epoch ms. */
 export function encodeRequest(samples: readonly SeriesSample[], at: number): Uint8Array<ArrayBuffer> {
   const time = key(2, VARINT) + varint(at);
   const series = samples.map(({ labels, value }) => {
@@ -42,7 +39,7 @@ export function encodeRequest(samples: readonly SeriesSample[], at: number): Uin
   return new Uint8Array(Buffer.from(series.join(""), "latin1"));
 }
 
-/** The field of one label. */
+/** Encodes one label. */
 export function encodeLabel(name: string, value: string): ByteText {
   return field(1, field(1, utf8(name)) + field(2, utf8(value)));
 }
@@ -57,7 +54,7 @@ function key(number: number, kind: number): ByteText {
 
 function varint(value: number): ByteText {
   let text = "";
-  // Times need 41 bits: shifts of 32 would cut them.
+  // Times need 41 bits, which 32-bit shifts would truncate.
   let rest = value;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) text += String.fromCharCode((rest % 0x80) | 0x80);
   return text + String.fromCharCode(rest);
@@ -74,22 +71,19 @@ function utf8(text: string): ByteText {
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text).toString("latin1");
 }
 
-/** Labels as the receiver wants them: sorted by name, without empty values. Names must differ. */
+/** Sorts labels by name and drops empty values. Names must be unique. */
 export function sortedLabels(labels: Labels): Labels {
   return labels.filter(([, value]) => value !== "").toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 const NAME = "__name__";
 
-/** Remembers which series were written, so that each that ends is marked as ended: once. */
+/** Tracks the written series, to mark each that ends exactly once. */
 export function createSeriesTracker() {
   let written: ReadonlySet<ByteText> = new Set();
   const names = new Map<string, ByteText>();
 
-  /**
-   * Gathers the samples of one moment into `into`, step by step; ended series come last. `external` labels are added
-   * where a series has none of that name, as Prometheus does it.
-   */
+  /** Gathers the samples of one time into `into`, step by step; ended series come last. `external` labels are added unless a series has one of that name, as in Prometheus. */
   return function* gather(
     snapshot: Snapshot,
     service: (emit: Emit) => void,
@@ -97,7 +91,7 @@ export function createSeriesTracker() {
     into: SeriesSample[],
   ): Generator<void> {
     const now = new Set<ByteText>();
-    // A feature's families share their labels: those sorted before the name, and those after it.
+    // Families of a feature share their labels: those sorted before the name, and those after it.
     let last: { readonly of: Labels; readonly before: ByteText; readonly behind: ByteText } | null = null;
     const emit: Emit = (family, labels, value, suffix) => {
       if (last?.of !== labels) last = { of: labels, ...aroundName(labels, external) };

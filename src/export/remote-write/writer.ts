@@ -10,30 +10,30 @@ import { createSeriesTracker, encodeRequest, type SeriesSample } from "./series.
 export const REMOTE_WRITE = {
   samples: counter(
     "licmond_remote_write_samples_total",
-    "Samples by what became of them: sent, refused by the receiver, or dropped because too many waited.",
+    "Samples by outcome: sent, refused by the receiver, or dropped because the queue was full.",
   ),
-  failures: counter("licmond_remote_write_failures_total", "Requests that failed and are tried again."),
-  waitingBytes: gauge("licmond_remote_write_pending_bytes", "Compressed requests that wait."),
-  waiting: gauge("licmond_remote_write_pending_samples", "Samples that wait."),
+  failures: counter("licmond_remote_write_failures_total", "Failed requests, which are retried."),
+  waitingBytes: gauge("licmond_remote_write_pending_bytes", "Size of the compressed requests in the queue."),
+  waiting: gauge("licmond_remote_write_pending_samples", "Samples in the queue."),
   lastSent: gauge(
     "licmond_remote_write_last_success_timestamp_seconds",
-    "Time of the last request that was taken; absent before the first.",
+    "Time of the last accepted request; absent before the first.",
   ),
 } as const;
 
-/** What Prometheus itself sends in one request. */
+/** Samples per request, as in Prometheus. */
 const SAMPLES_A_REQUEST = 2_000;
 const SEND_TIMEOUT_MS = 30_000;
 const FIRST_PAUSE_MS = 1_000;
 export const LONGEST_PAUSE_MS = 60_000;
-/** At the end what is under way may take so long. */
+/** Time for the running request when the daemon stops. */
 const STOP_GRACE_MS = 2_000;
-/** What waits while the receiver is away; the oldest is thrown away first. */
+/** Size limit of the queue; the oldest requests are dropped first. */
 const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
 export interface WriterSettings extends WriteTarget {
   readonly intervalMs: number;
-  /** Added to each series where it has none of that name. */
+  /** Added to each series that has no label of that name. */
   readonly labels: Labels;
 }
 
@@ -43,7 +43,7 @@ export interface WriterDeps {
   readonly post: typeof post;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   readonly log: Log;
   readonly maxWaitingBytes?: number;
@@ -53,9 +53,9 @@ export interface WriterDeps {
 export type Writer = ReturnType<typeof createWriter>;
 
 /**
- * Writes all metrics to a receiver, every interval. Samples of one moment are gathered at once, carry its time, and go out in order, one request at a time. While the
- * receiver is away they wait in memory, within bounds. Series that end get Prometheus's own mark for it, so that the
- * numbers of a server that is down do not go on as if they were fresh.
+ * Writes all metrics to a receiver at every interval. Samples of one time are gathered at once and sent in order, one
+ * request at a time. While the receiver is unavailable they are queued in memory, up to a limit. Ended series get
+ * Prometheus's stale marker, so that numbers of a server that is down do not look fresh.
  */
 export function createWriter(deps: WriterDeps) {
   const { snapshot, service, clock, timers, log } = deps;
@@ -66,7 +66,7 @@ export function createWriter(deps: WriterDeps) {
   const untilRetry = createPause(timers);
   const counts = { sent: 0, refused: 0, dropped: 0, failures: 0 };
   let settings: WriterSettings | null = null;
-  /** Compressed requests, with the number of their samples. */
+  /** Compressed requests with their number of samples. */
   let waiting: { readonly body: Uint8Array<ArrayBuffer>; readonly samples: number }[] = [];
   let lastSentAt: number | null = null;
   let failuresInARow = 0;
@@ -88,7 +88,7 @@ export function createWriter(deps: WriterDeps) {
         await inSlices(gather(snapshot(), service, labels, gathered));
         await inSlices(queue(gathered, at));
       } catch (error) {
-        log.error("Metrics could not be gathered", { error: String(error) });
+        log.error("Cannot gather metrics", { error: String(error) });
       }
       if (!isSending) sending = sendWaiting();
       if (!stopped) await untilTick.pass(Math.min(Math.max(at + intervalMs - clock.now(), 0), intervalMs));
@@ -110,13 +110,12 @@ export function createWriter(deps: WriterDeps) {
     while (waiting.length > 1 && bytes() > maxWaitingBytes) {
       const count = waiting.shift()?.samples ?? 0;
       counts.dropped += count;
-      if (!dropping)
-        log.error("Metrics are thrown away, the oldest first: too many wait for the receiver", { count });
+      if (!dropping) log.error("Dropping the oldest metrics: the queue for the receiver is full", { count });
       dropping = true;
     }
   }
 
-  /** Sends what waits, and what comes meanwhile; what fails is tried until it is taken or refused. */
+  /** Sends the queue, including new requests. Retries failures until the receiver accepts or refuses them. */
   async function sendWaiting(): Promise<void> {
     isSending = true;
     for (let [next] = waiting; next !== undefined && settings !== null && !stopped; [next] = waiting) {
@@ -128,44 +127,44 @@ export function createWriter(deps: WriterDeps) {
         if (!stopped) await untilRetry.pass(pause);
         continue;
       }
-      // It may have been thrown away meanwhile.
+      // The request may have been dropped meanwhile.
       if (waiting[0] === next) waiting.shift();
       settled(posted, next.samples);
     }
     isSending = false;
   }
 
-  /** Milliseconds until the next try. */
+  /** Returns the milliseconds until the next attempt. */
   function failed({ why, retryAfterMs }: Extract<Posted, { outcome: "failed" }>): number {
     counts.failures++;
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failuresInARow, 20), LONGEST_PAUSE_MS);
     failuresInARow++;
     const fields = { error: why, failures: failuresInARow, waiting: samples() };
     const tell = failuresInARow === 1 ? log.warn : log.debug;
-    tell("Metrics could not be written and are kept for another try", fields);
-    // Half of it by chance: many daemons may have lost the same receiver.
+    tell("Cannot write metrics; retrying", fields);
+    // Randomize half of the pause: many daemons may have lost the same receiver.
     return Math.max(pause * (0.5 + deps.random() / 2), retryAfterMs ?? 0);
   }
 
   function settled(posted: Exclude<Posted, { outcome: "failed" }>, count: number): void {
     if (failuresInARow > 0)
-      log.info("Metrics are written again", { waiting: samples(), dropped: counts.dropped });
+      log.info("Writing metrics again", { waiting: samples(), dropped: counts.dropped });
     failuresInARow = 0;
     dropping = false;
     if (posted.outcome === "refused") {
       counts.refused += count;
       const tell = refusing ? log.debug : log.error;
-      tell("The receiver refuses metrics, and they are lost", { error: posted.why, count });
+      tell("The receiver rejects metrics; dropping them", { error: posted.why, count });
     } else {
       counts.sent += count;
       lastSentAt = clock.now();
-      if (refusing) log.info("The receiver takes metrics again", { refused: counts.refused });
+      if (refusing) log.info("The receiver accepts metrics again", { refused: counts.refused });
     }
     refusing = posted.outcome === "refused";
   }
 
   return {
-    /** The first call starts it. What waits goes to the new target when only the way to it has changed. */
+    /** Applies settings; the first call starts the writer. Keeps the queue if only the way to the target has changed. */
     configure(next: WriterSettings): void {
       const before = settings;
       if (JSON.stringify(before) === JSON.stringify(next)) return;
@@ -174,9 +173,9 @@ export function createWriter(deps: WriterDeps) {
         const count = samples();
         waiting = [];
         counts.dropped += count;
-        log.warn("Metrics that waited for the former receiver are thrown away", { count });
+        log.warn("Dropping metrics that were queued for the previous receiver", { count });
       }
-      // Whatever was in its way may be gone.
+      // The problem may be fixed: retry at once.
       untilRetry.end();
       if (before === null) gathering = gatherEachInterval(next);
       else if (before.intervalMs !== next.intervalMs) untilTick.end();
@@ -189,7 +188,7 @@ export function createWriter(deps: WriterDeps) {
       emit(REMOTE_WRITE.waiting, NO_LABELS, samples());
       emitKnown(emit, REMOTE_WRITE.lastSent, NO_LABELS, seconds(lastSentAt));
     },
-    /** What is under way gets a moment; what waits is lost. */
+    /** Stops after a short time for the running request. The queue is lost. */
     async stop(): Promise<void> {
       stopped = true;
       untilTick.end();
@@ -198,13 +197,12 @@ export function createWriter(deps: WriterDeps) {
       await gathering;
       await sending;
       cancel();
-      if (waiting.length > 0)
-        log.warn("Metrics that waited for their receiver are lost", { count: samples() });
+      if (waiting.length > 0) log.warn("Dropping queued metrics at shutdown", { count: samples() });
     },
   };
 }
 
-/** A pause that can be cut short. */
+/** Creates a pause that can be cut short. */
 function createPause(timers: Timers) {
   let end = () => {};
   return {

@@ -118,7 +118,7 @@ describe.skipIf(process.getuid?.() !== 0)("files that should be the daemon's alo
   const KEY = (file: string, mode: string, who: string, fix: string) =>
     `http.tls_key: ${file} (mode ${mode}) can be read by ${who} (fix: ${fix})`;
   test.each<[string, (files: Named) => unknown, (files: Named) => string[]]>([
-    ["root:licmond 0640 is as it should be", () => {}, () => []],
+    ["root:licmond 0640 up to date", () => {}, () => []],
     [
       "a TLS key and a secret that others may read, with the chmod that mends it",
       async ({ key, hook }) => {

@@ -40,7 +40,7 @@ test("writes the file, its owner's alone, or text to stdout", async () => {
   const { out } = await report("--label", "location:muc");
   expect(out).toMatch(/^Compilers\n +10 +1 \(10 %\) /m);
   expect(out).toMatch(/^ann \(ws1\), compiler/m);
-  expect((await report("--anonymize")).out).toContain("This report names no people.");
+  expect((await report("--anonymize")).out).toContain("This report contains no user names.");
   expect((await report("--anonymize")).out).not.toContain("ann (ws1)");
   const plain = join(place.folder, "report.txt");
   await report("--to", plain);

@@ -169,10 +169,8 @@ describe("the writer", () => {
     expect(at.ticks()).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120]);
     expect(at.metric("pending_bytes")).toBe(0);
     const fields = { error: "It answered 503", failures: 1, waiting: 1 };
-    expect(at.logged("warn")).toEqual([
-      ["Metrics could not be written and are kept for another try", fields],
-    ]);
-    expect(at.logged("info")).toEqual([["Metrics are written again", expect.anything()]]);
+    expect(at.logged("warn")).toEqual([["Cannot write metrics; retrying", fields]]);
+    expect(at.logged("info")).toEqual([["Writing metrics again", expect.anything()]]);
   });
 
   test("waits as long as the receiver asks", async () => {
@@ -193,7 +191,7 @@ describe("the writer", () => {
     expect(at.metric("samples_total", "refused")).toBe(2);
     expect(at.metric("samples_total", "sent")).toBe(2);
     const fields = { error: "It answered 400: no", count: 1 };
-    expect(at.logged("error")).toEqual([["The receiver refuses metrics, and they are lost", fields]]);
+    expect(at.logged("error")).toEqual([["The receiver rejects metrics; dropping them", fields]]);
   });
 
   test("holds a bounded backlog over a month without a receiver, and says once that it throws away", async () => {
