@@ -38,9 +38,9 @@ import { type PushPort, pushRoutes } from "./routes/push.ts";
 import { siteRoutes } from "./routes/sites.ts";
 import { hubStreams } from "./streams/site-queries.ts";
 
-/** What the composition root of a hub hands to its app. */
+/** Dependencies of a hub's app. */
 export interface HubAppDeps extends Omit<AppDeps, "pictures"> {
-  /** Numbers of pictures come with the pictures. */
+  /** Picture numbers are stored with the pictures. */
   readonly pictures: Pick<AppDeps["pictures"], "anonymous">;
   readonly push: PushPort;
   readonly signIns: HubSignIns;
@@ -50,7 +50,7 @@ export interface HubAppDeps extends Omit<AppDeps, "pictures"> {
   readonly commands: Commands;
 }
 
-/** The HTTP side of a hub: the daemon's gate, and routes of which those over lists ask PostgreSQL. */
+/** Creates the HTTP side of a hub: the daemon's gate and routes, with lists from PostgreSQL. */
 export function createHubApp(deps: HubAppDeps, counters: RequestCounters = createRequestCounters()) {
   const audit = createAudit(deps.log("audit"));
   const limits = createLimits(deps);
@@ -64,7 +64,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
   });
   return app
     .onRequest(async ({ request }) => {
-      // A browser that signed in at one hub may send its next request to another one.
+      // A browser that signed in at one hub may send its next request to another.
       const id = cookie.exec(request.headers.get("cookie") ?? "")?.[1];
       if (id !== undefined) await deps.signIns.known(id);
     })
@@ -75,7 +75,7 @@ export function createHubApp(deps: HubAppDeps, counters: RequestCounters = creat
 }
 
 function apiRoutes(http: HubAppDeps, limits: Limits, counters: RequestCounters, audit: Audit) {
-  // No route below asks for the ports that are not here.
+  // The routes below never use the missing ports.
   const deps = createRouteDeps(http as AppDeps & HubAppDeps, limits, audit, counters);
   const lists = createHubLists(deps, http);
   return new Elysia({ name: "api" })

@@ -24,7 +24,7 @@ interface HubParts
   extends Pick<HubAppDeps, "clock" | "log" | "build" | "installationId" | "meters" | "push" | "pseudonyms"> {
   readonly running: RunningConfig;
   readonly startedAt: number;
-  /** The start by `performance.now()`. */
+  /** Start time by `performance.now()`. */
   readonly begun: number;
   readonly pool: Pool;
   readonly keys: HubKeys;
@@ -43,7 +43,7 @@ interface HubParts
   readonly zone: () => string;
 }
 
-/** What the HTTP side asks of a hub, from its parts. */
+/** Builds the HTTP side's dependencies from the parts of a hub. */
 export function hubDepsOf(parts: HubParts): HubAppDeps {
   const { running, pool, keys, signIns, quotas, directory, host, pseudonyms } = parts;
   return {
@@ -132,7 +132,7 @@ function daemonPort({
   };
 }
 
-/** `site=` in the place of `server=`: what takes servers takes sites, as the servers that they have. */
+/** Replaces `site` in a query with `server`, for routes that take servers only. */
 function narrowed(
   directory: Directory,
   { site, ...sent }: Sent,

@@ -21,7 +21,7 @@ import { createHubAccess } from "./access/access.ts";
 import { createHubAlerts } from "./alerts/service.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
-import { createHolds } from "./commands/held.ts";
+import { createHolds } from "./commands/held-answers.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
@@ -33,16 +33,16 @@ import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/families.ts";
 import { sitesHealth } from "./ports.ts";
 import { takePush } from "./push/take-push.ts";
-import { createTakes } from "./push/takes.ts";
+import { createTakes } from "./push/push-health.ts";
 import { createRetention } from "./retention.ts";
 import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
 import { createWatch, type Watch } from "./watch.ts";
 
-/** How long requests that run may take to finish at the end. */
+/** How long running requests may take to finish at shutdown. */
 const HTTP_GRACE_MS = 4_000;
 
-/** What a hub takes from its surroundings. */
+/** Replaceable surroundings of a hub. */
 export interface HubDeps {
   readonly environment: Environment;
   readonly clock: Clock;
@@ -52,7 +52,7 @@ export interface HubDeps {
   readonly loadConfig: (() => LoadedConfig) | null;
 }
 
-/** The composition root of a hub: all that it knows is in PostgreSQL, so that several can stand side by side. */
+/** Composition root of a hub. All state is in PostgreSQL, so several hubs can share it. */
 export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
   const environment = overrides.environment ?? process.env;
   const clock = overrides.clock ?? systemClock;
@@ -184,7 +184,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const sockets = runtime === undefined ? null : listenOnSockets(app, runtime, log("http"));
     teardown.add("http", async () => {
       const closed = Promise.all([listening.stop(HTTP_GRACE_MS), sockets?.stop(HTTP_GRACE_MS)]);
-      // No new connection can come now: open streams get their goodbye.
+      // New connections are no longer accepted; say goodbye on open streams.
       streams.close();
       await closed;
     });
@@ -206,7 +206,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       manager?.reloaded();
       return outcome;
     },
-    /** Throws when it cannot start; nothing of it is left behind then. */
+    /** Throws if it cannot start, after stopping everything it started. */
     async start() {
       try {
         return await start();

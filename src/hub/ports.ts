@@ -6,10 +6,10 @@ import { builtInManager, MANAGERS } from "../managers/registry.ts";
 import type { Pool } from "./database/connect.ts";
 import type { Directory } from "./lists/directory.ts";
 
-/** An answer of the database that takes longer is none. */
+/** Timeout of the health query. */
 const PATIENCE_MS = 3_000;
 
-/** Whether the database takes writes: one that is a standby or read-only answers reads all the same. */
+/** Reports whether the database accepts writes; a standby or read-only database answers reads only. */
 export async function databaseHealth(pool: Pool): Promise<HealthCheck> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error("late")), PATIENCE_MS);
@@ -21,7 +21,7 @@ export async function databaseHealth(pool: Pool): Promise<HealthCheck> {
     if (row.fixed) return { status: "unhealthy", message: "The database is read-only" };
     return { status: "healthy", message: "The database answers" };
   } catch {
-    // Whatever the reason: the log has it, and this is for everybody.
+    // The log has the reason; this text is public.
     return { status: "unhealthy", message: "The database does not answer" };
   } finally {
     clearTimeout(timer);
@@ -36,7 +36,7 @@ export function sitesHealth(directory: Directory): HealthCheck {
   return { status: silent > 0 ? "degraded" : "healthy", message };
 }
 
-/** What a hub does at sites alone. */
+/** Error for actions that only sites can do. */
 const atSites = (what: string) =>
   new ApiError("AUTH_INSUFFICIENT", `${what} is done at the sites: a hub has no license servers of its own.`);
 
@@ -59,7 +59,10 @@ export function collectorPort(directory: Directory): Omit<HttpDeps["collector"],
   };
 }
 
-/** Sites run commands, by their own catalogues: those of license managers are in each. See `commands/execute.ts`. */
+/**
+ * Lists the built-in commands of license managers. Sites run them with their own catalogs, see
+ * `commands/execute.ts`.
+ */
 export const executePort: HttpDeps["execute"] = createExecutor({
   findTool: () => {
     throw atSites("Running commands");

@@ -7,10 +7,10 @@ import { LOCK, LOCKS } from "./database/migrate.ts";
 import type { Partitions } from "./database/partitions.ts";
 import { dropEvents } from "./streams/publish.ts";
 
-/** Steps of days whose packed form never came: as long as a line may be down. */
+/** How long steps wait for their packed day; a site may be offline this long. */
 const STEPS_MS = 30 * DAY_MS;
 
-/** First day that a hub keeps of each table of the past in partitions. */
+/** First day that a hub keeps in each partitioned table of the past. */
 export type FirstDays = ReturnType<typeof firstDays>;
 
 export function firstDays({ sessionsMs, rollupsMs }: Config["retention"], now: number) {
@@ -31,7 +31,10 @@ interface RetentionDeps {
   readonly log: Log;
 }
 
-/** Drops what is older than the config keeps, once an hour, by one hub at a time: partitions as a whole, the rest by rows. */
+/**
+ * Deletes data beyond retention once an hour, on one hub at a time: whole partitions, and single rows
+ * elsewhere.
+ */
 export function createRetention({ pool, partitions, clock, keep, log }: RetentionDeps) {
   async function run(): Promise<void> {
     const { sessionsMs, samplesMs, rollupsMs, eventsMs, auditMs, outagesMs } = keep();
@@ -63,7 +66,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
   }
 
   async function step(): Promise<void> {
-    // The lock is its connection's: it goes with a hub that is killed.
+    // The lock belongs to this connection, so it is released if the hub is killed.
     const connection = await pool.reserve();
     try {
       const [lock] =

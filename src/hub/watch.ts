@@ -3,11 +3,11 @@ import type { Log } from "../domain/log.ts";
 import { repeat } from "../domain/time/clock.ts";
 import type { Pool } from "./database/connect.ts";
 
-/** A look this often, whether anything was notified or not: a notice is lost with its connection. */
+/** Interval of looks without a notification; notifications are lost with their connection. */
 const LOOK_MS = 1_000;
 /**
- * A look in so long, once there were many: 300 sites notify thirty times a second, and one look sees what all of them wrote.
- * What came before counts for so long, so that a hub that has little to do looks at once.
+ * Minimum time between looks after many of them: 300 sites notify thirty times a second, and one look sees
+ * all their writes. Only recent looks count, so an idle hub looks at once.
  */
 const REST_MS = 100;
 const SAVED_MS = 3_000;
@@ -15,13 +15,13 @@ const SAVED_MS = 3_000;
 export type Watch = Awaited<ReturnType<typeof createWatch>>;
 
 /**
- * Runs `look` soon after another hub, or this one, has written something, and once a second in any case; never twice at
- * once. That it fails is said once, until it works again.
+ * Runs `look` soon after a hub has written something, and at least once a second; never concurrently. Logs
+ * the first failure and the recovery.
  */
 export async function createWatch(pool: Pool, look: () => Promise<void>, log: Log) {
   let running: Promise<void> | null = null;
   let again = false;
-  /** When the next look may be, by `performance.now()`. */
+  /** Earliest time of the next look, by `performance.now()`. */
   let next = 0;
   let failing = false;
 

@@ -10,11 +10,11 @@ import { createHubKeys } from "./keys.ts";
 import { createHubQuotas } from "./quotas.ts";
 import { createHubSignIns } from "./sign-ins.ts";
 
-/** Uses of keys and sign-ins are written this often; a kill may forget the last ones. */
+/** Interval at which uses of keys and sign-ins are written; a killed hub loses the last ones. */
 const FLUSH_MS = 10_000;
 const AWAY_SECONDS = 5;
 
-/** Who may what at a hub: keys and sign-ins, the same at each hub of the database. */
+/** Authenticates keys and sign-ins, which all hubs of a database share. */
 export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   const keys = await createHubKeys(pool, clock);
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
@@ -31,16 +31,19 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
     keys,
     signIns,
     quotas,
-    /** Brings what other hubs and the command line have changed. */
+    /** Loads changes by other hubs and the command line. */
     async renew(): Promise<void> {
       await keys.renew();
       await signIns.renew();
       await quotas.renew();
     },
-    /** Whether a key or a sign-in of this id holds, or a caller without one: what it opened may go on. */
+    /**
+     * Reports whether the key, sign-in or keyless caller with this id is still valid, so its streams may
+     * continue.
+     */
     holds: (id: string, page: Config["page"]) =>
       kindOf(id) === "key" ? signIns.holds(id) || keys.get(id)?.state === "active" : keylessHolds(id, page),
-    /** Writes what is not written yet. */
+    /** Writes pending uses. */
     async stop(): Promise<void> {
       end();
       await flush();
@@ -48,7 +51,7 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   };
 }
 
-/** Runs work that is done again later: that it fails is said once, until it works again. */
+/** Wraps work that is retried: logs only the first of several failures. */
 function sayingOnce(log: Log, message: string, work: () => Promise<void>): () => Promise<void> {
   let failing = false;
   return async () => {
@@ -62,9 +65,9 @@ function sayingOnce(log: Log, message: string, work: () => Promise<void>): () =>
   };
 }
 
-/** What a database that is away, full or read-only is to clients; null for another error. */
+/** Converts an error of an unavailable, full or read-only database to an API error; null for other errors. */
 export function databaseTrouble(error: unknown): ApiError | null {
-  // The worker of history says it in words of the store.
+  // The history worker reports such errors as StoreError.
   if (!isAway(error) && !(error instanceof StoreError)) return null;
   return new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not take or answer anything now.", {
     retryAfterSeconds: AWAY_SECONDS,

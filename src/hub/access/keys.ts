@@ -19,12 +19,12 @@ type Kept = Omit<KeyRecord, "state"> & { readonly hash: Uint8Array };
 export type HubKeys = Awaited<ReturnType<typeof createHubKeys>>;
 
 /**
- * Keys of a hub, in PostgreSQL, and a copy of them in memory that `renew` brings up to date: each request asks for its key,
- * and no request waits for the database.
+ * API keys in PostgreSQL, with a copy in memory that `renew` refreshes, so that requests do not wait for the
+ * database.
  */
 export async function createHubKeys(pool: Pool, clock: Clock, random: RandomBytes = systemRandom) {
   let kept = new Map<string, Kept>();
-  /** What tells of any change to the table. */
+  /** Changes with every change to the table. */
   let seen = "";
   const uses = new Map<string, number>();
 
@@ -54,13 +54,13 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
     list: (): readonly KeyRecord[] => [...kept.values()].map(record),
     count: (): number =>
       kept.values().reduce((sum, key) => sum + (keyState(key, clock.now()) === "active" ? 1 : 0), 0),
-    /** By id, else by name: the active key of the name, else the newest. */
+    /** Finds a key by id, else by name: the active key with the name, else the newest. */
     find(idOrName: string): KeyRecord | null {
       const named = [...kept.values()].filter(({ name }) => name === idOrName).map(record);
       return get(idOrName) ?? named.find(({ state }) => state === "active") ?? named.at(-1) ?? null;
     },
 
-    /** Creates a key, with an id and a secret of its own unless they are given. Throws RangeError for what `keyProblem` refuses. */
+    /** Creates a key, with a new id and secret unless given. Throws RangeError if `keyProblem` refuses it. */
     async create(wanted: NewKey, parts = makeKey(random)): Promise<CreateKeyResult> {
       const problem = keyProblem(wanted, clock.now(), true);
       if (problem !== null) throw new RangeError(problem.message);
@@ -76,7 +76,7 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
       } = wanted;
       const now = clock.now();
       const taken: { id: string }[] = await pool.begin(async (tx) => {
-        // Of two hubs that make a key of one name the second finds the first one's.
+        // Serialize creation: two hubs may create keys with the same name at once.
         await tx`LOCK TABLE api_keys IN SHARE ROW EXCLUSIVE MODE`;
         const found = await tx`
           SELECT id FROM api_keys
@@ -98,7 +98,7 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
         : { outcome: "created", key, presented: printKey(parts) };
     },
 
-    /** Ends a key for good; `gone` when it was revoked before. */
+    /** Revokes a key; `gone` if it was revoked before. */
     async revoke(id: string): Promise<"revoked" | "gone" | "unknown"> {
       const rows = await pool`
         UPDATE api_keys SET revoked_at = ${clock.now()} WHERE id = ${id} AND revoked_at IS NULL RETURNING id`;
@@ -118,12 +118,12 @@ export async function createHubKeys(pool: Pool, clock: Clock, random: RandomByte
       return { outcome: key.state === "active" ? "valid" : key.state, key };
     },
 
-    /** Notes a use. Kept in memory until `flush`, so that a request costs no write. */
+    /** Records a use in memory until `flush`, so that a request costs no write. */
     touch(id: string, at: number): void {
       uses.set(id, laterUse(at, uses.get(id) ?? 0));
     },
 
-    /** Writes the noted uses. When PostgreSQL does not take them they stay noted. */
+    /** Writes recorded uses. They stay recorded if PostgreSQL fails. */
     async flush(): Promise<void> {
       const noted = [...uses];
       if (noted.length === 0) return;

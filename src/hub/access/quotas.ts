@@ -3,12 +3,13 @@ import { createQuotaBook, type QuotaLimits, type QuotaRefusal } from "../../stor
 import type { Pool } from "../database/connect.ts";
 
 /**
- * Requests of keys at all hubs together. Each counts its own in memory; `renew`, once a second, adds them to those in
- * PostgreSQL and takes the sums, so that a quota may be exceeded by what the other hubs answer within a second.
+ * Counts requests of keys across all hubs. Each hub counts in memory; `renew`, once a second, adds its counts
+ * to PostgreSQL and reads the sums. A quota can be exceeded by the requests that other hubs answer within a
+ * second.
  */
 export async function createHubQuotas(pool: Pool, clock: Clock) {
   const book = createQuotaBook(clock);
-  /** Requests counted here that PostgreSQL does not know yet. */
+  /** Requests counted here and not yet added to PostgreSQL. */
   let own = new Map<string, number>();
 
   async function renew(): Promise<void> {

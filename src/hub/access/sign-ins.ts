@@ -9,20 +9,22 @@ import {
 } from "../../store/sign-in-book.ts";
 import { type Pool, type Sql, whole } from "../database/connect.ts";
 
-/** A request whose cookie is not known here waits so long for PostgreSQL to say whether another hub made it. */
+/**
+ * How long a request with an unknown cookie waits for PostgreSQL; another hub may have created the sign-in.
+ */
 const PATIENCE_MS = 2_000;
 
 export type HubSignIns = Awaited<ReturnType<typeof createHubSignIns>>;
 
 /**
- * Browsers that are signed in at any hub of the fleet, in PostgreSQL, and a copy of them in memory that `renew` brings up to
- * date: each request asks for its own, and none waits for the database but the first of a browser that another hub signed in.
+ * Sign-ins of browsers in PostgreSQL, with a copy in memory that `renew` refreshes. Requests do not wait for
+ * the database, except the first one after a sign-in at another hub.
  */
 export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
   const { clock } = deps;
   const book = createSignInBook(deps);
   const { verify, holds, list, touch } = book;
-  /** What tells of any change to the table. */
+  /** Changes with every change to the table. */
   let seen = "";
   let running: Promise<void> | null = null;
   let next: Promise<void> | null = null;
@@ -36,7 +38,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
     seen = mark;
   }
 
-  /** Reads what has changed: from after this call on, and once for all who wait. */
+  /** Loads changes made up to this call; concurrent callers share one query. */
   function renew(): Promise<void> {
     if (running === null) {
       running = read().finally(() => {
@@ -64,14 +66,14 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
     touch,
     renew,
 
-    /** Waits until a sign-in that another hub has just made is known here too; at once where it is known, or is none. */
+    /** Waits until a sign-in made at another hub is loaded; returns at once if it is known already. */
     async known(id: string): Promise<void> {
       if (book.has(id)) return;
-      // Without an answer the request goes on as one of a browser that is not signed in.
+      // If the database does not answer, the browser counts as signed out.
       await Promise.race([renew().catch(() => {}), Bun.sleep(PATIENCE_MS)]);
     },
 
-    /** Signs a browser in, in place of the sign-in that it had. Throws Error when the grant has ended. */
+    /** Signs a browser in, replacing its former sign-in. Throws Error if the grant has expired. */
     async create(grant: Grant, stay: boolean, browser: string | null, replaced: string | null = null) {
       const { row, ended, made } = book.make(grant, stay, browser, replaced);
       await pool.begin(async (tx) => {
@@ -86,7 +88,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       return made;
     },
 
-    /** Signs it out for good. */
+    /** Ends a sign-in. */
     async end(id: string): Promise<void> {
       await pool.begin(async (tx) => {
         await tx`DELETE FROM sign_ins WHERE id = ${id}`;
@@ -95,7 +97,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       await renew();
     },
 
-    /** Writes the noted uses. When PostgreSQL does not take them they stay noted. */
+    /** Writes recorded uses. They stay recorded if PostgreSQL fails. */
     async flush(): Promise<void> {
       const noted = book.uses();
       if (noted.length === 0) return;
@@ -106,7 +108,7 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       book.written(noted);
     },
 
-    /** A code that signs in one browser, once, at any hub, until `until`. */
+    /** Creates a code that signs in one browser, once, at any hub, until `until`. */
     async makeCode({ keyId, role, expiresAt }: Grant) {
       const { code, hash, until } = book.makeCode();
       await pool.begin(async (tx) => {
@@ -120,7 +122,9 @@ export async function createHubSignIns(pool: Pool, deps: SignInBookDeps) {
       return { code, until };
     },
 
-    /** What a code is good for, and for whom; null when it is unknown, used or too old, or its key has ended. It is used up. */
+    /**
+     * Redeems a code. Returns its grant; null if the code is unknown, used or expired, or its key has ended.
+     */
     async takeCode(code: string) {
       const [found] = await pool`DELETE FROM sign_in_codes WHERE hash = ${codeHash(code)} RETURNING *`;
       if (found === undefined || Number(found.until_at) <= clock.now()) return null;

@@ -9,7 +9,7 @@ import { type AlertAtHubRow, alertOf, ownerOf } from "./rows.ts";
 
 /** How long a request waits for the site of its alert. */
 const WAIT_MS = 20_000;
-/** What a site says of alerts that it does not have, or that are over. */
+/** Error codes of a site for alerts that it does not have or that are resolved. */
 const OVER: Partial<Record<ErrorCode, "unknown" | "resolved">> = {
   NOT_FOUND: "unknown",
   CONFLICT: "resolved",
@@ -22,10 +22,10 @@ interface HandleDeps {
 }
 
 type Change = "acknowledged" | "silenced";
-/** Changes one of the hub's own alerts; answers no row where it does not fire any more. */
+/** Changes one of the hub's own alerts; returns no row if it no longer fires. */
 type Edit = (tx: Sql, now: number) => Promise<AlertAtHubRow[]>;
 
-/** Acknowledges and silences alerts: those of sites at their sites, the hub's own here. */
+/** Acknowledges and silences alerts: alerts of sites at their site, the hub's own alerts here. */
 export function createAlertHandling({ pool, commands, clock }: HandleDeps): HttpDeps["alerts"] {
   const find = async (id: number): Promise<AlertAtHubRow | undefined> =>
     (await pool`SELECT * FROM alerts WHERE id = ${id}`)[0];
@@ -48,7 +48,7 @@ export function createAlertHandling({ pool, commands, clock }: HandleDeps): Http
       if (outcome === undefined) throw error;
       return { outcome };
     }
-    // The change of the alert came before the outcome of the command, or with it.
+    // The changed alert arrives before or with the outcome of the command.
     return done(await find(id));
   }
 
@@ -62,7 +62,7 @@ export function createAlertHandling({ pool, commands, clock }: HandleDeps): Http
   }
 
   return {
-    // The routes of a hub count them in SQL.
+    // Lists of a hub count alerts in SQL.
     counts: () => ({ info: 0, warning: 0, critical: 0 }),
     acknowledge: (id, by, comment, caller) =>
       handle(

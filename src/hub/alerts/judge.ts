@@ -4,20 +4,20 @@ import { type News, publish } from "./publish.ts";
 import type { AlertAtHubRow } from "./rows.ts";
 import { REFUSED_MS, SITE_ALERT_RULES, type SiteFinding, type SiteLook, type SiteRule } from "./rules.ts";
 
-/** After so long without a look nothing is known of the time between: patience begins anew. */
+/** After a longer gap between looks, conditions count as new. */
 const GAP_MS = 60_000;
 
 export type Judge = ReturnType<typeof createJudge>;
 
 /**
- * Applies the rules to all sites. What fires is in PostgreSQL alone, so that another hub goes on with it; since when something
- * has been wrong that is not told yet is in memory, so that a hub that begins, or whose database was away, is as patient as ever.
+ * Applies the rules to all sites. Firing alerts are in PostgreSQL, so another hub can continue. Conditions
+ * that are not yet alerts are in memory, so they count as new after a restart or a database outage.
  */
 export function createJudge(hubVersion: string) {
   const since = new Map<string, number>();
   let lookedAt = 0;
 
-  /** One look, in a transaction. Returns what became of alerts. */
+  /** Looks at all sites, in a transaction. Returns the changes of alerts. */
   async function look(tx: Sql, now: number): Promise<News[]> {
     if (Math.abs(now - lookedAt) > GAP_MS) since.clear();
     lookedAt = now;
@@ -33,7 +33,7 @@ export function createJudge(hubVersion: string) {
         firing.delete(key);
       }
     }
-    // Their sites are gone.
+    // These sites no longer exist.
     for (const row of firing.values()) news.push(await resolve(tx, row, now));
     return news.filter((one) => one !== null);
   }
@@ -87,7 +87,7 @@ async function looksOf(tx: Sql, now: number): Promise<SiteLook[]> {
   }));
 }
 
-/** A silence of before holds for the same trouble that comes again. */
+/** Fires an alert. A silence of the former alert still applies if the condition returns. */
 async function fire(
   tx: Sql,
   { rule }: SiteRule,
@@ -104,7 +104,7 @@ async function fire(
   return publish(tx, row, "fired", now);
 }
 
-/** What is so now; an event only where the severity is another. */
+/** Updates a firing alert; publishes an event only if the severity changes. */
 async function change(tx: Sql, before: AlertAtHubRow, found: SiteFinding, now: number): Promise<News | null> {
   const { severity, message, value, threshold } = found;
   if (severity === before.severity && message === before.message && value === before.value) return null;

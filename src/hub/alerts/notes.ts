@@ -9,9 +9,9 @@ import type { Directory } from "../lists/directory.ts";
 import { wholePictures } from "../lists/servers.ts";
 import { type AlertAtHubRow, alertOf } from "./rows.ts";
 
-/** Alerts that are looked at in one turn; the others follow in the next ones. */
+/** Maximum number of alerts per turn; the rest follow in the next turns. */
 const MAX_ALERTS = 1_000;
-/** Servers whose seats are read in one turn, to name who holds them. */
+/** Maximum number of servers per turn whose pictures are read to name holders of seats. */
 const MAX_PICTURES = 20;
 
 export interface NoteSettings extends NotifierSettings {
@@ -26,16 +26,19 @@ interface NotesDeps {
 }
 
 /**
- * Decides what people are told: of the hub's own alerts, and of those of sites with `[fleet] notify = "hub"`. What was told of
- * an alert stands in its row (`noted`, `told`), so that it is told once, whichever hub is at it. A site tells by itself what
- * fired while it was alone: up to `told_until`.
+ * Decides which notifications to send for the hub's own alerts and for alerts of sites with `[fleet] notify =
+ * "hub"`. The row of an alert records what was sent (`noted`, `told`), so that no hub sends it twice. While a
+ * site was cut off, it sent notifications itself, up to `told_until`.
  */
 export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   let shown: Snapshot = { version: 0, servers: [] };
   const notifier = createNotifier(settings, () => shown, nextId, clock.now);
   let remindedAt = 0;
 
-  /** The servers of alerts, those of them that fire about a feature with their features: a message names who holds seats. */
+  /**
+   * Reads the pictures of servers with alerts; features are included if an alert about one fires, since the
+   * message names holders of seats.
+   */
   async function readPictures(tx: Sql, rows: readonly AlertAtHubRow[]): Promise<void> {
     const { version, servers } = directory.snapshot();
     const about = new Set(
@@ -50,7 +53,7 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
     shown = { version, servers: servers.map((each) => whole.get(each.server.id) ?? each) };
   }
 
-  /** One look, in a transaction; answers the notes that it stored. */
+  /** Looks for news, in a transaction. Returns the notes that it stored. */
   async function look(tx: Sql): Promise<readonly Note[]> {
     const notes: Note[] = [];
     const changed: AlertAtHubRow[] = await tx.unsafe(`${OF_HUB} AND (
@@ -74,7 +77,7 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
     return notes;
   }
 
-  /** Reminders, and notes that a silence or a maintenance window held back. */
+  /** Creates reminders, and notes that a silence or a maintenance window held back. */
   async function remind(tx: Sql): Promise<readonly Note[]> {
     const rows: AlertAtHubRow[] = await tx.unsafe(
       `${OF_HUB} AND a.resolved_at IS NULL AND a.noted IS NOT NULL ORDER BY a.id`,
@@ -93,10 +96,12 @@ export function createNotes({ directory, settings, nextId, clock }: NotesDeps) {
   return { look };
 }
 
-/** What was told last of an alert; `totals_changed` is news again with each other total. */
+/** Identifies the news of an alert; each new total of `totals_changed` is news. */
 const MARK = "a.severity || CASE a.rule WHEN 'totals_changed' THEN coalesce(' ' || a.value, '') ELSE '' END";
 
-/** The alerts that are the hub's to tell, as far as there may be something to tell; as the index `alerts_to_tell` has them. */
+/**
+ * Selects alerts that the hub notifies about and that may have news. Must match the index `alerts_to_tell`.
+ */
 const OF_HUB = `
   SELECT a.* FROM alerts a JOIN sites s ON s.site = a.site
   WHERE (a.resolved_at IS NULL OR (a.noted IS NOT NULL AND a.noted <> 'over'))

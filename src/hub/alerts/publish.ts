@@ -7,10 +7,13 @@ import { type AlertAtHubRow, alertOf } from "./rows.ts";
 /** Epochs of sites begin at 1. */
 const NO_EPOCH = 0;
 
-/** What became of an alert about a site. */
+/** A change of an alert about a site. */
 export type News = AlertNews<Alert & { readonly site: string }>;
 
-/** Puts what became of one of the hub's own alerts into the stream, in the transaction of the change. Returns it. */
+/**
+ * Publishes a change of one of the hub's own alerts as an event, in the transaction of the change. Returns
+ * the change.
+ */
 export async function publish(tx: Sql, row: AlertAtHubRow, change: AlertChange, now: number): Promise<News> {
   const own = alertOf(row);
   const { id: alert, ...fields } = alertRecord(own, now);

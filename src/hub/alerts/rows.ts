@@ -2,7 +2,10 @@ import type { Alert, AlertRule, Severity } from "../../domain/alerts.ts";
 import { whole } from "../database/connect.ts";
 import { serverAt } from "../lists/directory.ts";
 
-/** A row of the table `alerts`. The hub's own have no `site_id`; `site` is the one that they are about. */
+/**
+ * A row of the table `alerts`. The hub's own alerts have no `site_id`; their `site` is the site that they are
+ * about.
+ */
 export interface AlertAtHubRow
   extends Readonly<
     Record<
@@ -29,11 +32,11 @@ export interface AlertAtHubRow
   readonly fired_at: string;
   readonly silenced_until: string | null;
   readonly told: string;
-  /** What people were told last of it, see `notes.ts`. */
+  /** The last notification, see `notes.ts`. */
   readonly noted: string | null;
 }
 
-/** The alert under the ids of the hub. */
+/** Returns the alert with the hub's ids. */
 export function alertOf(row: AlertAtHubRow): Alert {
   return {
     id: Number(row.id),

@@ -3,25 +3,25 @@ import { countOf } from "../../domain/plain-text.ts";
 import { HOUR_MS, iso, MINUTE_MS, span } from "../../domain/time/clock.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
-/** What a hub watches of its sites, one row each. Pure; `judge.ts` applies them. */
+/** Alert rules about sites, one row each. Pure; `judge.ts` applies them. */
 
 /** A site as the hub knows it. Times are epoch ms. */
 export interface SiteLook {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When it said that it ends; null once it has pushed again. */
+  /** When it announced its shutdown; null once it has pushed again. */
   readonly stoppedAt: number | null;
-  /** By the site's clock: since when facts wait there; null = none do. */
+  /** Time of the site's oldest waiting fact, by its clock; null = none. */
   readonly waitingSince: number | null;
   readonly waitingFacts: number;
-  /** Its clock minus the hub's. */
+  /** The site's clock minus the hub's. */
   readonly clockOffsetMs: number | null;
   readonly version: string | null;
-  /** Where its pushes come from, and when and from where another process pushed for it last. */
+  /** Address of its pushes, and the time and address of the last push by another process. */
   readonly address: string | null;
   readonly refusedAt: number | null;
   readonly refusedAddress: string | null;
-  /** Facts that were set aside within {@link REFUSED_MS}, and why the last one was. */
+  /** Facts set aside within {@link REFUSED_MS}, and the reason for the last one. */
   readonly refusedFacts: number;
   readonly refusedReason: string | null;
 }
@@ -31,25 +31,25 @@ export interface SiteFinding {
   readonly message: string;
   readonly value: number | null;
   readonly threshold: number | null;
-  /** Null = when it was seen first. */
+  /** Null = since first seen. */
   readonly since: number | null;
 }
 
 export interface SiteRule {
   readonly rule: SiteRuleName;
-  /** How long it must be so before it is told. */
+  /** How long the condition must last before it fires. */
   readonly patienceMs: number;
-  /** Null = all is well; `unknown` neither fires an alert nor resolves one. */
+  /** Returns null if all is well; `unknown` neither fires nor resolves an alert. */
   look(site: SiteLook, now: number, hubVersion: string): SiteFinding | null | "unknown";
 }
 
-/** An alert about facts that were set aside ends so long after the last one. */
+/** Alerts about facts that were set aside end this long after the last one. */
 export const REFUSED_MS = 24 * HOUR_MS;
 const BEHIND_MINUTES = 10;
 const CLOCK_SECONDS = 60;
-/** Versions before the hub's that it still understands. */
+/** Minor versions older than the hub's that it still supports. */
 const OLDER_MINORS = 2;
-/** A second process tries again once a minute. */
+/** A second process retries once a minute. */
 const CLONE_MS = 90_000;
 
 const finding = (
@@ -66,7 +66,7 @@ const isSilent = ({ lastPushAt, stoppedAt }: SiteLook, now: number) =>
 export const SITE_ALERT_RULES: readonly SiteRule[] = [
   {
     rule: "site_silent",
-    // With the time after which a site counts as silent: 2 minutes. A restart or an update is over by then.
+    // Plus the 30 s after which a site counts as silent: 2 minutes, enough for a restart or an update.
     patienceMs: 90_000,
     look(look, now) {
       const { site, lastPushAt, stoppedAt } = look;
@@ -85,7 +85,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
   },
   {
     rule: "site_behind",
-    // What an outage left is caught up in minutes.
+    // A backlog after an outage is sent within minutes.
     patienceMs: 2 * MINUTE_MS,
     look(look, now) {
       const { site, waitingSince, waitingFacts, clockOffsetMs } = look;
@@ -139,7 +139,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
   },
   {
     rule: "site_clone",
-    // The next process of a site that was killed is refused for half a minute.
+    // After a kill, the next process of a site is refused for half a minute.
     patienceMs: 2 * MINUTE_MS,
     look({ site, address, refusedAt, refusedAddress }, now) {
       if (refusedAt === null || now - refusedAt > CLONE_MS) return null;

@@ -13,17 +13,17 @@ import type { NotificationRow } from "../../store/notifications.ts";
 import type { Pool } from "../database/connect.ts";
 import { LOCKS } from "../database/migrate.ts";
 import type { Directory } from "../lists/directory.ts";
-import { createDuty, type Shift } from "./duty.ts";
+import { createDuty, type Shift } from "./one-hub-at-a-time.ts";
 import { createJudge } from "./judge.ts";
 import { createNotes, type NoteSettings } from "./notes.ts";
 
 const EVERY_MS = 5_000;
 
 export interface HubAlertDeps {
-  /** A connection of its own: it holds a lock for as long as it lives. */
+  /** A separate connection, because it holds a lock. */
   readonly connection: Pool;
   readonly directory: Pick<Directory, "snapshot" | "isSilent">;
-  /** The running one. */
+  /** Returns the running config. */
   readonly config: () => Pick<Config, "alerts" | "http" | "maintenance" | "notifications">;
   readonly environment: Environment;
   readonly version: string;
@@ -33,7 +33,7 @@ export interface HubAlertDeps {
   readonly everyMs?: number;
 }
 
-/** The hub's own alerts, and the messages about alerts that are the hub's to send. One hub at a time has both. */
+/** Runs the hub's own alerts and the notifications that are up to the hub, on one hub at a time. */
 export function createHubAlerts(deps: HubAlertDeps) {
   const { connection, timers, log, everyMs = EVERY_MS } = deps;
   const { PATH = "", HOME = "/" } = deps.environment;
@@ -89,7 +89,7 @@ async function beginShift(
   };
 }
 
-/** The queue of messages, as another hub left it. */
+/** Opens the notification queue as another hub left it. */
 async function openQueue(sql: Pool, clock: Clock, log: Log) {
   const stored: (Omit<NotificationRow, "id" | "at"> & { readonly id: string; readonly at: string })[] =
     await sql`SELECT * FROM notifications ORDER BY id`;
@@ -98,9 +98,9 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
   return {
     load: () => rows,
     nextId: () => ++last,
-    // Notes are stored with the alerts that they tell of.
+    // Notes are stored together with their alerts.
     write() {},
-    /** What stays because of a fault is sent once more by the next hub: better than never. */
+    /** If removal fails, the next hub sends the notification again: better than never. */
     remove(ids: readonly number[]): void {
       if (ids.length === 0) return;
       void sql`

@@ -33,14 +33,14 @@ export async function denialsAnswer(
   let head = "";
   let joins = "";
   if (pseudonyms !== null && sort !== null && isOfNames(sort.field)) {
-    // What is sorted by a name is sorted by its pseudonym.
+    // Sort by pseudonym instead of by name.
     const places = await placesIn(pool, asked, sort.field, pseudonyms, ["denials"]);
     head = `WITH places AS MATERIALIZED (SELECT value->>0 AS name, (value->>1)::int AS place
       FROM json_array_elements(${use(JSON.stringify(places))}::text::json))`;
     joins = `LEFT JOIN places ON name = ${COLUMNS[sort.field] ?? sort.field}`;
     order = `place ${sort.descending ? "DESC" : "ASC"} NULLS LAST, at, site, server, site_id DESC`;
   } else if (pseudonyms !== null && sort?.field === "reason") {
-    // Reasons that are hidden are all alike.
+    // Hidden reasons are all equal.
     order = orderOf({ field: "timestamp", descending: false });
   }
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
@@ -79,7 +79,7 @@ function denialOf(row: Row): Denial {
   };
 }
 
-/** Of the sorts that are not the name of a column. */
+/** Columns of sorts that are not named like their column. */
 const COLUMNS: Partial<Record<DenialSort, string>> = {
   server: "site, server",
   user: "user_name",

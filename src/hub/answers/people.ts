@@ -4,24 +4,24 @@ import type { SessionFilter } from "../../store/conditions.ts";
 import type { Pool } from "../database/connect.ts";
 import { type Conditions, createConditions } from "../lists/conditions.ts";
 
-/** What a filter of the daemon's asks of rows with site, server, daemon, feature, user_name and host. */
+/** Adds a session filter for rows with site, server, daemon, feature, user_name and host. */
 export function personConditions(conditions: Conditions, filter: SessionFilter): void {
   ofSites(conditions, filter);
   conditions.oneOf("daemon", filter.daemons);
   conditions.oneOf("feature", filter.features);
   conditions.oneOf("user_name", filter.users);
-  // As SQLite does it at the sites: of other letters than a to z both cases are told apart.
+  // Like SQLite at the sites: other letters than a to z are case-sensitive.
   conditions.oneOf(
     "lower(host)",
     filter.hosts?.map((host) => host.toLowerCase()),
   );
 }
 
-/** A list as a text that PostgreSQL reads as an array: unlike a list in JSON it tells the planner how few there are. */
+/** Writes a list as a PostgreSQL array. Unlike a JSON list, it tells the planner how many items there are. */
 export const arrayText = (texts: readonly string[]): string =>
   `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
-/** Sites alone are all that they have or had: servers that are gone, and what is of no server. */
+/** Adds a filter by site or server. A filter by site includes removed servers, and rows without a server. */
 export function ofSites(
   conditions: Conditions,
   { sites, servers }: Pick<SessionFilter, "sites" | "servers">,
@@ -33,8 +33,8 @@ export function ofSites(
 const NOBODY = { users: [] as string[], hosts: [] as string[] };
 
 /**
- * The names among which those are that an anonymized caller's filter means: pseudonyms cannot be turned back. Nothing where
- * there is none to find.
+ * Returns the stored names that an anonymized caller's filter may refer to; pseudonyms cannot be reversed.
+ * Empty if the filter names no people.
  */
 export async function peopleIn(
   pool: Pool,
@@ -49,7 +49,7 @@ export async function peopleIn(
   };
 }
 
-/** The names that can come up in rows which the filter lets through, its own users and hosts left aside. */
+/** Returns the names in rows that match the filter, ignoring its users and hosts. */
 async function namesIn(
   pool: Pool,
   filter: SessionFilter,
@@ -64,7 +64,7 @@ async function namesIn(
   return rows.map(({ name }) => name);
 }
 
-/** For callers that see no names: the places of users or hosts in the order of their pseudonyms. */
+/** Returns the positions of users or hosts in the order of their pseudonyms, for anonymized callers. */
 export async function placesIn(
   pool: Pool,
   filter: SessionFilter,

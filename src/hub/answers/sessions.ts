@@ -28,7 +28,7 @@ const SHOWN_COLUMNS: Dialect["columns"] = {
   feature: "s.feature",
   user: "s.user_name",
   host: "s.host",
-  // It never leaves a site.
+  // Displays never leave a site.
   display: "NULL::text",
   version: "s.version",
   count: "s.count",
@@ -114,7 +114,7 @@ function sessionOf(row: Row): Session {
     feature: row.feature ?? "",
     user: row.user_name ?? null,
     host: row.host ?? null,
-    // These two never leave a site.
+    // Displays and qualifiers never leave a site.
     display: null,
     qualifier: null,
     version: row.version ?? null,
@@ -129,7 +129,10 @@ function sessionOf(row: Row): Session {
   };
 }
 
-/** The last good reading of these servers, null = of all: an open session's row does not follow each poll. */
+/**
+ * Returns the time of the last good reading of each server, null = all servers. Rows of open sessions are not
+ * updated at each poll.
+ */
 async function lastReadings(
   pool: Pool,
   servers: readonly string[] | null,

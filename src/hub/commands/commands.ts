@@ -6,7 +6,7 @@ import { shown } from "../../http/query.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Directory } from "../lists/directory.ts";
 
-/** A command that its site has not fetched by then is not begun any more. */
+/** A command that its site has not fetched by then expires. */
 const EXPIRY_MS = 5 * MINUTE_MS;
 const RETRY_SECONDS = 30;
 
@@ -14,13 +14,13 @@ type Wanted<Name extends Command["command"]> = Omit<
   Extract<Command, { command: Name }>,
   "id" | "by" | "expiresInMs"
 >;
-/** A command as a route asks for it. */
+/** A command as a route requests it. */
 export type Asked = { [Name in Command["command"]]: Wanted<Name> }[Command["command"]];
 
-/** What became of a command at its site. */
+/** Outcome of a command at its site. */
 export type Outcome = Pick<Extract<Fact, { kind: "outcome" }>, "results" | "run">;
 
-/** What of `[fleet] allow` at the site a command needs. */
+/** Permission in the site's `[fleet] allow` that a command needs. */
 const NEEDS = {
   acknowledge: "acknowledge",
   silence: "acknowledge",
@@ -38,13 +38,14 @@ interface CommandDeps {
 export type Commands = ReturnType<typeof createCommands>;
 
 /**
- * What people ask of sites at this hub. A command is a row that leaves with the answer to the site's next push, whichever
- * hub takes that push, and its outcome comes back as a fact: `look` finds the outcomes that requests here wait for.
+ * Sends commands to sites. A command is a row that is sent with the answer to the site's next push, by
+ * whichever hub takes that push. Its outcome comes back as a fact; `look` finds outcomes that requests at
+ * this hub wait for.
  */
 export function createCommands({ pool, directory, clock, timers }: CommandDeps) {
   const waiting = new Map<string, (row: Row) => void>();
 
-  /** Throws the error that says why nothing can be asked of a site now. */
+  /** Throws an ApiError if the site cannot run the command now. */
   function assertReachable(site: string, command: Asked["command"]): void {
     const known = directory.siteOf(site);
     if (known === null)
@@ -62,8 +63,8 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
   return {
     assertReachable,
     /**
-     * Has a site do something, and waits for what becomes of it. Throws ApiError: NOT_FOUND, AUTH_INSUFFICIENT,
-     * SERVICE_UNAVAILABLE, the site's own error, and TIMEOUT when there is no outcome within `waitMs`.
+     * Sends a command to a site and waits for its outcome. Throws ApiError: NOT_FOUND, AUTH_INSUFFICIENT,
+     * SERVICE_UNAVAILABLE, the site's own error, and TIMEOUT if there is no outcome within `waitMs`.
      */
     async ask(site: string, asked: Asked, caller: KeyRecord, waitMs: number): Promise<Outcome> {
       assertReachable(site, asked.command);
@@ -88,7 +89,7 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
       }
     },
 
-    /** Hands out the outcomes that have come. */
+    /** Delivers new outcomes to waiting requests. */
     async look(): Promise<void> {
       if (waiting.size === 0) return;
       const rows: Row[] = await pool`
@@ -118,7 +119,7 @@ function outcomeOf({ outcome, code, message, results, run }: Row, site: string, 
   } as Outcome;
 }
 
-/** An error of a site that may be newer than the hub. */
+/** Returns the error code of a site, which may be newer than the hub. */
 export function errorCodeOf(code: string | null): ErrorCode {
   return code !== null && Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "UPSTREAM_ERROR";
 }

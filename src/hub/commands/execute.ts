@@ -10,9 +10,9 @@ import { knownServer } from "../../http/snapshot.ts";
 import { siteOfServer } from "../lists/directory.ts";
 import type { Commands } from "./commands.ts";
 
-/** A command without a time of its own may run so long; one of the site's config may have another. */
+/** Default time limit of a command; a site's config may have another. */
 const DEFAULT_MS = 120_000;
-/** On the way to the site and back. */
+/** Additional time for the way to the site and back. */
 const TRAVEL_MS = 20_000;
 
 const Result = record("CommandResultAtHub", {
@@ -25,7 +25,7 @@ const Result = record("CommandResultAtHub", {
 
 type Deps = Pick<RouteDeps, "audit" | "execute" | "live">;
 
-/** Commands that sites run on their license servers. Nothing of what they print travels. */
+/** Runs commands on license servers through their sites. Their output never leaves the site. */
 export function executeAtSiteRoutes(
   { audit, execute, live }: Deps,
   commands: Pick<Commands, "ask" | "assertReachable">,
@@ -41,7 +41,7 @@ export function executeAtSiteRoutes(
         const fields = { ...said, arguments: JSON.stringify(args), dryRun };
         exchange.acting = { message: "Command", fields };
         const entry = execute.list().find(({ name }) => name === command);
-        // One of the site's own is in its config alone: the site knows whether an operator may run it.
+        // Commands from a site's config are unknown here; the site checks the role.
         if (entry !== undefined)
           requirePermission(exchange, permissionFor(entry), `The command ${entry.name}`);
         if (server === undefined)
@@ -58,7 +58,7 @@ export function executeAtSiteRoutes(
         const site = siteOfServer(server);
         commands.assertReachable(site, "execute");
         exchange.listener?.timeout(request, 0);
-        // Before it is sent: a hub that dies meanwhile must leave a trace of it.
+        // Log before sending, so that a hub that dies leaves a trace.
         audit.done(exchange, "Command", { ...fields, outcome: "started" });
         const waitMs = (timeoutMs ?? entry?.timeoutMs ?? DEFAULT_MS) + TRAVEL_MS;
         const own = server.slice(site.length + 1);

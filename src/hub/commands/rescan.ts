@@ -5,8 +5,9 @@ import { type Directory, serverAt, siteOfServer } from "../lists/directory.ts";
 import { type Commands, errorCodeOf } from "./commands.ts";
 
 /**
- * Polls servers by their sites: one command a site, all at once, the answers joined in the order that was asked for. What a
- * site as a whole cannot do is the error where it alone is asked, and stands in the rows of its servers otherwise.
+ * Polls servers through their sites: one command per site, all at once, with results in the requested order.
+ * If a whole site fails, that is the error if it was the only site; otherwise each of its servers gets the
+ * error.
  */
 export function createRescan(
   commands: Pick<Commands, "ask">,

@@ -2,18 +2,21 @@ import { readFileSync } from "node:fs";
 import { SQL, type TransactionSQL } from "bun";
 import type { Config } from "../../config/config.ts";
 
-/** A connection or a pool of them: what queries run on. */
+/** A pool, a connection or a transaction. */
 export type Sql = SQL | TransactionSQL;
 export type Pool = SQL;
 
-/** Connections of one hub. Pushes and reads share them; PostgreSQL works on no more at once than it has processors. */
+/**
+ * Connections per hub, shared by pushes and reads. More would not help: PostgreSQL runs no more at once than
+ * it has processors.
+ */
 const CONNECTIONS = 12;
 
-/** Opens a pool. Connects when it is first used. The password comes from its file, which is read now. */
+/** Opens a pool, which connects on first use. Reads the password file now. */
 export function openPool(
   { database, passwordFile }: NonNullable<Config["hub"]>,
   max = CONNECTIONS,
-  // Behind a failover the address may lead to another machine.
+  // After a failover the address may lead to another machine.
   lifetimeSeconds = 600,
 ): Pool {
   const url = new URL(database);
@@ -26,7 +29,7 @@ export function openPool(
   });
 }
 
-/** SQLSTATE of an error of PostgreSQL; null of another error. */
+/** Returns the SQLSTATE of a PostgreSQL error; null for other errors. */
 export function sqlState(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (at instanceof SQL.PostgresError && typeof at.errno === "string") return at.errno;
@@ -43,8 +46,9 @@ export function isBadData(error: unknown): boolean {
 }
 
 /**
- * Whether PostgreSQL is away, full, read-only or just going: whatever it was asked may be asked again later. Classes of
- * https://www.postgresql.org/docs/current/errcodes-appendix.html, and Bun's own codes of a connection that ended.
+ * Reports whether PostgreSQL is unreachable, full, read-only or shutting down, so the request may be retried
+ * later. Classes of https://www.postgresql.org/docs/current/errcodes-appendix.html, and Bun's codes of a
+ * closed connection.
  */
 export function isAway(error: unknown): boolean {
   const state = sqlState(error);
@@ -55,7 +59,7 @@ export function isAway(error: unknown): boolean {
   );
 }
 
-/** A number that PostgreSQL sent as a text because it has 64 bits; null stays null. */
+/** Converts a 64-bit number, which PostgreSQL sends as text; null stays null. */
 export function whole(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }

@@ -1,15 +1,17 @@
 import type { Pool, Sql } from "./connect.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
-/** Locks of a hub in PostgreSQL: `pg_advisory_lock(LOCK, n)`. The first number keeps them apart from other programs'. */
+/**
+ * Advisory lock namespace: `pg_advisory_lock(LOCK, n)`. The first number separates hubs from other programs.
+ */
 export const LOCK = 0x4c4d4f4e;
 export const LOCKS = { migrate: 1, partitions: 2, publish: 3, retention: 4, alerts: 5 } as const;
 
 const OLDEST_SERVER = 14;
 
 /**
- * Brings the database up to the last migration, each in a transaction of its own, under a lock: of two hubs that start at
- * once one waits for the other. Throws an Error that names the fix where the database is not for this hub.
+ * Applies missing migrations, each in a transaction, under a lock: of two hubs that start at once, one waits.
+ * Throws an Error that names the fix if the database is not usable.
  */
 export async function migrate(pool: Pool): Promise<void> {
   await assertUsable(pool);
@@ -36,7 +38,7 @@ export async function schemaVersion(sql: Sql): Promise<number> {
   return row.version;
 }
 
-/** Throws an Error that names the fix. */
+/** Throws an Error that names the fix if the database is not usable. */
 export async function assertUsable(pool: Pool): Promise<void> {
   const [server] = await pool`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

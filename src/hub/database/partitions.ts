@@ -2,7 +2,7 @@ import { DAY_MS } from "../../domain/time/clock.ts";
 import type { Pool, Sql } from "./connect.ts";
 import { LOCK, LOCKS } from "./migrate.ts";
 
-/** Tables in partitions by time: how many days each has, the column that they are made by, and what a day is in it. */
+/** Partitioned tables: days per partition, the partition column, and the size of a day in that column. */
 export const PARTITIONED = {
   sessions: { days: 7, by: "ended_at", unit: DAY_MS },
   denials: { days: 7, by: "at", unit: DAY_MS },
@@ -12,19 +12,19 @@ export const PARTITIONED = {
 } as const;
 export type Partitioned = keyof typeof PARTITIONED;
 
-/** Days for which partitions are made. What a clock that was wrong put elsewhere lies in the partition of the rest. */
+/** Number of past days with partitions. Rows beyond them, from a wrong clock, go to the default partition. */
 const PAST_DAYS = 3_660;
 const AHEAD_DAYS = 30;
 
-/** First day of the partition that has a day. */
+/** Returns the first day of the partition that contains a day. */
 const firstDay = (table: Partitioned, day: number) => day - (day % PARTITIONED[table].days);
 const nameOf = (table: Partitioned, day: number) => `${table}_${day}`;
 
 export type Partitions = ReturnType<typeof createPartitions>;
 
-/** Makes partitions before rows need them, and drops those that are over. */
+/** Creates partitions before rows need them, and drops old ones. */
 export function createPartitions(pool: Pool, today: () => number) {
-  /** Those that are known to be there. */
+  /** Partitions that are known to exist. */
   const known = new Set<string>();
 
   function wanted(table: Partitioned, days: Iterable<number>, now: number): Set<number> {
@@ -32,7 +32,7 @@ export function createPartitions(pool: Pool, today: () => number) {
     return new Set(first.map((day) => firstDay(table, day)).filter((day) => !known.has(nameOf(table, day))));
   }
 
-  /** One by one and attached: making them in place would lock every reader of the table out. */
+  /** Creates partitions separately and attaches them; creating them in place would lock out every reader. */
   async function make(tx: Sql, table: Partitioned, day: number): Promise<void> {
     const { days, by, unit } = PARTITIONED[table];
     const name = nameOf(table, day);
@@ -42,7 +42,8 @@ export function createPartitions(pool: Pool, today: () => number) {
     await tx.unsafe(
       `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)`,
     );
-    // A clock that was ahead brought rows of days that had no partition yet: with them there none can be made.
+    // A fast clock may have put rows of these days into the default partition; then their partition cannot be
+    // created.
     const [rest] = await tx`SELECT to_regclass(${`${table}_rest`}) IS NOT NULL AS is`;
     if (rest.is)
       await tx.unsafe(
@@ -53,7 +54,7 @@ export function createPartitions(pool: Pool, today: () => number) {
   }
 
   return {
-    /** Makes what is missing for rows of these days. In transactions of its own, before that of the rows. */
+    /** Creates missing partitions for these days, in transactions before that of the rows. */
     async ensure(needed: Partial<Record<Partitioned, Iterable<number>>>, now = today()): Promise<void> {
       for (const [table, days] of Object.entries(needed) as [Partitioned, Iterable<number>][]) {
         for (const day of wanted(table, days, now)) {
@@ -66,8 +67,8 @@ export function createPartitions(pool: Pool, today: () => number) {
       }
     },
     /**
-     * Drops the partitions of a table that lie before a day as a whole; answers how many. Rows for which `kept` holds (a
-     * condition in SQL) go into the partition of the rest.
+     * Drops the partitions of a table before a day; returns their number. Rows that match `kept` (an SQL
+     * condition) move to the default partition.
      */
     async drop(table: Partitioned, before: number, kept = "false"): Promise<number> {
       const names = await pool`
@@ -79,7 +80,7 @@ export function createPartitions(pool: Pool, today: () => number) {
       });
       for (const { name } of old) {
         await pool.begin(async (tx) => {
-          // Readers wait behind who waits for a lock: it is tried again in an hour.
+          // Readers queue behind a waiting lock; give up and retry in an hour.
           await tx`SET LOCAL lock_timeout = '5s'`;
           await tx.unsafe(
             `CREATE TEMP TABLE kept_rows ON COMMIT DROP AS SELECT * FROM ${name} WHERE ${kept}`,

@@ -6,11 +6,11 @@ import { type Clock, repeat } from "../../domain/time/clock.ts";
 import { openPool, type Pool } from "./connect.ts";
 
 const LOOK_MS = 1_000;
-/** A replica that has not answered by then is away. */
+/** Timeout of the replica's health query. */
 const PATIENCE_MS = 3_000;
-/** One that is further behind answers nothing: its lists would look like those of sites that are silent. */
+/** A replica that lags more is not used: its lists would look like those of silent sites. */
 const BEHIND_MS = 10_000;
-/** The row by which a replica shows how far it is behind, whatever kind of replica it is. */
+/** Key of the row that reveals the lag of any kind of replica. */
 const MARK = "replica";
 
 type HubConfig = NonNullable<Config["hub"]>;
@@ -25,7 +25,10 @@ interface ReadsDeps {
 
 export type Reads = ReturnType<typeof createReads>;
 
-/** Where lists, sessions and statistics are read: at the replica of the config while it keeps up, else where all is written. */
+/**
+ * Chooses where lists, sessions and statistics are read: at the configured replica while it keeps up, else at
+ * the primary.
+ */
 export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   const { readDatabase } = hub;
   const replica = readDatabase === null ? null : openPool({ ...hub, database: readDatabase });
@@ -75,9 +78,9 @@ export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   return {
     look: lookOnce,
     pool: (): Pool => (state.usable && replica) || pool,
-    /** The same as a config, for a worker with a connection of its own. */
+    /** Returns the same choice as a config, for a worker with its own connection. */
     config: (): HubConfig => (state.usable ? { ...hub, database: readDatabase ?? hub.database } : hub),
-    /** The health of the database, with what is to be said of the replica. */
+    /** Returns the health of the database, including the replica. */
     health(primary: HealthCheck): HealthCheck {
       if (replica === null || state.usable || primary.status !== "healthy") return primary;
       return { status: "degraded", message: `${state.message}: lists are read at the primary` };

@@ -15,20 +15,20 @@ import { openSiteHistory, type SiteHistory } from "./site-history.ts";
 import type { SiteMarks } from "./sites.ts";
 import type { Question } from "./transaction.ts";
 
-/** What one question may read: its answer is made in memory. */
+/** Maximum number of features per question, since answers are built in memory. */
 const MAX_FEATURES = 100_000;
-/** Sites whose scratch databases are open at once: up to a megabyte each. */
+/** Maximum number of open scratch databases, up to 1 MB each. */
 const OPEN_SITES = 64;
-/** Garbage is collected once in so many changes of the site. */
+/** Garbage is collected once per this many site changes. */
 const COLLECT_AFTER = 20;
 
 const SERVER = "site || ':' || server";
-/** The history of some sites as one, for one question. Must be closed. */
+/** The combined history of several sites, for one question. Must be closed. */
 export type FleetSource = HistorySource & { close(): void };
 
 /**
- * What statistics read, over PostgreSQL: features and sessions of all sites at once, counts site by site, by the daemon's own
- * reader. `range` is what the question asks for.
+ * Provides the data of statistics from PostgreSQL: features and sessions of all sites at once, counts site by
+ * site through the daemon's reader. `range` is the range of the question.
  */
 export function createFleetSource(
   question: Question,
@@ -46,7 +46,7 @@ export function createFleetSource(
   const collectSometimes = createCollector(COLLECT_AFTER);
   let features: ReadonlyMap<string, readonly KnownFeature[]> = new Map();
 
-  /** The history of the site of a server; null of one that is none of these. */
+  /** Returns the history of a server's site; null if the question does not cover the site. */
   async function siteOf(server: string): Promise<SiteHistory | null> {
     const [site] = partsOf(server);
     const own = marks.get(site);
@@ -56,7 +56,7 @@ export function createFleetSource(
       current = site;
       collectSometimes();
     }
-    // The one that was asked last stands last.
+    // Move the site to the end: the map is in order of last use.
     open.delete(site);
     if (history === undefined) {
       const [oldest] = open.keys();
@@ -73,7 +73,7 @@ export function createFleetSource(
     open.delete(site);
   }
 
-  /** Asks the reader of a server's site. */
+  /** Calls the reader of a server's site. */
   const at =
     <Asked extends unknown[], Answer>(
       ask: (site: SiteHistory, ...asked: Asked) => Answer,
@@ -89,7 +89,7 @@ export function createFleetSource(
     known ??= readGaps();
     return known;
   };
-  /** As the daemon's reader finds them. */
+  /** Returns gaps like the daemon's reader. */
   async function readGaps(): Promise<Gaps> {
     const conditions = createConditions();
     conditions.oneOf(
@@ -160,7 +160,7 @@ export function createFleetSource(
         const site = await siteOf(own[0]?.server ?? "");
         const made = (await site?.rollups(own, from, to, withUsers)) ?? [];
         for (const [index, rollup] of made.entries()) rollups.set(own[index]?.id ?? 0, rollup);
-        // What it took to make these is not asked again, and takes ten megabytes.
+        // Its 10 MB of input are not needed again.
         if (sites.length > 1) close(partsOf(own[0]?.server ?? "")[0]);
       }
       return asked.map(({ id }) => rollups.get(id) ?? NO_ROLLUP);
@@ -169,7 +169,7 @@ export function createFleetSource(
       at((site) => site.series(feature, start, end), { feature, start, end, steps: [] })(feature.server),
     hours: (feature, start, end) => at((site) => site.hours(feature, start, end), [])(feature.server),
     days: (feature, start, end) => at((site) => site.days(feature, start, end), [])(feature.server),
-    // A site that tells counts alone is as one whose counts were imported: they name nobody.
+    // A site that sends only counts is like one with imported counts: no names.
     hasOthersCounts: (server, start, end) =>
       at(
         ({ reader, people }) => people === "counts" || reader.hasOthersCounts(server, start, end),

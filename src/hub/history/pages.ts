@@ -1,6 +1,6 @@
 import type { Sql } from "../database/connect.ts";
 
-/** Rows in memory at once: PostgreSQL's client holds all of an answer. */
+/** Rows in memory at once; PostgreSQL's client buffers whole answers. */
 const PAGE = 5_000;
 
 export type Row = (string | number | null)[];
@@ -8,8 +8,8 @@ export type Row = (string | number | null)[];
 let last = 0;
 
 /**
- * Collects garbage once in so many calls. Rows and steps live for a moment, and by itself the collector lets a heat map of 3,600
- * features and four weeks take 170 MB of heap, of which 20 are alive.
+ * Returns a function that collects garbage once in `every` calls. Rows and steps are short-lived; without it,
+ * a heat map of 3,600 features and four weeks takes 170 MB of heap, of which 20 MB are live.
  */
 export function createCollector(every: number): () => void {
   let calls = 0;
@@ -18,7 +18,7 @@ export function createCollector(every: number): () => void {
   };
 }
 
-/** The rows of a SELECT in pages, by a cursor. Within a transaction, which ends it. */
+/** Yields the rows of a SELECT in pages, with a cursor that ends with the transaction. */
 export async function* inPages(
   sql: Sql,
   text: string,

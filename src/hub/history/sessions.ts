@@ -22,23 +22,23 @@ import { createCollector, inPages, type Row } from "./pages.ts";
 import type { SiteMarks } from "./sites.ts";
 import type { Question } from "./transaction.ts";
 
-/** Sessions in memory at once, some hundred bytes each. */
+/** Maximum number of sessions in memory, some hundred bytes each. */
 const MAX_SESSIONS = 200_000;
 
-/** Garbage is collected once in so many days. */
+/** Garbage is collected once per this many days. */
 const COLLECT_AFTER = 4;
 
 const HELD = `site || ':' || server, daemon, feature, user_name, host, count::float8, began_at::float8, first_seen_at::float8,
   last_seen_at::float8`;
-/** Days that are over at their site: one that was packed by a clock that was ahead goes on. */
+/** Packed days that are over at their site. A day that a fast clock packed too early is not over. */
 const PACKED_DAYS = "session_days JOIN sites USING (site) WHERE day < known_at / 86400000";
-/** As in the index `sessions_long`, word for word: else it is not used. */
+/** Must match the index `sessions_long` word for word, or PostgreSQL ignores the index. */
 const IS_LONG = "ended_at - least(began_at, first_seen_at) > 86400000";
 
 /**
- * Sessions that overlap [from, to), epoch ms, as columns with an end and a reason: those that ended in it or within a day
- * after it, the long ones that ended later, and those that are open. `begin` is the column that counts as their begin.
- * The times stand in the text, so that PostgreSQL leaves out partitions.
+ * Selects sessions that overlap [from, to), epoch ms: sessions that ended in the range or within a day after
+ * it, long sessions that ended later, and open sessions. `begin` is the column that counts as their begin.
+ * The times are literals, so that PostgreSQL skips partitions.
  */
 export function overlapping(
   columns: string,
@@ -55,7 +55,7 @@ export function overlapping(
     UNION ALL SELECT ${columns}, NULL, NULL FROM open_sessions WHERE ${began}`;
 }
 
-/** The part of the source that is about sessions: of all sites at once. */
+/** Provides sessions of all sites. */
 export function createSessionSource(
   { sql, checkpoint }: Question,
   sites: readonly SiteMarks[],
@@ -64,7 +64,7 @@ export function createSessionSource(
   const marks = new Map(sites.map((one) => [one.site, one]));
   const collectSometimes = createCollector(COLLECT_AFTER);
   const names = new Map<string, string>();
-  /** Each name once in memory: rows repeat them. */
+  /** Interns names, which repeat in rows. */
   const text = (value: Row[number] | undefined) => {
     const name = String(value ?? "");
     return names.getOrInsert(name, name);
@@ -96,7 +96,7 @@ export function createSessionSource(
   ): Promise<HeldSession[]> {
     const conditions = createConditions();
     personConditions(conditions, filter);
-    // Also where servers are named: the index begins with the site.
+    // Also when servers are named: the index begins with the site.
     const asked = filter.sites ?? sitesIn(filter.servers) ?? [...marks.keys()];
     conditions.add(`site = ANY(${conditions.use(arrayText(asked))}::text::text[])`);
     const statement = overlapping(HELD, conditions.where(), begin, start, end);
@@ -114,7 +114,7 @@ export function createSessionSource(
   const sessions = (start: number, end: number, filter: SessionFilter | null) =>
     sessionsBy("first_seen_at", start, end, filter ?? EVERYTHING);
 
-  /** What sites have packed of a day, by site. */
+  /** Returns the packed sessions of a day, by site. */
   async function packedDay(day: number, asked: readonly string[]) {
     checkpoint();
     const rows = (await sql
@@ -126,11 +126,11 @@ export function createSessionSource(
     return new Map(rows);
   }
 
-  /** How many sessions of each feature of a site overlapped a range, as the daemon counts them. */
+  /** Counts the sessions of each feature of a site that overlap a range, like the daemon. */
   const countsIn = ({ site, knownAt }: SiteMarks) =>
     oncePerRange(async (start, end) => {
       checkpoint();
-      // What is open says nothing of what is still to come.
+      // Open sessions say nothing about the future.
       if (start >= knownAt) return new Map<string, number>();
       const counted = overlapping("server, daemon, feature", "site = $1", "began_at", start + 1, end);
       const rows: (FeatureId & { readonly count: number })[] = await sql.unsafe(
@@ -141,7 +141,9 @@ export function createSessionSource(
         rows.map((row) => [keyOf({ ...row, server: serverAt(site, row.server) }), row.count] as const),
       );
     });
-  /** Sessions of servers by feature: one look finds those of all features, of which the next ones are asked for mostly. */
+  /**
+   * Sessions of servers by feature. One query finds those of all features, which are usually requested next.
+   */
   const serverSessions = new Map<string, Promise<ReadonlyMap<string, HeldSession[]>>>();
   let kept = 0;
   async function ofServer(server: string, start: number, end: number) {
@@ -166,7 +168,7 @@ export function createSessionSource(
     return new Set(rows.flat());
   }
 
-  /** What was held of each feature on packed days, by feature. */
+  /** Returns the held seats of each feature on packed days. */
   async function sumsIn(first: number, behind: number): Promise<ReadonlyMap<string, HeldSum>> {
     const sums = new Map<string, HeldSum>();
     for (const day of await daysPacked(first, behind)) {
@@ -237,7 +239,7 @@ const keyOf = ({ server, daemon, feature }: FeatureId) => `${server}\0${daemon}\
 const sitesIn = (servers: readonly string[] | null) =>
   servers && [...new Set(servers.map((id) => partsOf(id)[0]))];
 
-/** Whether a filter takes sites as a whole. */
+/** Reports whether a filter covers whole sites. */
 const isWhole = ({ sites, servers }: SessionFilter) => sites !== undefined || servers === null;
 
 const onlyAt = (sites: readonly string[], filter: SessionFilter): SessionFilter => ({
@@ -245,14 +247,14 @@ const onlyAt = (sites: readonly string[], filter: SessionFilter): SessionFilter 
   servers: filter.servers?.filter((id) => sites.includes(partsOf(id)[0])) ?? null,
 });
 
-/** A filter as it is at a site. */
+/** Converts a filter to the ids of a site. */
 function atSite(site: string, filter: SessionFilter): SessionFilter {
   if (isWhole(filter)) return { ...filter, servers: null };
   const own = filter.servers?.map(partsOf).filter(([of]) => of === site) ?? [];
   return { ...filter, servers: own.map(([, server]) => server) };
 }
 
-/** Seats of a site with the hub's ids of its servers. */
+/** Converts seats of a site to the hub's server ids. */
 function ofSite(site: string, seats: HeldSeats): HeldSeats {
   const { users, hosts } = seats.names;
   const features = seats.names.features.map(

@@ -8,9 +8,9 @@ import { inPages } from "./pages.ts";
 import { overlapping } from "./sessions.ts";
 import type { SiteMarks } from "./sites.ts";
 
-/** Packed days of features that are in the scratch database at once, of each kind: some hundred bytes each. */
+/** Packed feature days per slice of the scratch database, for each kind; some hundred bytes each. */
 const SLICE_DAYS = 1_000;
-/** The same where rollups are made: of one site at a time. */
+/** The same while computing rollups, which handle one site at a time. */
 const ROLLUP_DAYS = 4_000;
 
 /** First and last day. */
@@ -22,9 +22,9 @@ type Kind = keyof typeof TABLES;
 interface SiteDeps {
   readonly sql: Sql;
   readonly marks: SiteMarks;
-  /** What the question asks for, in whole days. */
+  /** The range of the question, in whole days. */
   readonly window: Range;
-  /** The site's features that the question is about, in its order. */
+  /** Features of the site that the question covers, in its order. */
   readonly features: readonly KnownFeature[];
   readonly checkpoint: () => void;
 }
@@ -32,15 +32,15 @@ interface SiteDeps {
 export type SiteHistory = Awaited<ReturnType<typeof openSiteHistory>>;
 
 /**
- * The history of one site as a question needs it, in the daemon's tables and read by the daemon's reader. What is small is
- * there at once; packed days come in slices, when they are asked for. Must be closed.
+ * Loads the history of one site into the daemon's tables, for the daemon's reader. Small tables are loaded at
+ * once, packed days in slices on demand. Must be closed.
  */
 export async function openSiteHistory({ sql, marks, window, features, checkpoint }: SiteDeps) {
   const { site, openFrom } = marks;
   const scratch = openScratch();
   const reader = scratch.readerAt(marks.knownAt, checkpoint);
   const places = new Map(features.map(({ id }, place) => [id, place]));
-  /** What is in the scratch database of each kind. */
+  /** Loaded slices of each kind. */
   const held = new Map<Kind, { readonly days: readonly Days[]; readonly ids: ReadonlySet<number> }>();
   let sessionsFor = "";
 
@@ -71,7 +71,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     rollups,
   };
 
-  /** Coverage, denials and their spans, and what is still to be rolled up. */
+  /** Loads coverage, denials with their spans, and what is not rolled up yet. */
   async function fillBase(): Promise<void> {
     const id = "site || ':' || server";
     const covered = await ask(
@@ -112,7 +112,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       ...covered.map(([, from, , until]): Range => ({ start: Number(from), end: Number(until) })),
       ...denied.map(([, , , , , at]): Range => ({ start: Number(at), end: Number(at) + 1 })),
     ]);
-    // What there is of the site as a whole: the reader looks once, and the slices come later.
+    // The reader looks only once, before the slices are loaded.
     const { samplesFrom, hoursFrom } = marks;
     if (samplesFrom !== null) scratch.fill("samples", "feature_id, at, unlimited", [[0, samplesFrom, 0]]);
     if (hoursFrom !== null)
@@ -122,7 +122,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     scratch.clear("rollup_hours");
   }
 
-  /** Hours and days in which something was read, and that did not come packed yet. */
+  /** Adds hours and days that were read and are not packed yet. */
   function fillOpen(known: readonly Range[]): void {
     if (openFrom === null) return;
     const hours = new Set<number>();
@@ -151,12 +151,12 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
       await loadSamples(feature, Math.max(start, openFrom * DAY_MS), end);
   }
 
-  /** What held when a day began that is not packed stands in the last one that is. */
+  /** Counts at the start of an unpacked day are in the last packed day. */
   function firstNeeded(day: number): number {
     return openFrom !== null && day >= openFrom ? openFrom - 1 : day;
   }
 
-  /** Days of a feature, and with it of those behind it, and of later days, as many as fit. */
+  /** Loads days of a feature, plus as many following features and later days as fit. */
   async function load(kind: Kind, first: number, last: number, feature: KnownFeature): Promise<void> {
     const has = held.get(kind);
     if (has?.ids.has(feature.id) && has.days.some(([from, to]) => from <= first && last <= to)) return;
@@ -179,7 +179,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     const isWanted = "feature_id IN (SELECT json_array_elements_text($2::text::json)::bigint)";
     const wanted = JSON.stringify(ids);
     for (const [first, last] of days) {
-      // Days are numbers of ours: as such they tell which partitions need not be looked at.
+      // Days are computed numbers, so they can be literals; PostgreSQL skips partitions by them.
       const rows = await ask(
         `SELECT day, feature_id::float8, data FROM packed_days
          WHERE site = $1 AND kind = '${kind}' AND day >= ${first} AND day <= ${last} AND ${isWanted}`,
@@ -209,7 +209,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     }
   }
 
-  /** As the daemon's reader, slice by slice: whole days, and what is not whole as hours and samples. */
+  /** Like the daemon's reader, slice by slice: whole days, and parts of days as hours and samples. */
   async function rollups(
     asked: readonly KnownFeature[],
     from: number,
@@ -244,7 +244,10 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
     return all;
   }
 
-  /** The sessions that tell who used a feature in hours that are not packed, and in parts of hours of a short range. */
+  /**
+   * Loads the sessions that reveal who used a feature in hours that are not packed, and in parts of hours of
+   * a short range.
+   */
   async function fillSessions(start: number, end: number): Promise<void> {
     const isShort = end - start <= DAY_MS && start >= marks.sessionsFrom;
     const open = openFrom === null ? end : openFrom * DAY_MS;
@@ -275,7 +278,7 @@ export async function openSiteHistory({ sql, marks, window, features, checkpoint
   }
 }
 
-/** Ranges of days in order, those that touch as one. */
+/** Merges ranges of days that touch; they must be in order. */
 function joined(ranges: readonly Days[]): Days[] {
   const found: [number, number][] = [];
   for (const [first, last] of ranges.toSorted((a, b) => a[0] - b[0])) {

@@ -5,27 +5,27 @@ import { type Sql, whole } from "../database/connect.ts";
 import { createConditions, partsOf } from "../lists/conditions.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
-/** How far a site's history is here. Times are epoch ms, days are days since 1970-01-01 UTC. */
+/** State of a site's history at the hub. Times are epoch ms, days are days since 1970-01-01 UTC. */
 export interface SiteMarks {
   readonly site: string;
-  /** What lies behind has not been told: a silent site's coverage and sessions run to here, and no further. */
+  /** Everything later is unknown: coverage and sessions of a silent site end here. */
   readonly knownAt: number;
   readonly isSilent: boolean;
-  /** What it tells of people; null while that is not known. */
+  /** What the site sends about people; null if unknown. */
   readonly people: Audience | null;
-  /** Sessions that ended before this are not kept; 0 = all are. */
+  /** Sessions that ended earlier are not kept; 0 = all are. */
   readonly sessionsFrom: number;
-  /** From where on there are counts, and hours of them. */
+  /** First time with counts, and with hours of counts. */
   readonly samplesFrom: number | null;
   readonly hoursFrom: number | null;
-  /** The first day that is not packed as a whole. */
+  /** First day that is not completely packed. */
   readonly openFrom: number | null;
 }
 
-/** Whose history a question asks for. */
+/** The sites and servers that a question covers. */
 export type Scope = Pick<SessionFilter, "sites" | "servers">;
 
-/** The sites that a question is about, by name. `now`: epoch ms of the hub. */
+/** Returns the sites that a question covers, by name. `now`: epoch ms of the hub. */
 export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number): Promise<SiteMarks[]> {
   const conditions = createConditions();
   const named = sites ?? (servers === null ? null : [...new Set(servers.map((id) => partsOf(id)[0]))]);
@@ -53,7 +53,7 @@ export async function sitesOf(sql: Sql, { sites, servers }: Scope, now: number):
       sessionsFrom: Number(row.sessions_from),
       samplesFrom,
       hoursFrom: houred === null ? null : houred * DAY_MS,
-      // A day that was packed by a clock that was ahead goes on.
+      // A day that a fast clock packed too early is not over.
       openFrom: rolled === null ? firstDay : Math.min(rolled + 1, Math.floor(knownAt / DAY_MS)),
     };
   });

@@ -3,21 +3,21 @@ import { type Backend, TooMuch, type ToWorker } from "../../history/serve.ts";
 import { StoreError } from "../../store/database/store-error.ts";
 import { isAway, openPool, type Pool, type Sql, sqlState } from "../database/connect.ts";
 
-/** SQLSTATE of a statement that took longer than it may. */
+/** SQLSTATE of a statement that exceeded its time limit. */
 const CANCELED = "57014";
 
-/** What a question of history reads from: a transaction that sees one moment. */
+/** A transaction with a consistent snapshot, from which a history question reads. */
 export interface Question {
   readonly sql: Sql;
   /** Epoch ms of the hub. */
   readonly now: number;
-  /** Sessions that ended before this are dropped, whatever the site has; 0 = none are. */
+  /** Sessions that ended earlier are deleted here; 0 = none. */
   readonly keptFrom: number;
-  /** Throws when the client has gone or the time is up. */
+  /** Throws if the client has disconnected or the time is up. */
   readonly checkpoint: () => void;
 }
 
-/** PostgreSQL, by a connection of the worker's own. `path` of what is asked is the config's `[hub]` as JSON. */
+/** Connects to PostgreSQL from the worker. `path` is the config's `[hub]` as JSON. */
 export function postgresBackend(): Backend<Question> {
   let open: { readonly path: string; readonly pool: Pool } | null = null;
   const close = () => {
@@ -32,14 +32,15 @@ export function postgresBackend(): Backend<Question> {
     return open.pool;
   }
 
-  /** Reads one moment, whatever is pushed meanwhile. */
+  /** Reads from one snapshot, whatever is pushed meanwhile. */
   async function once(
     { path, now, timeoutMs }: ToWorker,
     checkpoint: () => void,
     query: (question: Question) => unknown,
   ) {
     return poolAt(path).begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (sql: TransactionSQL) => {
-      // A statement ends with its client. And over partitions compiling a query takes longer than the query.
+      // Cancel statements of disconnected clients. Disable JIT: with partitions, compiling takes longer than
+      // the query.
       await sql.unsafe(
         `SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '1s'; SET LOCAL statement_timeout = ${timeoutMs}`,
       );

@@ -26,11 +26,11 @@ import type { Question } from "./transaction.ts";
 type Params<Name extends keyof HistoryAnswers> = Parameters<HistoryAnswers[Name]>[1];
 type OfRange = Range & { readonly filter: Named };
 
-/** The question as of the moment up to which its facts hold: of one site that is heard of that is the site's own now. */
+/** Returns the time up to which facts are known: for one connected site its own time, otherwise the hub's. */
 const nowOf = ([only, ...others]: readonly SiteMarks[], now: number) =>
   only !== undefined && others.length === 0 && !only.isSilent ? only.knownAt : now;
 
-/** Answers a question about a range by what answers it at a site. */
+/** Answers a question about a range with the daemon's code. */
 const over =
   <Asked extends OfRange, Made>(
     make: (
@@ -50,7 +50,7 @@ const over =
     }
   };
 
-/** Questions of history as a hub's worker answers them: by the code of the sites, over what of it PostgreSQL has. */
+/** Answers history questions in the hub's worker, with the daemon's code over data from PostgreSQL. */
 export const HUB_ANSWERS = {
   stats: over<Params<"stats">, Awaited<ReturnType<HistoryAnswers["stats"]>>>(async (source, asked, { sql }) =>
     statsAnswer(source, { ...asked, uncounted: await uncountedOf(sql, asked) }),
@@ -61,7 +61,7 @@ export const HUB_ANSWERS = {
   usage: over<Params<"usage">, Answer>(async (source, asked, { sql }, sites) => {
     const pseudonyms = asked.anonymize ? await pseudonymsOf(sql) : null;
     const stored = await peopleIn(sql, asked.filter, pseudonyms, ["open_sessions", "sessions"]);
-    // Nobody is seen where counts alone are told.
+    // A site that sends only counts names no users.
     const unseen = new Set(sites.flatMap(({ site, people }) => (people === "counts" ? [site] : [])));
     const readMs: HistorySource["readMs"] = (server, ...range) =>
       unseen.has(siteOf(server)) ? 0 : source.readMs(server, ...range);
@@ -78,12 +78,12 @@ export const HUB_ANSWERS = {
 };
 export type HubAnswers = typeof HUB_ANSWERS;
 
-/** Makes the pseudonyms of anonymized keys in this thread: the secret never crosses a thread. */
+/** Creates the pseudonyms of anonymized keys in this thread, so that the secret never crosses threads. */
 async function pseudonymsOf(sql: Question["sql"]): Promise<Pseudonyms> {
   return createPseudonyms(await storedSecret(sql));
 }
 
-/** As the daemon finds them in its pictures: named features for which the tool prints no count. */
+/** Returns named features without counts, as the daemon finds them in its pictures. */
 async function uncountedOf(
   sql: Question["sql"],
   { filter, product }: Params<"stats">,
@@ -103,7 +103,7 @@ async function uncountedOf(
 
 const STATUSES = "server_id, from_at, status, reason, read_at, until_at, next_by";
 
-/** Stretches are few: those of the range are copied as they are. */
+/** Status periods are few; those in the range are copied. */
 async function outages(
   { sql, now: hubNow, checkpoint }: Question,
   asked: Params<"outages"> & { readonly filter?: Named },
@@ -113,7 +113,7 @@ async function outages(
   const conditions = createConditions();
   ofSites(conditions, filter);
   conditions.add(`from_at < ${conditions.use(end)}`);
-  // One that goes on reaches further than it says.
+  // A current period ends later than its row says.
   conditions.add(`greatest(until_at, next_by) >= ${conditions.use(start)}`);
   checkpoint();
   const rows = (await sql
@@ -126,7 +126,7 @@ async function outages(
   const scratch = openScratch();
   try {
     scratch.fill("server_statuses", STATUSES, rows);
-    // The rows are those that are asked for: of sites, also of servers that are gone.
+    // Rows already match the filter; a filter by site includes removed servers.
     const servers = filter.sites === undefined ? asked.servers : null;
     return outagesAnswer(scratch.readerAt(now, checkpoint), { ...asked, servers, now });
   } finally {
@@ -149,7 +149,7 @@ async function people(
   const before = await ask(
     `SELECT kind, name, max(at)::float8 FROM last_seen WHERE ${where} GROUP BY kind, name`,
   );
-  // An open session's row does not follow each poll: it was there at the last reading.
+  // Rows of open sessions are not updated at each poll; they were held at the last reading.
   const held = (kind: string, column: string) =>
     `SELECT '${kind}', ${column}, max(greatest(last_seen_at, read_at))::float8 FROM open_sessions
        LEFT JOIN (SELECT site, server, max(read_at) AS read_at FROM coverage WHERE ${where} GROUP BY site, server) c
@@ -165,7 +165,7 @@ async function people(
     `${refused("user", "user_name")} UNION ALL ${refused("host", "host")}`,
     denials.values,
   );
-  // Who waits, and who has seats by a session that is not stored yet.
+  // Queue entries, and checkouts whose session is not stored yet.
   const shown = (kind: string, column: string) =>
     `SELECT '${kind}', ${column}, max(greatest(coalesce(f.collected_at, s.collected_at, 0), 0))::float8
      FROM current_rows r JOIN servers s USING (site, server) JOIN current_features f USING (site, server, daemon)

@@ -10,9 +10,9 @@ import { SILENT_MS } from "../push/take-push.ts";
 export interface SiteRow {
   readonly site: string;
   readonly lastPushAt: number | null;
-  /** When it said that it ends; null once it has pushed again. */
+  /** When it announced its shutdown; null once it has pushed again. */
   readonly stoppedAt: number | null;
-  /** What it lets a hub do: its `[fleet] allow`. */
+  /** Actions that the site's `[fleet] allow` permits. */
   readonly allow: readonly string[];
 }
 
@@ -25,24 +25,24 @@ interface Known {
 
 export type Directory = ReturnType<typeof createDirectory>;
 
-/** Id of a site's server at the hub; a site's own ids have no colon. */
+/** Returns the hub's id of a site's server; a site's own ids contain no colon. */
 export const serverAt = (site: string, server: string) => `${site}:${server}`;
 export const siteOfServer = (id: string): string => id.slice(0, Math.max(0, id.indexOf(":")));
 
 /**
- * The sites and their servers in memory, without features: what names in queries mean, and which site is silent. About
- * 2 KB a server. `renew` reads what has changed since.
+ * Keeps sites and servers in memory without features, about 2 KB per server, to resolve names in queries and
+ * to detect silent sites. `renew` loads changes.
  */
 export function createDirectory(pool: Pool, clock: Clock) {
   let sites = new Map<string, SiteRow>();
   let heads = new Map<string, Known>();
-  /** Transactions before this one were over at the last look, as PostgreSQL numbers them. */
+  /** Transactions with lower ids had finished at the last look. */
   let since = "0";
   let snapshot: Snapshot = { version: 0, servers: [] };
   let silent = "";
   let spans = new Map<string, { readonly from: number; readonly counted: boolean }>();
 
-  /** Reads what has changed; everything after it failed: it may have been another database since. */
+  /** Loads changes; after a failure everything, since the database may have been replaced. */
   async function renew(): Promise<void> {
     const from = since;
     since = "0";
@@ -64,7 +64,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
       ]),
     );
     const [{ horizon }] = await pool`SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`;
-    // What is committed later has another number, or one from the horizon on.
+    // Later commits have higher transaction ids, or ids from the horizon on.
     const changed: { site: string; server: string; place: number; head: string; sums: string | null }[] =
       await pool`
       SELECT site, server, place, head, sums FROM servers WHERE head IS NOT NULL AND changed >= ${from}::text::xid8`;
@@ -108,12 +108,12 @@ export function createDirectory(pool: Pool, clock: Clock) {
 
   return {
     renew,
-    /** The servers of all sites, without their features; those of a silent site are stale. */
+    /** Returns the servers of all sites without their features; servers of silent sites are stale. */
     snapshot: (): Snapshot => snapshot,
     sites: (): readonly SiteRow[] => [...sites.values()],
     siteOf: (site: string): SiteRow | null => sites.get(site) ?? null,
     isSilent,
-    /** What the features of some servers add up to, null = of all; those of a silent site are stale. */
+    /** Returns the feature sums of these servers, null = of all; those of silent sites are stale. */
     sums(ids: readonly string[] | null): readonly Sums[] {
       const found = ids === null ? [...heads.values()] : ids.flatMap((id) => heads.get(id) ?? []);
       return found.flatMap(({ site, sums }) => {
@@ -121,7 +121,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
         return { ...sums, stale: sums.features - sums.failed };
       });
     },
-    /** Whether denials can be seen, as the sites last said. */
+    /** Reports whether denials can be seen, as of each site's last push. */
     logging: (): readonly DenialLogging[] =>
       snapshot.servers.map(({ server: { id } }) => {
         const span = spans.get(id);
@@ -130,7 +130,7 @@ export function createDirectory(pool: Pool, clock: Clock) {
         const source = span.counted ? "counters" : "debug_log";
         return { server: id, state: "on", source, since: span.from, message };
       }),
-    /** Ids of the servers of a site, in the order of its config. */
+    /** Returns the ids of a site's servers, in the order of its config. */
     serversOf: (site: string): readonly string[] =>
       snapshot.servers.flatMap(({ server }) => (server.id.startsWith(`${site}:`) ? [server.id] : [])),
   };
@@ -140,7 +140,7 @@ export function sumOf(sums: readonly Sums[], name: Sum): number {
   return sums.reduce((sum, each) => sum + (each[name] ?? 0), 0);
 }
 
-/** A head under the hub's id, as a picture of a server without features. */
+/** Converts a head to a picture with the hub's id and without features. */
 export function pictureOf(site: string, head: PictureHead): ServerPicture {
   return { ...head, server: { ...head.server, id: serverAt(site, head.server.id), site }, features: [] };
 }

@@ -16,7 +16,7 @@ export interface ExpirationsAsked extends OpenRange {
   readonly servers: readonly string[] | null;
   readonly daemon?: readonly string[];
   readonly feature?: readonly string[];
-  /** Days left at most, each by its server's calendar; null = any. */
+  /** Maximum number of days left, by each server's calendar; null = any. */
   readonly days: number | null;
   readonly permanent: boolean;
   readonly sort: Sort<keyof ExpirationRecord> | null;
@@ -24,7 +24,7 @@ export interface ExpirationsAsked extends OpenRange {
   readonly offset: number;
 }
 
-/** A page of pools that expire, the soonest first unless told otherwise. `heads`: of the servers that are asked about. */
+/** Returns a page of expiring pools, soonest first by default. `heads`: the heads of the chosen servers. */
 export async function expirationPage(
   pool: Pool,
   asked: ExpirationsAsked,
@@ -37,12 +37,12 @@ export async function expirationPage(
   oneOf("p.daemon", asked.daemon);
   oneOf("p.feature", asked.feature);
   add(asked.permanent ? "(p.expires_at IS NOT NULL OR p.permanent)" : "p.expires_at IS NOT NULL");
-  // What never expires does so after any time.
+  // Pools that never expire match any start.
   if (asked.start !== null) add(`coalesce(p.expires_at >= ${use(asked.start)}, true)`);
   if (asked.end !== null) add(`p.expires_at < ${use(asked.end)}`);
   const { days } = asked;
   if (days !== null) {
-    // Zones are a day apart at most: between the first and the last of their days it depends on the server's.
+    // Time zones differ by a day at most; only between the first and the last day the server matters.
     const last = heads.map(({ server }) => [...partsOf(server.id), lastDay(server.timezone, days, now)]);
     const [first = "", end = ""] = [last.map(([, , day]) => day ?? "").sort()].flatMap((all) => [
       all[0],
@@ -83,9 +83,9 @@ export async function expiringPools(
   return rows.map(poolExpiry);
 }
 
-/** The day on which so many days are left by a zone's calendar, `YYYY-MM-DD`. */
+/** Returns the day on which this many days are left in a time zone, as `YYYY-MM-DD`. */
 function lastDay(zone: string, days: number, now: number): string {
-  // Of a fixed day the rule says how many days are left: that gives today, whatever the zone.
+  // The days left until 1970-01-01 give the number of today.
   const epoch = { expiresOn: "1970-01-01", expiresAt: 0, permanent: false };
   const today = -(daysLeft(epoch, zone, now) ?? 0);
   return new Date((today + days) * DAY_MS).toISOString().slice(0, 10);

@@ -11,18 +11,21 @@ import { SILENT_MS } from "../push/take-push.ts";
 import { type Conditions, createConditions, orderBy } from "./conditions.ts";
 import { serverAt } from "./directory.ts";
 
-/** Before a statement that asks which sites are silent. A value of a statement must be named in it. */
+/**
+ * Returns the WITH clause that selects silent sites. PostgreSQL requires a statement to use each of its
+ * values.
+ */
 export const withSilence = ({ use }: Conditions, now: number) =>
   `WITH silent AS (SELECT site FROM sites WHERE last_push_at < ${use(now - SILENT_MS)})`;
-/** Of a feature, or of a row of people. */
+/** SQL for features (`f`) or rows of people (`r`). */
 export const isSilent = (of: "f" | "r") => `${of}.site IN (SELECT site FROM silent)`;
-/** What `staleFeature` makes of a state. */
+/** SQL equivalent of `staleFeature`. */
 export const stateOf = (of: "f" | "r") =>
   `CASE WHEN ${of}.state <> 'failed' AND ${isSilent(of)} THEN 'stale' ELSE ${of}.state END`;
 export const collectedAtOf = (of: "f" | "r") =>
   `CASE ${of}.collected_at WHEN ${NEVER} THEN NULL ELSE coalesce(${of}.collected_at, s.collected_at) END`;
 const WITH_SERVER = "JOIN servers s USING (site, server)";
-/** What is sorted by with the servers' help; null is the order of the sites' tools. */
+/** Sorts that need the table of servers; null is the order of the tool. */
 const BY_SERVERS: readonly (FeatureSort | null)[] = ["collectedAt", null];
 
 export interface FeaturesAsked {
@@ -47,7 +50,7 @@ interface Row {
   readonly silent: boolean;
 }
 
-/** A page of features, as the daemon's own records, and how many there are. */
+/** Returns a page of features as the daemon's records, and their number. */
 export async function featurePage(
   pool: Pool,
   asked: FeaturesAsked,
@@ -69,7 +72,7 @@ export async function featurePage(
   const counted = [...conditions.values];
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const where = conditions.where();
-  // Joins are for the page, unless it cannot be cut without them; and what is sorted are keys.
+  // Sort keys only, and join afterwards if the sort permits.
   const ordered = BY_SERVERS.includes(asked.sort?.field ?? null) ? WITH_SERVER : "";
   const isAll = conditions.count() === ofServers;
   const [[{ total }], rows] = await Promise.all([
@@ -93,7 +96,7 @@ export async function featurePage(
   };
 }
 
-/** How many features or rows of people some servers have, null = all: kept with each server, so that nothing is counted. */
+/** Counts the features or people of these servers, null = of all, from totals stored with each server. */
 export function countAll(pool: Pool, column: "features" | "listed", servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("s", servers);
@@ -103,7 +106,7 @@ export function countAll(pool: Pool, column: "features" | "listed", servers: rea
   );
 }
 
-/** A feature as it was pushed, without who holds its seats and to whom it is assigned. */
+/** Returns a feature as it was pushed, without holders of seats and assigned people. */
 export function featureOf(body: string, serverAt: number | null, silent: boolean): FeaturePicture {
   const feature: FeaturePicture = {
     collectedAt: serverAt,
@@ -115,12 +118,12 @@ export function featureOf(body: string, serverAt: number | null, silent: boolean
   return silent ? staleFeature(feature) : feature;
 }
 
-/** A picture of nothing but a feature: what hides names in pictures can be asked about one. */
+/** Wraps a feature in a stub picture, so that the code that anonymizes pictures can process it. */
 export function bare(feature: FeaturePicture): ServerPicture {
   return { ...NOTHING, features: [feature] };
 }
 
-// Only what names people is asked of it, and a feature stands in it.
+// The anonymizer reads only these fields and the features.
 const NOTHING = { members: [], daemons: [], error: null, unparsed: [] } as unknown as Omit<
   ServerPicture,
   "features"

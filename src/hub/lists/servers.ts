@@ -6,7 +6,7 @@ import { createConditions, partsOf } from "./conditions.ts";
 import { type Directory, serverAt } from "./directory.ts";
 import { featureOf } from "./features.ts";
 
-/** Records of servers from their heads, and what their features add up to. */
+/** Builds records of servers from their heads and feature sums. */
 export function serverRecords(directory: Directory, heads: readonly ServerPicture[]) {
   return heads.map((head) => {
     const record = serverRecord(head);
@@ -17,7 +17,7 @@ export function serverRecords(directory: Directory, heads: readonly ServerPictur
   });
 }
 
-/** Pictures of these servers as they were pushed, with who holds seats. In the order of the heads. */
+/** Returns complete pictures of these servers, in the order of the heads. */
 export async function wholePictures(
   pool: Sql,
   heads: readonly ServerPicture[],

@@ -9,7 +9,7 @@ import { createConditions } from "./conditions.ts";
 import { type Directory, sumOf } from "./directory.ts";
 import { expiringPools } from "./expirations.ts";
 
-/** The totals of a fleet, or of some of its servers, as `summarise` makes them of pictures. */
+/** Returns the totals of a fleet or of some of its servers, like `summarise` for pictures. */
 export async function fleetSummary(pool: Pool, directory: Directory, servers: readonly string[] | null) {
   const { chosen, totals } = fleetTotals(directory, servers);
   const [people, expiries, alerts] = await Promise.all([
@@ -18,7 +18,7 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
     alertCounts(pool, servers),
   ]);
   const asOf = chosen.reduce((latest, { lastPollAt }) => Math.max(latest, lastPollAt ?? 0), 0);
-  // In the order in which a daemon says them.
+  // In the field order of the daemon.
   const { queued, reserved, collectedAt, sites, ...first } = totals;
   return {
     ...first,
@@ -32,7 +32,7 @@ export async function fleetSummary(pool: Pool, directory: Directory, servers: re
   };
 }
 
-/** What the directory knows of it: nothing is asked of PostgreSQL. */
+/** Returns the totals that are known without asking PostgreSQL. */
 export function fleetTotals(directory: Directory, servers: readonly string[] | null) {
   const all = directory.snapshot().servers;
   const named = servers === null ? null : new Set(servers);
@@ -65,12 +65,12 @@ export function fleetTotals(directory: Directory, servers: readonly string[] | n
   return { chosen, totals };
 }
 
-/** Users and hosts, also those whose lines a cut reading lacks. */
+/** Counts users and hosts, including those missing in a truncated reading. */
 async function peopleCounts(pool: Pool, servers: readonly string[] | null) {
   const conditions = createConditions();
   conditions.servers("r", servers);
   const [row] = await pool.unsafe(
-    // One scan that hashes; counting what is distinct would sort all rows.
+    // A single hashed scan; count(DISTINCT …) would sort all rows.
     `SELECT count(user_name)::int AS users, count(lower_host)::int AS hosts FROM (
        SELECT r.user_name, r.lower_host FROM current_rows r
        WHERE r.kind IN ('checkout', 'held') AND r.state <> 'failed' AND ${conditions.where()}

@@ -23,12 +23,12 @@ export interface UsersAsked {
   readonly user?: readonly string[];
   readonly host?: readonly string[];
   readonly kind?: readonly UserKind[];
-  /** Part of the user or the host, whatever the case of its letters from a to z. */
+  /** Part of the user or the host; ignores the case of a to z. */
   readonly search?: string;
   readonly sort: Sort<UserSort>;
   readonly limit: number;
   readonly offset: number;
-  /** Users and hosts go by their aliases: in filters, in the order, and in the records. */
+  /** Filter, sort and show users and hosts by their aliases. */
   readonly anonymize: boolean;
 }
 
@@ -43,7 +43,10 @@ interface Row {
   readonly silent: boolean;
 }
 
-/** A page of checkouts, reservations, queue entries and assigned people, and how many there are. `hide` makes the aliases. */
+/**
+ * Returns a page of checkouts, reservations, queue entries and assigned people, and their number. `hide`
+ * replaces names with aliases.
+ */
 export async function userPage(
   pool: Pool,
   asked: UsersAsked,
@@ -85,7 +88,7 @@ export async function userPage(
   const counted = [...conditions.values];
   const isAll = conditions.count() === ofServers;
   const where = conditions.where();
-  // Most orders are of the rows alone: joins are for the page.
+  // Most sorts need only these rows; join for the page.
   const rows = `current_rows r ${BY_SERVERS.includes(asked.sort.field) ? WITH_SERVER : ""}`;
   const page = `LIMIT ${use(asked.limit)} OFFSET ${use(asked.offset)}`;
   const [[{ total }], found] = await Promise.all([
@@ -132,14 +135,14 @@ function sortsOf(user: string, host: string, isFew: boolean): Record<UserSort, s
     feature: "r.feature",
     user,
     host,
-    // These two never leave a site.
+    // Displays and qualifiers never leave a site.
     display: "NULL::text",
     qualifier: "NULL::text",
     version: "r.version",
     count: "r.count",
     handle: "r.handle",
     pid: "r.pid",
-    // PostgreSQL would rather look for few rows among all by their start.
+    // The expression keeps PostgreSQL from scanning the index on the start for a few rows.
     startedAt: isFew ? "r.started_at + 0" : "r.started_at",
     firstSeenAt: "r.first_seen_at",
     durationSeconds: `greatest(0, (${collectedAtOf("r")} - r.began_at) / 1000)`,

@@ -6,10 +6,10 @@ import { lineMatcher, wordsOf } from "../../store/log-words.ts";
 import type { Question } from "../history/transaction.ts";
 import { type Conditions, createConditions } from "../lists/conditions.ts";
 
-/** Lines that are read between two looks at the time. */
+/** Number of lines to read between two checks of the time limit. */
 const LINES_AT_ONCE = 2_000;
 
-/** Lines of the sites' logs, as far as they send them, and of the hubs' own, the newest first. */
+/** Answers log lines of sites, as far as they send them, and of the hubs, newest first. */
 export async function logs(question: Question, asked: LogsAsked) {
   const words = wordsOf(asked.q ?? "");
   const found = words.length > 0 ? await withWords(question, asked, words) : await page(question, asked);
@@ -30,7 +30,7 @@ async function page({ sql, checkpoint }: Question, asked: LogsAsked) {
   return { rows: rows.map(({ body }) => body), total: total as number };
 }
 
-/** Reads from the newest line to the oldest what may have the words, and lets the daemon's own rule decide. */
+/** Reads candidates from newest to oldest and filters them with the daemon's matcher. */
 async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words: readonly string[]) {
   const { limit, offset } = asked;
   const matches = lineMatcher(words);
@@ -40,7 +40,7 @@ async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words:
   for (;;) {
     const conditions = conditionsOf(asked);
     conditions.add(`id < ${conditions.use(before)}`);
-    // A word of these characters stands in a line as it is, if the line has no others than ASCII.
+    // In a line of ASCII, a word of these characters is not escaped.
     for (const word of words.filter((one) => /^[!#-[\]-~]+$/.test(one)))
       conditions.add(
         `(octet_length(body) <> length(body) OR strpos(upper(body), ${conditions.use(word)}) > 0)`,
@@ -61,7 +61,7 @@ async function withWords({ sql, checkpoint }: Question, asked: LogsAsked, words:
   }
 }
 
-/** How many lines there are, of those that the caller may see. */
+/** Counts the lines that the caller may see. */
 export async function logStats({ sql }: Question, hiddenSources: readonly LogSource[]) {
   const conditions = createConditions();
   conditions.add("type = 'log'");
@@ -108,7 +108,7 @@ function conditionsOf({
   oneOf("level", levels);
   oneOf("source", sources);
   conditions.servers(null, serverIds);
-  // An id is the time of publishing: a site's clock may be ahead of it, but hardly by a day.
+  // An id is the time of publication. A site's clock may be ahead of it, but hardly by a day.
   if (start !== null) add(`at >= ${use(start)} AND id >= ${use(start - DAY_MS)}`);
   if (end !== null) add(`at < ${use(end)}`);
   return conditions;

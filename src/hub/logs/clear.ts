@@ -2,7 +2,10 @@ import type { Pool } from "../database/connect.ts";
 
 const LINES_A_STEP = 2_000;
 
-/** Deletes the lines from before a time (epoch ms; null = now) but those of the audit, in small steps; answers how many. */
+/**
+ * Deletes lines before a time (epoch ms; null = now) except audit lines, in small steps. Returns their
+ * number.
+ */
 export async function clearLogs(pool: Pool, before: number | null, now: number): Promise<number> {
   let cleared = 0;
   for (;;) {

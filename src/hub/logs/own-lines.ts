@@ -3,11 +3,14 @@ import type { LogLine, LogSink } from "../../system/log.ts";
 import type { Pool } from "../database/connect.ts";
 
 const WRITE_MS = 1_000;
-/** Lines that wait for PostgreSQL, and those of one statement. More are left out, which a line says. */
+/**
+ * Maximum number of lines waiting for PostgreSQL, and of one statement. Further lines are dropped and counted
+ * in a line.
+ */
 const MAX_WAITING = 5_000;
 const AT_ONCE = 1_000;
 
-/** The lines of the hub's own log become events of its stream, of no site: so they can be searched, at either hub. */
+/** Stores the hub's own log lines as events without a site, so that they can be searched at any hub. */
 export function createOwnLines(pool: Pool, clock: Clock) {
   let waiting: LogLine[] = [];
   let leftOut = 0;
@@ -37,7 +40,7 @@ export function createOwnLines(pool: Pool, clock: Clock) {
     }
   }
 
-  // That the database does not answer is said once, by the watch: each try would be a line more.
+  // Ignore errors here; the watch logs that the database does not answer.
   const tryToWrite = () =>
     (running ??= write()
       .catch(() => {})

@@ -7,13 +7,13 @@ import { serversIn } from "../lists/scope.ts";
 const recent = queryOf({ ...LOG_FORM.recent.parameters, ...SITE });
 const search = queryOf({ ...LOG_FORM.search.parameters, ...SITE });
 
-/** The searches of logs at a hub: those of the daemon, with `site=`. */
+/** Returns the log queries of the daemon with `site` added. */
 export function logsOfSites(directory: Directory): LogForm {
   return {
     recent,
     search,
     sitesOf({ site }: { readonly site?: readonly string[] }) {
-      // Throws for a site that is not there.
+      // Throws NOT_FOUND for an unknown site.
       if (site !== undefined) serversIn(directory, { site });
       return site ?? null;
     },

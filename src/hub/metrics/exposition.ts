@@ -10,17 +10,17 @@ import { serverAt, sumOf } from "../lists/directory.ts";
 import { featureOf } from "../lists/features.ts";
 import { HUB } from "./families.ts";
 
-/** A server has about so many lines, a feature so many: of 100 bytes each. */
+/** Approximate number of lines, of 100 bytes each, per server and per feature. */
 const SERVER_LINES = 24;
 const FEATURE_LINES = 12;
-/** About 25 MB of text. What is beyond is left out, and counted. */
+/** About 25 MB of text. Beyond it, features are left out and counted. */
 export const MAX_LINES = 250_000;
-/** Servers whose features are in memory at once. */
+/** Number of servers whose features are in memory at once. */
 const SERVERS_A_STEP = 20;
 
 /**
- * Writes the metrics of a fleet, one at a time: it reads the features of some servers, writes them out and forgets them. What
- * a site says of its servers stands under `site` and the server's own id, as in the site's own metrics but for `site`.
+ * Writes the metrics of a fleet, a few servers at a time, to bound memory. Metrics of a site's servers have
+ * its `site` label and otherwise equal the site's own.
  */
 export function createFleetExposition(
   { reads, directory }: { readonly reads: Pick<Reads, "pool">; readonly directory: Directory },
@@ -63,7 +63,7 @@ export function createFleetExposition(
       const { id, site = "" } = head.server;
       const features = (byServer.get(id) ?? []).map(({ body, checkouts }) => ({
         ...featureOf(body, head.collectedAt, directory.isSilent(site)),
-        // How many there are is all that is asked of them.
+        // Only the length is used.
         checkouts: new Array(checkouts),
       }));
       return { ...head, features };
@@ -71,7 +71,7 @@ export function createFleetExposition(
   }
 
   return {
-    /** Two scrapes at once would take the memory of two. */
+    /** One scrape at a time, to bound memory. */
     render(...asked: Parameters<typeof write>) {
       const turn = () => write(...asked);
       const written = writing.then(turn, turn);
@@ -86,7 +86,7 @@ function* linesOf(pictures: readonly ServerPicture[], hasFeatures: boolean): Gen
   for (const picture of pictures) {
     const [site, id] = partsOf(picture.server.id);
     const steps = emitServer({ ...picture, server: { ...picture.server, id } }, lines.emit, [["site", site]]);
-    // Its first step is of the server alone.
+    // The first step covers the server alone.
     if (hasFeatures) yield* steps;
     else steps.next();
     yield;

@@ -69,7 +69,7 @@ export function createPushMeter() {
   const pushes = { taken: 0, conflict: 0, failed: 0 };
   let facts = 0;
   return {
-    /** The same port, counted. */
+    /** Wraps the port to count its pushes. */
     counted: ({ take, hold }: PushPort): PushPort => ({
       hold,
       async take(batch, address) {

@@ -12,7 +12,7 @@ import {
 } from "../../fleet/protocol.ts";
 import { invalidBody } from "../../http/body.ts";
 
-/** The unchanged JSON of a fact or a day that cannot be stored, or the name of a state. `seq` is null except for facts. */
+/** JSON of a fact or a day that cannot be stored, or the name of a state. `seq` is null except for facts. */
 export interface Refused {
   readonly seq: number | null;
   readonly reason: string;
@@ -27,13 +27,13 @@ export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
   readonly days: readonly Day[];
 }
 
-/** Characters of a server's name in the record of a refused state. */
+/** Maximum characters of a server's name in the record of a refused state. */
 const MAX_SERVER = 200;
 
-/** Why a fact or a day waits for another hub. */
+/** Reason for facts and days that wait for a newer hub. */
 export const UNKNOWN_KIND = "of a kind that this hub does not know";
 
-/** Made at the first push of each kind. */
+/** Compiled at the first push of each kind. */
 const compiled = new Map<TSchema, TypeCheck<TSchema>>();
 const checkOf = (schema: TSchema) => compiled.getOrInsertComputed(schema, () => TypeCompiler.Compile(schema));
 
@@ -60,14 +60,14 @@ export function readBatch(body: unknown): Batch {
   });
   const goodStates = states.filter((state) => {
     const reason = problemOf(STATE_SCHEMAS, state.kind, state);
-    // States of a newer site are passed over: the next ones replace them anyway.
+    // Ignore unknown states of a newer site: later ones replace them anyway.
     if (reason !== null && reason !== UNKNOWN_KIND) refused.push(refusedState(state, reason));
     return reason === null;
   });
   return { ...rest, facts, refused, states: goodStates, days: goodDays };
 }
 
-/** A state comes again and again, and may be large: only its name is kept. */
+/** Builds the record of a refused state. States recur and may be large, so it has only the name. */
 export function refusedState(
   state: Pick<State, "kind"> & { readonly server?: unknown },
   reason: string,

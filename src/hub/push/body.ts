@@ -5,14 +5,14 @@ import { ApiError } from "../../domain/errors.ts";
 import { MAX_PACKED_BYTES, MAX_UNPACKED_BYTES } from "../../fleet/protocol.ts";
 import { tooLarge } from "../../http/body.ts";
 
-/** 200 MB of zeros are 6 KB of zstd: what comes out is counted while it is unpacked. */
+/** 200 MB of zeros compress to 6 KB of zstd, so limit the output while decompressing. */
 const BOUNDED = { maxOutputLength: MAX_UNPACKED_BYTES };
 const UNPACK = {
   zstd: (bytes: Uint8Array) => promisify(zstdDecompress)(bytes, BOUNDED),
   gzip: (bytes: Uint8Array) => promisify(gunzip)(bytes, BOUNDED),
 };
 
-/** The JSON of a push, bounded packed and unpacked. Throws BODY_TOO_LARGE or INVALID_JSON. */
+/** Returns the JSON of a push, limited both packed and unpacked. Throws BODY_TOO_LARGE or INVALID_JSON. */
 export async function readPacked(request: Request): Promise<unknown> {
   const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   const unpack = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
@@ -39,10 +39,12 @@ export async function readPacked(request: Request): Promise<unknown> {
   }
 }
 
-/** JSON can only escape these two. */
+/** Valid JSON contains these characters only as escapes. */
 const SUSPECT = /\\u(?:0000|d[89a-f])/i;
 
-/** PostgreSQL's texts hold no NUL, and UTF-8 no half of a surrogate pair: both become U+FFFD, in names of fields too. */
+/**
+ * PostgreSQL's texts cannot contain NUL or lone surrogates: replaces them with U+FFFD, in field names too.
+ */
 function parseStorable(json: string): unknown {
   if (!SUSPECT.test(json)) return JSON.parse(json);
   const storable = (text: string) => text.replaceAll("\0", "\uFFFD").toWellFormed();

@@ -12,12 +12,12 @@ import {
   writeRows,
 } from "./facts.ts";
 
-/** Day of sessions that are open, and of what belongs to no day. */
+/** Day of open sessions, and of everything that belongs to no day. */
 const NO_DAY = -1;
 
 /**
- * Stores days: part 0 takes the place of all that is there of its table and day, under whatever epoch it came. Days of
- * samples take the place of the steps of that day.
+ * Stores days. Part 0 replaces all rows of its table and day, whatever their epoch. Days of samples replace
+ * the steps of that day.
  */
 export async function storeDays(tx: Sql, origin: Origin, days: readonly Day[]): Promise<void> {
   for (const day of days) {

@@ -11,7 +11,7 @@ import type {
 import type { Sql } from "../database/connect.ts";
 import { eventsOf, newlyTold, storeNewEvents } from "./new-events.ts";
 
-/** Whose rows these are. */
+/** The site and epoch that rows belong to. */
 export interface Origin {
   readonly site: string;
   readonly epoch: number;
@@ -19,7 +19,7 @@ export interface Origin {
 
 type FactOf<Kind extends FactKind> = Extract<Fact, { readonly kind: Kind }>;
 
-/** Rows of one statement: `$1` is the site, `$2` its epoch, `$3` the rows as JSON. */
+/** Runs a statement with rows: `$1` is the site, `$2` its epoch, `$3` the rows as JSON. */
 export async function writeRows(
   tx: Sql,
   sql: string,
@@ -29,7 +29,7 @@ export async function writeRows(
   await writtenRows(tx, sql, origin, rows);
 }
 
-/** The same; answers what the statement returns. */
+/** Runs a statement with rows and returns its result. */
 export async function writtenRows<Returned>(
   tx: Sql,
   sql: string,
@@ -39,7 +39,7 @@ export async function writtenRows<Returned>(
   return rows.length === 0 ? [] : tx.unsafe(sql, [site, epoch, JSON.stringify(rows)]);
 }
 
-/** Stores facts in their order. Each replaces what is there under the same id. `now`: epoch ms of the hub. */
+/** Stores facts in order. Each replaces the row with the same id. `now`: epoch ms of the hub. */
 export async function storeFacts(
   tx: Sql,
   origin: Origin,
@@ -48,7 +48,7 @@ export async function storeFacts(
 ): Promise<void> {
   let rest = facts;
   while (rest.length > 0) {
-    // What was taken back may have come before, and may come again.
+    // A removed row may have been stored before, and may be sent again.
     const end = rest.findIndex(({ kind }) => kind === "gone");
     await storeRun(tx, origin, end === -1 ? rest : rest.slice(0, end), now);
     const gone = rest[end];
@@ -57,7 +57,7 @@ export async function storeFacts(
   }
 }
 
-/** Facts of which each says how a row stands: of several about one row the last one holds. */
+/** Stores facts that contain states of rows; the last fact about a row wins. */
 async function storeRun(tx: Sql, origin: Origin, facts: readonly Fact[], now: number): Promise<void> {
   const last = <Kind extends FactKind>(kind: Kind, keyOf: (fact: FactOf<Kind>) => unknown) => {
     const rows = facts.filter((fact): fact is FactOf<Kind> => fact.kind === kind);
@@ -135,7 +135,7 @@ const ENDED_SESSIONS = `
   RETURNING site_id, id`;
 
 const IDS = "SELECT id FROM json_to_recordset($3::text::json) AS r(id bigint)";
-/** When each user and each host was seen last. */
+/** Records when each user and each host was last seen. */
 const LAST_SEEN = `
   INSERT INTO last_seen (site, kind, name, server, at)
   SELECT $1, person.kind, person.name, r.server,
@@ -149,14 +149,14 @@ const LAST_SEEN = `
 const SESSIONS_GONE = `DELETE FROM sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 const OPEN_GONE = `DELETE FROM open_sessions WHERE site = $1 AND epoch = $2 AND site_id IN (${IDS})`;
 
-/** Answers the hub's ids of these sessions by the site's. */
+/** Stores sessions and returns the hub's ids by the site's ids. */
 export async function storeSessions(
   tx: Sql,
   origin: Origin,
   rows: readonly (SessionRow & { change?: string })[],
 ): Promise<ReadonlyMap<number, number>> {
   type Ids = { readonly site_id: string; readonly id: string };
-  // One that was changed after its end may have had another end, which is part of where its row lies.
+  // A late change may move the end, which is part of the row's partition key.
   await writeRows(
     tx,
     SESSIONS_GONE,
@@ -182,7 +182,7 @@ const FEATURES = `
       AND f.unit = coalesce(r.unit, 'seats') AND f.seat_group IS NOT DISTINCT FROM r."seatGroup")
   ON CONFLICT (site, server, daemon, name) DO UPDATE SET unit = excluded.unit, seat_group = excluded.seat_group`;
 
-/** Gives an id to each feature that has none yet; of what it counts the last row holds. */
+/** Gives an id to each new feature, and updates units and seat groups from the last row. */
 export async function noteFeatures(
   tx: Sql,
   origin: Origin,
@@ -265,7 +265,7 @@ const ALERTS = `
     acknowledged_at = excluded.acknowledged_at, acknowledged_by = excluded.acknowledged_by, comment = excluded.comment,
     silenced_until = excluded.silenced_until`;
 
-/** `id` is the site's. */
+/** Stores alerts. `id` is the site's. */
 export async function storeAlerts(tx: Sql, origin: Origin, alerts: readonly AlertRow[]): Promise<void> {
   const ms = (text: string | null) => (text === null ? null : Date.parse(text));
   const rows = alerts.map((alert) => ({

@@ -5,13 +5,13 @@ import type { DenialRow, Fact } from "../../fleet/protocol.ts";
 import { type Sql, whole } from "../database/connect.ts";
 import { MAX_PACKED, packEvents } from "./packed-events.ts";
 
-/** As `serverAt` of the lists, which are made of what pushes store. */
+/** Same as `serverAt` of the lists, which this room must not import. */
 const serverAt = (site: string, server: string) => `${site}:${server}`;
 
 type FactOf<Kind extends Fact["kind"]> = Extract<Fact, { readonly kind: Kind }>;
 type SessionFact = FactOf<"session">;
 
-/** An event that is to be published. `at`: epoch ms by the site's clock. */
+/** An event to publish. `at`: epoch ms by the site's clock. */
 export interface NewEvent {
   readonly type: string;
   readonly at: number;
@@ -19,13 +19,16 @@ export interface NewEvent {
   readonly source?: string;
   /** The site's id. */
   readonly server: string | null;
-  /** The site's id of the alert that it is about. */
+  /** The site's id of the related alert. */
   readonly alert?: number;
-  /** All other fields, but `site`, as the hub shows them. */
+  /** All other fields except `site`, with the hub's ids. */
   readonly fields: object;
 }
 
-/** In the transaction of what they tell of; alerts must be stored already: the hub's ids of them are there. */
+/**
+ * Stores events in the transaction of their facts. Alerts must be stored first, because the hub's ids are
+ * looked up.
+ */
 export async function storeNewEvents(
   tx: Sql,
   site: string,
@@ -38,7 +41,7 @@ export async function storeNewEvents(
   await tx.unsafe(NEW_EVENTS, [site, epoch, JSON.stringify(rows), now]);
 }
 
-/** Runs of seats taken and given back are packed; every other event has a row. */
+/** Packs consecutive checkouts and checkins; every other event has its own row. */
 function rowsOf(events: readonly NewEvent[], site: string): object[] {
   const name = JSON.stringify(site);
   const headOf = (at: number) => `{"timestamp":"${iso(at)}","site":${name}`;
@@ -65,7 +68,7 @@ function rowsOf(events: readonly NewEvent[], site: string): object[] {
 
 const isOfSeats = (type: string) => type === "checkout" || type === "checkin";
 
-// An alert that is not there makes the body null, which the check of the table refuses.
+// A missing alert makes the body null, which violates the table's constraint.
 const NEW_EVENTS = `
   INSERT INTO new_events (received_at, at, site, type, level, source, server, body, number, packed)
   SELECT $4, r.at, $1, r.type, r.level, r.source, r.server, r.head || CASE
@@ -77,9 +80,9 @@ const NEW_EVENTS = `
   ORDER BY r.n`;
 
 /**
- * What the site published, made of its facts: of sessions and denials it sends none of its events, only how they stand.
- * `sessionIds` are the hub's by the site's; `told` are denials of which the site has published an event since the hub heard of
- * them last.
+ * Rebuilds the site's events from its facts: a site sends no events of sessions and denials. `sessionIds`
+ * maps the site's ids to the hub's; `told` are denials whose event the site has published since the last
+ * push.
  */
 export async function eventsOf(
   tx: Sql,
@@ -102,11 +105,14 @@ export async function eventsOf(
   });
 }
 
-/** Imported sessions have ids below 0. Seats that a server's first reading finds taken are not announced. */
+/**
+ * Reports whether the site published an event: not for imported sessions, which have negative ids, nor for
+ * seats found by a server's first reading.
+ */
 const isPublished = ({ id, change, announced }: SessionFact) =>
   id >= 0 && (change === "ended" || (change === "opened" && announced));
 
-/** Of a server whose picture has not come yet. */
+/** Interval of a server whose picture has not arrived yet. */
 const USUAL_INTERVAL_MS = 60_000;
 
 async function intervalsOf(
@@ -121,7 +127,9 @@ async function intervalsOf(
   return new Map(rows.map(({ server, ms }) => [server, Number(ms)]));
 }
 
-/** As the poll published it that saw the change: an opened session's fact may say that it has ended since. */
+/**
+ * Builds the event of the poll that saw the change; the fact of an opened session may already have its end.
+ */
 function sessionEvent(site: string, fact: SessionFact, session: number, intervalMs: number): NewEvent {
   const { change, daemon, feature, user, host, version, count, handle, firstSeenAt } = fact;
   const isEnd = change === "ended";
@@ -167,7 +175,7 @@ function publishedEvent(site: string, { event: { id: _, timestamp, ...event } }:
   };
 }
 
-/** Ids of the denials whose outcome is final only now: before they are stored. */
+/** Returns the ids of denials whose outcome becomes final with this push. Call it before storing them. */
 export async function newlyTold(
   tx: Sql,
   site: string,

@@ -1,11 +1,11 @@
 /**
- * Seats taken and given back, packed: 60 bytes an event instead of 450, and a hundredth of the rows. Each event is a line, its
- * type and its JSON but for `type` and `id`, with a tab between; JSON has neither raw tabs nor raw line ends.
+ * Packs checkouts and checkins: 60 bytes per event instead of 450, and a hundredth of the rows. Each event is
+ * a line of its type, a tab, and its JSON without `type` and `id`; JSON contains no raw tabs or line ends.
  */
 
-/** Events in one row: what a client that resumes behind one of them has unpacked in vain. */
+/** Maximum number of events per row; a resuming client unpacks up to this many in vain. */
 export const MAX_PACKED = 200;
-/** The fastest one. */
+/** The fastest level. */
 const LEVEL = 1;
 
 export interface PackedEvent {

@@ -4,14 +4,14 @@ import type { FeatureState } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
 import { pick } from "../../http/records.ts";
 
-/** A picture's features, their pools and who holds their seats, as rows of PostgreSQL and the statements that take them. */
+/** Rows of a picture's features, pools and people, and the statements that store them. */
 
-/** In `collected_at`, where null stands for the server's own time: a feature that was never read. */
+/** Value of `collected_at` for a feature that was never read; null stands for the server's time. */
 export const NEVER = -1;
-/** Behind all that have a place. */
+/** Sorts after all known places. */
 const LAST = 2_147_483_647;
 
-/** An INSERT of rows with these columns besides those that name their feature. */
+/** Builds an INSERT of these columns plus those that identify the feature. */
 function insertInto(table: string, columns: readonly string[], feature = "feature"): string {
   const names = columns.map(nameOf);
   return `

@@ -8,8 +8,8 @@ import { SUMS } from "./sums.ts";
 type Picture = Extract<State, { readonly kind: "picture" }>;
 
 /**
- * Stores pictures: of each server its head, the features that changed, and who holds their seats. Answers the servers whose
- * difference does not fit what is stored: these are wanted whole.
+ * Stores the head, the changed features and the people of each picture. Returns the servers whose difference
+ * does not match the stored picture; complete pictures are needed.
  */
 export async function storePictures(
   tx: Sql,
@@ -21,7 +21,7 @@ export async function storePictures(
   const wanted = new Set<string>();
   let rest = pictures;
   while (rest.length > 0) {
-    // A server's parts follow one another, each upon the one before.
+    // Parts of a server's picture build on each other.
     const round = [...new Map(rest.toReversed().map((picture) => [picture.server, picture])).values()];
     for (const server of await storeRound(tx, origin, round, now, pseudonyms)) wanted.add(server);
     rest = rest.filter((picture) => !round.includes(picture));
@@ -29,7 +29,7 @@ export async function storePictures(
   return [...wanted];
 }
 
-/** At most one picture of each server. */
+/** Stores at most one picture of each server. */
 async function storeRound(
   tx: Sql,
   origin: Origin,
@@ -45,7 +45,7 @@ async function storeRound(
     found.map(({ server, picture }) => [server, picture === null ? null : Number(picture)]),
   );
   const fits = pictures.filter(({ server, from }) => from === null || stored.get(server) === from);
-  // The same part again, because its answer was lost.
+  // A part that is sent again because its answer was lost.
   const isThere = ({ server, to }: Picture) => stored.get(server) === to;
   const wanted = pictures.filter((picture) => !fits.includes(picture) && !isThere(picture));
   if (fits.length === 0) return wanted.map(({ server }) => server);

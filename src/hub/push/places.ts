@@ -3,7 +3,7 @@ import type { Day, Fact } from "../../fleet/protocol.ts";
 import type { Partitioned } from "../database/partitions.ts";
 import type { FirstDays } from "../retention.ts";
 
-/** The parts of a push with rows for tables in partitions. */
+/** The parts of a push with rows for partitioned tables. */
 interface Brought {
   readonly facts: readonly Fact[];
   readonly days: readonly Day[];
@@ -38,8 +38,8 @@ export function daysIn({ facts, days }: Brought): Partial<Record<Partitioned, Se
 }
 
 /**
- * Leaves out rows that retention would drop within the hour: each past day would need a partition, and thousands of
- * partitions slow every query. A session that ended so long ago takes its open row with it.
+ * Removes rows that retention would delete within the hour: each past day would need a partition, and
+ * thousands of partitions slow every query. A session that ended so long ago also removes its open row.
  */
 export function withinRetention<B extends Brought>(brought: B, first: FirstDays): B {
   const isKept = (item: Fact | Day) => {

@@ -3,21 +3,21 @@ import type { Pool, Sql } from "../database/connect.ts";
 import { problemOf, type Refused, UNKNOWN_KIND } from "./batch.ts";
 import { type Origin, writeRows, writtenRows } from "./facts.ts";
 
-/** Of one site, so many are taken with one push. */
+/** Maximum number per push and site. */
 const AT_ONCE = 2_000;
 
-/** Facts and days that an older hub set aside because it did not know their kind, and that this one knows. */
+/** Facts and days that an older hub set aside as unknown, and that this hub knows. */
 export interface SetAside {
   readonly ids: readonly string[];
   readonly facts: readonly Fact[];
   readonly days: readonly Day[];
-  /** Those that still cannot be taken. */
+  /** Items that still cannot be stored. */
   readonly refused: readonly Refused[];
 }
 
 /**
- * Sets aside facts, days and states that cannot be stored, with their reasons. Facts and days of an unknown kind wait for a
- * hub that knows it. A state replaces its former record. Returns those that were not known before.
+ * Sets aside facts, days and states that cannot be stored, with their reasons. Unknown facts and days wait
+ * for a newer hub. A state replaces its former record. Returns the new records.
  */
 export async function setAside(
   tx: Sql,
@@ -50,7 +50,7 @@ const REFUSED = `
   SELECT $1, $2, r.seq, r.now, r.reason, r.kind, convert_to(r.body, 'UTF8')
   FROM json_to_recordset($3::text::json) AS r(seq bigint, now bigint, reason text, kind text, body text)`;
 
-/** Returns those of a site's present epoch, the oldest first. */
+/** Returns the items of a site's current epoch, oldest first. */
 export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   const known = JSON.stringify([...Object.keys(FACT_SCHEMAS), ...Object.keys(DAY_SCHEMAS)]);
   const rows: { id: string; seq: string | null; body: Buffer }[] = await pool`
@@ -74,7 +74,7 @@ export async function waitingOf(pool: Pool, site: string): Promise<SetAside> {
   return { ids: rows.map(({ id }) => id), facts, days, refused };
 }
 
-/** Takes them out, to be stored in the same transaction; false when another hub was first. */
+/** Removes items so that the same transaction can store them; returns false if another hub was first. */
 export async function takeOut(tx: Sql, { ids }: SetAside): Promise<boolean> {
   if (ids.length === 0) return false;
   const taken = await tx`

@@ -6,7 +6,10 @@ import { storePictures } from "./pictures.ts";
 
 type StateOf<Kind extends State["kind"]> = Extract<State, { readonly kind: Kind }>;
 
-/** Stores the newest states. Answers the servers whose pictures are wanted whole. `now`: epoch ms of the hub. */
+/**
+ * Stores the newest states. Returns the servers whose complete pictures are needed. `now`: epoch ms of the
+ * hub.
+ */
 export async function storeStates(
   tx: Sql,
   origin: Origin,
@@ -35,7 +38,7 @@ export async function storeStates(
   return wanted;
 }
 
-/** What a site says of itself. Servers that it no longer has vanish from the live view; their past stays. */
+/** Stores a site's public config. Removed servers disappear from the live view; their history stays. */
 async function storeSite(
   tx: Sql,
   origin: Origin,
@@ -65,8 +68,8 @@ const SERVERS = `
     changed_at = greatest(excluded.changed_at, servers.changed_at + 1) WHERE servers.place <> excluded.place`;
 
 /**
- * Alerts as the newest state has them: facts may lag behind it, and tell of what has ended. Of one that does not fire any
- * more the time is the hub's, until the site's own comes as a fact.
+ * Applies the newest state of alerts, which may be ahead of the facts. An alert that no longer fires gets the
+ * hub's time as its end, until the site's own time arrives as a fact.
  */
 export async function settleAlerts(tx: Sql, origin: Origin, now: number): Promise<void> {
   const { site, epoch } = origin;

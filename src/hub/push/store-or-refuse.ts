@@ -9,7 +9,7 @@ import { storeStates } from "./states.ts";
 
 const REASON = "its values do not fit the hub's database";
 
-/** Stores facts in their order. Returns those that PostgreSQL refuses. */
+/** Stores facts in order. Returns those that PostgreSQL refuses. */
 export async function storeOrRefuseFacts(
   tx: TransactionSQL,
   origin: Origin,
@@ -20,7 +20,10 @@ export async function storeOrRefuseFacts(
   return bad.map((fact) => ({ seq: fact.seq, reason: REASON, fact }));
 }
 
-/** Stores days in their order. Returns those that PostgreSQL refuses; former rows of their table and day go anyway. */
+/**
+ * Stores days in order. Returns those that PostgreSQL refuses; former rows of their table and day are deleted
+ * anyway.
+ */
 export async function storeOrRefuseDays(
   tx: TransactionSQL,
   origin: Origin,
@@ -35,7 +38,9 @@ export async function storeOrRefuseDays(
   return bad.map((day) => ({ seq: null, reason: REASON, fact: day }));
 }
 
-/** Stores states. Returns those that PostgreSQL refuses, and the servers whose pictures are wanted whole. */
+/**
+ * Stores states. Returns those that PostgreSQL refuses, and the servers whose complete pictures are needed.
+ */
 export async function storeOrRefuseStates(
   tx: TransactionSQL,
   origin: Origin,
@@ -51,7 +56,10 @@ export async function storeOrRefuseStates(
   return { wanted: [...new Set(wanted)], refused };
 }
 
-/** Stores items in a savepoint. Halves what PostgreSQL refuses, down to single items, and returns these. */
+/**
+ * Stores items in a savepoint. If PostgreSQL refuses them, retries each half, down to single items, and
+ * returns the refused ones.
+ */
 async function storeOrRefuse<Item>(
   tx: TransactionSQL,
   items: readonly Item[],

@@ -1,45 +1,45 @@
 /**
- * What the features of a server add up to. Seats are those of its sets of seats (`domain/polls/seat-groups.ts`); all but the
- * first four leave out features that are `failed`, as totals do (`domain/summary.ts`).
+ * Sums over the features of a server. Seats are counted per set of seats (`domain/polls/seat-groups.ts`); all
+ * but the first four fields exclude features that are `failed`, as totals do (`domain/summary.ts`).
  */
 export interface Sums {
   readonly features: number;
   readonly checkouts: number;
-  /** Of every set; null = of none it is known. */
+  /** Sum over all sets; null if no set has a known total. */
   readonly total: number | null;
   readonly used: number | null;
   readonly failed: number;
-  /** Without a free seat, as far as that is known. */
+  /** Features known to have no free seat. */
   readonly full: number;
   readonly stale: number;
   readonly unlimited: number;
   readonly queued: number;
   readonly reserved: number;
-  /** Sets with a limit, and those of them whose use is known. */
+  /** Sets with a limit, and how many of them have a known use. */
   readonly sets: number;
   readonly setsInUse: number;
   readonly seats: number;
   readonly seatsUsed: number;
   /** Seats of the sets whose use is known. */
   readonly seatsOfUsed: number;
-  /** The first day from the picture's on that licenses expire on, as YYYY-MM-DD. */
+  /** The next day on which licenses expire, counted from the picture's day, as YYYY-MM-DD. */
   readonly nextExpiry: string | null;
 }
-/** What can be added up over servers. */
+/** Fields that can be added up over servers. */
 export type Sum = Exclude<keyof Sums, "nextExpiry">;
 
 const READ = "state <> 'failed'";
 const LIMITED = `FILTER (WHERE NOT read_unlimited)`;
-/** Members of a group say how large all of it is; where one of several has no limit, the group has none. */
+/** Returns the size of a seat group. If one of several members is unlimited, the group is. */
 const sizeOf = (members: string) =>
   `CASE WHEN count(*) ${members} = 1 OR NOT bool_or(unlimited) ${members} THEN max(total) ${members} END`;
 
-/** Whether a feature counts in sums: not if it is a component of a package that its server has (`sharedSets`). */
+/** Excludes components of a package that its server also has (`sharedSets`). */
 const COUNTED = `coalesce(seat_group NOT LIKE 'package %', true) OR seat_group = 'package ' || name OR NOT EXISTS (
       SELECT FROM current_features p WHERE p.site = f.site AND p.server = f.server AND p.unit = f.unit
         AND p.seat_group = f.seat_group AND f.seat_group = 'package ' || p.name)`;
 
-/** Adds up the features of these servers anew. */
+/** Recomputes the sums of these servers. */
 export const SUMS = `
   WITH r AS (
     SELECT server, now FROM json_to_recordset($3::text::json) AS r(server text, now bigint) WHERE $2::int IS NOT NULL

@@ -5,7 +5,7 @@ import type { Log } from "../../domain/log.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import { type Answer, type Fact, HEARTBEAT_MS, NO_INSTANCE } from "../../fleet/protocol.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
-import { takeCommands } from "../commands/held.ts";
+import { takeCommands } from "../commands/held-answers.ts";
 import { type Pool, type Sql, whole } from "../database/connect.ts";
 import type { Partitions } from "../database/partitions.ts";
 import { firstDays } from "../retention.ts";
@@ -17,10 +17,10 @@ import { type SetAside, setAside, takeOut, waitingOf } from "./set-aside.ts";
 import { settleAlerts } from "./states.ts";
 import { storeOrRefuseDays, storeOrRefuseFacts, storeOrRefuseStates } from "./store-or-refuse.ts";
 
-/** A site is silent after so many missed heartbeats; and so long another process of it is not let in. */
+/** A site is silent after this many missed heartbeats; until then, no other process may push for it. */
 export const SILENT_MS = 3 * HEARTBEAT_MS;
 
-/** Another hub, whose clock differs a little, may have taken a site for silent that is as late. */
+/** Another hub with a slightly different clock may already consider such a late site silent. */
 const LATE_MS = 2 * HEARTBEAT_MS;
 
 interface PushDeps {
@@ -32,13 +32,13 @@ interface PushDeps {
   readonly pseudonyms: Pseudonyms;
 }
 
-/** Why a push is not taken; with a cursor: from where on the site is to send. */
+/** Why a push is refused; a cursor tells the site where to continue. */
 type Refusal = "instance" | "epoch" | { readonly cursor: number };
 
 /**
- * Takes a push: the site's cursor and its facts in one transaction, so that each fact is stored once, whichever answers
- * are lost. Throws CONFLICT where facts are missing in between, where the hub lost what it had of the site, and where
- * another process pushes for it.
+ * Stores a push: cursor and facts in one transaction, so that each fact is stored once even if answers are
+ * lost. Throws CONFLICT if facts are missing, if the hub lost data of the site, or if another process pushes
+ * for it.
  */
 export async function takePush(deps: PushDeps, sent: Batch, address: string): Promise<Answer> {
   const { pool, partitions, clock, log } = deps;
@@ -51,7 +51,7 @@ export async function takePush(deps: PushDeps, sent: Batch, address: string): Pr
   await pool`INSERT INTO sites (site, joined_at) VALUES (${batch.site}, ${now}) ON CONFLICT DO NOTHING`;
   let bad: readonly Refused[] = [];
   const taken = await pool.begin(async (tx): Promise<Answer | Refusal> => {
-    // One push of a site after the other, whichever hub has it.
+    // Serialize the pushes of a site across hubs.
     const [site] = await tx`SELECT * FROM sites WHERE site = ${batch.site} FOR UPDATE`;
     const cursor = cursorOf(site, batch, now);
     if (typeof cursor !== "number") return cursor;
@@ -88,14 +88,14 @@ interface SiteRow {
   readonly last_push_at: string | null;
 }
 
-/** The newest fact of the push's epoch that is stored, or why the push is not taken. */
+/** Returns the newest stored fact of the push's epoch, or why the push is refused. */
 function cursorOf(site: SiteRow | null, batch: Batch, now: number): number | Refusal {
   const { instance = null, last_push_at = null } = site ?? {};
   if (instance !== null && instance !== batch.instance && now - (whole(last_push_at) ?? 0) < SILENT_MS)
     return "instance";
   if (site?.epoch !== batch.epoch) return batch.begins ? batch.from - 1 : "epoch";
   const cursor = Number(site.cursor);
-  // A push that comes late, behind a later one: its rows of days and its states are older than facts that are stored.
+  // A late push after a newer one: its days and states are older than stored facts.
   if (batch.to < cursor && batch.days.length + batch.states.length > 0) return { cursor };
   return batch.from > cursor + 1 && !batch.gap && !batch.hello ? { cursor } : cursor;
 }
@@ -114,10 +114,10 @@ async function store(
   const origin: Origin = { site: batch.site, epoch };
   const reached = Math.max(cursor, batch.to);
   const news = batch.facts.filter(({ seq }) => seq > cursor);
-  // In a new epoch people may have other names, and are told of anew.
+  // In a new epoch people may have other names, and are sent again.
   if (epoch !== site.epoch_no) await tx`DELETE FROM last_seen WHERE site = ${batch.site}`;
   const refused = batch.refused.filter(({ seq }) => seq === null || seq > cursor);
-  // Before what is newer of the same kinds.
+  // Before newer items of the same kinds.
   if (epoch === site.epoch_no && (await takeOut(tx, waiting))) {
     refused.push(
       ...waiting.refused,
@@ -143,7 +143,7 @@ async function store(
   return { answer: { cursor: reached, commands, wanted: states.wanted }, refused: newlyRefused };
 }
 
-/** The pictures of a site that was silent were shown as stale: these are others now, whether the site sends them or not. */
+/** Marks the pictures of a site that was silent as changed: they were shown as stale. */
 async function heardAgain(tx: Sql, site: string, now: number): Promise<void> {
   await tx`UPDATE servers SET changed = pg_current_xact_id(), changed_at = greatest(changed_at + 1, ${now}) WHERE site = ${site}`;
 }

@@ -26,7 +26,7 @@ type Deps = Pick<
   "clock" | "host" | "live" | "daemon" | "meters" | "requests" | "build" | "snapshotFor"
 >;
 
-/** Metrics of the sites, of what they have and of the hub itself. */
+/** Serves metrics of sites, their servers and the hub itself. */
 export function metricsAtHubRoutes(deps: Deps, http: SitesDeps) {
   const { clock, daemon, build, meters, snapshotFor } = deps;
   const { reads, directory } = http;
@@ -50,7 +50,7 @@ export function metricsAtHubRoutes(deps: Deps, http: SitesDeps) {
     return sampleOf(deps, { total: seats.total, used: seats.used, utilization });
   }
 
-  /** What the database says of the fleet's alerts and its stream, and the hub of itself. */
+  /** Returns metrics of the fleet's alerts and stream, and of the hub itself. */
   async function ownMetrics(): Promise<(emit: Emit) => void> {
     const sql = reads.pool();
     const [firing, [row]] = await Promise.all([

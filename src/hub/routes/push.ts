@@ -3,33 +3,33 @@ import { ApiError } from "../../domain/errors.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
-import type { Holds } from "../commands/held.ts";
+import type { Holds } from "../commands/held-answers.ts";
 import type { Batch } from "../push/batch.ts";
 import { readBatch } from "../push/batch.ts";
 import { readPacked } from "../push/body.ts";
 
-/** Pushes that are worked on at once, and those that may wait: what is beyond is told to come again. */
+/** Pushes processed at once, and pushes that may wait; further ones are told to retry. */
 const AT_ONCE = 8;
 const WAITING = 64;
 const RETRY_SECONDS = 2;
 
 export interface PushPort {
   take(batch: Batch, address: string): Promise<Answer>;
-  /** Waits for commands to a site before its push is answered, see `held.ts`. */
+  /** Waits for commands to a site before its push is answered, see `held-answers.ts`. */
   hold: Holds["wait"];
 }
 
-/** Where sites bring what they have. */
+/** Receives the pushes of sites. */
 export function pushRoutes({ take, hold }: PushPort) {
   let running = 0;
   const waiting: (() => void)[] = [];
 
-  /** A turn among the pushes; bodies are read in it, so that at most so many are in memory. */
+  /** Runs work in a limited number of slots. Bodies are read inside, to bound memory. */
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (running >= AT_ONCE) {
       if (waiting.length >= WAITING)
         throw new ApiError("RATE_LIMIT_EXCEEDED", "The hub has more pushes than it can work on.", {
-          // Spread, or all would come again at once.
+          // Spread the retries.
           retryAfterSeconds: RETRY_SECONDS + Math.floor(Math.random() * 2 * RETRY_SECONDS),
         });
       await new Promise<void>((resolve) => void waiting.push(resolve));

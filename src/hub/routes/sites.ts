@@ -20,7 +20,7 @@ import { type Directory, sumOf } from "../lists/directory.ts";
 import type { Sums } from "../push/sums.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 
-/** A site with facts that wait for longer is behind. */
+/** A site whose facts wait longer is behind. */
 const BEHIND_MS = 60_000;
 
 const SITES: ListKind<SiteRecord> = { plural: "sites", record: SiteRecord, identity: ["site"] };
@@ -36,7 +36,7 @@ export interface SitesDeps {
   readonly directory: Directory;
 }
 
-/** How a hub stands to these sites, null = to all. */
+/** Returns records of these sites, null = of all. */
 export async function siteRecords(
   { reads, directory }: SitesDeps,
   sites: readonly string[] | null,
@@ -61,7 +61,7 @@ export async function siteRecords(
   return rows.map((row) => siteRecord(row, of(servers.get(row.site) ?? []), now));
 }
 
-/** The sites of a fleet, and how far the hub is behind each. */
+/** Lists the sites of a fleet, and how far the hub is behind each. */
 export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps) {
   async function records(exchange: Exchange, sites: readonly string[] | null): Promise<SiteRecord[]> {
     const found = await siteRecords(deps, sites, clock.now());
@@ -122,7 +122,7 @@ interface Row
   readonly criticals: number;
 }
 
-/** The servers of a site, and what their features add up to. */
+/** The servers of a site, and the sums of their features. */
 interface Servers {
   readonly pictures: readonly ServerPicture[];
   readonly sums: readonly Sums[];
@@ -140,7 +140,7 @@ function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRec
   return {
     site: row.site,
     state: isSilent ? "silent" : lagMs > BEHIND_MS ? "behind" : "connected",
-    // What a silent site has by now nobody knows.
+    // Unknown for a silent site.
     lagFacts: isSilent || row.head === null ? null : Math.max(0, Number(row.head) - Number(row.cursor)),
     lagSeconds: isSilent ? null : Math.floor(lagMs / 1000),
     daysLeft: row.days_left,
@@ -162,7 +162,7 @@ function siteRecord(row: Row, { pictures, sums }: Servers, now: number): SiteRec
   };
 }
 
-/** The first day that is not over; a site that is silent says none anew. */
+/** Returns the next expiry day from today on; sums of a silent site may be old. */
 function nextOf(sums: readonly Sums[], now: number): string | null {
   const today = new Date(now).toISOString().slice(0, 10);
   const days = sums.flatMap(({ nextExpiry }) =>

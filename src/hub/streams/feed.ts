@@ -8,24 +8,24 @@ import type { Partitions } from "../database/partitions.ts";
 import { unpackEvents } from "../push/packed-events.ts";
 import { giveIds, publish, type StreamState, streamState } from "./publish.ts";
 
-/** Events read at a time for the clients that are live. */
+/** Number of events per read for live clients. */
 const READ_EVENTS = 500;
-/** An id may be so far ahead of the clock and still be taken as its time. */
+/** An id at most this far ahead of the clock is used as its time. */
 const TRUSTED_AHEAD_MS = 1_000;
 
 interface FeedDeps {
   readonly pool: Pool;
   readonly partitions: Partitions;
-  /** Whether a client is there: without one nothing is read. */
+  /** Reports whether there are clients; without any, nothing is read. */
   readonly isWatched: () => boolean;
-  /** Seats of all sites, for a metrics sample. */
+  /** Returns the seats of all sites, for a metrics sample. */
   readonly licenses: () => MetricsEvent["licenses"];
-  /** Asks for a look, soon. */
+  /** Requests a look soon. */
   readonly wake: () => void;
 }
 
 type Unnumbered<E> = Omit<E, "id" | "timestamp">;
-/** A picture's event at a hub. */
+/** A picture event at a hub. */
 export type SitePictureNotice = Unnumbered<PictureNotice> & { readonly site: string };
 
 /** A sample or a picture that waits for its id. */
@@ -37,16 +37,16 @@ interface Waiting {
 export type Feed = Awaited<ReturnType<typeof createFeed>>;
 
 /**
- * The stream as this hub tells it: the published events in the order of their ids, and its own samples and pictures, which get
- * ids of the same row of numbers. In the place of a daemon's bus and its stored events.
+ * Event source of this hub's streams, in place of a daemon's bus and stored events: published events in id
+ * order, and the hub's own samples and pictures, whose ids come from the same sequence.
  */
 export async function createFeed({ pool, partitions, isWatched, licenses, wake }: FeedDeps) {
   let state: StreamState = await streamState(pool);
-  /** Everything up to it was told to the clients that are live. */
+  /** Live clients have received all events up to this id. */
   let last = state.last;
   let waiting: Waiting[] = [];
   let looking: Promise<void> | null = null;
-  /** One page at a time: hundreds of clients that resume must not take the connections of pushes. */
+  /** One page at a time: hundreds of resuming clients must not take the connections of pushes. */
   let pages: Promise<unknown> = Promise.resolve();
   const listeners = new Set<Parameters<Bus["subscribe"]>[0]>();
 
@@ -54,11 +54,11 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     for (const listener of listeners) listener(batch);
   }
 
-  /** Tells the events up to an id; all of them can be read. */
+  /** Sends the events up to an id, all of which are readable. */
   async function tellUpTo(id: number): Promise<void> {
     while (last < id && isWatched()) {
       const rows = await readEvents(pool, last, id, READ_EVENTS);
-      // Who has come meanwhile is live behind `last`.
+      // New clients are live from `last` on.
       last = rows.length < READ_EVENTS ? id : (rows.at(-1)?.id ?? id);
       if (rows.length > 0) tell(rows.map(publishedRow));
     }
@@ -94,7 +94,7 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
     if (waiting.length > 0) await tellWaiting();
   }
 
-  /** Publishes what waits, and tells what is new; never twice at once. */
+  /** Publishes waiting events and sends new ones; never concurrently. */
   function lookOnce(): Promise<void> {
     looking ??= look().finally(() => {
       looking = null;
@@ -120,12 +120,12 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
 
   const history: StreamsPort["history"] = {
     async catchUp() {
-      // One that runs may have read before the client's last event was published.
+      // A look in progress may have read before the client's last event was published.
       await looking;
       await lookOnce();
     },
     page(after, limit, only) {
-      // What is not told yet comes live.
+      // Later events arrive live.
       const upTo = last;
       const page = pages.then(() => readEvents(pool, after, upTo, limit, only));
       pages = page.catch(() => {});
@@ -140,8 +140,8 @@ export async function createFeed({ pool, partitions, isWatched, licenses, wake }
 }
 
 /**
- * Events above `after` up to an id, in order: at least `limit` of them where there are so many, and no more than a packed row
- * beyond that.
+ * Returns events above `after` up to an id, in order: at least `limit` of them if there are that many, and at
+ * most one packed row more.
  */
 async function readEvents(
   pool: Pool,

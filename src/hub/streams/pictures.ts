@@ -9,24 +9,24 @@ import { wholePictures } from "../lists/servers.ts";
 import { SILENT_MS } from "../push/take-push.ts";
 import type { Feed } from "./feed.ts";
 
-/** Pictures read in one transaction. */
+/** Number of pictures per transaction. */
 const GROUP = 20;
-/** Features and rows of all pictures that are kept to find what changes: about 1 KB each. */
+/** Maximum number of features and rows in memory, to compute differences; about 1 KB each. */
 const MAX_KEPT_ROWS = 40_000;
 
 interface ServerRow {
   readonly site: string;
   readonly server: string;
   readonly changed_at: string;
-  /** Of the site: whether it is silent must be judged by what is read together with the picture. */
+  /** Of the site. Read together with the picture, so that silence is judged at the same moment. */
   readonly last_push_at: string | null;
 }
 
 const isSilent = ({ last_push_at }: ServerRow, now: number) => now - Number(last_push_at) > SILENT_MS;
 
 /**
- * Number of a server's picture, the same at all hubs: each change has a higher one, and so has the picture that is stale because
- * its site is silent.
+ * Returns the number of a server's picture, equal at all hubs: each change has a higher one, and so has the
+ * stale picture of a silent site.
  */
 const numberOf = (row: ServerRow, now: number) => 2 * Number(row.changed_at) + (isSilent(row, now) ? 1 : 0);
 
@@ -35,7 +35,10 @@ interface Numbered {
   readonly picture: ServerPicture;
 }
 
-/** Whole pictures with their numbers, as they are at one moment, in the order of the ids; those that are not there are left out. */
+/**
+ * Returns complete pictures with their numbers from one snapshot, in the order of the ids; unknown ids are
+ * left out.
+ */
 export async function numberedPictures(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
   if (ids.length === 0) return [];
   return pool.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (tx) => {
@@ -47,7 +50,7 @@ export async function numberedPictures(pool: Pool, ids: readonly string[], now: 
   });
 }
 
-/** The same without features. */
+/** Returns pictures without features, with their numbers. */
 async function numberedHeads(pool: Pool, ids: readonly string[], now: number): Promise<Numbered[]> {
   const rows = await headsOf(pool, ids);
   return rows.map((row) => ({
@@ -73,27 +76,27 @@ async function headsOf(sql: Sql, ids: readonly string[]): Promise<HeadRow[]> {
 interface WatchDeps {
   readonly pool: Pool;
   readonly bus: Pick<Feed["bus"], "pass">;
-  /** Filters of the clients that take pictures. */
+  /** Filters of the clients that receive pictures. */
   readonly watching: () => readonly Pick<StreamFilter, "sites" | "servers">[];
   readonly clock: Clock;
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
 }
 
-/** A server that somebody watches: the number that was told last, and the picture, where there is room for it. */
+/** A watched server: the number sent last, and its picture if there is room. */
 interface Kept {
   readonly number: number;
   readonly picture: ServerPicture | null;
 }
 
 /**
- * Tells of the pictures that somebody watches by events `picture`: what is stored is compared with what was told last. Where
- * that is not known (the server was not watched before, or there are too many), the event says the number alone, from and to:
- * a reader that has another one reads the picture again.
+ * Sends `picture` events to clients, with the difference between the stored picture and the last one sent. If
+ * the last one is unknown (the server was not watched before, or memory is full), the event has only the
+ * numbers `from` and `to`; clients with another number read the picture again.
  */
 export function createPictureWatch({ pool, bus, watching, clock, anonymous }: WatchDeps) {
   const kept = new Map<string, Kept>();
   let keptRows = 0;
-  /** Sites that were watched as a whole at the last look: their new servers are news. */
+  /** Sites that were watched completely at the last look; their new servers are news. */
   let before = new Set<string>();
 
   function tell(id: string, number: number, after: ServerPicture, isWhole: boolean): void {
@@ -130,7 +133,7 @@ export function createPictureWatch({ pool, bus, watching, clock, anonymous }: Wa
   }
 
   return {
-    /** Tells what changed since the last look. */
+    /** Sends the changes since the last look. */
     async look(): Promise<void> {
       const filters = watching();
       if (filters.length === 0 && kept.size === 0) return;

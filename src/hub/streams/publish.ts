@@ -3,26 +3,26 @@ import type { Pool } from "../database/connect.ts";
 import { LOCK, LOCKS } from "../database/migrate.ts";
 import type { Partitions } from "../database/partitions.ts";
 
-/** Rows that get their ids in one transaction. */
+/** Rows that get ids in one transaction. */
 const ROUND_ROWS = 500;
 
-/** How far the stream is, in the eyes of PostgreSQL. */
+/** Position of the stream. */
 export interface StreamState {
-  /** The highest id that was given: every event up to it can be read. */
+  /** The highest assigned id; all events up to it are readable. */
   readonly last: number;
   /** The highest id that retention has deleted; 0 = none. */
   readonly deleted: number;
   readonly oldest: number | null;
-  /** Events wait to be published. */
+  /** Events are waiting to be published. */
   readonly hasNews: boolean;
-  /** PostgreSQL's time, epoch ms: one clock for all hubs. */
+  /** PostgreSQL's time in epoch ms, the same for all hubs. */
   readonly now: number;
 }
 
 const NOW_MS = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 export async function streamState(pool: Pool): Promise<StreamState> {
-  // EXISTS would read past all that was published since the last vacuum: 3.5 ms a look at 80 events a second.
+  // EXISTS would scan all rows published since the last vacuum: 3.5 ms per look at 80 events a second.
   const [row] = await pool.unsafe(`
     SELECT last, deleted, (SELECT min(id) FROM events) AS oldest, (SELECT min(place) FROM new_events) IS NOT NULL AS news,
       ${NOW_MS} AS now FROM stream`);
@@ -37,14 +37,13 @@ export async function streamState(pool: Pool): Promise<StreamState> {
 }
 
 /**
- * Ids are given by one hub at a time, under this lock, which goes with the transaction: by the time another hub has it, all
- * ids given before can be read. Several statements in one message, so that nobody holds the lock while a hub, or the line to
- * it, is dead; each sees what was committed before it began. Whatever changes the row of `stream` takes it.
+ * Assigns ids on one hub at a time. The lock is released with the transaction, so the next hub can read all
+ * earlier ids. All statements are sent in one message, so that a hub that dies does not hold the lock; each
+ * sees everything committed before. Every change to the row of `stream` needs this lock.
  */
 const LOCKED = `SELECT pg_advisory_xact_lock(${LOCK}, ${LOCKS.publish});`;
 
-// An id is the time by PostgreSQL's clock, or the next number where that was given already. Without JIT: 2,000 rows took 560 ms
-// with it, of which it was 530 ms.
+// An id is PostgreSQL's time, or the next free number. JIT is off: it took 530 of 560 ms for 2,000 rows.
 const PUBLISH = `${LOCKED}
   SET LOCAL jit = off;
   WITH taken AS (
@@ -64,9 +63,9 @@ const PUBLISH = `${LOCKED}
   )
   SELECT rows, pg_notify('licmond', 'events') FROM told`;
 
-/** Publishes what waits, in the order in which it was stored. */
+/** Publishes waiting events in the order they were stored. */
 export async function publish(pool: Pool, partitions: Partitions, state: StreamState): Promise<void> {
-  // Ids may run ahead of the clock: of a busy moment, and behind a clock that was set back.
+  // Ids may be ahead of the clock, after a burst or after the clock was set back.
   const day = Math.floor(Math.max(state.now, state.last) / DAY_MS);
   await partitions.ensure({ events: [day, day + 1] }, day);
   for (let rows = ROUND_ROWS; rows === ROUND_ROWS; ) {
@@ -75,7 +74,7 @@ export async function publish(pool: Pool, partitions: Partitions, state: StreamS
   }
 }
 
-/** Gives ids to events that are not stored; answers the first of them. */
+/** Assigns ids to events that are not stored; returns the first id. */
 export async function giveIds(pool: Pool, count: number): Promise<number> {
   const [, rows] = (await pool.unsafe(`${LOCKED}
     UPDATE stream SET last = greatest(last, ${NOW_MS} - 1) + ${count} RETURNING last`)) as [
@@ -88,8 +87,8 @@ export async function giveIds(pool: Pool, count: number): Promise<number> {
 const IS_AUDIT = "type = 'log' AND source = 'audit'";
 
 /**
- * Drops the events of the days before `day`, but lines of the audit trail from `auditDay` on (days since 1970). Stores the
- * highest id that was dropped, so that the hub tells a client that resumes below it. Answers how many partitions it dropped.
+ * Deletes the events of days before `day`, except audit lines from `auditDay` on (days since 1970). Stores
+ * the highest deleted id, for clients that resume below it. Returns the number of dropped partitions.
  */
 export async function dropEvents(
   pool: Pool,

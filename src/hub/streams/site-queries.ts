@@ -17,7 +17,7 @@ const queries = {
   combined: queryOf({ ...combined.parameters, ...SITE }),
 };
 
-/** An event with its site; a metrics sample is of the hub's own host. */
+/** Adds the site to an event's schema; a metrics sample is about the hub's own host. */
 const ofSite = ({ title, properties }: TSchema): TSchema =>
   record(`${title}AtHub`, { site: Type.String(), ...properties });
 const { metrics: sample, ...events } = EVENT_SCHEMAS;
@@ -29,13 +29,13 @@ const schemas = {
   >),
 };
 
-/** The streams of a hub: those of the daemon, with `site`. */
+/** Returns the stream queries of the daemon with `site` added. */
 export function hubStreams(directory: Directory): StreamForm {
   return {
     queries,
     schemas,
     resolve(wanted) {
-      // Throws for a site that is not there.
+      // Throws NOT_FOUND for an unknown site.
       if (wanted.site) serversIn(directory, { site: wanted.site });
       const resolved = byLabels(directory.snapshot(), wanted);
       if (wanted.events?.includes("picture") && !resolved.site && !resolved.server)

@@ -28,17 +28,17 @@ interface StreamsDeps {
   readonly anonymous: (picture: ServerPicture) => ServerPicture;
   readonly limits: () => Pick<Config["limits"], "streams" | "streamsPerKey" | "streamBufferBytes">;
   readonly log: Pick<Log, "warn">;
-  /** False once the key of this id was revoked or has expired, or the sign-in has ended. */
+  /** Returns false if the key was revoked or has expired, or the sign-in has ended. */
   readonly keyHolds: (id: string) => boolean;
-  /** Asks for a look, soon. */
+  /** Requests a look soon. */
   readonly wake: () => void;
-  /** Whether the last look failed. */
+  /** Reports whether the last look failed. */
   readonly isFailing: () => boolean;
 }
 
 export type HubStreams = Awaited<ReturnType<typeof createHubStreams>>;
 
-/** The streams of a hub: the daemon's, over what PostgreSQL has of all sites. `look` is to be called again and again. */
+/** Serves the daemon's streams with events of all sites. `look` must be called repeatedly. */
 export async function createHubStreams(deps: StreamsDeps) {
   const { pool, partitions, clock, directory, host, wake } = deps;
   const feed = await createFeed({

@@ -6,15 +6,15 @@ import { isAway, sqlState } from "../database/connect.ts";
 
 const RETRY_SECONDS = 5;
 
-/** By SQLSTATE: what everybody may be told. */
+/** Public messages by SQLSTATE. */
 const WORDS: Readonly<Record<string, string>> = {
   "25006": "The hub's database is read-only",
   "53100": "The disk of the hub's database is full",
 };
 
 /**
- * Whether the database takes pushes. What it does not take is SERVICE_UNAVAILABLE, and nothing of it is acknowledged: the
- * sites wait. Each of them comes again and again, so why is logged once, until a push is taken again.
+ * Tracks whether the database accepts pushes. A failed push is answered with SERVICE_UNAVAILABLE and retried
+ * by its site. Logs only the first failure and the recovery.
  */
 export function createTakes(log: Log) {
   let problem: string | null = null;
@@ -39,7 +39,7 @@ export function createTakes(log: Log) {
         throw new ApiError("SERVICE_UNAVAILABLE", `${failed(error)}.`, { retryAfterSeconds: RETRY_SECONDS });
       }
     },
-    /** What the last push says of the database; a database that only reads may seem well. */
+    /** Adds the result of the last push; a read-only database may look healthy. */
     health: (check: HealthCheck): HealthCheck =>
       problem === null || check.status === "unhealthy" ? check : { status: "unhealthy", message: problem },
   };

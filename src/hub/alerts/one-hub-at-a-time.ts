@@ -4,16 +4,16 @@ import type { Timers } from "../../domain/time/clock.ts";
 import type { Pool } from "../database/connect.ts";
 import { LOCK } from "../database/migrate.ts";
 
-/** What a hub does while it is the one that does it. */
+/** The work of the hub that holds the lock. */
 export interface Shift {
   turn(): Promise<void>;
   stop(): void | Promise<void>;
 }
 
 interface DutyDeps {
-  /** One connection, which holds the lock: with it the lock goes, and another hub takes over. */
+  /** A single connection that holds the lock; if it is lost, another hub takes over. */
   readonly connection: Pool;
-  /** Which of the hub's locks. */
+  /** Number of the lock. */
   readonly lock: number;
   readonly everyMs: number;
   readonly begin: (connection: Pool) => Promise<Shift>;
@@ -21,7 +21,10 @@ interface DutyDeps {
   readonly log: Log;
 }
 
-/** Work that one hub does at a time: the others try again each turn, and take over where it ends or dies. */
+/**
+ * Runs work on one hub at a time. The others try to get the lock at each turn, and take over when its holder
+ * stops or dies.
+ */
 export function createDuty({ connection, lock, everyMs, begin, timers, log }: DutyDeps) {
   let shift: Shift | null = null;
   let isFailing = false;
@@ -29,7 +32,9 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
   let running: Promise<void> = Promise.resolve();
   let cancel = () => {};
 
-  /** Whether the lock is still this connection's: a connection that was lost is made anew without a word. */
+  /**
+   * Reports whether this connection still holds the lock: Bun reconnects silently after a connection is lost.
+   */
   async function holds(): Promise<boolean> {
     const [row] = await connection`
       SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ${LOCK} AND objid = ${lock}
@@ -37,7 +42,7 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
     return row.held;
   }
 
-  /** Has PostgreSQL notice within half a minute that this host is gone, and not after the two hours of TCP. */
+  /** Makes PostgreSQL detect a dead host within 30 s instead of TCP's two hours. */
   const watchConnection = () => connection`
     SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
       set_config('tcp_keepalives_count', '3', false)`;
@@ -67,7 +72,7 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
     } catch (error) {
       if (!isFailing) log.error("Alerts cannot be looked at", { error: messageOf(error) });
       isFailing = true;
-      // Nobody knows whether the lock is still there.
+      // The lock may be lost.
       await end();
       await connection`SELECT pg_advisory_unlock_all()`.catch(() => {});
     }

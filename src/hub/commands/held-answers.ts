@@ -2,12 +2,15 @@ import type { Clock, Timers } from "../../domain/time/clock.ts";
 import { type Command, HEARTBEAT_MS } from "../../fleet/protocol.ts";
 import type { Pool, Sql } from "../database/connect.ts";
 
-/** The commands that leave with the answer to a push: a site may get one again until its outcome is there. */
+/**
+ * Takes the commands to send with the answer to a push. A command may be sent again until its outcome
+ * arrives.
+ */
 export async function takeCommands(sql: Sql, site: string, now: number): Promise<Command[]> {
   const rows: { id: string; body: string; expires_at: string }[] = await sql`
     UPDATE commands SET handed_at = coalesce(handed_at, ${now})
     WHERE site = ${site} AND done_at IS NULL AND expires_at > ${now} RETURNING id, body, expires_at`;
-  // Their ids are in the order of time.
+  // Command ids sort by time.
   return rows
     .sort((a, b) => (a.id < b.id ? -1 : 1))
     .map(({ body, expires_at }) => ({ ...JSON.parse(body), expiresInMs: Number(expires_at) - now }));
@@ -21,13 +24,15 @@ interface HoldDeps {
 
 export type Holds = ReturnType<typeof createHolds>;
 
-/** Answers to pushes that wait for a command, so that it reaches its site at once and not with the next heartbeat. */
+/**
+ * Holds answers to pushes until there is a command, so that commands need not wait for the next heartbeat.
+ */
 export function createHolds({ pool, clock, timers }: HoldDeps) {
   const held = new Map<string, Set<() => void>>();
   let isEnding = false;
 
   return {
-    /** Waits for commands to a site, not longer than a heartbeat: the site must be heard of again before it counts as silent. */
+    /** Waits for a command to a site, at most one heartbeat, so that the site does not count as silent. */
     async wait(site: string, holdMs: number, signal: AbortSignal): Promise<Command[]> {
       if (isEnding || holdMs <= 0) return [];
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -44,7 +49,7 @@ export function createHolds({ pool, clock, timers }: HoldDeps) {
       return signal.aborted || isEnding ? [] : takeCommands(pool, site, clock.now());
     },
 
-    /** Releases the answers to sites for which there is a command. */
+    /** Releases the answers to sites that have commands. */
     async look(): Promise<void> {
       if (held.size === 0) return;
       const rows: { site: string }[] = await pool`
