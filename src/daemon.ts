@@ -39,8 +39,8 @@ import { type App, createApp } from "./http/app.ts";
 import type { HistoryAnswers } from "./http/history-answers/answers.ts";
 import { listen } from "./http/listen.ts";
 import { createRequestCounters } from "./http/request-counters.ts";
+import { createBroadcaster } from "./http/streams/broadcaster.ts";
 import { createEncoder } from "./http/streams/encode.ts";
-import { createHub } from "./http/streams/hub.ts";
 import { createPictureFeed } from "./http/streams/picture-feed.ts";
 import { listenOnSockets } from "./http/unix-sockets.ts";
 import { createLive, type Live } from "./live/live.ts";
@@ -129,12 +129,12 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     const secret = installationSecret(store);
     const pseudonyms = createPseudonyms(secret);
     const holds = (id: string) => people.holds(id, running.current().page);
-    const { hub, pictures } = openStreams(records, sampler, holds, pseudonyms);
+    const { broadcaster, pictures } = openStreams(records, sampler, holds, pseudonyms);
     const view = () => ({
       build,
       startedAt,
       lastReload: running.lastReload(),
-      streams: hub.counts(),
+      streams: broadcaster.counts(),
       eventLoopLagMs: lag.longestMs(),
       databaseBytes: store.sizeBytes(),
       disk: host.sample().disk,
@@ -147,10 +147,21 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     meters.add(requests.emit);
     meters.add((emit) => emitFleet(fleet.status(), emit));
     const known = { pseudonyms, installationId: installationId(secret) };
-    const answers = { ...records, ...people, ...polling, ...known, host, hub, sampler, lag, denials, fleet };
+    const answers = {
+      ...records,
+      ...people,
+      ...polling,
+      ...known,
+      host,
+      broadcaster,
+      sampler,
+      lag,
+      denials,
+      fleet,
+    };
     const served = { clock, log, build, running, reload, startedAt, begun, meters: meters.emit, pictures };
     const httpDeps = httpDepsOf({ ...answers, ...served, alerts: alerts.port });
-    const { listening, certificate } = openListeners(createApp(httpDeps, requests), hub.close);
+    const { listening, certificate } = openListeners(createApp(httpDeps, requests), broadcaster.close);
 
     denials.start();
     part("alerts", alerts).start();
@@ -291,7 +302,7 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
     keyHolds: (id: string) => boolean,
     pseudonyms: Pseudonyms,
   ) {
-    const hub = createHub({
+    const broadcaster = createBroadcaster({
       encoder: createEncoder(pseudonyms, () => running.current().fleet?.site ?? null),
       bus,
       requestSample: sampler.request,
@@ -299,9 +310,9 @@ export function createDaemon(config: Config, overrides: Partial<DaemonDeps> = {}
       bufferBytes: () => running.current().limits.streamBufferBytes,
       log: log("http"),
     });
-    teardown.add("streams", () => hub.close());
-    const feed = createPictureFeed({ live, bus, isWanted: hub.takesPictures, pseudonyms, clock });
-    return { hub, pictures: part("pictures", feed) };
+    teardown.add("streams", () => broadcaster.close());
+    const feed = createPictureFeed({ live, bus, isWanted: broadcaster.takesPictures, pseudonyms, clock });
+    return { broadcaster, pictures: part("pictures", feed) };
   }
 
   function openListeners(app: App, endStreams: () => void) {

@@ -8,7 +8,7 @@ import { nextTurn } from "../domain/time/slices.ts";
 import { hostZone } from "../domain/time/zone.ts";
 import type { DaemonStatus, HttpDeps, HttpSettings } from "../http/deps.ts";
 import type { AppDeps } from "../http/routes/deps.ts";
-import type { Hub } from "../http/streams/hub.ts";
+import type { Broadcaster } from "../http/streams/broadcaster.ts";
 import type { Bus } from "../live/bus.ts";
 import type { Sampler } from "../live/sampler.ts";
 import { whenFree } from "../store/database/busy.ts";
@@ -29,7 +29,7 @@ interface HttpParts extends Omit<AppDeps, "settings" | "health" | "streams" | "d
   readonly bus: Bus;
   readonly events: Events;
   readonly sampler: Sampler;
-  readonly hub: Hub;
+  readonly broadcaster: Broadcaster;
   readonly lag: LoopLag;
   readonly fleet: Pick<Fleet, "status">;
   readonly startedAt: number;
@@ -80,7 +80,7 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
       clock: clockHealth(parts.clockDoubtMs()),
     }),
     streams: {
-      hub: parts.hub,
+      broadcaster: parts.broadcaster,
       history: parts.events,
       samples: parts.sampler,
       limits: () => {
@@ -93,14 +93,14 @@ export function httpDepsOf(parts: HttpParts): AppDeps {
 }
 
 function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
-  const { collector, running, store, hub, lag, fleet, startedAt, begun, reload } = parts;
+  const { collector, running, store, broadcaster, lag, fleet, startedAt, begun, reload } = parts;
   return {
     status: () => ({
       uptimeSeconds: Math.floor((performance.now() - begun) / 1000),
       startedAt,
       configFile: running.file(),
       lastReload: running.lastReload(),
-      streams: hub.counts(),
+      streams: broadcaster.counts(),
       eventLoopLagMs: lag.longestMs(),
       fleet: fleet.status(),
       database: {
@@ -112,7 +112,7 @@ function daemonPort(parts: HttpParts): HttpDeps["daemon"] {
     }),
     counters() {
       const { polls, parseProblems } = collector.status();
-      const { sse, websocket } = hub.counts();
+      const { sse, websocket } = broadcaster.counts();
       const { user, system } = process.cpuUsage();
       return {
         polls,

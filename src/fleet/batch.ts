@@ -132,8 +132,8 @@ export function createBatches(deps: BatchDeps) {
     const { body, bytes } = await packed(around, parts);
     if (body === null) {
       if (MAX_FACTS >> shrink > 1) return pack(shrink + 1);
-      if (facts.texts.length === 0) throw new Error(`States take ${bytes} bytes, more than a push may`);
-      log.error("A fact is larger than a push may be and stays at the site", { fact: to, bytes });
+      if (facts.texts.length === 0) throw new Error(`States of ${bytes} bytes exceed the limit of a push`);
+      log.error("A fact exceeds the limit of a push and is not sent", { fact: to, bytes });
       tooLarge.add(to);
       return pack(shrink);
     }
@@ -179,7 +179,7 @@ export async function bareOf(
 ): Promise<Batch> {
   const to = deps.outbox.cursor();
   const { body } = await packed({ ...aroundFacts(deps, to), ...what }, { facts: [], states: [], days: [] });
-  if (body === null) throw new Error("A push that brings nothing takes more than a push may");
+  if (body === null) throw new Error("An empty push exceeds the limit of a push");
   return { body, to, facts: 0, gone: 0, more: true, held: false, acknowledged() {} };
 }
 

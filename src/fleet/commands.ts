@@ -51,7 +51,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
       outbox.addOutcome({ command: command.id, ...outcome });
       wake();
     } catch (error) {
-      log.error("What became of a command of the hub cannot be stored", { error: messageOf(error) });
+      log.error("Cannot store the outcome of a hub command", { error: messageOf(error) });
     }
   }
 
@@ -81,7 +81,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
     const message = MESSAGES[command.command];
     if (!allow().includes(NEEDS[command.command])) {
       audit.warn(message, { ...said, outcome: "AUTH_INSUFFICIENT" });
-      const why = `This site lets its hub do no such thing: fleet.allow lacks ${NEEDS[command.command]}.`;
+      const why = `This site does not allow this: fleet.allow lacks ${NEEDS[command.command]}.`;
       return report(command, { ...NOTHING, outcome: "refused", code: "AUTH_INSUFFICIENT", message: why });
     }
     // Record the start, so that a restarted daemon does not run the command again.
@@ -96,8 +96,7 @@ export function createCommands({ actions, allow, outbox, wake, audit, log }: Com
     } catch (error) {
       const known = error instanceof ApiError;
       const code = known ? error.code : "INTERNAL_ERROR";
-      if (!known)
-        log.error("A command of the hub failed", { command: command.command, error: messageOf(error) });
+      if (!known) log.error("A hub command failed", { command: command.command, error: messageOf(error) });
       audit.warn(message, { ...said, outcome: code });
       const why = known ? error.message : "The site failed.";
       report(command, { ...NOTHING, outcome: "failed", code, message: why });

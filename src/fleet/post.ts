@@ -93,7 +93,7 @@ export async function postPush(
   const { status, headers, text } = asked;
   if (status === 200) {
     const answer = answerIn(text);
-    return answer === null ? failed("It answered what no hub answers") : { outcome: "taken", answer };
+    return answer === null ? failed("Unexpected answer; is this a hub?") : { outcome: "taken", answer };
   }
   if (status >= 300 && status < 400) return failed(`It answered ${status}: redirects are not followed`);
   const details = detailsIn(text);

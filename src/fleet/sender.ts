@@ -100,7 +100,7 @@ export function createSender(deps: SenderDeps) {
       try {
         wait = await once();
       } catch (error) {
-        wait = failed(`Nothing can be sent: ${messageOf(error)}`, "unreachable");
+        wait = failed(`Cannot send: ${messageOf(error)}`, "unreachable");
       }
       if (!stopped) await pause.pass(wait);
     }
@@ -134,7 +134,7 @@ export function createSender(deps: SenderDeps) {
 
   /** Starts a new epoch, because the hub's data and this database have diverged. */
   function beginEpoch(now: number): number {
-    const why = "The hub knows another past of this database, or lost what it had: it is told all of it anew";
+    const why = "The hub has a different history, or has lost it; resending everything";
     log.warn(why, { newest: outbox.edges().head });
     outbox.beginEpoch(now);
     talk = null;
@@ -148,8 +148,7 @@ export function createSender(deps: SenderDeps) {
     sentBytes += batch.body.length;
     batch.acknowledged();
     for (const server of answer.wanted) states.forget(server);
-    if (batch.gone > 0)
-      log.warn("Facts that waited for the hub were deleted by retention first", { facts: batch.gone });
+    if (batch.gone > 0) log.warn("Retention deleted facts before they were sent", { facts: batch.gone });
     acknowledged(answer.cursor, now);
     if (answer.commands.length > 0) deps.carryOut(answer.commands);
     const asked = answer.retryAfterMs ?? 0;
@@ -180,7 +179,7 @@ export function createSender(deps: SenderDeps) {
   function setBack(cursor: number): void {
     const known = outbox.cursor();
     if (cursor === known) return;
-    if (cursor < known) log.warn("The hub lost facts and gets them again", { from: cursor + 1, to: known });
+    if (cursor < known) log.warn("The hub lost facts; resending them", { from: cursor + 1, to: known });
     outbox.goBack(Math.min(cursor, outbox.edges().head));
   }
 
@@ -189,10 +188,10 @@ export function createSender(deps: SenderDeps) {
     const { head } = outbox.edges();
     const waiting = head - outbox.cursor();
     if (waiting * ROW_BYTES <= settings().outboxBytes) return;
-    log.error("Too many facts wait for the hub: they are dropped, and their days will be sent as a whole", {
+    log.error("Too many facts are waiting for the hub; dropping them, their whole days will be sent", {
       facts: waiting,
       since: new Date(drainedAt).toISOString(),
-      fix: "mend the line to the hub, or raise fleet.outbox_size",
+      fix: "repair the connection to the hub, or raise fleet.outbox_size",
     });
     outbox.drop(drainedAt, now);
     talk?.batches.restartDays();
@@ -200,7 +199,7 @@ export function createSender(deps: SenderDeps) {
 
   function contact(now: number): void {
     if (failures > 0 || state === "conflict" || state === "refused")
-      log.info("The hub answers again", { failures, waiting: outbox.edges().head - outbox.cursor() });
+      log.info("Connected to the hub again", { failures, waiting: outbox.edges().head - outbox.cursor() });
     failures = 0;
     state = "connected";
     problem = null;
@@ -284,10 +283,9 @@ export function createSender(deps: SenderDeps) {
 }
 
 const WORDS = {
-  unreachable: "The hub cannot be told anything and is tried again; facts wait",
+  unreachable: "Cannot push to the hub; facts wait, retrying",
   refused: "The hub refuses this site; facts wait",
-  conflict:
-    "Another licmond pushes for this site, so this one's facts wait: each machine needs a site of its own",
+  conflict: "Another licmond pushes for this site, so this one's facts wait: give each machine its own site",
 } as const;
 
 /**

@@ -81,7 +81,7 @@ export function createSite(deps: SiteDeps) {
     // With another key, people have other pseudonyms.
     const mark = audience === "pseudonyms" ? `pseudonyms ${fingerprint(key)}` : audience;
     if (outbox.speakOf(mark, now())) {
-      log.warn("People have other names at the hub from now on; everything is sent again", {
+      log.warn("People are named differently at the hub from now on; sending everything again", {
         people: audience,
         key: file === null ? "this site's own" : "fleet.people_key_file",
       });

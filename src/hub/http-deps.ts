@@ -38,7 +38,7 @@ interface HubParts
   readonly anonymous: HubAppDeps["pictures"]["anonymous"];
   readonly host: HostService;
   readonly lag: LoopLag;
-  readonly takes: { health(check: HealthCheck): HealthCheck };
+  readonly pushHealth: { health(check: HealthCheck): HealthCheck };
   readonly schemaVersion: number;
   readonly zone: () => string;
 }
@@ -64,9 +64,9 @@ export function hubDepsOf(parts: HubParts): HubAppDeps {
     quotas,
     logs: { clear: (before) => clearLogs(pool, before, parts.clock.now()) },
     health: async () => ({
-      database: parts.takes.health(parts.reads.health(await databaseHealth(pool))),
+      database: parts.pushHealth.health(parts.reads.health(await databaseHealth(pool))),
       collector: sitesHealth(directory),
-      disk: { status: "healthy", message: "A hub keeps nothing on its own disk" },
+      disk: { status: "healthy", message: "A hub stores nothing on its own disk" },
       clock: { status: "healthy", message: "Nothing speaks against the clock" },
     }),
     host,

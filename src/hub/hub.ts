@@ -21,7 +21,7 @@ import { createHubAccess } from "./access/access.ts";
 import { createHubAlerts } from "./alerts/service.ts";
 import { createHubApp } from "./app.ts";
 import { createCommands } from "./commands/commands.ts";
-import { createHolds } from "./commands/held-answers.ts";
+import { createHeldAnswers } from "./commands/held-answers.ts";
 import { openPool } from "./database/connect.ts";
 import { migrate, schemaVersion } from "./database/migrate.ts";
 import { createPartitions } from "./database/partitions.ts";
@@ -32,8 +32,8 @@ import { createDirectory } from "./lists/directory.ts";
 import { createOwnLines } from "./logs/own-lines.ts";
 import { createPushMeter } from "./metrics/families.ts";
 import { sitesHealth } from "./ports.ts";
+import { createPushHealth } from "./push/push-health.ts";
 import { takePush } from "./push/take-push.ts";
-import { createTakes } from "./push/push-health.ts";
 import { createRetention } from "./retention.ts";
 import { hubSecret } from "./secret.ts";
 import { createHubStreams } from "./streams/streams.ts";
@@ -76,7 +76,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     teardown.add("database", () => pool.close({ timeout: 2 }));
     await migrate(pool).catch((error: unknown) => {
       const { host } = new URL(config.hub?.database ?? "");
-      throw new Error(`The database of the hub at ${host} cannot be used: ${messageOf(error)}.`);
+      throw new Error(`Cannot use the hub's database at ${host}: ${messageOf(error)}.`);
     });
     const own = teardown.part("log", createOwnLines(pool, clock));
     teardown.add("own lines", logging.addSink(own.sink));
@@ -90,7 +90,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const directory = createDirectory(pool, clock);
     await directory.renew();
     const commands = createCommands({ pool, directory, clock, timers: systemTimers });
-    const holds = createHolds({ pool, clock, timers: systemTimers });
+    const heldAnswers = createHeldAnswers({ pool, clock, timers: systemTimers });
     const host = createHostService("/", clock);
     const pseudonyms = createPseudonyms(secret);
     const anonymous = perPicture((picture) => limitedPicture(picture, pseudonyms));
@@ -116,7 +116,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await access.renew();
       await directory.renew();
       await commands.look();
-      await holds.look();
+      await heldAnswers.look();
       await streams.look();
     };
     watch = teardown.part("watch", await createWatch(pool, look, log("store")));
@@ -134,7 +134,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     const requests = createRequestCounters();
     const lag = teardown.part("event loop", createLoopLag());
     const pushes = createPushMeter();
-    const takes = createTakes(log("store"));
+    const pushHealth = createPushHealth(log("store"));
     const takeDeps = {
       pool,
       partitions,
@@ -145,8 +145,8 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
     };
     const push = pushes.counted({
       take: (batch: Parameters<typeof takePush>[1], address: string) =>
-        takes.take(() => takePush(takeDeps, batch, address)),
-      hold: holds.wait,
+        pushHealth.run(() => takePush(takeDeps, batch, address)),
+      hold: heldAnswers.wait,
     });
     const schema = await schemaVersion(pool);
     const deps = hubDepsOf({
@@ -165,7 +165,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       host,
       lag,
       push,
-      takes,
+      pushHealth,
       pseudonyms,
       anonymous,
       streams,
@@ -189,7 +189,7 @@ export function createHub(config: Config, overrides: Partial<HubDeps> = {}) {
       await closed;
     });
     manager?.ready(() => `${listening.host}:${listening.port}, ${sitesHealth(directory).message}`);
-    teardown.add("held answers", holds.stop);
+    teardown.add("held answers", heldAnswers.stop);
     log("system").info("licmond hub started", {
       version: build.version,
       address: `${listening.host}:${listening.port}`,

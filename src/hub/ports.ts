@@ -19,10 +19,10 @@ export async function databaseHealth(pool: Pool): Promise<HealthCheck> {
       late,
     ]);
     if (row.fixed) return { status: "unhealthy", message: "The database is read-only" };
-    return { status: "healthy", message: "The database answers" };
+    return { status: "healthy", message: "The database is responding" };
   } catch {
     // The log has the reason; this text is public.
-    return { status: "unhealthy", message: "The database does not answer" };
+    return { status: "unhealthy", message: "The database is not responding" };
   } finally {
     clearTimeout(timer);
   }
@@ -38,7 +38,7 @@ export function sitesHealth(directory: Directory): HealthCheck {
 
 /** Error for actions that only sites can do. */
 const atSites = (what: string) =>
-  new ApiError("AUTH_INSUFFICIENT", `${what} is done at the sites: a hub has no license servers of its own.`);
+  new ApiError("AUTH_INSUFFICIENT", `${what} is only possible at a site: a hub has no license servers.`);
 
 /** A hub polls nothing itself. */
 export function collectorPort(directory: Directory): Omit<HttpDeps["collector"], "rescan"> {

@@ -62,7 +62,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
     await pool`DELETE FROM refused WHERE at < ${now - eventsMs}`;
     await pool`DELETE FROM commands WHERE expires_at < ${now - eventsMs}`;
     const dropped = drops.reduce((sum, one) => sum + one, 0);
-    if (dropped > 0) log.info("Old partitions were dropped", { partitions: dropped });
+    if (dropped > 0) log.info("Dropped old partitions", { partitions: dropped });
   }
 
   async function step(): Promise<void> {
@@ -83,7 +83,7 @@ export function createRetention({ pool, partitions, clock, keep, log }: Retentio
   }
 
   const attempt = () =>
-    step().catch((error) => log.warn("Old rows were not dropped", { error: messageOf(error) }));
+    step().catch((error) => log.warn("Cannot delete old rows", { error: messageOf(error) }));
   const end = repeat(HOUR_MS, () => void attempt());
   return { step, stop: end };
 }

@@ -34,10 +34,10 @@ export async function createWatch(pool: Pool, look: () => Promise<void>, log: Lo
         next = Math.max(next, now - SAVED_MS) + REST_MS;
         if (next > now) await Bun.sleep(next - now);
       } while (again);
-      if (failing) log.info("The hub's database answers again");
+      if (failing) log.info("The hub's database is responding again");
       failing = false;
     } catch (error) {
-      if (!failing) log.error("The hub's database does not answer", { error: messageOf(error) });
+      if (!failing) log.error("The hub's database is not responding", { error: messageOf(error) });
       failing = true;
     }
   }

@@ -197,7 +197,7 @@ describe("a hub whose database was restored", () => {
     await site.told();
     expect(hub.latest().facts.length).toBeGreaterThan(before);
     expectSame(site, hub);
-    expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts and gets them again");
+    expect(site.log.lines.map(({ message }) => message)).toContain("The hub lost facts; resending them");
     // The hub lost its pictures too; it asks for them and gets them whole.
     await until("a whole picture", () => (hub.pictures.has("eda") ? true : undefined));
     await hub.stop();
@@ -490,7 +490,7 @@ describe("people", () => {
     expect(usersAt(hub).size).toBe(USERS.length);
     expect(usersAt(hub).intersection(users).size).toBe(0);
     expect(site.log.lines.map(({ message }) => message)).toContain(
-      "People have other names at the hub from now on; everything is sent again",
+      "People are named differently at the hub from now on; sending everything again",
     );
     await hub.stop();
   });

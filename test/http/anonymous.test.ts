@@ -325,7 +325,7 @@ describe("streams", () => {
     memory.log("zq-line", { level: "error" });
     for (const event of domainEvents) memory.emit(event);
     memory.flush();
-    memory.hub.close();
+    memory.broadcaster.close();
 
     const frames = {
       resumed: [...replayed, ...(await resumed.rest())],

@@ -20,7 +20,7 @@ export function liveBench() {
   const feed = createPictureFeed({
     live,
     bus: streams.bus,
-    isWanted: streams.hub.takesPictures,
+    isWanted: streams.broadcaster.takesPictures,
     pseudonyms: PSEUDONYMS,
     clock: { now: () => 1000 },
   });

@@ -162,7 +162,7 @@ describe("without a key", () => {
       reason: "gone",
     });
     memory.flush();
-    memory.hub.close();
+    memory.broadcaster.close();
     const events = (frames: { event?: string | undefined }[]) => frames.flatMap(({ event }) => event ?? []);
     expect(events(await nobody.rest())).toEqual(["server_status"]);
     expect(events(await known.rest())).toEqual(["log", "checkout", "denial", "server_status"]);

@@ -31,7 +31,7 @@ type Case = [
 ];
 const CASES: Case[] = [
   ["site_silent", "30 s ago", { lastPushAt: NOW - 30_000 }, null],
-  ["site_silent", "31 s ago", SILENT, "critical", /^muc has not been heard of since 2026-03-02T11:59:29/],
+  ["site_silent", "31 s ago", SILENT, "critical", /^muc has been silent since 2026-03-02T11:59:29/],
   ["site_silent", "stopped", STOPPED, "warning", /^muc was stopped at 2026-03-02T11:59:56/],
   ["site_silent", "never heard", { lastPushAt: null }, "unknown"],
   ["site_behind", "9 minutes", { waitingSince: NOW - 9 * MINUTE }, null],
@@ -89,7 +89,7 @@ const CASES: Case[] = [
     "one",
     { refusedFacts: 1, refusedReason: "/user: Expected string" },
     "warning",
-    /^1 fact of muc could not be taken and was set aside; the last one: \/user: Expected string$/,
+    /^1 fact of muc could not be stored and was set aside; the last one: \/user: Expected string$/,
     1,
   ],
   ["site_clone", "one hour ago", { refusedAt: NOW - 60 * MINUTE, refusedAddress: "10.0.0.9" }, null],

@@ -71,12 +71,12 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     await chmod(people, 0o600);
     const fine = await check(place);
     const lines = fine.out.split("\n").filter((line) => line.includes("people_key_file"));
-    expect(lines).toEqual(["ok       fleet.people_key_file: can be read"]);
+    expect(lines).toEqual(["ok       fleet.people_key_file: is readable"]);
   });
 
   const REFUSED: [what: string, key: () => string, site: string, words: RegExp][] = [
     ["another role's key", () => keys.viewer, "muc", /It answered 403/],
-    ["another site's key", () => keys.muc, "blr", /It answered 403: This key pushes for another site/],
+    ["another site's key", () => keys.muc, "blr", /It answered 403: This key belongs to another site/],
     ["no key of it", () => `lmk_${"a".repeat(12)}_${"b".repeat(43)}`, "muc", /It answered 401/],
   ];
   test.each(REFUSED)(
@@ -102,7 +102,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     );
     using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("hello") });
     await fleetAt(place, `http://127.0.0.1:${other.port}`, keys.muc);
-    expect(linesOf((await check(place)).out, "fleet")[0]).toEndWith("is no hub");
+    expect(linesOf((await check(place)).out, "fleet")[0]).toEndWith("is not a licmond hub");
     clock.ahead = 3_600_000;
     await fleetAt(place, hub.url, keys.muc);
     const { out } = await check(place);
@@ -131,12 +131,12 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     await pool`CREATE TABLE schema_steps (step integer PRIMARY KEY, name text NOT NULL)`;
     await pool`INSERT INTO schema_steps VALUES (99, 'later')`;
     expect(linesOf((await at(empty)).out, "hub")[0]).toMatch(
-      /^PROBLEM {2}hub: .+ a newer hub has written it \(schema 99/,
+      /^PROBLEM {2}hub: .+ the database was written by a newer hub \(schema 99/,
     );
     const away = await at("postgres://licmond@127.0.0.1:1/licmond");
     expect(away.exitCode).toBe(1);
     expect(linesOf(away.out, "hub")[0]).toStartWith(
-      "PROBLEM  hub: the database at 127.0.0.1:1 cannot be used: ",
+      "PROBLEM  hub: cannot use the database at 127.0.0.1:1: ",
     );
   });
 

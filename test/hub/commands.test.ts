@@ -158,7 +158,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
       "TIMEOUT",
       /too long/,
     ],
-    ["without words", { outcome: "failed" }, 502, "UPSTREAM_ERROR", /muc could not/],
+    ["without words", { outcome: "failed" }, 502, "UPSTREAM_ERROR", /muc failed to run the command/],
     [
       "the site refuses",
       { outcome: "refused", code: "AUTH_INSUFFICIENT", message: "No." },
@@ -223,7 +223,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
       ["sjc:eda", "AUTH_INSUFFICIENT"],
       ["blr:eda", "LICENSE_PARSE_ERROR"],
     ]);
-    expect(results[0]?.error?.message).toMatch(/^The site off has not been heard of for 12 min/);
+    expect(results[0]?.error?.message).toMatch(/^The site off has been silent for 12 min/);
     // Each site got at most one command; sites that cannot run it got none.
     const sent = await pool`SELECT site, count(*)::int AS count FROM commands GROUP BY site ORDER BY site`;
     expect(sent.map(({ site, count }: { site: string; count: number }) => [site, count])).toEqual([
@@ -247,7 +247,7 @@ describe.skipIf(!HAS_POSTGRES)("commands to sites", () => {
       return response.status === 503 ? response : undefined;
     });
     expect(silent.headers.get("retry-after")).toBe("30");
-    expect((await failureOf(silent)).message).toMatch(/^The site muc has not been heard of for \d+ s/);
+    expect((await failureOf(silent)).message).toMatch(/^The site muc has been silent for \d+ s/);
     expect(await pool`SELECT 1 FROM commands WHERE body NOT LIKE '%rescan%'`).toHaveLength(0);
   });
 

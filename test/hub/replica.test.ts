@@ -43,7 +43,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub with a read replica", () => {
     await pushed(1, 30);
     await until(
       "the replica is used",
-      async () => (await health()).message === "The database answers" || undefined,
+      async () => (await health()).message === "The database is responding" || undefined,
     );
     await becomes("the replica has the first ones", sessions, 10);
     await becomes("the worker has them too", groups, 10);
@@ -63,7 +63,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub with a read replica", () => {
       "the replica is too far behind",
       async () => (await health()).status === "degraded" || undefined,
     );
-    expect((await health()).message).toMatch(/^The replica is \d+ s behind: lists are read at the primary$/);
+    expect((await health()).message).toMatch(/^The replica is \d+ s behind: reading lists from the primary$/);
     await becomes("the primary answers", sessions, 20);
     await becomes("the worker asks it too", groups, 20);
 
@@ -75,7 +75,7 @@ describe.skipIf(!HAS_POSTGRES)("a hub with a read replica", () => {
     await standby.kill();
     await until(
       "it is away",
-      async () => (await health()).message.startsWith("The replica does not answer") || undefined,
+      async () => (await health()).message.startsWith("The replica is not responding") || undefined,
     );
     expect([await sessions(), await groups()]).toEqual([20, 20]);
     await standby.start();

@@ -4,7 +4,7 @@ import { createHistoryReader } from "../history.ts";
 import type { Limits } from "../limits.ts";
 import type { RequestCounters } from "../request-counters.ts";
 import { type Answers, createAnswers, createSnapshotFor, type SnapshotFor } from "../snapshot.ts";
-import type { StreamsPort } from "../streams/hub.ts";
+import type { StreamsPort } from "../streams/broadcaster.ts";
 
 /** What the composition root hands to the app. */
 export interface AppDeps extends HttpDeps {

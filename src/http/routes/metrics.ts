@@ -59,8 +59,7 @@ export function metricsRoutes(deps: RouteDeps) {
         return sampleOf(deps, { total: seats.total, used: seats.used, utilization });
       },
       documented("read", "Service", "Load, seats and the daemon's own counters", {
-        description:
-          "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
+        description: "With a Prometheus format in `Accept`, answers the same as `/metrics`.",
         answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
       }),
     )

@@ -5,8 +5,8 @@ import { EVENT_SCHEMAS, type EventType } from "../../domain/events.ts";
 import { documented } from "../docs/documented.ts";
 import { type Exchange, gated, KEY_PROTOCOL, keyOfProtocols, requireLabels } from "../exchange.ts";
 import { byLabels } from "../snapshot.ts";
+import { ENDINGS, type StreamClient } from "../streams/broadcaster.ts";
 import { comment, ownChunk } from "../streams/encode.ts";
-import { ENDINGS, type StreamClient } from "../streams/hub.ts";
 import { type Opening, openStream } from "../streams/open-stream.ts";
 import {
   STREAM_NAMES,

@@ -5,8 +5,8 @@ import { HIDDEN_FROM_VIEWERS, LOG_SOURCES } from "../../domain/words.ts";
 import type { Exchange } from "../exchange.ts";
 import { shown } from "../query.ts";
 import { kindOf } from "../without-key.ts";
+import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./broadcaster.ts";
 import { chunkOf, comment, ownChunk } from "./encode.ts";
-import { type Carrier, createClient, type StreamClient, type StreamsPort } from "./hub.ts";
 import { createStreamFilter, type StreamName, type Wanted } from "./stream-filter.ts";
 
 /** Most events that a replay reads from the store at a time: a millisecond or two of work. */
@@ -37,19 +37,19 @@ export function openStream(
   const { caller, request, id: requestId, signIn } = exchange;
   if (caller === null) throw new Error("A stream needs a key");
   const from = resumeFrom(request, lastEventId);
-  const { hub } = port;
+  const { broadcaster } = port;
   const { streams, perKey } = port.limits();
-  const { sse, websocket } = hub.counts();
+  const { sse, websocket } = broadcaster.counts();
   if (sse + websocket >= streams)
     throw full(`${streams} streams are open, which is the most (limits.streams).`);
   // Those without a key must not keep out who has one.
   const isPublic = kindOf(caller.id) === "public";
-  if (isPublic && 2 * hub.heldBy((id) => kindOf(id) === "public") >= streams)
+  if (isPublic && 2 * broadcaster.heldBy((id) => kindOf(id) === "public") >= streams)
     throw full("Half of limits.streams are open without a key, which is the most.");
   // Browsers of one key must not keep each other out.
   const holder = signIn?.id ?? caller.id;
   const most = signIn === null ? perKey : STREAMS_OF_SIGN_IN;
-  if (hub.heldBy((id) => id === holder) >= most) {
+  if (broadcaster.heldBy((id) => id === holder) >= most) {
     const whose = isPublic ? "address" : signIn === null ? "key" : "sign-in";
     const setting = signIn === null ? " (limits.streams_per_key)" : "";
     throw full(`This ${whose} has ${most} streams open, which is the most${setting}.`);
@@ -65,27 +65,27 @@ export function openStream(
     /** Sends what was missed, then what comes. */
     start(carrier: Carrier, wanted: Wanted): StreamClient {
       const client: StreamClient = createClient(holder, filterOf(wanted), carrier, {
-        gone: () => hub.leave(client),
+        gone: () => broadcaster.leave(client),
         slow: () => log.warn("A stream client reads too slowly and was cut off", about),
-        sent: hub.sent,
+        sent: broadcaster.sent,
       });
-      hub.enter(client);
+      broadcaster.enter(client);
       (from === null ? begin(port, client) : resume(port, stream, client, from)).catch((error: unknown) => {
         client.end("failed");
         log.error("A stream failed", { ...about, error: String(error), requestId });
       });
       return client;
     },
-    refilter: (client: StreamClient, wanted: Wanted) => hub.refilter(client, filterOf(wanted)),
+    refilter: (client: StreamClient, wanted: Wanted) => broadcaster.refilter(client, filterOf(wanted)),
   };
 }
 
-async function begin({ hub, samples }: StreamsPort, client: StreamClient): Promise<void> {
+async function begin({ broadcaster, samples }: StreamsPort, client: StreamClient): Promise<void> {
   client.send(ownChunk(RETRY));
-  hub.goLive(client);
+  broadcaster.goLive(client);
   const fresh = samples.fresh();
-  const chunk = fresh === null ? null : chunkOf([hub.encoder.published(fresh)], client.filter);
-  if (chunk === null) hub.wantSample(client);
+  const chunk = fresh === null ? null : chunkOf([broadcaster.encoder.published(fresh)], client.filter);
+  if (chunk === null) broadcaster.wantSample(client);
   else client.send(chunk);
 }
 
@@ -95,7 +95,7 @@ async function begin({ hub, samples }: StreamsPort, client: StreamClient): Promi
  * event loop. A current sample comes last.
  */
 async function resume(
-  { hub, history, samples }: StreamsPort,
+  { broadcaster, history, samples }: StreamsPort,
   stream: StreamName,
   client: StreamClient,
   after: number,
@@ -108,7 +108,7 @@ async function resume(
   const only = stream === "logs" ? "log" : undefined;
   // Samples are kept for an hour and no longer: that older ones are gone is no news.
   const gaps = () => (stream === "metrics" ? [] : gapsBehind(history, after, only));
-  const newest = hub.lastPublished();
+  const newest = broadcaster.lastPublished();
   // A client may resume from an id newer than any published event; this says so.
   const ahead = after > newest ? [`${after} is ahead of the newest event ${newest}: live events follow`] : [];
   const notes = [...ahead, ...gaps()];
@@ -117,37 +117,37 @@ async function resume(
 
   if (stream === "metrics") {
     const chunk = chunkOf(
-      samples.since(after).map((sample) => hub.encoder.published(sample)),
+      samples.since(after).map((sample) => broadcaster.encoder.published(sample)),
       client.filter,
     );
     if (chunk !== null) client.send(chunk);
   } else
     for (let cursor = after, limit = FIRST_PAGE_EVENTS; ; ) {
       await client.ready();
-      await hub.replayTurn();
+      await broadcaster.replayTurn();
       if (client.gone) return;
-      const sent = await sendPage({ hub, history }, client, cursor, limit, only, tell);
+      const sent = await sendPage({ broadcaster, history }, client, cursor, limit, only, tell);
       cursor = sent.cursor;
       limit = Math.min(PAGE_EVENTS, Math.max(1, 2 * sent.events));
-      if (cursor >= hub.lastPublished()) break;
+      if (cursor >= broadcaster.lastPublished()) break;
     }
   // A replay takes its time: events may have been deleted, or published without being stored, meanwhile.
   for (const note of gaps()) if (!notes.includes(note)) tell(note);
   if (client.gone) return;
-  hub.goLive(client);
-  hub.wantSample(client);
+  broadcaster.goLive(client);
+  broadcaster.wantSample(client);
 }
 
 /** Sends the next events, and returns how many, with the id up to which everything has been sent. */
 async function sendPage(
-  { hub, history }: Pick<StreamsPort, "hub" | "history">,
+  { broadcaster, history }: Pick<StreamsPort, "broadcaster" | "history">,
   client: StreamClient,
   after: number,
   limit: number,
   only: "log" | undefined,
   tell: (note: string) => void,
 ): Promise<{ readonly cursor: number; readonly events: number }> {
-  const last = hub.lastPublished();
+  const last = broadcaster.lastPublished();
   const rows = await history.page(after, limit, only);
   let bytes = 0;
   const end = rows.findIndex(({ json }) => {
@@ -156,7 +156,7 @@ async function sendPage(
   });
   const page = end === -1 ? rows : rows.slice(0, Math.max(1, end));
   const whole = page.filter(({ json }) => json !== "");
-  const chunk = chunkOf(whole.map(hub.encoder.stored), client.filter);
+  const chunk = chunkOf(whole.map(broadcaster.encoder.stored), client.filter);
   if (chunk !== null) client.send(chunk);
   for (const { id, json } of page)
     if (json === "") tell(`event ${id} is damaged in the database and missing`);

@@ -1,7 +1,7 @@
 import type { ServerWebSocket } from "bun";
 import { ApiError } from "../../domain/errors.ts";
+import { ENDINGS, type Ending, type StreamClient } from "./broadcaster.ts";
 import { ownChunk } from "./encode.ts";
-import { ENDINGS, type Ending, type StreamClient } from "./hub.ts";
 import type { Opening } from "./open-stream.ts";
 import { LOG_PARAMETERS, STREAM_QUERIES, type StreamQuery, type Wanted } from "./stream-filter.ts";
 

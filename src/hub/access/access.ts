@@ -20,7 +20,7 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
   const keyOf = (id: string) => socketCallerOf(id) ?? keys.get(id);
   const signIns = await createHubSignIns(pool, { keyOf, clock });
   const quotas = await createHubQuotas(pool, clock);
-  const flush = sayingOnce(log, "Uses of keys and sign-ins were not written", async () => {
+  const flush = retriedQuietly(log, "Cannot write uses of keys and sign-ins", async () => {
     await keys.flush();
     await signIns.flush();
     await quotas.renew();
@@ -52,7 +52,7 @@ export async function createHubAccess(pool: Pool, clock: Clock, log: Log) {
 }
 
 /** Wraps work that is retried: logs only the first of several failures. */
-function sayingOnce(log: Log, message: string, work: () => Promise<void>): () => Promise<void> {
+function retriedQuietly(log: Log, message: string, work: () => Promise<void>): () => Promise<void> {
   let failing = false;
   return async () => {
     try {
@@ -69,7 +69,7 @@ function sayingOnce(log: Log, message: string, work: () => Promise<void>): () =>
 export function databaseTrouble(error: unknown): ApiError | null {
   // The history worker reports such errors as StoreError.
   if (!isAway(error) && !(error instanceof StoreError)) return null;
-  return new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not take or answer anything now.", {
+  return new ApiError("SERVICE_UNAVAILABLE", "The hub's database is not available.", {
     retryAfterSeconds: AWAY_SECONDS,
     cause: error,
   });

@@ -5,18 +5,18 @@ import type { Pool } from "../database/connect.ts";
 import { LOCK } from "../database/migrate.ts";
 
 /** The work of the hub that holds the lock. */
-export interface Shift {
+export interface HubWork {
   turn(): Promise<void>;
   stop(): void | Promise<void>;
 }
 
-interface DutyDeps {
+interface OneHubWorkDeps {
   /** A single connection that holds the lock; if it is lost, another hub takes over. */
   readonly connection: Pool;
   /** Number of the lock. */
   readonly lock: number;
   readonly everyMs: number;
-  readonly begin: (connection: Pool) => Promise<Shift>;
+  readonly begin: (connection: Pool) => Promise<HubWork>;
   readonly timers: Timers;
   readonly log: Log;
 }
@@ -25,8 +25,8 @@ interface DutyDeps {
  * Runs work on one hub at a time. The others try to get the lock at each turn, and take over when its holder
  * stops or dies.
  */
-export function createDuty({ connection, lock, everyMs, begin, timers, log }: DutyDeps) {
-  let shift: Shift | null = null;
+export function createOneHubWork({ connection, lock, everyMs, begin, timers, log }: OneHubWorkDeps) {
+  let work: HubWork | null = null;
   let isFailing = false;
   let isStopped = false;
   let running: Promise<void> = Promise.resolve();
@@ -48,29 +48,29 @@ export function createDuty({ connection, lock, everyMs, begin, timers, log }: Du
       set_config('tcp_keepalives_count', '3', false)`;
 
   async function end(): Promise<void> {
-    const ended = shift;
-    shift = null;
+    const ended = work;
+    work = null;
     await ended?.stop();
   }
 
   async function turn(): Promise<void> {
-    if (shift !== null && !(await holds())) await end();
-    if (shift === null) {
+    if (work !== null && !(await holds())) await end();
+    if (work === null) {
       const [row] = await connection`SELECT pg_try_advisory_lock(${LOCK}::int, ${lock}::int) AS held`;
       if (!row.held) return;
       await watchConnection();
-      shift = await begin(connection);
+      work = await begin(connection);
     }
-    await shift.turn();
+    await work.turn();
   }
 
   async function attempt(): Promise<void> {
     try {
       await turn();
-      if (isFailing) log.info("Alerts are looked at again");
+      if (isFailing) log.info("Evaluating alerts again");
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log.error("Alerts cannot be looked at", { error: messageOf(error) });
+      if (!isFailing) log.error("Cannot evaluate alerts", { error: messageOf(error) });
       isFailing = true;
       // The lock may be lost.
       await end();

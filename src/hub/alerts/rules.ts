@@ -74,13 +74,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
       if (!isSilent(look, now)) return null;
       if (stoppedAt !== null)
         return finding("warning", `${site} was stopped at ${iso(stoppedAt)}`, null, null, stoppedAt);
-      return finding(
-        "critical",
-        `${site} has not been heard of since ${iso(lastPushAt)}`,
-        null,
-        null,
-        lastPushAt,
-      );
+      return finding("critical", `${site} has been silent since ${iso(lastPushAt)}`, null, null, lastPushAt);
     },
   },
   {
@@ -128,7 +122,7 @@ export const SITE_ALERT_RULES: readonly SiteRule[] = [
     patienceMs: 0,
     look({ site, refusedFacts, refusedReason }) {
       if (refusedFacts === 0) return null;
-      const what = `${countOf(refusedFacts, "fact")} of ${site} could not be taken and ${refusedFacts === 1 ? "was" : "were"} set aside`;
+      const what = `${countOf(refusedFacts, "fact")} of ${site} could not be stored and ${refusedFacts === 1 ? "was" : "were"} set aside`;
       return finding(
         "warning",
         `${what}; the last one: ${refusedReason ?? "for no known reason"}`,

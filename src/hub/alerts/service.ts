@@ -13,9 +13,9 @@ import type { NotificationRow } from "../../store/notifications.ts";
 import type { Pool } from "../database/connect.ts";
 import { LOCKS } from "../database/migrate.ts";
 import type { Directory } from "../lists/directory.ts";
-import { createDuty, type Shift } from "./one-hub-at-a-time.ts";
 import { createJudge } from "./judge.ts";
 import { createNotes, type NoteSettings } from "./notes.ts";
+import { createOneHubWork, type HubWork } from "./one-hub-at-a-time.ts";
 
 const EVERY_MS = 5_000;
 
@@ -38,21 +38,21 @@ export function createHubAlerts(deps: HubAlertDeps) {
   const { connection, timers, log, everyMs = EVERY_MS } = deps;
   const { PATH = "", HOME = "/" } = deps.environment;
   const runner = createCommandRunner({ path: PATH, home: HOME });
-  const begin = (sql: Pool) => beginShift(deps, runner.run, sql);
-  const duty = createDuty({ connection, lock: LOCKS.alerts, everyMs, begin, timers, log });
+  const begin = (sql: Pool) => beginWork(deps, runner.run, sql);
+  const work = createOneHubWork({ connection, lock: LOCKS.alerts, everyMs, begin, timers, log });
   return {
     async stop() {
-      await duty.stop();
+      await work.stop();
       await runner.stop();
     },
   };
 }
 
-async function beginShift(
+async function beginWork(
   { directory, config, version, clock, timers, log }: HubAlertDeps,
   run: RunCommand,
   sql: Pool,
-): Promise<Shift> {
+): Promise<HubWork> {
   const queue = await openQueue(sql, clock, log);
   const senderOf = ({ notification }: Target) => createSender(notification, { clock, run });
   const dispatcher = createDispatcher({ queue, senderOf, clock, timers, log });
@@ -107,7 +107,7 @@ async function openQueue(sql: Pool, clock: Clock, log: Log) {
         DELETE FROM notifications WHERE id = ANY(
           SELECT json_array_elements_text(${JSON.stringify(ids)}::text::json)::bigint)`.catch(
         (error: unknown) =>
-          log.warn("Messages that were sent could not be removed from the queue", {
+          log.warn("Cannot remove sent notifications from the queue", {
             error: messageOf(error),
           }),
       );

@@ -55,8 +55,8 @@ export function createCommands({ pool, directory, clock, timers }: CommandDeps) 
     if (!allow.includes(needed)) throw new ApiError("AUTH_INSUFFICIENT", notAllowed(site, needed));
     if (!directory.isSilent(site)) return;
     const ago = lastPushAt === null ? "ever" : `for ${span(Math.max(0, clock.now() - lastPushAt))}`;
-    const why = stoppedAt === null ? `has not been heard of ${ago}` : `was stopped at ${iso(stoppedAt)}`;
-    const message = `The site ${site} ${why}: nothing can be asked of it until it is back.`;
+    const why = stoppedAt === null ? `has been silent ${ago}` : `was stopped at ${iso(stoppedAt)}`;
+    const message = `The site ${site} ${why}: it cannot run commands until it is back.`;
     throw new ApiError("SERVICE_UNAVAILABLE", message, { retryAfterSeconds: RETRY_SECONDS });
   }
 
@@ -112,7 +112,7 @@ interface Row {
 function outcomeOf({ outcome, code, message, results, run }: Row, site: string, command: Asked["command"]) {
   if (outcome === "refused") throw new ApiError("AUTH_INSUFFICIENT", notAllowed(site, NEEDS[command]));
   if (outcome === "failed")
-    throw new ApiError(errorCodeOf(code), message ?? `The site ${site} could not do it.`);
+    throw new ApiError(errorCodeOf(code), message ?? `The site ${site} failed to run the command.`);
   return {
     results: results === null ? null : JSON.parse(results),
     run: run === null ? null : JSON.parse(run),
@@ -125,11 +125,11 @@ export function errorCodeOf(code: string | null): ErrorCode {
 }
 
 function notAllowed(site: string, needed: string): string {
-  return `The site ${site} does not let a hub do this: its administrator must add "${needed}" to fleet.allow in the config there.`;
+  return `The site ${site} does not allow this: its administrator must add "${needed}" to fleet.allow in its config.`;
 }
 
 function late(site: string, waitMs: number, expiresAt: number): ApiError {
-  const until = `it is carried out if the site fetches it before ${iso(expiresAt)}`;
+  const until = `it will run if the site fetches it before ${iso(expiresAt)}`;
   const message = `The site ${site} has not answered within ${waitMs / 1000} s. The command is still on its way: ${until}.`;
   return new ApiError("TIMEOUT", message);
 }

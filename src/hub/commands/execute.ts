@@ -68,12 +68,12 @@ export function executeAtSiteRoutes(
         audit.done(exchange, "Command", { ...fields, ...result });
         return { site, server, command, ...result };
       },
-      documented("execute_operator", "Licenses", "Have a site run a command on a license server", {
+      documented("execute_operator", "Licenses", "Run a command on a license server through its site", {
         description:
           'Sites do it whose config has "execute" in fleet.allow and execute.enabled, by their own catalogues. Nothing of what a command prints travels to a hub. Every call is written to the audit trails of the hub and of the site.',
         body: ExecuteBody,
         example: { command: "remove", server: "muc:eda", args: { handle: "1201" } },
-        answers: { 200: { description: "What came of it", schema: Result } },
+        answers: { 200: { description: "Result of the command", schema: Result } },
         errors: [
           "NOT_FOUND",
           "CONFLICT",

@@ -16,18 +16,18 @@ export async function takeCommands(sql: Sql, site: string, now: number): Promise
     .map(({ body, expires_at }) => ({ ...JSON.parse(body), expiresInMs: Number(expires_at) - now }));
 }
 
-interface HoldDeps {
+interface HeldAnswersDeps {
   readonly pool: Pool;
   readonly clock: Clock;
   readonly timers: Timers;
 }
 
-export type Holds = ReturnType<typeof createHolds>;
+export type HeldAnswers = ReturnType<typeof createHeldAnswers>;
 
 /**
- * Holds answers to pushes until there is a command, so that commands need not wait for the next heartbeat.
+ * HeldAnswers answers to pushes until there is a command, so that commands need not wait for the next heartbeat.
  */
-export function createHolds({ pool, clock, timers }: HoldDeps) {
+export function createHeldAnswers({ pool, clock, timers }: HeldAnswersDeps) {
   const held = new Map<string, Set<() => void>>();
   let isEnding = false;
 

@@ -47,6 +47,6 @@ export async function assertUsable(pool: Pool): Promise<void> {
     throw new Error(`PostgreSQL ${server.version} is too old for a hub: it needs ${OLDEST_SERVER} or later.`);
   if (server.encoding !== "UTF8")
     throw new Error(
-      `The database of the hub has the encoding ${server.encoding}. Make one with UTF8: createdb --encoding=UTF8 --template=template0.`,
+      `The hub's database has the encoding ${server.encoding}. Create one with UTF8: createdb --encoding=UTF8 --template=template0.`,
     );
 }

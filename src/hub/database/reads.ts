@@ -32,7 +32,7 @@ export type Reads = ReturnType<typeof createReads>;
 export function createReads({ hub, pool, clock, log }: ReadsDeps) {
   const { readDatabase } = hub;
   const replica = readDatabase === null ? null : openPool({ ...hub, database: readDatabase });
-  let state: State = { usable: false, message: "The replica was not asked yet" };
+  let state: State = { usable: false, message: "The replica has not been checked yet" };
   let running: Promise<void> | null = null;
 
   async function ask(from: Pool): Promise<State> {
@@ -44,9 +44,9 @@ export function createReads({ hub, pool, clock, log }: ReadsDeps) {
       answer,
       Bun.sleep(PATIENCE_MS).then(() => null),
     ]);
-    if (rows === null) return { usable: false, message: "The replica does not answer" };
+    if (rows === null) return { usable: false, message: "The replica is not responding" };
     const behindMs = clock.now() - Number(rows[0]?.value ?? 0);
-    if (behindMs <= BEHIND_MS) return { usable: true, message: "The replica keeps up" };
+    if (behindMs <= BEHIND_MS) return { usable: true, message: "The replica is up to date" };
     const seconds = Math.floor(behindMs / 1000);
     return {
       usable: false,
@@ -59,11 +59,11 @@ export function createReads({ hub, pool, clock, log }: ReadsDeps) {
     let error: string | null = null;
     state = await ask(from).catch((thrown) => {
       error = messageOf(thrown);
-      return { usable: false, message: "The replica does not answer" };
+      return { usable: false, message: "The replica is not responding" };
     });
     if (before.usable === state.usable) return;
-    if (state.usable) log.info("Lists are read at the replica");
-    else log.warn("Lists are read at the primary", { reason: state.message, error });
+    if (state.usable) log.info("Reading lists from the replica");
+    else log.warn("Reading lists from the primary", { reason: state.message, error });
   }
 
   function lookOnce(): Promise<void> {
@@ -83,7 +83,7 @@ export function createReads({ hub, pool, clock, log }: ReadsDeps) {
     /** Returns the health of the database, including the replica. */
     health(primary: HealthCheck): HealthCheck {
       if (replica === null || state.usable || primary.status !== "healthy") return primary;
-      return { status: "degraded", message: `${state.message}: lists are read at the primary` };
+      return { status: "degraded", message: `${state.message}: reading lists from the primary` };
     },
     async stop(): Promise<void> {
       end();

@@ -140,7 +140,7 @@ export function createFleetSource(
         )
         .values()) as Row[];
       if (rows.length > MAX_FEATURES)
-        throw new TooMuch(`The query of history would have to read more than ${MAX_FEATURES} features`);
+        throw new TooMuch(`The history query would read more than ${MAX_FEATURES} features`);
       const found = rows.map(
         ([id, server, daemon, feature, unit, seatGroup]): KnownFeature => ({
           id: Number(id),

@@ -104,9 +104,7 @@ export function createSessionSource(
     for await (const rows of inPages(sql, statement, conditions.values, checkpoint)) {
       for (const row of rows) found.push(sessionOf(row));
       if (found.length > MAX_SESSIONS)
-        throw new TooMuch(
-          `The query of history would have to read more than ${MAX_SESSIONS} sessions at once`,
-        );
+        throw new TooMuch(`The history query would read more than ${MAX_SESSIONS} sessions at once`);
     }
     return found;
   }

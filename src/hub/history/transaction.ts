@@ -54,7 +54,7 @@ export function postgresBackend(): Backend<Question> {
       try {
         return await once(asked, checkpoint, query);
       } catch (error) {
-        if (sqlState(error) === CANCELED) throw new TooMuch("The query of history took too long");
+        if (sqlState(error) === CANCELED) throw new TooMuch("The history query took too long");
         if (!isAway(error)) throw error;
         // After a failover the first query of a connection fails.
         close();
@@ -64,8 +64,8 @@ export function postgresBackend(): Backend<Question> {
     troubleOf(error) {
       if (!isAway(error)) return null;
       close();
-      const fix = "Look at PostgreSQL: its log says more.";
-      return new StoreError("BUSY", "The database of the hub does not answer", fix, error);
+      const fix = "See PostgreSQL's log.";
+      return new StoreError("BUSY", "The hub's database is not responding", fix, error);
     },
   };
 }

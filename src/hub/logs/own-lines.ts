@@ -22,7 +22,7 @@ export function createOwnLines(pool: Pool, clock: Clock) {
   };
 
   function leftOutLine(count: number): LogLine {
-    const message = "Lines of the log were left out while the database took none";
+    const message = "Log lines were dropped while the database was not available";
     return { at: clock.now(), level: "warn", source: "store", message, fields: { lines: count } };
   }
 

@@ -15,39 +15,45 @@ import type { PushPort } from "../routes/push.ts";
 
 /** Families about the sites of a fleet. */
 export const SITE = {
-  info: gauge("licmond_site_info", "Always 1; version of licmond at the site, and what of people leaves it."),
+  info: gauge(
+    "licmond_site_info",
+    "Always 1; licmond version at the site, and how it names people to the hub.",
+  ),
   state: gauge(
     "licmond_site_state",
-    "1 for the state that holds (connected, behind, silent), 0 for the others.",
+    "1 for the current state (connected, behind, silent), 0 for the others.",
   ),
   lagFacts: gauge(
     "licmond_site_lag_facts",
-    "Facts that the site has and the hub has not; absent while it is silent.",
+    "Facts of the site that the hub does not have yet; absent while the site is silent.",
   ),
-  lag: gauge("licmond_site_lag_seconds", "How old the oldest of these is; absent while the site is silent."),
+  lag: gauge(
+    "licmond_site_lag_seconds",
+    "Age of the oldest of these facts; absent while the site is silent.",
+  ),
   pushed: gauge(
     "licmond_site_last_push_timestamp_seconds",
-    "Time of the last push that was taken, by the hub's clock.",
+    "Time of the last stored push, by the hub's clock.",
   ),
-  refused: gauge("licmond_site_refused_facts", "Facts and days that could not be taken, and were set aside."),
+  refused: gauge("licmond_site_refused_facts", "Facts and days that could not be stored and were set aside."),
   daysLeft: gauge(
     "licmond_site_backfill_remaining",
-    "Days of the past that are still to come; absent when none is.",
+    "Past days that the site has yet to send; absent if there are none.",
   ),
   clock: gauge("licmond_site_clock_offset_seconds", "The site's clock minus the hub's at the last push."),
 } as const;
 
 /** Families about the hub itself. */
 export const HUB = {
-  pushes: counter("licmond_hub_pushes_total", "Pushes by what came of them, since the start of this hub."),
-  facts: counter("licmond_hub_facts_total", "Facts that pushes brought; those that came again count again."),
+  pushes: counter("licmond_hub_pushes_total", "Pushes by outcome, since the start of this hub."),
+  facts: counter("licmond_hub_facts_total", "Facts in pushes; facts that were sent again count again."),
   publishing: gauge(
     "licmond_hub_publish_lag_seconds",
-    "How long the oldest event waits that has no id of the stream yet.",
+    "Age of the oldest event that is waiting to be published.",
   ),
   leftOut: gauge(
     "licmond_hub_left_out",
-    "Servers and features of the question whose series are left out, because there are too many: ask for fewer by site=.",
+    "Servers and features whose series are left out because there are too many: narrow the scrape with site=.",
   ),
 } as const;
 

@@ -31,7 +31,7 @@ export interface Batch extends Omit<Push, "facts" | "states" | "days"> {
 const MAX_SERVER = 200;
 
 /** Reason for facts and days that wait for a newer hub. */
-export const UNKNOWN_KIND = "of a kind that this hub does not know";
+export const UNKNOWN_KIND = "unknown to this version of the hub";
 
 /** Compiled at the first push of each kind. */
 const compiled = new Map<TSchema, TypeCheck<TSchema>>();
@@ -47,7 +47,7 @@ export function readBatch(body: unknown): Batch {
   let last = rest.from - 1;
   for (const fact of sent) {
     if (fact.seq <= last || fact.seq > rest.to)
-      throw invalid("The facts of a push rise from its from to its to.");
+      throw invalid("The numbers of facts must increase and be within from and to.");
     last = fact.seq;
     const reason = problemOf(FACT_SCHEMAS, fact.kind, fact);
     if (reason === null) facts.push(fact);

@@ -16,8 +16,7 @@ const UNPACK = {
 export async function readPacked(request: Request): Promise<unknown> {
   const encoding = request.headers.get("content-encoding")?.trim().toLowerCase() ?? "";
   const unpack = Object.hasOwn(UNPACK, encoding) ? UNPACK[encoding as keyof typeof UNPACK] : null;
-  if (unpack === null)
-    throw new ApiError("INVALID_JSON", "A push comes under Content-Encoding: zstd, or gzip.");
+  if (unpack === null) throw new ApiError("INVALID_JSON", "A push needs Content-Encoding: zstd or gzip.");
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of request.body ?? []) {
@@ -30,7 +29,7 @@ export async function readPacked(request: Request): Promise<unknown> {
     bytes = await unpack(Buffer.concat(chunks));
   } catch (error) {
     if (codeOf(error) === "ERR_BUFFER_TOO_LARGE") throw tooLarge(MAX_UNPACKED_BYTES);
-    throw new ApiError("INVALID_JSON", `The body is cut, or no ${encoding}.`);
+    throw new ApiError("INVALID_JSON", `The body is truncated or not valid ${encoding}.`);
   }
   try {
     return parseStorable(new TextDecoder("utf-8", { fatal: true }).decode(bytes));

@@ -16,22 +16,22 @@ const WORDS: Readonly<Record<string, string>> = {
  * Tracks whether the database accepts pushes. A failed push is answered with SERVICE_UNAVAILABLE and retried
  * by its site. Logs only the first failure and the recovery.
  */
-export function createTakes(log: Log) {
+export function createPushHealth(log: Log) {
   let problem: string | null = null;
 
   function failed(error: unknown): string {
-    const words = WORDS[sqlState(error) ?? ""] ?? "The hub's database does not take anything now";
+    const words = WORDS[sqlState(error) ?? ""] ?? "The hub's database is not available";
     if (words !== problem)
-      log.error("Pushes are not taken: sites wait", { problem: words, error: messageOf(error) });
+      log.error("Cannot store pushes; sites will retry", { problem: words, error: messageOf(error) });
     problem = words;
     return words;
   }
 
   return {
-    async take<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    async run<Answer>(work: () => Promise<Answer>): Promise<Answer> {
       try {
         const answer = await work();
-        if (problem !== null) log.info("Pushes are taken again");
+        if (problem !== null) log.info("Storing pushes again");
         problem = null;
         return answer;
       } catch (error) {

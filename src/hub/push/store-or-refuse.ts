@@ -7,7 +7,7 @@ import { storeDays } from "./days.ts";
 import { type Origin, storeFacts } from "./facts.ts";
 import { storeStates } from "./states.ts";
 
-const REASON = "its values do not fit the hub's database";
+const REASON = "refused by the hub's database";
 
 /** Stores facts in order. Returns those that PostgreSQL refuses. */
 export async function storeOrRefuseFacts(

@@ -60,7 +60,7 @@ export async function takePush(deps: PushDeps, sent: Batch, address: string): Pr
     return stored.answer;
   });
   if (bad[0] !== undefined)
-    log.warn("A site's data cannot be stored and was set aside", {
+    log.warn("Cannot store data of a site; set it aside", {
       site: batch.site,
       count: bad.length,
       seq: bad[0].seq,
@@ -156,17 +156,11 @@ async function refusePush(
   now: number,
 ): Promise<never> {
   if (why === "epoch")
-    throw conflict("The hub does not know this site's database: it lost what it had of the site.", "epoch");
+    throw conflict("The hub does not know this site's database: it has lost the site's data.", "epoch");
   if (why !== "instance")
-    throw conflict(
-      "The hub has other facts than those before these: send from behind the cursor.",
-      `cursor=${why.cursor}`,
-    );
+    throw conflict("Facts are missing: continue after the cursor.", `cursor=${why.cursor}`);
   await pool`UPDATE sites SET refused_at = ${now}, refused_address = ${address} WHERE site = ${batch.site}`;
-  throw conflict(
-    "Another licmond pushes for this site: of two, one has a copied machine or key.",
-    "instance",
-  );
+  throw conflict("Another licmond pushes for this site: a machine or key was copied.", "instance");
 }
 
 const conflict = (message: string, details: string) => new ApiError("CONFLICT", message, { details });

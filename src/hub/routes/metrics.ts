@@ -91,8 +91,7 @@ export function metricsAtHubRoutes(deps: Deps, http: SitesDeps) {
         return format === "json" ? sample(query) : scrape(exchange, query, format);
       },
       documented("read", "Service", "Load, seats and the hub's own counters", {
-        description:
-          "As text for Prometheus where `Accept` names one of its formats: then it is what `/metrics` answers.",
+        description: "With a Prometheus format in `Accept`, answers the same as `/metrics`.",
         query: QUERY,
         answers: { 200: { description: "One sample", schema: Metrics, content: TEXT_CONTENT } },
       }),
@@ -102,8 +101,8 @@ export function metricsAtHubRoutes(deps: Deps, http: SitesDeps) {
       ({ request, exchange, query }) => scrape(exchange, query, scrapeFormat(request.headers.get("accept"))),
       documented("read", "Service", "Metrics for Prometheus", {
         description:
-          "Sites, their servers and features, and the hub itself. Beyond some 20,000 features those of features are left out, " +
-          "and `licmond_hub_left_out` counts them: then scrape with `site=`, one target a site.",
+          "Sites, their servers and features, and the hub itself. Above about 20,000 features, metrics of features are left out " +
+          "and counted in `licmond_hub_left_out`: scrape each site as its own target with `site=`.",
         query: QUERY,
         answers: { 200: { description: "All metrics", content: TEXT_CONTENT } },
       }),

@@ -3,7 +3,7 @@ import { ApiError } from "../../domain/errors.ts";
 import { Answer, MAX_PACKED_BYTES, PUSH_PATH } from "../../fleet/protocol.ts";
 import { documented } from "../../http/docs/documented.ts";
 import { gated } from "../../http/exchange.ts";
-import type { Holds } from "../commands/held-answers.ts";
+import type { HeldAnswers } from "../commands/held-answers.ts";
 import type { Batch } from "../push/batch.ts";
 import { readBatch } from "../push/batch.ts";
 import { readPacked } from "../push/body.ts";
@@ -16,7 +16,7 @@ const RETRY_SECONDS = 2;
 export interface PushPort {
   take(batch: Batch, address: string): Promise<Answer>;
   /** Waits for commands to a site before its push is answered, see `held-answers.ts`. */
-  hold: Holds["wait"];
+  hold: HeldAnswers["wait"];
 }
 
 /** Receives the pushes of sites. */
@@ -28,7 +28,7 @@ export function pushRoutes({ take, hold }: PushPort) {
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (running >= AT_ONCE) {
       if (waiting.length >= WAITING)
-        throw new ApiError("RATE_LIMIT_EXCEEDED", "The hub has more pushes than it can work on.", {
+        throw new ApiError("RATE_LIMIT_EXCEEDED", "The hub is busy with other pushes.", {
           // Spread the retries.
           retryAfterSeconds: RETRY_SECONDS + Math.floor(Math.random() * 2 * RETRY_SECONDS),
         });
@@ -53,22 +53,19 @@ export function pushRoutes({ take, hold }: PushPort) {
       } = await inTurn(async () => {
         const batch = readBatch(await readPacked(request));
         if (exchange.caller?.site !== batch.site)
-          throw new ApiError(
-            "AUTH_INSUFFICIENT",
-            "This key pushes for another site than the one that the push names.",
-          );
+          throw new ApiError("AUTH_INSUFFICIENT", "This key belongs to another site.");
         return { ...batch, answer: await take(batch, exchange.address) };
       });
       if (holdMs === 0 || answer.commands.length > 0 || answer.wanted.length > 0) return answer;
       exchange.listener?.timeout(request, 0);
       return { ...answer, commands: await hold(site, holdMs, request.signal) };
     },
-    documented("push", "Fleet", "A site brings its facts, states and days", {
+    documented("push", "Fleet", "Push facts, states and days of a site", {
       description:
-        "The body is JSON under Content-Encoding: zstd or gzip, at most 1 MiB packed and 8 MiB unpacked. CONFLICT says " +
-        "in details `cursor=<n>` where facts are missing in between, and `instance` where another process pushes for the site.",
+        "The body is JSON with Content-Encoding: zstd or gzip, at most 1 MiB packed and 8 MiB unpacked. CONFLICT has " +
+        "`cursor=<n>` in its details if facts are missing, and `instance` if another process pushes for the site.",
       maxBodyBytes: MAX_PACKED_BYTES,
-      answers: { 200: { description: "What is stored of it", schema: Answer } },
+      answers: { 200: { description: "The stored part of the push", schema: Answer } },
       errors: ["CONFLICT", "SERVICE_UNAVAILABLE", "INVALID_JSON", "MISSING_FIELD", "INVALID_FIELD"],
     }),
   );

@@ -82,7 +82,7 @@ export function siteRoutes({ clock }: Pick<RouteDeps, "clock">, deps: SitesDeps)
           listAnswer(SITES, matched, { ...query, ...storedPage(query) }, formOf(query, exchange)),
         );
       },
-      documented("read", "Fleet", "Sites, and how the hub stands to each", {
+      documented("read", "Fleet", "Sites and the state of their connections", {
         query: QUERY,
         answers: { 200: listDoc("sites", SiteRecord, "Sites") },
       }),

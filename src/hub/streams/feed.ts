@@ -1,6 +1,6 @@
 import type { EventType, MetricsEvent, PictureNotice, StoredEvent } from "../../domain/events.ts";
 import { iso } from "../../domain/time/clock.ts";
-import type { StreamsPort } from "../../http/streams/hub.ts";
+import type { StreamsPort } from "../../http/streams/broadcaster.ts";
 import type { Bus, Published } from "../../live/bus.ts";
 import type { EventRow } from "../../store/events.ts";
 import type { Pool } from "../database/connect.ts";

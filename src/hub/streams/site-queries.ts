@@ -41,7 +41,7 @@ export function hubStreams(directory: Directory): StreamForm {
       if (wanted.events?.includes("picture") && !resolved.site && !resolved.server)
         throw new ApiError(
           "INVALID_QUERY",
-          "The pictures of a whole fleet are too much for one stream: name site= or server=.",
+          "The pictures of a whole fleet are too large for one stream: name site= or server=.",
         );
       return resolved;
     },

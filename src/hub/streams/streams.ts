@@ -6,8 +6,8 @@ import type { Log } from "../../domain/log.ts";
 import type { ServerPicture } from "../../domain/picture.ts";
 import { type Clock, systemTimers } from "../../domain/time/clock.ts";
 import type { Pseudonyms } from "../../http/anonymous/anonymous.ts";
+import { createBroadcaster, type StreamsPort } from "../../http/streams/broadcaster.ts";
 import { createEncoder } from "../../http/streams/encode.ts";
-import { createHub, type StreamsPort } from "../../http/streams/hub.ts";
 import { createSampler } from "../../live/sampler.ts";
 import type { Pool } from "../database/connect.ts";
 import type { Partitions } from "../database/partitions.ts";
@@ -58,7 +58,7 @@ export async function createHubStreams(deps: StreamsDeps) {
       return { cpu, memory, system: { cpu, memory, disk } };
     },
   });
-  const hub = createHub({
+  const broadcaster = createBroadcaster({
     bus,
     requestSample: sampler.request,
     keyHolds: deps.keyHolds,
@@ -69,13 +69,13 @@ export async function createHubStreams(deps: StreamsDeps) {
   const pictures = createPictureWatch({
     pool,
     bus,
-    watching: hub.ofPictures,
+    watching: broadcaster.ofPictures,
     clock,
     anonymous: deps.anonymous,
   });
 
   function isWatched(): boolean {
-    const { sse, websocket } = hub.counts();
+    const { sse, websocket } = broadcaster.counts();
     return sse + websocket > 0;
   }
 
@@ -85,12 +85,12 @@ export async function createHubStreams(deps: StreamsDeps) {
   }
 
   const port: StreamsPort = {
-    hub,
+    broadcaster,
     history,
     samples: sampler,
     limits() {
       if (deps.isFailing())
-        throw new ApiError("SERVICE_UNAVAILABLE", "The hub's database does not answer.", {
+        throw new ApiError("SERVICE_UNAVAILABLE", "The hub's database is not responding.", {
           retryAfterSeconds: AWAY_RETRY_SECONDS,
         });
       const { streams, streamsPerKey } = deps.limits();
@@ -100,13 +100,13 @@ export async function createHubStreams(deps: StreamsDeps) {
 
   return {
     port,
-    counts: hub.counts,
+    counts: broadcaster.counts,
     async look(): Promise<void> {
       await feed.look();
       await pictures.look();
     },
     /** Ends every stream. */
-    close: hub.close,
+    close: broadcaster.close,
     stop: sampler.stop,
   };
 }

@@ -2,8 +2,8 @@ import type { CheckoutEvent, EventInput, LogEvent, ServerStatusEvent } from "../
 import { repeat, systemTimers } from "../../../src/domain/time/clock.ts";
 import { createPseudonyms } from "../../../src/http/anonymous/anonymous.ts";
 import type { Exchange } from "../../../src/http/exchange.ts";
+import { createBroadcaster, type StreamsPort } from "../../../src/http/streams/broadcaster.ts";
 import { createEncoder } from "../../../src/http/streams/encode.ts";
-import { createHub, type StreamsPort } from "../../../src/http/streams/hub.ts";
 import { openStream } from "../../../src/http/streams/open-stream.ts";
 import type { StreamName } from "../../../src/http/streams/stream-filter.ts";
 import { createSocketHandlers } from "../../../src/http/streams/websocket.ts";
@@ -77,7 +77,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     }),
   });
   const streams: MemoryStreams = {
-    hub: createHub({
+    broadcaster: createBroadcaster({
       bus,
       requestSample: sampler.request,
       keyHolds,
@@ -111,7 +111,7 @@ export function memoryStreams(keyHolds: (id: string) => boolean): MemoryStreams 
     stored,
     logged: log.lines,
     close() {
-      streams.hub.close();
+      streams.broadcaster.close();
       sampler.stop();
       bus.flush();
     },

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Exchange } from "../../../src/http/exchange.ts";
 import type { Listening } from "../../../src/http/listen.ts";
-import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
 import {
   createClient,
   HEARTBEAT_MS,
   KEY_CHECK_MS,
   REPLAY_WAITING_BYTES,
-} from "../../../src/http/streams/hub.ts";
+} from "../../../src/http/streams/broadcaster.ts";
+import { type Chunk, createEncoder, FIRST, NONE, SECOND } from "../../../src/http/streams/encode.ts";
 import { openStream } from "../../../src/http/streams/open-stream.ts";
 import { createStreamFilter } from "../../../src/http/streams/stream-filter.ts";
 import { closeDoors, serve } from "../doors.ts";
@@ -334,15 +334,15 @@ describe("a metrics stream", () => {
   });
 
   test("keeps only the newest of several samples of a group", () => {
-    const { hub } = streams;
+    const { broadcaster } = streams;
     const sent: string[] = [];
     const send = (chunk: Chunk) => sent.push(...chunk.texts());
     const filter = createStreamFilter("metrics", {}, { hidden: [], audience: "names" });
     const carrier = { kind: "sse", waiting: () => 0, send, close() {} } as const;
     const client = createClient("k", filter, carrier, { gone() {}, slow() {}, sent() {} });
-    hub.enter(client);
-    hub.goLive(client);
-    hub.wantSample(client);
+    broadcaster.enter(client);
+    broadcaster.goLive(client);
+    broadcaster.wantSample(client);
     const sample = { type: "metrics", cpu: 1, memory: 1, system: { cpu: 1, memory: 1, disk: null } } as const;
     for (const used of [98, 99])
       streams.emit({ ...sample, licenses: { total: null, used, utilization: null } } as never);
@@ -390,10 +390,10 @@ describe("the end of a stream", () => {
   test("a client that disconnects leaves nothing behind", async () => {
     const { cancel, next } = await open("/stream/metrics");
     await next();
-    expect(streams.hub.counts()).toEqual({ sse: 1, websocket: 0 });
+    expect(streams.broadcaster.counts()).toEqual({ sse: 1, websocket: 0 });
     await cancel();
-    while (streams.hub.counts().sse > 0) await Bun.sleep(5);
-    expect(streams.hub.heldBy((id) => id === "any")).toBe(0);
+    while (streams.broadcaster.counts().sse > 0) await Bun.sleep(5);
+    expect(streams.broadcaster.heldBy((id) => id === "any")).toBe(0);
   });
 
   test("too many are refused with a retry time", async () => {
@@ -412,7 +412,7 @@ describe("the end of a stream", () => {
   test("a shutdown sends a comment", async () => {
     const { rest, next } = await open("/stream/logs");
     await next();
-    streams.hub.close();
+    streams.broadcaster.close();
     expect(await rest()).toEqual([{ comment: "licmond is shutting down" }]);
   });
 
@@ -432,11 +432,11 @@ describe("the end of a stream", () => {
     await swift.next();
     const big = "x".repeat(10_000);
     let seen = 0;
-    for (let round = 0; round < 300 && streams.hub.counts().sse === 2; round++) {
+    for (let round = 0; round < 300 && streams.broadcaster.counts().sse === 2; round++) {
       for (let index = 0; index < 10; index++) streams.log(big);
       seen += (await swift.take(10)).length;
     }
-    expect(streams.hub.counts().sse).toBe(1);
+    expect(streams.broadcaster.counts().sse).toBe(1);
     streams.log("still here");
     expect((await swift.next())?.data?.message).toBe("still here");
     expect(seen).toBe(streams.stored.length - 1);
@@ -523,5 +523,5 @@ test("the older path and HEAD", async () => {
     method: "HEAD",
   });
   expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
-  expect(streams.hub.counts().sse).toBe(1);
+  expect(streams.broadcaster.counts().sse).toBe(1);
 });

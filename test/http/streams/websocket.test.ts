@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Listening } from "../../../src/http/listen.ts";
-import { HEARTBEAT_MS } from "../../../src/http/streams/hub.ts";
+import { HEARTBEAT_MS } from "../../../src/http/streams/broadcaster.ts";
 import { closeDoors, serve } from "../doors.ts";
 import { type Bench, bench } from "../make.ts";
 import { type MemoryStreams, socketOf, taken } from "./rig.ts";
@@ -266,7 +266,7 @@ describe("the handshake", () => {
 describe("the close", () => {
   test("is 1001 at shutdown", async () => {
     const { closed } = await open("/ws/logs");
-    streams.hub.close();
+    streams.broadcaster.close();
     expect(await closed).toEqual({ code: 1001, reason: "licmond is shutting down" });
   });
 
@@ -274,7 +274,7 @@ describe("the close", () => {
     const { closed, send } = await open("/ws/logs");
     for (let count = 0; count < 50; count++) send({ type: "ping" });
     expect((await closed).code).toBe(1008);
-    expect(streams.hub.counts().websocket).toBe(0);
+    expect(streams.broadcaster.counts().websocket).toBe(0);
   });
 
   test("is 1009 for a message over 64 KiB", async () => {
@@ -296,7 +296,7 @@ describe("the close", () => {
     const { socket, closed } = await open("/ws/combined");
     socket.close(1000);
     await closed;
-    while (streams.hub.counts().websocket > 0) await Bun.sleep(5);
+    while (streams.broadcaster.counts().websocket > 0) await Bun.sleep(5);
   });
 
   test("ends with its key", async () => {

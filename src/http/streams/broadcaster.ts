@@ -92,7 +92,7 @@ export function createClient(holder: string, filter: StreamFilter, carrier: Carr
   return client;
 }
 
-interface HubDeps {
+interface BroadcasterDeps {
   readonly bus: Pick<Bus, "subscribe" | "lastPublished">;
   /** Asks for a metrics sample: it comes through the bus. */
   readonly requestSample: () => void;
@@ -109,7 +109,7 @@ type EventPage = readonly EventRow[];
 
 /** What the stream routes need of the daemon. */
 export interface StreamsPort {
-  readonly hub: Hub;
+  readonly broadcaster: Broadcaster;
   readonly history: Pick<Events, "oldestId" | "deletedThrough" | "holesAbove"> & {
     /** The next events above `after`, at most `limit`, in order: of those that were told. */
     page(after: number, limit: number, only?: EventType): EventPage | Promise<EventPage>;
@@ -129,13 +129,13 @@ const HEARTBEAT_EVENT = ownChunk('event: heartbeat\ndata: {"type":"heartbeat"}\n
 /** Keys of open streams are looked at this often: a revocation takes hold within 5 s. */
 export const KEY_CHECK_MS = 2_500;
 
-export type Hub = ReturnType<typeof createHub>;
+export type Broadcaster = ReturnType<typeof createBroadcaster>;
 
 /**
  * Fan-out. What clients of equal filters get is put together once. Metrics go to the clients that are due: one timer
  * for all clients of an interval, one sample for all that are due.
  */
-export function createHub(deps: HubDeps) {
+export function createBroadcaster(deps: BroadcasterDeps) {
   const { bus, requestSample, keyHolds, encoder, every = repeat } = deps;
   const members = new Set<StreamClient>();
   /** Members that have caught up. */
