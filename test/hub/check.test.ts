@@ -135,9 +135,7 @@ describe.skipIf(!HAS_POSTGRES)("licmond check", () => {
     );
     const away = await at("postgres://licmond@127.0.0.1:1/licmond");
     expect(away.exitCode).toBe(1);
-    expect(linesOf(away.out, "hub")[0]).toStartWith(
-      "PROBLEM  hub: cannot use the database at 127.0.0.1:1: ",
-    );
+    expect(linesOf(away.out, "hub")[0]).toStartWith("PROBLEM  hub: cannot use the database at 127.0.0.1:1: ");
   });
 
   test("notify --test sends to the targets of a hub", async () => {
